@@ -1,0 +1,274 @@
+//! Every recipe key: what it may hold, its default and what it does. This one table checks recipes and `--set`, finds the
+//! nearest key for a typing error and prints `vifo fit --keys`.
+
+use crate::error::{Error, Result};
+use toml::{Table, Value};
+
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Text,
+    Choice(&'static [&'static str]),
+    Bool,
+    /// Whole number in [low, high].
+    Whole(i64, i64),
+    /// Number in [low, high].
+    Number(f64, f64),
+    /// Number in (low, high].
+    Above(f64, f64),
+    TextList,
+    /// List of whole numbers, each in [low, high].
+    WholeList(i64, i64),
+}
+
+pub struct Key {
+    pub path: &'static str,
+    pub kind: Kind,
+    /// As written in a recipe; empty = none.
+    pub default: &'static str,
+    pub help: &'static str,
+}
+
+pub const METHODS: &[&str] = &[
+    "base",
+    "vifo-naive",
+    "vifo-mean",
+    "vifo-mv",
+    "vifo-eb",
+    "vifo-mean_all",
+    "vifo-mv_all",
+    "vifo-eb_all",
+    "vifo-l2",
+    "vi-naive",
+    "vi-mean",
+    "vi-mv",
+    "vi-eb",
+];
+
+const MAX: f64 = 1e12;
+
+macro_rules! keys {
+    ($($path:literal, $kind:expr, $default:literal, $help:literal;)*) => {
+        pub const KEYS: &[Key] = &[$(Key { path: $path, kind: $kind, default: $default, help: $help },)*];
+    };
+}
+
+keys! {
+    "name", Kind::Text, "", "Name of the run folder and of the figures; the data's name if absent.";
+    "seed", Kind::Whole(0, u32::MAX as i64), "1", "Same seed, same run.";
+    "device", Kind::Text, "\"auto\"", "auto, cpu, gpu, software, or part of an adapter's name.";
+    "data.toy", Kind::Choice(&["sinusoid", "heteroscedastic", "cubic", "moons", "rings"]), "", "A bundled curve or 2-D set instead of a file.";
+    "data.gap", Kind::Choice(&["figure", "paper"]), "\"figure\"", "Training inputs of the sinusoid: +-[pi/4, 3pi/4] or +-[pi/2, 3pi/4].";
+    "data.rows", Kind::Whole(10, 1_000_000), "100", "Training rows of a toy.";
+    "data.noise", Kind::Number(0.0, MAX), "", "Noise sd of a toy; each has its own default.";
+    "data.file", Kind::Text, "", "Table (CSV, TSV, spaces; .gz too).";
+    "data.target", Kind::Text, "", "Column to predict, by name or index (-1 = last).";
+    "data.target_file", Kind::Text, "", "Second file whose columns are put beside those of data.file.";
+    "data.test_file", Kind::Text, "", "Table to test on; test_fraction is 0 then.";
+    "data.task", Kind::Choice(&["regression", "classification"]), "", "Found from the target if absent.";
+    "data.delimiter", Kind::Text, "", "One character, or \"tab\" or \"space\"; found if absent.";
+    "data.header", Kind::Bool, "", "Whether the first line holds names; found if absent.";
+    "data.standardise", Kind::Bool, "true", "Inputs and target in units of their training sd; false keeps the file's own units.";
+    "data.skip_lines", Kind::Whole(0, 1_000_000), "0", "Lines to leave out at the top of the file.";
+    "data.missing", Kind::Choice(&["error", "drop", "mean"]), "\"error\"", "What to do with missing cells.";
+    "data.ignore", Kind::TextList, "[]", "Columns to leave out.";
+    "data.text_columns", Kind::TextList, "[]", "Columns that are text although they look like numbers.";
+    "data.split_file", Kind::Text, "", "File with one line a split: the 0-based test rows.";
+    "data.split", Kind::Whole(0, 1_000_000), "0", "Which line of split_file.";
+    "data.test_fraction", Kind::Number(0.0, 0.9), "0.1", "Share of the rows held out for the test.";
+    "data.validation_fraction", Kind::Number(0.0, 0.9), "0.1", "Share of the other rows that chooses when to stop.";
+    "net.hidden", Kind::WholeList(1, 65_536), "[50]", "Hidden units, layer by layer.";
+    "net.activation", Kind::Choice(&["relu", "silu"]), "\"relu\"", "Activation of the hidden layers.";
+    "net.dropout", Kind::Number(0.0, 0.95), "0.0", "Share of hidden units dropped in training.";
+    "method.name", Kind::Choice(METHODS), "\"vifo-mean\"", "base, VIFO or VI with a regularizer.";
+    "method.members", Kind::Whole(1, 1000), "5", "Networks of the ensemble, trained together.";
+    "method.eta", Kind::Number(0.0, MAX), "0.1", "Weight of the regularizer.";
+    "method.eta_aux", Kind::Number(0.0, MAX), "0.0", "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
+    "method.samples", Kind::Whole(1, 10_000), "5", "M, the Monte Carlo samples of a training step.";
+    "method.expectation", Kind::Choice(&["auto", "sampled", "exact"]), "\"auto\"", "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
+    "method.sigma_link", Kind::Choice(&["softplus", "exp"]), "\"softplus\"", "sigma of VIFO's outputs from rho.";
+    "method.noise_link", Kind::Choice(&["exp", "softplus"]), "\"exp\"", "Noise variance from the second output (regression).";
+    "method.aux_source", Kind::Choice(&["uniform", "grid"]), "\"uniform\"", "Auxiliary inputs: uniform on the widened range, or an even grid (one input only).";
+    "prior.variance", Kind::Above(0.0, MAX), "", "naive: 1 for VIFO, 0.05 for VI.";
+    "prior.gamma", Kind::Above(0.0, MAX), "0.3", "mean, mean_all.";
+    "prior.a", Kind::Above(0.0, 1.0), "0.05", "mean, mean_all: gamma / (gamma + alpha).";
+    "prior.alpha", Kind::Above(0.0, MAX), "", "mv: 0.5; eb: 4.4798.";
+    "prior.beta", Kind::Above(0.0, MAX), "", "mv: 0.01; eb: 10.";
+    "prior.d", Kind::Above(0.0, 1.0), "0.1", "mv: t / (1 + t).";
+    "vi.init", Kind::Choice(&["normal", "torch"]), "\"normal\"", "Start of mu: N(0, 0.1^2), or PyTorch's uniform.";
+    "vi.init_rho", Kind::Number(-30.0, 30.0), "-5.0", "Mean of rho at the start; its sd is 0.1.";
+    "vi.groups", Kind::Choice(&["all", "layer"]), "\"all\"", "eb: one prior for all weights, or one a layer.";
+    "train.epochs", Kind::Whole(1, 100_000_000), "200", "Passes over the training rows.";
+    "train.batch", Kind::Whole(1, 10_000_000), "32", "Rows a step.";
+    "train.optimizer", Kind::Choice(&["adam", "sgd"]), "\"adam\"", "";
+    "train.lr", Kind::Above(0.0, 1e3), "0.01", "Learning rate at the start.";
+    "train.schedule", Kind::Choice(&["cosine", "constant", "step"]), "\"cosine\"", "step: a tenth after half, a hundredth after three quarters of the epochs.";
+    "train.momentum", Kind::Number(0.0, 0.9999), "0.9", "SGD.";
+    "train.weight_decay", Kind::Number(0.0, 1e3), "0.0", "Added to the gradient, as in PyTorch.";
+    "train.kl_warmup", Kind::Whole(0, 100_000_000), "0", "Epochs over which eta rises from 0.";
+    "train.clip", Kind::Number(0.0, MAX), "0.0", "Largest gradient norm of a member; 0 = unclipped.";
+    "train.patience", Kind::Whole(0, 100_000_000), "50", "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights.";
+    "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
+    "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";
+    "predict.samples", Kind::Whole(1, 100_000), "10", "Monte Carlo samples of a member in prediction.";
+}
+
+pub fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|k| k.path == path)
+}
+
+impl Kind {
+    /// "a number from 0 to 1": what the key may hold, in words.
+    pub fn allowed(&self) -> String {
+        let end = |high: f64| if high >= MAX { String::new() } else { format!(" and at most {high}") };
+        match self {
+            Kind::Text => "a text in quotes".into(),
+            Kind::Choice(c) => c.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", "),
+            Kind::Bool => "true, false".into(),
+            Kind::Whole(low, high) => format!("a whole number from {low} to {high}"),
+            Kind::Number(low, high) => format!("a number of at least {low}{}", end(*high)),
+            Kind::Above(low, high) => format!("a number above {low}{}", end(*high)),
+            Kind::TextList => "a list of texts".into(),
+            Kind::WholeList(low, high) => format!("a list of whole numbers from {low} to {high}"),
+        }
+    }
+
+    /// The value in the form in which the recipe stores it (whole numbers become floats where a number is meant).
+    fn admit(&self, value: &Value) -> Option<Value> {
+        let number = |v: &Value| v.as_float().or_else(|| v.as_integer().map(|i| i as f64));
+        let whole = |v: &Value, low: i64, high: i64| v.as_integer().is_some_and(|i| (low..=high).contains(&i));
+        let ok = match self {
+            Kind::Text => value.is_str(),
+            Kind::Choice(c) => value.as_str().is_some_and(|s| c.contains(&s)),
+            Kind::Bool => value.is_bool(),
+            Kind::Whole(low, high) => whole(value, *low, *high),
+            Kind::Number(low, high) => return number(value).filter(|x| x >= low && x <= high).map(Value::Float),
+            Kind::Above(low, high) => return number(value).filter(|x| x > low && x <= high).map(Value::Float),
+            Kind::TextList => value.as_array().is_some_and(|a| a.iter().all(Value::is_str)),
+            Kind::WholeList(low, high) => value.as_array().is_some_and(|a| a.iter().all(|v| whole(v, *low, *high))),
+        };
+        ok.then(|| value.clone())
+    }
+}
+
+/// Checks a whole recipe; `place` is its file or "the command line". Returns the table with every value admitted.
+pub fn check(table: &Table, place: &str) -> Result<Table> {
+    let mut out = Table::new();
+    for (name, value) in table {
+        let sections = ["data", "net", "method", "prior", "vi", "train", "predict"];
+        if let (Some(inner), true) = (value.as_table(), sections.contains(&name.as_str())) {
+            let mut section = Table::new();
+            for (key, value) in inner {
+                section.insert(key.clone(), admit(&format!("{name}.{key}"), value, place)?);
+            }
+            out.insert(name.clone(), Value::Table(section));
+        } else {
+            out.insert(name.clone(), admit(name, value, place)?);
+        }
+    }
+    Ok(out)
+}
+
+fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
+    let Some(key) = find(path) else { return Err(unknown(path, place)) };
+    key.kind.admit(value).ok_or_else(|| {
+        Error::usage(
+            format!("{place}: {path}"),
+            format!("{value} is not allowed"),
+            key.kind.allowed(),
+            default_cure(key),
+        )
+    })
+}
+
+fn default_cure(key: &Key) -> String {
+    if key.default.is_empty() {
+        "leave the key out to let vifo choose".into()
+    } else {
+        format!("the default is {}", key.default)
+    }
+}
+
+/// The error for a key that does not exist, with the nearest one that does.
+pub fn unknown(path: &str, place: &str) -> Error {
+    let last = |p: &str| p.rsplit('.').next().unwrap_or(p).to_string();
+    let nearest = KEYS
+        .iter()
+        .max_by(|a, b| {
+            let score = |k: &Key| {
+                strsim::jaro_winkler(k.path, path).max(strsim::jaro_winkler(&last(k.path), &last(path)) * 0.99)
+            };
+            score(a).total_cmp(&score(b))
+        })
+        .map_or("", |k| k.path);
+    Error::usage(
+        format!("{place}: {path}"),
+        "no such key",
+        "",
+        format!("did you mean {nearest}? `vifo fit --keys` lists all"),
+    )
+}
+
+/// Sets `path` to the text of a TOML value; bare words are taken as text.
+pub fn set(table: &mut Table, path: &str, text: &str, place: &str) -> Result<()> {
+    let Some(key) = find(path) else { return Err(unknown(path, place)) };
+    let parsed = format!("v = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("v"));
+    let textual = matches!(key.kind, Kind::Text | Kind::Choice(_));
+    let value = match parsed {
+        Some(v) if !textual || v.is_str() => v,
+        _ => Value::String(text.to_string()),
+    };
+    let value = admit(path, &value, place)?;
+    match path.split_once('.') {
+        None => {
+            table.insert(path.into(), value);
+        }
+        Some((section, name)) => {
+            let entry = table.entry(section.to_string()).or_insert_with(|| Value::Table(Table::new()));
+            match entry.as_table_mut() {
+                Some(t) => {
+                    t.insert(name.into(), value);
+                }
+                None => {
+                    return Err(Error::usage(
+                        format!("{place}: {section}"),
+                        "is not a section",
+                        format!("[{section}]"),
+                        "write it as a table",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_allowed_and_every_key_reaches_the_recipe() {
+        for key in KEYS {
+            if !key.default.is_empty() {
+                let v = format!("v = {}", key.default).parse::<Table>().expect("a TOML value")["v"].clone();
+                assert!(key.kind.admit(&v).is_some(), "{}", key.path);
+            }
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let error = |text: &str| {
+            check(&text.parse::<Table>().expect("TOML"), "r.toml").expect_err("a wrong recipe").to_string()
+        };
+        assert_eq!(
+            error("[method]\neta = -1.0"),
+            "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; the default is 0.1"
+        );
+        assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
+        assert!(error("[train]\nepoch = 1").contains("train.epochs"));
+        assert!(error("[trian]\nepochs = 1").contains("no such key"));
+        assert!(error("[method]\nname = \"vifo\"").contains("\"vifo-mean\""));
+        assert!(error("[method]\neta = nan").contains("not allowed"));
+    }
+}

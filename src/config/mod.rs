@@ -1,0 +1,312 @@
+//! Recipes: one experiment as a TOML file, the same for command line and app. `keys` says what may stand in one, `plan`
+//! turns a checked recipe and its data into what is to be built, `recipes` holds the built-in ones.
+
+pub mod keys;
+pub mod plan;
+pub mod recipes;
+
+use crate::data::Task;
+use crate::data::encode::Missing;
+use crate::data::toy::{Gap, ToyKind};
+use crate::error::{Error, Result};
+use crate::program::Act;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Serde mirror of the TOML. Defaults stand in `keys::KEYS` alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub seed: u32,
+    pub device: String,
+    pub data: Data,
+    pub net: Net,
+    pub method: Method,
+    pub prior: PriorKeys,
+    pub vi: Vi,
+    pub train: Train,
+    pub predict: Predict,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toy: Option<ToyKind>,
+    pub gap: Gap,
+    pub rows: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_file: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_file: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
+    pub standardise: bool,
+    pub skip_lines: usize,
+    pub missing: Missing,
+    pub ignore: Vec<String>,
+    pub text_columns: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_file: Option<PathBuf>,
+    pub split: usize,
+    pub test_fraction: f64,
+    pub validation_fraction: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Net {
+    pub hidden: Vec<u32>,
+    pub activation: Act,
+    pub dropout: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expectation {
+    Auto,
+    Sampled,
+    Exact,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Link {
+    Exp,
+    Softplus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuxSource {
+    Uniform,
+    Grid,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    pub name: String,
+    pub members: u32,
+    pub eta: f64,
+    pub eta_aux: f64,
+    pub samples: u32,
+    pub expectation: Expectation,
+    pub sigma_link: Link,
+    pub noise_link: Link,
+    pub aux_source: AuxSource,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PriorKeys {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variance: Option<f64>,
+    pub gamma: f64,
+    pub a: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    pub d: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ViInit {
+    Normal,
+    Torch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ViGroups {
+    All,
+    Layer,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Vi {
+    pub init: ViInit,
+    pub init_rho: f64,
+    pub groups: ViGroups,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizer {
+    Adam,
+    Sgd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    Cosine,
+    Constant,
+    Step,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Train {
+    pub epochs: u32,
+    pub batch: u32,
+    pub optimizer: Optimizer,
+    pub lr: f64,
+    pub schedule: Schedule,
+    pub momentum: f64,
+    pub weight_decay: f64,
+    pub kl_warmup: u32,
+    pub clip: f64,
+    pub patience: u32,
+    pub evaluate_every: u32,
+    pub checkpoint_seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Predict {
+    pub samples: u32,
+}
+
+impl Recipe {
+    /// Reads a recipe file. Relative paths inside it are relative to its folder.
+    pub fn read(path: &Path) -> Result<toml::Table> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+        let place = path.display().to_string();
+        let mut table = Self::parse(&text, &place)?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        if let Some(data) = table.get_mut("data").and_then(toml::Value::as_table_mut) {
+            for key in ["file", "target_file", "test_file", "split_file"] {
+                if let Some(toml::Value::String(file)) = data.get_mut(key) {
+                    *file = base.join(&*file).display().to_string();
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    /// Checks the text of a recipe; `place` names it in messages.
+    pub fn parse(text: &str, place: &str) -> Result<toml::Table> {
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+            let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].lines().count().max(1));
+            Error::usage(format!("{place}, line {line}"), format!("not TOML: {}", e.message()), "", "mend the line")
+        })?;
+        keys::check(&table, place)
+    }
+
+    /// A recipe with every key at its default unless `table` holds it.
+    pub fn from_table(table: &toml::Table, place: &str) -> Result<Recipe> {
+        let mut full = toml::Table::new();
+        for section in ["data", "net", "method", "prior", "vi", "train", "predict"] {
+            full.insert(section.into(), toml::Value::Table(toml::Table::new()));
+        }
+        for key in keys::KEYS.iter().filter(|k| !k.default.is_empty()) {
+            keys::set(&mut full, key.path, key.default, place)?;
+        }
+        for (name, value) in keys::check(table, place)? {
+            match (full.get_mut(&name).and_then(toml::Value::as_table_mut), value) {
+                (Some(section), toml::Value::Table(inner)) => section.extend(inner),
+                (_, value) => {
+                    full.insert(name, value);
+                }
+            }
+        }
+        let recipe: Recipe = full
+            .try_into()
+            .map_err(|e: toml::de::Error| Error::usage(place, e.message(), "", "see `vifo fit --keys`"))?;
+        recipe.check(place)?;
+        Ok(recipe)
+    }
+
+    /// What no single key can say.
+    fn check(&self, place: &str) -> Result<()> {
+        let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
+        match (&self.data.toy, &self.data.file) {
+            (None, None) => return err("no data", "set data.file or data.toy"),
+            (Some(_), Some(_)) => return err("data.toy and data.file are both set", "keep one of them"),
+            _ => {}
+        }
+        if self.data.test_fraction + self.data.validation_fraction >= 0.95 {
+            return err(
+                "validation_fraction and test_fraction leave fewer than 5 % of the rows for training",
+                "lower one of them",
+            );
+        }
+        if self.net.hidden.len() > 100 {
+            return err("net.hidden has more than 100 layers", "shorten it");
+        }
+        if self.method.eta_aux > 0.0 && (!self.method.name.starts_with("vifo-") || self.method.name == "vifo-l2") {
+            return err(
+                "method.eta_aux needs a regularizer on the outputs",
+                "choose a VIFO method other than vifo-l2, or set eta_aux = 0",
+            );
+        }
+        if self.method.expectation == Expectation::Exact
+            && (self.method.noise_link != Link::Exp || !self.method.name.starts_with("vifo-"))
+        {
+            return err(
+                "method.expectation = \"exact\" has a closed form only for VIFO with noise_link = \"exp\"",
+                "set expectation = \"sampled\"",
+            );
+        }
+        if let Some(d) = &self.data.delimiter
+            && d.len() != 1
+            && !["tab", "space"].contains(&d.as_str())
+        {
+            return err(&format!("data.delimiter = \"{d}\""), "give one character, \"tab\" or \"space\"");
+        }
+        Ok(())
+    }
+
+    /// The recipe as a file that repeats the run.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string_pretty(self)
+            .map_err(|e| Error::run("recipe", e.to_string(), "this is a bug of vifo: please report it"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_survives_its_own_text() {
+        let t = Recipe::parse("seed = 3\n[data]\ntoy = \"moons\"\n[method]\neta = 1\n", "r").expect("a recipe");
+        let r = Recipe::from_table(&t, "r").expect("a recipe");
+        assert_eq!((r.seed, r.method.eta, r.train.epochs), (3, 1.0, 200));
+        let again =
+            Recipe::from_table(&Recipe::parse(&r.to_toml().expect("text"), "r").expect("TOML"), "r").expect("again");
+        assert_eq!(r, again);
+    }
+
+    /// A key that serde does not know would be dropped in silence: every key must come back from the mirror.
+    #[test]
+    fn every_key_is_mirrored() {
+        let mut t = toml::Table::new();
+        for key in keys::KEYS {
+            let value = match (key.path, key.kind) {
+                ("data.toy", _) => continue,
+                (_, keys::Kind::Choice(c)) => format!("\"{}\"", c[c.len() - 1]),
+                (_, keys::Kind::Text) => "\"x\"".into(),
+                (_, keys::Kind::Bool) => "true".into(),
+                (_, keys::Kind::Whole(low, _)) => format!("{}", low + 3),
+                (_, keys::Kind::Number(low, _) | keys::Kind::Above(low, _)) => format!("{}", low + 0.25),
+                (_, keys::Kind::TextList) => "[\"q\"]".into(),
+                (_, keys::Kind::WholeList(..)) => "[7]".into(),
+            };
+            keys::set(&mut t, key.path, &value, "t").expect("allowed");
+        }
+        let mirrored: Recipe = t.clone().try_into().unwrap_or_else(|e| panic!("{e}"));
+        let back = toml::Table::try_from(&mirrored).expect("TOML");
+        for (section, value) in &t {
+            assert_eq!(back.get(section), Some(value), "{section}");
+        }
+    }
+}

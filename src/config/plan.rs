@@ -1,0 +1,180 @@
+//! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
+
+use super::{Expectation, Link, Recipe, Schedule, ViGroups};
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::method::{BETA1, BETA2, Kind, Reg, Setup};
+use crate::net::Mlp;
+use crate::ops::StepArgs;
+use crate::ops::step::Prior;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub setup: Setup,
+    pub train: super::Train,
+    pub prior: Prior<f64>,
+    pub eta: f64,
+    pub eta_aux: f64,
+    /// M of the VIFO head.
+    pub samples: u32,
+    pub seed: u32,
+    pub vi_uniform: bool,
+    pub init_rho: f32,
+}
+
+impl Plan {
+    /// `n_classes` is None for a regression.
+    pub fn new(recipe: &Recipe, n_rows: usize, n_inputs: usize, n_classes: Option<usize>) -> Result<Plan> {
+        let m = &recipe.method;
+        let kind = Kind::parse(&m.name).ok_or_else(|| {
+            Error::usage("method.name", format!("{:?}", m.name), super::keys::METHODS.join(", "), "choose one of them")
+        })?;
+        let task = if n_classes.is_some() { Task::Classification } else { Task::Regression };
+        let k = n_classes.unwrap_or(2) as u32;
+        let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && matches!(kind, Kind::Vifo(_));
+        let exact = match m.expectation {
+            Expectation::Auto => exact_exists,
+            Expectation::Sampled => false,
+            Expectation::Exact if exact_exists => true,
+            Expectation::Exact => {
+                return Err(Error::usage(
+                    "method.expectation",
+                    "\"exact\" has a closed form only for VIFO regression with noise_link = \"exp\"",
+                    "",
+                    "set it to \"auto\"",
+                ));
+            }
+        };
+        if m.eta_aux > 0.0 && m.aux_source == super::AuxSource::Grid && n_inputs != 1 {
+            return Err(Error::usage(
+                "method.aux_source",
+                format!("\"grid\" with {n_inputs} inputs"),
+                "\"grid\" for one input only",
+                "set it to \"uniform\"",
+            ));
+        }
+        let (reg, variance) = match kind {
+            Kind::Base => (Reg::L2, 1.0),
+            Kind::Vifo(reg) => (reg, 1.0),
+            Kind::Vi(reg) => (reg, 0.05),
+        };
+        let net = Mlp {
+            n_in: n_inputs as u32,
+            hidden: recipe.net.hidden.clone(),
+            n_out: Setup::n_out(kind, k),
+            activation: recipe.net.activation,
+            dropout: recipe.net.dropout as f32,
+        };
+        let setup = Setup {
+            kind,
+            task,
+            k,
+            noise_link: m.noise_link,
+            sigma_link: m.sigma_link,
+            exact,
+            samples: m.samples,
+            predict_samples: recipe.predict.samples,
+            members: m.members,
+            first_member: 0,
+            groups_by_layer: recipe.vi.groups == ViGroups::Layer,
+            net,
+            optimizer: recipe.train.optimizer,
+            momentum: recipe.train.momentum as f32,
+            clip: recipe.train.clip > 0.0,
+            n_rows: n_rows as u32,
+            batch: recipe.train.batch,
+            aux: (m.eta_aux > 0.0).then_some(m.aux_source),
+        };
+        fits_counters(&setup)?;
+        Ok(Plan {
+            setup,
+            train: recipe.train.clone(),
+            prior: reg.prior(&recipe.prior, variance),
+            eta: if kind == Kind::Base { 0.0 } else { m.eta },
+            eta_aux: m.eta_aux,
+            samples: m.samples,
+            seed: recipe.seed,
+            vi_uniform: recipe.vi.init == super::ViInit::Torch,
+            init_rho: recipe.vi.init_rho as f32,
+        })
+    }
+
+    pub fn steps_per_epoch(&self) -> u32 {
+        self.setup.n_rows.div_ceil(self.setup.batch_rows())
+    }
+
+    pub fn total_steps(&self) -> u64 {
+        u64::from(self.steps_per_epoch()) * u64::from(self.train.epochs)
+    }
+
+    /// The rate at `step`, without momentum's or Adam's part.
+    pub fn lr(&self, step: u64) -> f64 {
+        let t = step as f64 / self.total_steps() as f64;
+        let factor = match self.train.schedule {
+            Schedule::Constant => 1.0,
+            Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
+            Schedule::Step => {
+                if t < 0.5 {
+                    1.0
+                } else if t < 0.75 {
+                    0.1
+                } else {
+                    0.01
+                }
+            }
+        };
+        self.train.lr * factor
+    }
+
+    /// Everything that changes from step to step, as a function of the step alone: a resumed run goes on as if unbroken.
+    pub fn args(&self, step: u64) -> StepArgs<f64> {
+        let (n, batch, per_epoch) = (self.setup.n_rows, self.setup.batch_rows(), u64::from(self.steps_per_epoch()));
+        let start = (step % per_epoch) as u32 * batch;
+        let epoch = (step / per_epoch) as u32;
+        let warmth = if self.train.kl_warmup > 0 { (step as f64 / per_epoch as f64 / self.train.kl_warmup as f64).min(1.0) } else { 1.0 };
+        let bias = |beta: f32| 1.0 - ((beta as f64 * 1e6).round() / 1e6).powf(step as f64 + 1.0);
+        StepArgs {
+            step: step as u32,
+            epoch,
+            batch_start: start,
+            n_valid: batch.min(n - start),
+            seed: self.seed,
+            n_samples: self.samples,
+            lr: self.lr(step),
+            bias1: bias(BETA1),
+            bias2: bias(BETA2),
+            clip_norm: self.train.clip,
+            eta: self.eta * warmth,
+            eta_aux: self.eta_aux * warmth,
+            weight_decay: self.train.weight_decay,
+            prior: self.prior,
+        }
+    }
+}
+
+/// Element counters and buffer sizes are 32-bit words on every device.
+fn fits_counters(s: &Setup) -> Result<()> {
+    let p: u64 = s.net.hidden.iter().chain([&s.net.n_out]).fold((0u64, u64::from(s.net.n_in)), |(sum, n_in), &n| {
+        (sum.saturating_add((n_in + 1).saturating_mul(u64::from(n))), u64::from(n))
+    }).0;
+    let samples = if s.is_vi() { u64::from(s.samples.max(s.predict_samples)) } else { 1 };
+    let widest = s.net.hidden.iter().chain([&s.net.n_out, &s.net.n_in]).copied().max().unwrap_or(1);
+    let rows = u64::from(s.batch_rows()) * 2;
+    let largest = [
+        ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("activations", rows.saturating_mul(u64::from(widest)).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in))),
+        ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
+    ];
+    for (what, elements) in largest {
+        if elements >= 1 << 31 {
+            return Err(Error::usage(
+                "recipe",
+                format!("the {what} need {elements} numbers in one buffer ({:.1} GB)", elements as f64 * 4e-9),
+                format!("fewer than {}", 1u64 << 31),
+                "use fewer members, samples, hidden units or a smaller batch",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! What the encoder learns from the training rows: means, sds, ranges; and from all rows of the file: the lists of
+//! levels and labels, so that a rare one that fell into the test part does not stop the run.
+//! Must not touch a number of a validation or test row.
+
+use super::encode::{Dropped, Encoder, Feature, FeatureKind, Missing, Target, number_text};
+use super::table::{Cells, Column, Table};
+use super::{Task, counted, quoted};
+use crate::error::{Error, Result};
+use std::collections::{HashMap, HashSet};
+
+pub(super) const MIN_ROWS: usize = 10;
+pub(super) const MAX_LEVELS: usize = 100;
+
+/// Mean, population sd, smallest and largest value; without overflow for any finite values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Stats {
+    pub mean: f64,
+    pub sd: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Stats {
+    /// `None` without values.
+    pub fn of(values: &[f64]) -> Option<Stats> {
+        let min = values.iter().copied().reduce(f64::min)?;
+        let max = values.iter().copied().reduce(f64::max)?;
+        let n = values.len() as f64;
+        // Deviations from the first value are small where the values share a large offset.
+        let origin = values[0];
+        let mean = origin + values.iter().map(|v| v / n - origin / n).sum::<f64>();
+        let largest = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        let scaled = |v: &f64| ((v - mean) / largest).powi(2);
+        let sd = if largest > 0.0 { largest * (values.iter().map(scaled).sum::<f64>() / n).sqrt() } else { 0.0 };
+        Some(Stats { mean, sd, min, max })
+    }
+
+    pub fn is_constant(&self) -> bool {
+        self.min == self.max || self.sd == 0.0
+    }
+}
+
+impl Encoder {
+    /// `target` and `ignore` are names or indices; `task` is detected if `None` (see `detect_task`); `train_rows` are rows
+    /// that `rows_without_missing` kept.
+    pub fn fit(
+        table: &Table,
+        target: &str,
+        task: Option<Task>,
+        ignore: &[String],
+        missing: Missing,
+        train_rows: &[usize],
+    ) -> Result<Encoder> {
+        let place = || table.path.display().to_string();
+        if train_rows.len() < MIN_ROWS {
+            let found = format!("{} to train on", counted(train_rows.len(), "row"));
+            return Err(Error::data(
+                place(),
+                found,
+                format!("at least {MIN_ROWS} rows"),
+                "add data, or make the other parts smaller",
+            ));
+        }
+        if let Some(row) = train_rows.iter().find(|&&row| row >= table.rows()) {
+            let found = format!("row {row}, but the table has {} rows", table.rows());
+            return Err(Error::usage(place(), found, "rows of the table", ""));
+        }
+        let target = table.column_index(target)?;
+        let mut ignored = HashSet::new();
+        for name in ignore {
+            let index = table.column_index(name)?;
+            if index == target {
+                let found = format!("column {} is the target and ignored", quoted(&table.columns[index].name));
+                return Err(Error::usage(place(), found, "", "take it out of --ignore, or choose another --target"));
+            }
+            ignored.insert(index);
+        }
+        let fitted_target = fit_target(table, &table.columns[target], task, train_rows)?;
+        let (mut features, mut dropped) = (Vec::new(), Vec::new());
+        for (index, column) in table.columns.iter().enumerate().filter(|(index, _)| *index != target) {
+            let outcome = match ignored.contains(&index) {
+                true => Err("ignored (--ignore)".to_string()),
+                false => fit_feature(table, column, missing, train_rows)?,
+            };
+            match outcome {
+                Ok(kind) => features.push(Feature { name: column.name.clone(), kind }),
+                Err(reason) => dropped.push(Dropped { name: column.name.clone(), reason }),
+            }
+        }
+        if features.is_empty() {
+            let found = format!(
+                "no input is left: {} beside the target, all constant or ignored",
+                counted(dropped.len(), "column")
+            );
+            return Err(Error::data(
+                place(),
+                found,
+                "at least one column that varies",
+                "add a column, or ignore fewer",
+            ));
+        }
+        Ok(Encoder { features, dropped, target: fitted_target, missing })
+    }
+}
+
+/// The training values that are there.
+fn known(values: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|&row| values[row]).filter(|v| !v.is_nan()).collect()
+}
+
+fn range_error(table: &Table, column: &Column, stats: Stats) -> Error {
+    let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
+    let found = format!("values from {:e} to {:e}", stats.min, stats.max);
+    Error::data(place, found, "a range within a double", "scale the column, or mark such cells missing")
+}
+
+/// The kind of an input, or why the column is none.
+fn fit_feature(
+    table: &Table,
+    column: &Column,
+    missing: Missing,
+    rows: &[usize],
+) -> Result<std::result::Result<FeatureKind, String>> {
+    match &column.cells {
+        Cells::Number(values) => {
+            let Some(stats) = Stats::of(&known(values, rows)) else {
+                return Ok(Err("no value in the training rows".into()));
+            };
+            if stats.is_constant() {
+                return Ok(Err(format!("constant in the training rows ({})", number_text(stats.min))));
+            }
+            let Stats { mean, sd, min, max } = stats;
+            if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
+                return Err(range_error(table, column, stats));
+            }
+            Ok(Ok(FeatureKind::Numeric { mean, sd, min, max }))
+        }
+        Cells::Text(values) => {
+            let seen: HashSet<&Option<String>> = rows.iter().map(|&row| &values[row]).collect();
+            if seen.len() < 2 {
+                let level = seen.into_iter().flatten().next().map_or("missing".into(), |level| quoted(level));
+                return Ok(Err(format!("constant in the training rows ({level})")));
+            }
+            let levels = level_list(column, missing == Missing::Mean);
+            if levels.len() > MAX_LEVELS {
+                let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
+                let found = format!("text with {} levels", levels.len());
+                let cure = format!("use --ignore {}, or group its values", quoted(&column.name));
+                return Err(Error::data(place, found, format!("up to {MAX_LEVELS} levels"), cure));
+            }
+            Ok(Ok(FeatureKind::Levels { levels }))
+        }
+    }
+}
+
+/// Levels of all rows, sorted like labels; "" in front if cells are missing and `with_missing`.
+fn level_list(column: &Column, with_missing: bool) -> Vec<String> {
+    let mut levels = labels_of(column);
+    if with_missing && column.missing() > 0 {
+        levels.insert(0, String::new());
+    }
+    levels
+}
+
+/// Distinct values of all rows as text: in numeric order if all are whole numbers, else in alphabetical order.
+pub(super) fn labels_of(column: &Column) -> Vec<String> {
+    let distinct: HashSet<String> = match &column.cells {
+        Cells::Number(values) => {
+            let bits: HashSet<u64> = values.iter().filter(|v| !v.is_nan()).map(|v| (v + 0.0).to_bits()).collect();
+            bits.into_iter().map(|bits| number_text(f64::from_bits(bits))).collect()
+        }
+        Cells::Text(values) => values.iter().flatten().cloned().collect(),
+    };
+    let mut labels: Vec<String> = distinct.into_iter().collect();
+    labels.sort_unstable();
+    let whole = |label: &String| label.parse::<f64>().ok().filter(|v| v.fract() == 0.0);
+    if labels.iter().all(|label| whole(label).is_some()) {
+        labels.sort_by(|a, b| whole(a).unwrap_or(0.0).total_cmp(&whole(b).unwrap_or(0.0)));
+    }
+    labels
+}
+
+/// Text is classes. Numbers are classes only if they are at most ten consecutive whole numbers from 0 or 1, or -1 and
+/// 1: a score of 3..8 (UCI wine quality) stays a number.
+pub fn detect_task(column: &Column) -> Task {
+    let Cells::Number(values) = &column.cells else { return Task::Classification };
+    let mut distinct: Vec<f64> = Vec::new();
+    for &value in values.iter().filter(|v| !v.is_nan()) {
+        if !distinct.contains(&value) {
+            if distinct.len() == 10 {
+                return Task::Regression;
+            }
+            distinct.push(value);
+        }
+    }
+    distinct.sort_by(f64::total_cmp);
+    let counts_from = |start: f64| distinct.iter().enumerate().all(|(i, &v)| v == start + i as f64);
+    let is_coded = !distinct.is_empty() && (counts_from(0.0) || counts_from(1.0) || distinct == [-1.0, 1.0]);
+    if is_coded { Task::Classification } else { Task::Regression }
+}
+
+/// The class of each of `rows` for `split::by_fraction`; `None` for a regression. A missing target is a class of its own.
+pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -> Result<Option<Vec<usize>>> {
+    let column = &table.columns[table.column_index(target)?];
+    if task.unwrap_or_else(|| detect_task(column)) == Task::Regression {
+        return Ok(None);
+    }
+    let mut classes: HashMap<String, usize> = HashMap::new();
+    let mut class_of = |row: &usize| {
+        let label = match &column.cells {
+            Cells::Number(values) => number_text(values[*row]),
+            Cells::Text(values) => values[*row].clone().unwrap_or_default(),
+        };
+        let next = classes.len();
+        *classes.entry(label).or_insert(next)
+    };
+    Ok(Some(rows.iter().map(&mut class_of).collect()))
+}
+
+fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
+    let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
+    let name = column.name.clone();
+    if let Some(&row) = rows.iter().find(|&&row| column.is_missing(row)) {
+        let cure = "fill it in, or use --missing drop to leave such rows out";
+        return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", cure));
+    }
+    match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
+        (Task::Regression, Cells::Text(values)) => {
+            let is_text = |row: &&usize| values[**row].as_ref().is_some_and(|text| text.parse::<f64>().is_err());
+            let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
+            let found = format!("the text {} as target of a regression", quoted(values[row].as_deref().unwrap_or("")));
+            let cure = "fix the cell, use --task classification, or choose another --target";
+            Err(Error::data(table.place(row, &name), found, "numbers", cure))
+        }
+        (Task::Regression, Cells::Number(values)) => {
+            let stats = Stats::of(&known(values, rows));
+            let Some(stats) = stats.filter(|s| !s.is_constant()) else {
+                let found = format!("the same value in all {} training rows", rows.len());
+                return Err(Error::data(place(), found, "a target that varies", "choose another --target"));
+            };
+            let Stats { mean, sd, min, max } = stats;
+            if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
+                return Err(range_error(table, column, stats));
+            }
+            Ok(Target::Regression { name, mean, sd, min, max })
+        }
+        (Task::Classification, _) => {
+            let seen = match &column.cells {
+                Cells::Number(values) => {
+                    rows.iter().map(|&row| (values[row] + 0.0).to_bits()).collect::<HashSet<_>>().len()
+                }
+                Cells::Text(values) => rows.iter().map(|&row| &values[row]).collect::<HashSet<_>>().len(),
+            };
+            if seen < 2 {
+                let cure = "add rows of another class, or choose another --target";
+                return Err(Error::data(place(), "only one class in the training rows", "at least 2 classes", cure));
+            }
+            if seen * 2 > rows.len() {
+                let found =
+                    format!("{seen} classes in {} training rows: this looks like a number or an id", rows.len());
+                let cure = match column.cells {
+                    Cells::Number(_) => "use --task regression, or choose another --target",
+                    Cells::Text(_) => "choose another --target (a text cannot be a regression target)",
+                };
+                return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), cure));
+            }
+            Ok(Target::Classes { name, labels: labels_of(column) })
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Tests of the preflight report.
+
+use super::super::table::{ReadOptions, read_table};
+use super::*;
+
+fn table_of(text: &str) -> Table {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, text).unwrap();
+    let mut table = read_table(&path, &ReadOptions::default()).unwrap();
+    table.path = "my data.csv".into();
+    table
+}
+
+/// 150 rows: id 1..150, a key of 150 texts, a constant, a colour, x with one gap and one far value, class 0..2.
+fn messy() -> Table {
+    let mut text = String::from("id,key,same,colour,x,class\n");
+    for i in 1..=150 {
+        let x = match i {
+            7 => String::new(),
+            9 => "1e6".into(),
+            _ => format!("{}.5", i % 7),
+        };
+        text += &format!("{i},k{i},1,{},{x},{}\n", ["red", "blue"][i % 2], if i == 150 { 2 } else { i % 2 });
+    }
+    table_of(&text)
+}
+
+#[test]
+fn each_oddity_is_noted() {
+    let report = inspect(&messy(), None, None, &[]).unwrap();
+    assert_eq!((report.rows, report.target.as_str(), report.task), (150, "class", Task::Classification));
+    let notes = |i: usize| report.columns[i].notes.join("; ");
+    assert!(notes(0).contains("counts the rows"));
+    assert!(notes(1).contains("every text occurs once"));
+    assert_eq!(notes(2), "constant");
+    assert!(notes(4).contains("1 value beyond 10 sd") && notes(4).contains("heavy skew"), "{}", notes(4));
+    assert_eq!((report.columns[4].missing, report.columns[4].distinct), (1, 8));
+    assert_eq!(report.columns[1].role, Role::Unusable);
+    assert_eq!(report.columns[3].levels[0], LevelCount { level: "blue".into(), count: 75 });
+    let counts: Vec<usize> = report.classes.iter().map(|c| c.count).collect();
+    assert_eq!(counts, [74, 75, 1]);
+    let all = report.warnings.join("\n");
+    for part in
+        ["column 'x' is missing in 1 row:", "'key' is text with 150 levels", "class '2' has only 1 row", "--ignore id"]
+    {
+        assert!(all.contains(part), "{part} not in {all}");
+    }
+    assert_eq!(
+        report.command,
+        "vifo fit 'my data.csv' --target class --task classification --ignore key --missing drop"
+    );
+    let plan = report.plan.join("\n");
+    assert!(plan.contains("one of 3 classes") && plan.contains("Leave out 'same': constant"), "{plan}");
+    assert!(plan.contains("Use 4 inputs: 2 standardised numbers and 2 for the levels of 1 text."), "{plan}");
+    assert!(plan.contains("Drop 1 of 150 rows"), "{plan}");
+}
+
+#[test]
+fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
+    let report = inspect(&messy(), Some("x"), None, &["key".into()]).unwrap();
+    assert_eq!(report.task, Task::Regression);
+    let text = report.to_string();
+    let is_command = |line: &str| line.trim_start().starts_with("vifo fit");
+    for line in text.lines().filter(|line| !is_command(line)) {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert_eq!(line.trim_end(), line);
+    }
+    for part in ["150 rows, 6 columns", "colour", "What fit would do", "Warnings", "--missing drop"] {
+        assert!(text.contains(part), "{part} not in\n{text}");
+    }
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["columns"].as_array().unwrap().len(), 6);
+    assert_eq!((json["task"].as_str(), json["columns"][4]["role"].as_str()), (Some("regression"), Some("target")));
+}
+
+#[test]
+fn what_fit_would_refuse_is_said_and_not_returned() {
+    let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &[]).unwrap();
+    assert!(report.plan[0].starts_with("fit would stop: ") && report.plan[0].contains("at least 10 rows"));
+    assert!(report.warnings.iter().any(|w| w.starts_with("1 row repeats")));
+    assert_eq!(inspect(&messy(), Some("clas"), None, &[]).unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn the_command_repeats_how_the_file_was_read() {
+    let mut table = messy();
+    table.options =
+        ReadOptions { delimiter: Some(b'\t'), header: Some(false), skip_lines: 2, text_columns: vec!["a b".into()] };
+    let command = inspect(&table, None, None, &[]).unwrap().command;
+    assert!(command.ends_with("--delimiter tab --header no --skip-lines 2 --text-column 'a b'"), "{command}");
+    assert_eq!(shell("it's"), "'it'\\''s'");
+}

@@ -1,0 +1,161 @@
+//! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
+
+use super::encode::{Encoder, Missing, Target, rows_without_missing};
+use super::split::{Split, by_fraction, by_index_file};
+use super::table::{ReadOptions, Table, read_table};
+use super::toy::{self, Toy};
+use super::{Dataset, Task};
+use crate::config;
+use crate::error::{Error, Result};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub encoder: Encoder,
+    pub train: Dataset,
+    pub validation: Dataset,
+    pub test: Dataset,
+    /// What was left out or filled in, a sentence each.
+    pub notes: Vec<String>,
+    /// SHA-256 of the data file, or the toy's own description.
+    pub hash: String,
+}
+
+/// How a recipe says its files are to be read.
+pub fn read_options(data: &config::Data) -> ReadOptions {
+    let delimiter = data.delimiter.as_deref().map(|d| match d {
+        "tab" => b'\t',
+        "space" => b' ',
+        other => other.as_bytes().first().copied().unwrap_or(b','),
+    });
+    ReadOptions {
+        delimiter,
+        header: data.header,
+        skip_lines: data.skip_lines,
+        text_columns: data.text_columns.clone(),
+    }
+}
+
+/// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
+pub fn read(data: &config::Data, file: &Path) -> Result<Table> {
+    let options = read_options(data);
+    let mut table = read_table(file, &options)?;
+    if let Some(target) = &data.target_file {
+        table.append(read_table(target, &options)?)?;
+    }
+    Ok(table)
+}
+
+/// The target: as named, or the last column.
+fn target_of(data: &config::Data, table: &Table) -> String {
+    data.target.clone().unwrap_or_else(|| table.columns.last().map_or_else(|| "-1".into(), |c| c.name.clone()))
+}
+
+pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
+    let loaded = match &recipe.data.toy {
+        Some(kind) => load_toy(recipe, *kind),
+        None => load_file(recipe),
+    }?;
+    if loaded.train.n == 0 {
+        return Err(Error::data("data", "no rows are left to train on", "", "lower test_fraction or validation_fraction"));
+    }
+    Ok(loaded)
+}
+
+fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
+    let data = &recipe.data;
+    let seed = u64::from(recipe.seed);
+    let train: Toy = toy::make(kind, data.gap, data.rows, data.noise, seed);
+    let test = Toy::test_set(kind, data.gap, 200, data.noise, seed + 1);
+    let (train, test) = (train.to_table(), test.to_table());
+    let target = train.columns.last().map_or_else(String::new, |c| c.name.clone());
+    let rows: Vec<usize> = (0..train.rows()).collect();
+    let strata = super::strata(&train, &target, Some(kind.task()), &rows)?;
+    let split = by_fraction(train.rows(), data.validation_fraction, 0.0, seed, strata.as_deref())?;
+    let mut encoder = Encoder::fit(&train, &target, Some(kind.task()), &[], Missing::Error, &split.train)?;
+    if !data.standardise {
+        in_own_units(&mut encoder);
+    }
+    Ok(Loaded {
+        train: encoder.encode(&train, &split.train, true)?,
+        validation: encoder.encode(&train, &split.validation, true)?,
+        test: encoder.encode(&test, &(0..test.rows()).collect::<Vec<_>>(), true)?,
+        encoder,
+        notes: vec![],
+        hash: format!("toy {kind:?} {:?} rows {} noise {:?} seed {}", data.gap, data.rows, data.noise, recipe.seed),
+    })
+}
+
+/// Numbers as they stand in the file: the paper's toy is not standardised.
+fn in_own_units(encoder: &mut Encoder) {
+    for f in &mut encoder.features {
+        if let super::encode::FeatureKind::Numeric { mean, sd, .. } = &mut f.kind {
+            (*mean, *sd) = (0.0, 1.0);
+        }
+    }
+    if let Target::Regression { mean, sd, .. } = &mut encoder.target {
+        (*mean, *sd) = (0.0, 1.0);
+    }
+}
+
+fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
+    let data = &recipe.data;
+    let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
+    let table = read(data, file)?;
+    let target = target_of(data, &table);
+    let mut notes = vec![];
+    let kept = rows_without_missing(&table, &target, &data.ignore, data.missing)?;
+    if kept.dropped > 0 {
+        notes.push(format!("{} of {} rows left out because a cell is missing", kept.dropped, table.rows()));
+    }
+    let seed = u64::from(recipe.seed);
+    let split = match &data.split_file {
+        Some(path) => {
+            // The file numbers the table's own rows; rows left out above leave their part.
+            let split = by_index_file(path, data.split, table.rows(), data.validation_fraction, seed)?;
+            let usable: std::collections::HashSet<usize> = kept.rows.iter().copied().collect();
+            let keep = |rows: Vec<usize>| rows.into_iter().filter(|r| usable.contains(r)).collect();
+            Split { train: keep(split.train), validation: keep(split.validation), test: keep(split.test) }
+        }
+        None => {
+            let test_fraction = if data.test_file.is_some() { 0.0 } else { data.test_fraction };
+            let strata = super::strata(&table, &target, data.task, &kept.rows)?;
+            by_fraction(kept.rows.len(), data.validation_fraction, test_fraction, seed, strata.as_deref())?.of_rows(&kept.rows)
+        }
+    };
+    let mut encoder = Encoder::fit(&table, &target, data.task, &data.ignore, data.missing, &split.train)?;
+    if !data.standardise {
+        in_own_units(&mut encoder);
+    }
+    for d in encoder.dropped.iter().filter(|d| !data.ignore.contains(&d.name)) {
+        notes.push(format!("column {} left out: {}", d.name, d.reason));
+    }
+    let test = match &data.test_file {
+        Some(path) => {
+            let test = read_table(path, &read_options(data))?;
+            let kept = encoder.rows_without_missing(&test, true)?;
+            encoder.encode(&test, &kept.rows, true)?
+        }
+        None => encoder.encode(&table, &split.test, true)?,
+    };
+    Ok(Loaded {
+        train: encoder.encode(&table, &split.train, true)?,
+        validation: encoder.encode(&table, &split.validation, true)?,
+        test,
+        encoder,
+        notes,
+        hash: hash(file)?,
+    })
+}
+
+fn hash(file: &Path) -> Result<String> {
+    let bytes = std::fs::read(file).map_err(|e| Error::io(file, "read", &e))?;
+    Ok(Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect())
+}
+
+impl Loaded {
+    pub fn task(&self) -> Task {
+        self.encoder.task()
+    }
+}

@@ -1,0 +1,185 @@
+//! Data: from a file or a toy to a matrix of standardised numbers.
+//!
+//! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::fit` on the training rows ->
+//! `Encoder::encode` for each part. Rooms below this one know nothing of files. Must not: print, train, name a device,
+//! or let a statistic of a validation or test row into the encoder.
+
+pub mod encode;
+mod fit;
+pub mod inspect;
+pub mod load;
+mod report;
+
+mod rows;
+mod source;
+pub mod split;
+pub mod table;
+pub mod toy;
+
+pub use fit::{detect_task, strata};
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What is learnt: a number or a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    Regression,
+    Classification,
+}
+
+impl std::fmt::Display for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Task::Regression => "regression",
+            Task::Classification => "classification",
+        })
+    }
+}
+
+/// Rows ready for a network.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dataset {
+    /// `[n, d]`, row after row, standardised with the training rows.
+    pub x: Vec<f32>,
+    /// `[n]`: standardised target, or the class index; empty when the target is unknown.
+    pub y: Vec<f32>,
+    pub n: usize,
+    pub d: usize,
+    /// `[n]`: line of the row in its file, counted from 1.
+    pub ids: Vec<String>,
+}
+
+impl Dataset {
+    /// The named rows, in the order given; each must be below `n`.
+    pub fn subset(&self, rows: &[usize]) -> Dataset {
+        let mut x = Vec::with_capacity(rows.len() * self.d);
+        for &row in rows {
+            x.extend_from_slice(&self.x[row * self.d..(row + 1) * self.d]);
+        }
+        let y = if self.y.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.y[row]).collect() };
+        let ids = rows.iter().map(|&row| self.ids[row].clone()).collect();
+        Dataset { x, y, n: rows.len(), d: self.d, ids }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the generator of splits and toys, so that neither changes when the
+/// network's own generator does.
+pub(crate) struct SplitMix64(u64);
+
+impl SplitMix64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform on [0, 1), 53 bits.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Standard normal by Box-Muller; two uniforms a number, the sine half unused.
+    pub(crate) fn normal(&mut self) -> f64 {
+        // 1 - u lies in (0, 1], so the logarithm is finite.
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Fisher-Yates; the multiply-shift bias is below n / 2^64.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            let j = ((u128::from(self.next_u64()) * (i as u128 + 1)) >> 64) as usize;
+            items.swap(i, j);
+        }
+    }
+}
+
+/// "data.csv, line 7, column 'age'": the place of an error.
+fn cell_place(path: &Path, line: usize, column: &str) -> String {
+    format!("{}, line {line}, column {}", path.display(), quoted(column))
+}
+
+/// Text of a file inside a message: quoted, at most 40 characters, no control characters.
+fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(40).is_some() {
+        shown.push_str("...");
+    }
+    format!("'{shown}'")
+}
+
+/// "1 row", "2 rows".
+fn counted(n: usize, what: &str) -> String {
+    let plural = match what.strip_suffix("ss") {
+        _ if n == 1 => "",
+        Some(_) => "es",
+        None => "s",
+    };
+    format!("{n} {what}{plural}")
+}
+
+/// The first ten names, quoted, and how many more there are.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(10);
+    let mut shown = names.take(10).map(quoted).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        shown.push_str(&format!(" and {more} more"));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitmix64_gives_the_published_numbers() {
+        // First outputs for seed 1234567 of the reference C program (Vigna, prng.di.unimi.it/splitmix64.c).
+        let mut rng = SplitMix64::new(1234567);
+        assert_eq!([rng.next_u64(), rng.next_u64()], [6457827717110365317, 3203168211198807973]);
+    }
+
+    #[test]
+    fn normal_has_mean_0_and_variance_1() {
+        // 4 standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
+        let mut rng = SplitMix64::new(3);
+        let n = 100_000;
+        let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        let variance = draws.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / n as f64;
+        assert!(mean.abs() < 4.0 / (n as f64).sqrt(), "{mean}");
+        assert!((variance - 1.0).abs() < 4.0 * (2.0 / n as f64).sqrt(), "{variance}");
+    }
+
+    #[test]
+    fn subset_takes_rows_in_the_order_given() {
+        let all = Dataset {
+            x: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            y: vec![0.1, 0.2, 0.3],
+            n: 3,
+            d: 2,
+            ids: vec!["2".into(), "3".into(), "4".into()],
+        };
+        let part = all.subset(&[2, 0]);
+        assert_eq!((part.x, part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));
+        assert_eq!(part.ids, ["4", "2"]);
+    }
+
+    #[test]
+    fn counts_have_their_plural() {
+        assert_eq!([counted(1, "row"), counted(2, "row"), counted(0, "class")], ["1 row", "2 rows", "0 classes"]);
+    }
+
+    #[test]
+    fn quoted_text_is_short_and_on_one_line() {
+        assert_eq!(quoted("a\nb"), "'a b'");
+        assert_eq!(quoted(&"x".repeat(50)).len(), 45);
+    }
+}

@@ -1,0 +1,114 @@
+//! The one error type of the library. A message is one line: the place, what was found there, what is allowed, and
+//! the cure. Library code returns it and never prints; `main` turns it into an exit code.
+
+/// What every message says, in the order in which it is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// File with row and column, recipe key, run folder, adapter: where the reader should look.
+    pub place: String,
+    /// What stands there now.
+    pub found: String,
+    /// What may stand there; empty when the cure says it already.
+    pub allowed: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.found)?;
+        if !self.allowed.is_empty() {
+            write!(f, "; allowed: {}", self.allowed)?;
+        }
+        if !self.cure.is_empty() {
+            write!(f, "; {}", self.cure)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The command or the recipe is wrong: exit code 2.
+    #[error("{0}")]
+    Usage(Fault),
+    /// A data file is wrong: exit code 1.
+    #[error("{0}")]
+    Data(Fault),
+    /// A file could not be read or written: exit code 1.
+    #[error("{0}")]
+    Io(Fault),
+    /// Training or prediction failed (NaN, stopped device): exit code 1.
+    #[error("{0}")]
+    Run(Fault),
+    /// No adapter, or one that cannot do what is asked: exit code 1.
+    #[error("{0}")]
+    Device(Fault),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+fn fault(
+    place: impl Into<String>,
+    found: impl Into<String>,
+    allowed: impl Into<String>,
+    cure: impl Into<String>,
+) -> Fault {
+    // Texts of other libraries may span lines; ours may not.
+    let one_line = |s: String| s.split_whitespace().collect::<Vec<_>>().join(" ");
+    Fault {
+        place: one_line(place.into()),
+        found: one_line(found.into()),
+        allowed: one_line(allowed.into()),
+        cure: one_line(cure.into()),
+    }
+}
+
+impl Error {
+    pub fn usage(
+        place: impl Into<String>,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
+        Error::Usage(fault(place, found, allowed, cure))
+    }
+    pub fn data(
+        place: impl Into<String>,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
+        Error::Data(fault(place, found, allowed, cure))
+    }
+    pub fn run(place: impl Into<String>, found: impl Into<String>, cure: impl Into<String>) -> Self {
+        Error::Run(fault(place, found, "", cure))
+    }
+    pub fn device(
+        place: impl Into<String>,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
+        Error::Device(fault(place, found, allowed, cure))
+    }
+    /// `doing` names the act: "read", "write", "create".
+    pub fn io(path: &std::path::Path, doing: &str, source: &std::io::Error) -> Self {
+        let cure = match source.kind() {
+            std::io::ErrorKind::NotFound => "check the path",
+            std::io::ErrorKind::PermissionDenied => "check the permissions or choose another folder",
+            std::io::ErrorKind::StorageFull => "free space on the disk or choose another folder with --out",
+            std::io::ErrorKind::AlreadyExists => "choose another name",
+            _ => "check the path and the disk",
+        };
+        Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", cure))
+    }
+
+    /// 2 for wrong usage, 1 for everything that failed on the way.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The CPU executor: calls the twins one after another. Memory is taken once; a step allocates nothing.
+
+use super::Executor;
+use crate::base::Real;
+use crate::error::Result;
+use crate::ops::gather::{aux_inputs, dropout, gather_rows};
+use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
+use crate::ops::linear::{linear_backward_data, linear_backward_weight, linear_forward};
+use crate::ops::optimizer::{adam, l2_gradient, sgd};
+use crate::ops::reduce::{loss_reduce, sum_squares};
+use crate::ops::regularizer::column_moments;
+use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
+use crate::ops::{Op, StepArgs};
+use crate::program::plan::plan;
+use crate::program::{Buf, Program, Step};
+
+pub struct CpuExecutor<T> {
+    program: Program,
+    memory: Memory<T>,
+    scratch: Vec<T>,
+}
+
+struct Memory<T> {
+    slots: Vec<Vec<T>>,
+    slot: Vec<usize>,
+    len: Vec<usize>,
+}
+
+impl<T: Real> Memory<T> {
+    #[inline(always)]
+    fn get(&self, buf: Buf) -> &[T] {
+        let b = buf.0 as usize;
+        &self.slots[self.slot[b]][..self.len[b]]
+    }
+    /// Moves the slot out, so that inputs and outputs can be borrowed side by side; `put` moves it back.
+    #[inline(always)]
+    fn take(&mut self, buf: Buf) -> Vec<T> {
+        std::mem::take(&mut self.slots[self.slot[buf.0 as usize]])
+    }
+    #[inline(always)]
+    fn put(&mut self, buf: Buf, values: Vec<T>) {
+        self.slots[self.slot[buf.0 as usize]] = values;
+    }
+}
+
+impl<T: Real> CpuExecutor<T> {
+    pub fn new(program: Program) -> Self {
+        let plan = plan(&program);
+        let scratch = program.steps.iter().map(|s| s.op.scratch()).max().unwrap_or(0);
+        let len = program.buffers.iter().map(|b| b.len).collect();
+        let slots = plan.slot_len.iter().map(|&n| vec![T::zero(); n]).collect();
+        CpuExecutor { memory: Memory { slots, slot: plan.slot, len }, scratch: vec![T::zero(); scratch], program }
+    }
+
+    pub fn set(&mut self, buf: Buf, values: &[T]) {
+        let b = buf.0 as usize;
+        self.memory.slots[self.memory.slot[b]][..values.len()].copy_from_slice(values);
+    }
+
+    pub fn get(&self, buf: Buf) -> &[T] {
+        self.memory.get(buf)
+    }
+
+    pub fn step(&mut self, args: &StepArgs<T>) {
+        let CpuExecutor { program, memory, scratch } = self;
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+            {
+                // SAFETY: the processor was just asked for these features.
+                return unsafe { steps_avx512(&program.steps, args, memory, scratch) };
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                // SAFETY: as above.
+                return unsafe { steps_avx2(&program.steps, args, memory, scratch) };
+            }
+        }
+        steps_any(&program.steps, args, memory, scratch)
+    }
+}
+
+impl<T: Real> Executor for CpuExecutor<T> {
+    fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
+        let b = buf.0 as usize;
+        for (to, from) in self.memory.slots[self.memory.slot[b]].iter_mut().zip(values) {
+            *to = T::of(*from as f64);
+        }
+        Ok(())
+    }
+    fn read(&mut self, buf: Buf) -> Result<Vec<f32>> {
+        Ok(self.get(buf).iter().map(|v| v.f64() as f32).collect())
+    }
+    fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
+        for a in args {
+            self.step(&a.cast());
+        }
+        Ok(())
+    }
+    fn device(&self) -> String {
+        "CPU".into()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+fn steps_avx512<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
+    steps_any(steps, args, memory, scratch)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn steps_avx2<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
+    steps_any(steps, args, memory, scratch)
+}
+
+/// Inlined into one copy for each instruction set above, the twins with it.
+#[inline(always)]
+fn steps_any<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
+    for step in steps {
+        run_op(step, args, memory, scratch);
+    }
+}
+
+#[inline(always)]
+fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
+    // call!(twin, fixed arguments; inputs; outputs; trailing arguments)
+    macro_rules! call {
+        ($twin:ident($($fixed:expr),*); $($i:literal)*; $a:ident $($rest:ident)*; $($last:expr)?) => {{
+            let outputs = &step.outputs;
+            let lens = (memory.len[outputs[0].0 as usize], outputs.get(1).map_or(0, |b| memory.len[b.0 as usize]), outputs.get(2).map_or(0, |b| memory.len[b.0 as usize]));
+            call!(@take 0 $a $($rest)*);
+            call!(@run $twin; [$($fixed),*]; [$($i)*]; lens; $a $($rest)*; $($last)?);
+            call!(@put 0 $a $($rest)*);
+        }};
+        (@take 0 $a:ident) => { let mut $a = memory.take(step.outputs[0]); };
+        (@take 0 $a:ident $b:ident) => { let (mut $a, mut $b) = (memory.take(step.outputs[0]), memory.take(step.outputs[1])); };
+        (@take 0 $a:ident $b:ident $c:ident) => { let (mut $a, mut $b, mut $c) = (memory.take(step.outputs[0]), memory.take(step.outputs[1]), memory.take(step.outputs[2])); };
+        (@put 0 $a:ident) => { memory.put(step.outputs[0], $a); };
+        (@put 0 $a:ident $b:ident) => { memory.put(step.outputs[0], $a); memory.put(step.outputs[1], $b); };
+        (@put 0 $a:ident $b:ident $c:ident) => { memory.put(step.outputs[0], $a); memory.put(step.outputs[1], $b); memory.put(step.outputs[2], $c); };
+        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident; $($last:expr)?) => {
+            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], $($last)?)
+        };
+        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident $b:ident; $($last:expr)?) => {
+            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], &mut $b[..$l.1], $($last)?)
+        };
+        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident $b:ident $c:ident; $($last:expr)?) => {
+            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], &mut $b[..$l.1], &mut $c[..$l.2], $($last)?)
+        };
+    }
+    match &step.op {
+        Op::GatherRows(p) => call!(gather_rows(p, args); 0; out;),
+        Op::AuxInputs(p) => call!(aux_inputs(p, args); 0 1; out;),
+        Op::LinearForward(p) => call!(linear_forward(p); 0 1; y pre; scratch),
+        Op::LinearBackwardData(p) => call!(linear_backward_data(p); 0 1 2; dx; scratch),
+        Op::LinearBackwardWeight(p) => call!(linear_backward_weight(p); 0 1; grad; scratch),
+        Op::Dropout(p) => call!(dropout(p, args); 0; y;),
+        Op::SoftmaxHead(p) => call!(softmax_head(p, args); 0 1; terms dz;),
+        Op::GaussianHead(p) => call!(gaussian_head(p, args); 0 1; terms dz;),
+        Op::ColumnMoments(p) => call!(column_moments(p, args); 0; moments;),
+        Op::VifoHead(p) => call!(vifo_head(p, args); 0 1 2; terms doutputs; scratch),
+        Op::LossReduce(p) => call!(loss_reduce(p, args); 0 1; sums;),
+        Op::SumSquares(p) => call!(sum_squares(p); 0; sums;),
+        Op::L2Gradient(p) => call!(l2_gradient(p, args); 0; grad;),
+        Op::ViSample(p) => call!(vi_sample(p, args); 0; weights;),
+        Op::ViRegularizer(p) => call!(vi_regularizer(p, args); 0; value energy;),
+        Op::ViGradient(p) => call!(vi_gradient(p, args); 0 1 2; dq;),
+        Op::Adam(p) => call!(adam(p, args); 0 1; weights first second;),
+        Op::Sgd(p) => call!(sgd(p, args); 0 1; weights velocity;),
+    }
+}

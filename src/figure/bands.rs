@@ -1,0 +1,191 @@
+//! A curve with its predictive uncertainty, one panel a method: the mean, the total sd as shaded bands, the
+//! aleatoric sd as dashed lines, so that the distance between the two is what the model does not know.
+
+use std::path::Path;
+
+use super::Saved;
+use super::axis::usable;
+use super::legend::{Entry, Symbol, draw_head, entry};
+use super::palette::{BLACK, BLUE, MUTED, ORANGE, VERMILLION, WHITE};
+use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
+use super::plot::{Marker, Plot};
+use super::save::{Figure, save};
+use super::surface::{Ink, Stroke, Surface};
+use crate::error::Result;
+
+/// Predictions of several methods on the same axes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BandsFigure {
+    pub title: String,
+    pub x_label: String,
+    pub y_label: String,
+    /// 1 to 8; further ones are not drawn, and the figure says so.
+    pub panels: Vec<BandPanel>,
+}
+
+/// One method on a grid of inputs; `mean`, the sds, `truth` and each member are as long as `x`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BandPanel {
+    pub title: String,
+    pub x: Vec<f64>,
+    pub mean: Vec<f64>,
+    pub aleatoric_sd: Vec<f64>,
+    pub total_sd: Vec<f64>,
+    pub truth: Option<Vec<f64>>,
+    pub train_x: Vec<f64>,
+    pub train_y: Vec<f64>,
+    /// Means of single members or samples.
+    pub members: Vec<Vec<f64>>,
+}
+
+const BAND_1: Ink = BLUE.alpha(0.26);
+const BAND_2: Ink = BLUE.alpha(0.15);
+const MEAN: Stroke = Stroke::solid(BLUE, 2.0);
+const ALEATORIC: Stroke = Stroke::dashed(VERMILLION, 1.2, 5.0, 3.0);
+const TRUTH: Stroke = Stroke::dashed(BLACK, 1.5, 1.6, 2.6);
+const MEMBER: Stroke = Stroke::solid(MUTED.alpha(0.45), 0.7);
+const MOST_TRAIN_POINTS: usize = 1500;
+const MOST_MEMBERS: usize = 50;
+
+/// Writes `stem`.png and `stem`.svg into `dir`.
+pub fn bands(dir: &Path, stem: &str, figure: &BandsFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+/// mean + k sd, point by point.
+fn shifted(mean: &[f64], sd: &[f64], k: f64) -> Vec<f64> {
+    mean.iter().zip(sd).map(|(m, sd)| m + k * sd).collect()
+}
+
+impl BandPanel {
+    /// The panel with its grid in ascending order; curves of another length are cut to the shortest.
+    fn sorted(&self) -> BandPanel {
+        let mut order: Vec<usize> = (0..self.x.len()).collect();
+        order.sort_by(|a, b| self.x[*a].total_cmp(&self.x[*b]));
+        let pick = |v: &Vec<f64>| order.iter().map(|i| v.get(*i).copied().unwrap_or(f64::NAN)).collect::<Vec<_>>();
+        BandPanel {
+            x: pick(&self.x),
+            mean: pick(&self.mean),
+            aleatoric_sd: pick(&self.aleatoric_sd),
+            total_sd: pick(&self.total_sd),
+            truth: self.truth.as_ref().map(pick),
+            members: self.members.iter().map(pick).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// What should be seen: the mean and the edges of the wider band.
+    fn edges(&self) -> Vec<f64> {
+        [-2.0, 0.0, 2.0].into_iter().flat_map(|k| shifted(&self.mean, &self.total_sd, k)).collect()
+    }
+
+    fn has_data(&self) -> bool {
+        let pair = |x: &[f64], y: &[f64]| x.iter().zip(y).any(|(x, y)| usable(*x) && usable(*y));
+        pair(&self.x, &self.mean) || pair(&self.train_x, &self.train_y)
+    }
+
+    fn draw(&self, s: &mut dyn Surface, plot: &Plot) {
+        let edge = |k: f64| shifted(&self.mean, &self.total_sd, k);
+        plot.band(s, &self.x, &edge(-2.0), &edge(2.0), BAND_2);
+        plot.band(s, &self.x, &edge(-1.0), &edge(1.0), BAND_1);
+        for i in evenly(self.members.len(), MOST_MEMBERS) {
+            plot.line(s, &self.x, &self.members[i], MEMBER);
+        }
+        for k in [-1.0, 1.0] {
+            plot.line(s, &self.x, &shifted(&self.mean, &self.aleatoric_sd, k), ALEATORIC);
+        }
+        plot.line(s, &self.x, &self.mean, MEAN);
+        if let Some(truth) = &self.truth {
+            plot.line(s, &self.x, truth, TRUTH);
+        }
+        draw_training_points(s, plot, &self.train_x, &self.train_y);
+        if !self.has_data() {
+            plot.draw_no_data(s);
+        }
+    }
+}
+
+/// Training points above everything else; many become small and translucent.
+pub fn draw_training_points(s: &mut dyn Surface, plot: &Plot, x: &[f64], y: &[f64]) {
+    let chosen = evenly(x.len().min(y.len()), MOST_TRAIN_POINTS);
+    let xs: Vec<f64> = chosen.iter().map(|i| x[*i]).collect();
+    let ys: Vec<f64> = chosen.iter().map(|i| y[*i]).collect();
+    match chosen.len() {
+        0..=120 => plot.markers(s, &xs, &ys, Marker::Circle, 2.8, ORANGE, BLACK),
+        121..=400 => plot.markers(s, &xs, &ys, Marker::Circle, 1.8, ORANGE, BLACK),
+        _ => {
+            plot.points(s, &xs, &ys, 1.7, BLACK.alpha(0.5));
+        }
+    }
+}
+
+/// The legend's entry for `draw_training_points`.
+pub fn training_entry(n: usize) -> Entry {
+    let (ink, edge, radius) = match n {
+        0..=120 => (ORANGE, BLACK, 2.8),
+        121..=400 => (ORANGE, BLACK, 1.8),
+        _ => (BLACK, WHITE, 1.9),
+    };
+    let label = if n > MOST_TRAIN_POINTS {
+        format!("{} of {} training points", thousands(MOST_TRAIN_POINTS), thousands(n))
+    } else {
+        "training points".into()
+    };
+    entry(Symbol::Point(Marker::Circle, radius, ink, edge), label)
+}
+
+impl Figure for BandsFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (f64, f64) {
+        size(self.panels.len())
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let panels: Vec<BandPanel> = self.panels.iter().take(MOST_PANELS).map(BandPanel::sorted).collect();
+        let any = |has: fn(&BandPanel) -> bool| panels.iter().any(has);
+        let mut legend = Vec::new();
+        if any(|p| !p.mean.is_empty()) {
+            legend.push(entry(Symbol::Line(MEAN), "predictive mean"));
+        }
+        if any(|p| p.total_sd.iter().any(|v| usable(*v))) {
+            legend.push(entry(Symbol::Patch(BLUE.alpha(0.37)), "±1 sd total"));
+            legend.push(entry(Symbol::Patch(BAND_2), "±2 sd total"));
+        }
+        if any(|p| p.aleatoric_sd.iter().any(|v| usable(*v))) {
+            legend.push(entry(Symbol::Line(ALEATORIC), "±1 sd aleatoric"));
+        }
+        if any(|p| p.truth.is_some()) {
+            legend.push(entry(Symbol::Line(TRUTH), "truth"));
+        }
+        if any(|p| !p.members.is_empty()) {
+            legend.push(entry(Symbol::Line(Stroke::solid(MUTED, 0.9)), "members"));
+        }
+        let n_train = panels.iter().map(|p| p.train_x.len().min(p.train_y.len())).max().unwrap_or(0);
+        if n_train > 0 {
+            legend.push(training_entry(n_train));
+        }
+        let data: Vec<f64> =
+            panels.iter().flat_map(|p| p.train_y.iter().chain(p.truth.iter().flatten()).copied()).collect();
+        let edges: Vec<Vec<f64>> = panels.iter().map(BandPanel::edges).collect();
+        let xs = panels.iter().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
+        let limits = Shared { x: x_limits(xs), y: y_limits(&data, &edges) };
+        let mut notes = Vec::new();
+        if edges.iter().flatten().any(|v| v.is_finite() && !(limits.y.0..=limits.y.1).contains(v)) {
+            notes.push("bands that reach beyond the frame are cut there".to_owned());
+        }
+        if self.panels.len() > panels.len() {
+            notes.push(format!("{} further panels are not drawn", self.panels.len() - panels.len()));
+        }
+        let top = draw_head(s, self.size().0, &self.title, &notes.join(" · "), &legend);
+        let titles: Vec<&str> = panels.iter().map(|p| p.title.as_str()).collect();
+        draw_grid(s, self.size(), top, &titles, (&self.x_label, &self.y_label), &limits, |s, plot, i| {
+            match panels.get(i) {
+                Some(panel) => panel.draw(s, plot),
+                None => plot.draw_no_data(s),
+            }
+        });
+    }
+}

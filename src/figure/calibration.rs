@@ -1,0 +1,120 @@
+//! Reliability of class probabilities: accuracy against confidence, the gap between them, and how many predictions
+//! each bin holds.
+
+use std::path::Path;
+
+use super::Saved;
+use super::axis::{Axis, usable};
+use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::palette::{BLUE, MUTED, VERMILLION};
+use super::panels::thousands;
+use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
+use super::save::{Figure, save};
+use super::surface::{Stroke, Surface};
+use crate::error::Result;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReliabilityFigure {
+    pub title: String,
+    /// (mean confidence, accuracy, number of predictions) of each bin; an empty bin has count 0.
+    pub bins: Vec<(f64, f64, usize)>,
+    /// Expected calibration error in 0..=1.
+    pub ece: f64,
+}
+
+const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
+const BAR: f64 = 0.75;
+const GAP: f64 = 0.35;
+
+/// Writes `stem`.png and `stem`.svg into `dir`.
+pub fn reliability(dir: &Path, stem: &str, figure: &ReliabilityFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+/// Left and right edge of a bin, its mean confidence, its accuracy and its count.
+type Bin = (f64, f64, f64, f64, usize);
+
+impl ReliabilityFigure {
+    /// Bins with predictions. Equal widths where the confidences agree with them, else edges half way between
+    /// neighbouring confidences (bins of equal counts).
+    fn filled(&self) -> Vec<Bin> {
+        let n = self.bins.len().max(1) as f64;
+        let valid = |b: &&(f64, f64, usize)| b.2 > 0 && (0.0..=1.0).contains(&b.0) && (0.0..=1.0).contains(&b.1);
+        let equal = self.bins.iter().enumerate().filter(|(_, b)| valid(b)).all(|(i, b)| {
+            let (low, high) = (i as f64 / n, (i + 1) as f64 / n);
+            (low - 1e-6..=high + 1e-6).contains(&b.0)
+        });
+        if equal {
+            let bins = self.bins.iter().enumerate().filter(|(_, b)| valid(b));
+            return bins.map(|(i, b)| (i as f64 / n, (i + 1) as f64 / n, b.0, b.1, b.2)).collect();
+        }
+        let mut bins: Vec<(f64, f64, usize)> = self.bins.iter().filter(valid).copied().collect();
+        bins.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let between = |i: usize| (bins[i].0 + bins[i + 1].0) / 2.0;
+        (0..bins.len())
+            .map(|i| {
+                let left = if i == 0 { 0.0 } else { between(i - 1) };
+                let right = if i + 1 == bins.len() { 1.0 } else { between(i) };
+                (left, right, bins[i].0, bins[i].1, bins[i].2)
+            })
+            .collect()
+    }
+}
+
+impl Figure for ReliabilityFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (f64, f64) {
+        (640.0, 720.0)
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let (width, height) = self.size();
+        let bins = self.filled();
+        let total = bins.iter().fold(0usize, |sum, b| sum.saturating_add(b.4));
+        let ece = if usable(self.ece) { format!("{:.4}", self.ece) } else { "unknown".into() };
+        let subtitle = format!("expected calibration error {ece} · {} predictions", thousands(total));
+        let legend = [
+            entry(Symbol::Patch(BLUE.alpha(BAR)), "accuracy"),
+            entry(Symbol::Patch(VERMILLION.alpha(GAP)), "gap to confidence"),
+            entry(Symbol::Line(IDEAL), "ideal"),
+        ];
+        let top = draw_head(s, width, &self.title, &subtitle, &legend) + 6.0;
+        let bottom = height - 52.0;
+        let split = bottom - 112.0;
+
+        let most = bins.iter().map(|b| b.4).max().unwrap_or(0).max(1);
+        let counts = Axis::linear(0.0, most as f64 * 1.12, 4);
+        let unit = Axis::linear(0.0, 1.0, 5);
+        let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&counts).max(tick_width(&unit));
+        let area = Rect { left, top, right: width - MARGIN - 10.0, bottom: split };
+        let plot = Plot { area, x: Axis::linear(0.0, 1.0, 10), y: unit };
+        plot.draw_grid(s);
+        for &(from, to, confidence, accuracy, _) in &bins {
+            // A sliver of ground between the bars.
+            let inset = (to - from) * 0.03;
+            let sides = (from + inset, to - inset);
+            plot.bar(s, sides, (0.0, accuracy), BLUE.alpha(BAR));
+            plot.bar(s, sides, (accuracy.min(confidence), accuracy.max(confidence)), VERMILLION.alpha(GAP));
+        }
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        plot.draw_frame(s, false, true);
+        plot.draw_y_label(s, "accuracy");
+
+        let area = Rect { left, top: split + 14.0, right: width - MARGIN - 10.0, bottom };
+        let below = Plot { area, x: Axis::linear(0.0, 1.0, 10), y: counts };
+        below.draw_grid(s);
+        for &(from, to, _, _, count) in &bins {
+            let inset = (to - from) * 0.03;
+            below.bar(s, (from + inset, to - inset), (0.0, count as f64), MUTED.alpha(0.7));
+        }
+        below.draw_frame(s, true, true);
+        below.draw_x_label(s, "confidence (probability of the predicted class)");
+        below.draw_y_label(s, "count");
+        if bins.is_empty() {
+            plot.draw_no_data(s);
+        }
+    }
+}

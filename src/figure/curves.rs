@@ -1,0 +1,110 @@
+//! Learning curves: any number of series over steps or epochs, each with its sd over seeds when there is one.
+
+use std::path::Path;
+
+use super::Saved;
+use super::axis::{Axis, extent, padded, usable, widen};
+use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::palette::{series, series_dash};
+use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
+use super::save::{Figure, save};
+use super::surface::{Stroke, Surface};
+use crate::error::Result;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CurvesFigure {
+    pub title: String,
+    pub x_label: String,
+    pub y_label: String,
+    /// A symmetric logarithmic y axis, linear near zero: negative losses have a place on it.
+    pub log: bool,
+    pub series: Vec<Series>,
+}
+
+/// One curve; `y` and `sd` are as long as `x`. NaN leaves a gap.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    pub name: String,
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub sd: Option<Vec<f64>>,
+}
+
+/// Writes `stem`.png and `stem`.svg into `dir`.
+pub fn curves(dir: &Path, stem: &str, figure: &CurvesFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+impl CurvesFigure {
+    /// The y values that decide the limits. An sd may not stretch the axis to more than twice the range of the curves.
+    fn y_values(&self) -> Vec<f64> {
+        let drawn = |s: &Series| -> Vec<(f64, f64)> {
+            let sd = |i: usize| s.sd.as_ref().and_then(|sd| sd.get(i)).copied().unwrap_or(0.0);
+            let both = s.x.iter().zip(&s.y).enumerate();
+            both.filter(|(_, (x, y))| usable(**x) && usable(**y)).map(|(i, (_, y))| (*y, sd(i))).collect()
+        };
+        let all: Vec<(f64, f64)> = self.series.iter().flat_map(drawn).collect();
+        let Some((low, high)) = extent(all.iter().map(|p| p.0)) else { return Vec::new() };
+        let reach = if high > low { (high - low) / 2.0 } else { f64::INFINITY };
+        // On a logarithmic axis mean - sd may cross zero and would add decades that hold no curve.
+        let floor = if self.log && low > 0.0 { low / 2.0 } else { low - reach };
+        let within = |v: f64| v.clamp(floor, high + reach);
+        all.iter().flat_map(|(y, sd)| [*y, within(y - sd), within(y + sd)]).filter(|v| usable(*v)).collect()
+    }
+}
+
+impl Figure for CurvesFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let (width, height) = self.size();
+        let stroke = |i: usize| Stroke { ink: series(i), width: 1.8, dash: series_dash(i) };
+        let has_sd = |series: &Series| series.sd.as_ref().is_some_and(|sd| sd.iter().any(|v| usable(*v)));
+        let legend: Vec<_> = (self.series.iter().enumerate())
+            .map(|(i, one)| {
+                let symbol =
+                    if has_sd(one) { Symbol::Band(stroke(i), series(i).alpha(0.18)) } else { Symbol::Line(stroke(i)) };
+                entry(symbol, one.name.as_str())
+            })
+            .collect();
+        let mut notes = Vec::new();
+        if self.series.iter().any(has_sd) {
+            notes.push("shaded: mean ± 1 sd");
+        }
+        if self.log {
+            notes.push("y: logarithmic, linear near zero");
+        }
+        let top = draw_head(s, width, &self.title, &notes.join(" · "), &legend) + 4.0;
+        let bottom = height - 52.0;
+
+        let values = self.y_values();
+        let y = if self.log {
+            Axis::symlog(&values, bottom - top, 26.0)
+        } else {
+            let (low, high) = padded(extent(values.iter().copied()).unwrap_or((0.0, 1.0)), 0.05);
+            Axis::linear(low, high, 8)
+        };
+        let (low, high) = extent(self.series.iter().flat_map(|s| s.x.iter().copied())).unwrap_or((0.0, 1.0));
+        let (low, high) = widen(low, high);
+        let area = Rect { left: MARGIN + LABEL_SIZE + 14.0 + tick_width(&y), top, right: width - MARGIN - 8.0, bottom };
+        let plot = Plot { area, x: Axis::linear(low, high, 10), y };
+        plot.draw_grid(s);
+        for (i, one) in self.series.iter().enumerate() {
+            if let Some(sd) = &one.sd {
+                let edge = |k: f64| one.y.iter().zip(sd).map(|(y, sd)| y + k * sd).collect::<Vec<_>>();
+                plot.band(s, &one.x, &edge(-1.0), &edge(1.0), series(i).alpha(0.18));
+            }
+        }
+        for (i, one) in self.series.iter().enumerate() {
+            plot.line(s, &one.x, &one.y, stroke(i));
+        }
+        plot.draw_frame(s, true, true);
+        plot.draw_x_label(s, &self.x_label);
+        plot.draw_y_label(s, &self.y_label);
+        if values.is_empty() {
+            plot.draw_no_data(s);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Figures and reports. Every figure is drawn once by a function over `surface::Surface` and written as PNG (twice
+//! the figure's size in pixels) and SVG; a report is one HTML file with its figures inside. This room writes the files
+//! it is asked for and nothing else; it never prints and takes any numbers: values that are NaN or infinite are
+//! left out, and a figure without any data says so.
+
+mod axis;
+mod bands;
+mod bearing;
+mod calibration;
+mod curves;
+mod heat;
+mod histograms;
+mod legend;
+mod palette;
+mod panels;
+mod plot;
+mod prior;
+mod raster;
+mod report;
+#[cfg(test)]
+mod samples;
+mod save;
+mod scatter;
+mod square;
+mod surface;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+pub use bands::{BandPanel, BandsFigure, bands};
+pub use calibration::{ReliabilityFigure, reliability};
+pub use curves::{CurvesFigure, Series, curves};
+pub use heat::{HeatFigure, HeatPanel, heat2d};
+pub use histograms::{HistogramFigure, histograms};
+pub use prior::{PriorFigure, PriorPanel, prior_samples};
+pub use report::{HtmlTable, Report, Section, write_report};
+pub use scatter::{ScatterFigure, scatter};
+pub use square::{CoverageFigure, RocFigure, coverage, roc};
+
+/// The two files of one figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    pub png: PathBuf,
+    pub svg: PathBuf,
+}

@@ -1,0 +1,143 @@
+//! The report of a run: one HTML file with its figures inside, no script, nothing loaded from elsewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::save::write_whole;
+use super::surface::escape;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    pub title: String,
+    /// Key facts: (name, value).
+    pub summary: Vec<(String, String)>,
+    pub sections: Vec<Section>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Section {
+    pub heading: String,
+    /// Paragraphs.
+    pub text: Vec<String>,
+    pub table: Option<HtmlTable>,
+    /// (SVG file, caption); a relative path is taken from the working folder, else from the report's folder.
+    pub figures: Vec<(PathBuf, String)>,
+    /// Shown as it is, such as the recipe.
+    pub code: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HtmlTable {
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+const STYLE: &str = include_str!("report.css");
+
+/// Writes the report; fails when a figure cannot be read or is not a plain SVG.
+pub fn write_report(path: &Path, report: &Report) -> Result<()> {
+    let mut body = format!("<h1>{}</h1>\n", escape(&report.title));
+    if !report.summary.is_empty() {
+        body.push_str("<dl class=\"facts\">\n");
+        for (name, value) in &report.summary {
+            body.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(name), escape(value)));
+        }
+        body.push_str("</dl>\n");
+    }
+    let mut figure_number = 0;
+    for section in &report.sections {
+        body.push_str("<section>\n");
+        if !section.heading.is_empty() {
+            body.push_str(&format!("<h2>{}</h2>\n", escape(&section.heading)));
+        }
+        for paragraph in &section.text {
+            body.push_str(&format!("<p>{}</p>\n", escape(paragraph)));
+        }
+        if let Some(table) = &section.table {
+            body.push_str(&table_html(table));
+        }
+        for (svg, caption) in &section.figures {
+            figure_number += 1;
+            let drawing = read_svg(path, svg)?;
+            body.push_str(&format!(
+                "<figure>\n<div class=\"card\">\n{drawing}</div>\n<figcaption><b>Figure {figure_number}.</b> {}</figcaption>\n</figure>\n",
+                escape(caption)
+            ));
+        }
+        if let Some(code) = &section.code {
+            body.push_str(&format!("<pre><code>{}</code></pre>\n", escape(code)));
+        }
+        body.push_str("</section>\n");
+    }
+    let page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escape(&report.title)
+    );
+    if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
+    }
+    write_whole(path, page.as_bytes())
+}
+
+/// Numbers stand to the right, so that digits line up.
+fn is_number(cell: &str) -> bool {
+    let first = cell.trim().trim_start_matches(['-', '−', '+', '±']);
+    first.starts_with(|c: char| c.is_ascii_digit()) || matches!(first, "NaN" | "inf" | "–" | "—" | "")
+}
+
+fn table_html(table: &HtmlTable) -> String {
+    let columns = table.rows.iter().map(Vec::len).chain([table.header.len()]).max().unwrap_or(0);
+    let numeric: Vec<bool> = (0..columns)
+        .map(|c| !table.rows.is_empty() && table.rows.iter().all(|r| r.get(c).is_none_or(|cell| is_number(cell))))
+        .collect();
+    let row = |cells: &[String], tag: &str| -> String {
+        let cell = |c: usize| {
+            let class = if numeric[c] { " class=\"n\"" } else { "" };
+            format!("<{tag}{class}>{}</{tag}>", escape(cells.get(c).map_or("", String::as_str)))
+        };
+        format!("<tr>{}</tr>\n", (0..columns).map(cell).collect::<String>())
+    };
+    let mut out = String::from("<div class=\"scroll\"><table>\n");
+    if !table.header.is_empty() {
+        out.push_str(&format!("<thead>{}</thead>\n", row(&table.header, "th")));
+    }
+    out.push_str("<tbody>\n");
+    for cells in &table.rows {
+        out.push_str(&row(cells, "td"));
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    out
+}
+
+/// The `<svg>` element of a file; a file that could run or load something is refused.
+fn read_svg(report: &Path, svg: &Path) -> Result<String> {
+    let beside =
+        report.parent().map(|folder| folder.join(svg)).filter(|p| svg.is_relative() && !svg.exists() && p.exists());
+    let file = beside.as_deref().unwrap_or(svg);
+    let text = fs::read_to_string(file).map_err(|e| Error::io(file, "read", &e))?;
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("<svg");
+    let end = lower.rfind("</svg>");
+    // Words in a title come escaped, so that a tag is a tag; attributes are judged by their tags alone.
+    let tags = lower.split('<').skip(1).filter_map(|part| part.split('>').next());
+    let refused = tags.into_iter().find(|tag| {
+        let named = ["script", "foreignobject", "style", "image", "use", "a ", "iframe"]
+            .iter()
+            .any(|name| tag.starts_with(name));
+        named || tag.contains("href") || tag.contains("url(") || tag.contains(" on")
+    });
+    match (start, end, refused) {
+        (Some(start), Some(end), None) if start < end => Ok(text[start..end].to_owned() + "</svg>\n"),
+        (_, _, Some(part)) => Err(Error::data(
+            file.display().to_string(),
+            format!("{part:?} in the SVG"),
+            "shapes and text",
+            "draw the figure again",
+        )),
+        _ => Err(Error::data(file.display().to_string(), "no <svg> element", "an SVG file", "draw the figure again")),
+    }
+}

@@ -1,0 +1,187 @@
+//! One figure of each kind for the tests: made-up data in the shape that a run gives.
+
+use super::*;
+
+/// Deterministic noise in -1..1.
+pub fn noise(i: usize) -> f64 {
+    let v = (i as f64 * 12.9898).sin() * 43758.5453;
+    2.0 * (v - v.floor()) - 1.0
+}
+
+/// Roughly normal.
+pub fn normal(i: usize) -> f64 {
+    (0..6).map(|k| noise(i * 6 + k)).sum::<f64>() / 1.414
+}
+
+pub fn grid(n: usize, low: f64, high: f64) -> Vec<f64> {
+    (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
+}
+
+pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
+    let x = grid(200, -4.0, 4.0);
+    let truth: Vec<f64> = x.iter().map(|x| (2.0 * x).sin() + 0.3 * x).collect();
+    let away = |x: f64| (x.abs() - 2.0).max(0.0);
+    let mean: Vec<f64> = x.iter().zip(&truth).map(|(x, t)| t * (-away(*x)).exp()).collect();
+    let train_x: Vec<f64> = (0..60).map(|i| 2.0 * noise(i)).collect();
+    BandPanel {
+        title: title.into(),
+        aleatoric_sd: x.iter().map(|x| 0.15 + 0.04 * x.abs()).collect(),
+        total_sd: x.iter().map(|x| 0.2 + growth * away(*x).powi(2)).collect(),
+        members: (0..members)
+            .map(|m| mean.iter().zip(&x).map(|(y, x)| y + 0.5 * away(*x) * normal(m)).collect())
+            .collect(),
+        train_y: train_x.iter().enumerate().map(|(i, x)| (2.0 * x).sin() + 0.3 * x + 0.15 * normal(i)).collect(),
+        x,
+        mean,
+        truth: Some(truth),
+        train_x,
+    }
+}
+
+pub fn bands_figure(n: usize) -> BandsFigure {
+    let names = ["VIFO", "VIFO, auxiliary", "weight-space VI", "ensemble of 5", "SWAG", "dropout", "Laplace", "base"];
+    BandsFigure {
+        title: "Predictive uncertainty on the toy curve".into(),
+        x_label: "input x".into(),
+        y_label: "output y (m)".into(),
+        panels: (0..n)
+            .map(|i| band_panel(names[i % 8], if i == 2 { 400.0 } else { 0.25 * i as f64 }, if i == 3 { 5 } else { 0 }))
+            .collect(),
+    }
+}
+
+pub fn prior_figure() -> PriorFigure {
+    let x = grid(80, -4.0, 4.0);
+    let panel = |title: &str, spread: f64| {
+        let train = band_panel("", 0.0, 0);
+        let samples = (0..120)
+            .map(|s| x.iter().enumerate().map(|(i, x)| normal(s * 80 + i) * spread * (0.3 + x.abs() / 4.0)).collect());
+        PriorPanel {
+            title: title.into(),
+            x: x.clone(),
+            samples: samples.collect(),
+            train_x: train.train_x,
+            train_y: train.train_y,
+        }
+    };
+    PriorFigure {
+        title: "Samples of the prior over outputs".into(),
+        x_label: "input x".into(),
+        y_label: "output y".into(),
+        panels: vec![panel("learned prior without auxiliary data", 0.3), panel("with auxiliary training", 1.6)],
+    }
+}
+
+pub fn curves_figure(log: bool) -> CurvesFigure {
+    let series = |k: usize, start: f64, end: f64, sd: bool| {
+        let x = grid(300, 1.0, 300.0);
+        let y: Vec<f64> = x
+            .iter()
+            .enumerate()
+            .map(|(i, t)| end + (start - end) * (-t / 30.0).exp() + 0.03 * normal(i + k * 999))
+            .collect();
+        let sd = sd.then(|| y.iter().map(|y| 0.1 + 0.1 * y.abs()).collect());
+        Series { name: format!("method {k}, training loss"), x, y, sd }
+    };
+    let mut all = vec![series(0, 900.0, -1.2, true), series(1, 40.0, 0.3, true), series(2, 4.0, -0.6, false)];
+    all[2].y[100..140].fill(f64::NAN);
+    CurvesFigure {
+        title: "Learning curves".into(),
+        x_label: "epoch".into(),
+        y_label: "loss (nats per row)".into(),
+        log,
+        series: all,
+    }
+}
+
+pub fn reliability_figure() -> ReliabilityFigure {
+    let bins = (0..15)
+        .map(|i| {
+            let c = (i as f64 + 0.55) / 15.0;
+            (c, c - 0.25 * c * c * (1.0 - c) * 2.0, if i < 2 { 0 } else { 30 + i * i * i })
+        })
+        .collect();
+    ReliabilityFigure { title: "Reliability, test set".into(), bins, ece: 0.0423 }
+}
+
+pub fn coverage_figure() -> CoverageFigure {
+    let levels = grid(19, 0.05, 0.95);
+    let bend = |p: f64| levels.iter().map(|l: &f64| l.powf(p)).collect();
+    let observed = vec![("VIFO".into(), bend(1.05)), ("base".into(), bend(1.8)), ("ensemble".into(), bend(0.75))];
+    CoverageFigure { title: "Coverage of central intervals".into(), levels: levels.clone(), observed }
+}
+
+pub fn scatter_figure(n: usize) -> ScatterFigure {
+    let x: Vec<f64> = (0..n).map(|i| 20.0 + 8.0 * normal(i)).collect();
+    let sd: Vec<f64> = (0..n).map(|i| 1.0 + noise(i + 7).abs() * 2.0).collect();
+    let y = x.iter().zip(&sd).enumerate().map(|(i, (x, sd))| x + sd * normal(i + 4000)).collect();
+    ScatterFigure {
+        title: "Predicted and observed".into(),
+        x_label: "observed price (1000 $)".into(),
+        y_label: "predicted price (1000 $)".into(),
+        x,
+        y,
+        sd,
+    }
+}
+
+pub fn histogram_figure() -> HistogramFigure {
+    let group =
+        |n: usize, middle: f64, sd: f64| (0..n).map(|i| (middle + sd * normal(i + n)).max(0.0)).collect::<Vec<_>>();
+    HistogramFigure {
+        title: "Predictive entropy on known and unknown images".into(),
+        x_label: "entropy (nats)".into(),
+        groups: vec![
+            ("CIFAR-10 test (in)".into(), group(10_000, 0.3, 0.3)),
+            ("SVHN (out)".into(), group(2600, 1.4, 0.4)),
+        ],
+        bins: 50,
+    }
+}
+
+pub fn roc_figure() -> RocFigure {
+    let fpr = grid(200, 0.0, 1.0);
+    let bend = |p: f64| fpr.iter().map(|f: &f64| f.powf(p)).collect::<Vec<_>>();
+    let curves =
+        [("VIFO", 0.1), ("ensemble of 10", 0.2), ("base", 0.4)].map(|(n, p)| (n.to_owned(), fpr.clone(), bend(p)));
+    RocFigure { title: "Out-of-distribution detection by entropy".into(), curves: curves.into() }
+}
+
+pub fn heat_figure(n: usize) -> HeatFigure {
+    let panel = |i: usize| {
+        let (nx, ny) = (120, 100);
+        let value = |x: f64, y: f64| {
+            let p = 1.0 / (1.0 + (-(3.0 * y - 3.0 * (1.5 * x).sin())).exp());
+            match i % 3 {
+                0 => p,
+                1 => -(p * p.max(1e-12).ln() + (1.0 - p) * (1.0 - p).max(1e-12).ln()),
+                _ => 0.04 * (x * x + y * y).sqrt() * (1.0 - (2.0 * p - 1.0).abs()),
+            }
+        };
+        let (xs, ys) = (grid(nx, -3.0, 3.0), grid(ny, -2.5, 2.5));
+        let values = ys.iter().flat_map(|y| xs.iter().map(|x| value(*x, *y)).collect::<Vec<_>>()).collect();
+        let labels = ["probability of class 1", "entropy (nats)", "mutual information (nats)"];
+        let title = ["prediction", "total uncertainty", "epistemic uncertainty"][i % 3].into();
+        HeatPanel {
+            title,
+            x_range: (-3.0, 3.0),
+            y_range: (-2.5, 2.5),
+            nx,
+            ny,
+            values,
+            value_label: labels[i % 3].into(),
+        }
+    };
+    let point = |i: usize| {
+        let x = 2.2 * noise(i);
+        let class = i % 2;
+        (x, (1.5 * x).sin() + if class == 1 { 0.6 } else { -0.6 } + 0.25 * normal(i), class)
+    };
+    HeatFigure {
+        title: "Two classes".into(),
+        x_label: "x₁".into(),
+        y_label: "x₂".into(),
+        panels: (0..n).map(panel).collect(),
+        points: (0..100).map(point).collect(),
+    }
+}

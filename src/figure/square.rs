@@ -1,0 +1,155 @@
+//! Figures on the unit square: coverage of intervals, and receiver operating characteristics.
+
+use std::path::Path;
+
+use super::Saved;
+use super::axis::{Axis, usable};
+use super::legend::{Entry, MARGIN, Symbol, draw_head, entry};
+use super::palette::{MUTED, WHITE, series, series_dash};
+use super::plot::{LABEL_SIZE, MARKERS, Plot, Rect, tick_width};
+use super::save::{Figure, save};
+use super::surface::{Align, Stroke, Surface};
+use crate::error::Result;
+
+/// Share of observations inside central predictive intervals, against the share the model promised.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CoverageFigure {
+    pub title: String,
+    /// Nominal coverage in 0..=1.
+    pub levels: Vec<f64>,
+    /// (name, observed coverage at each level).
+    pub observed: Vec<(String, Vec<f64>)>,
+}
+
+/// Detection of one class (out-of-distribution, error) by a score.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RocFigure {
+    pub title: String,
+    /// (name, false positive rates ascending, true positive rates).
+    pub curves: Vec<(String, Vec<f64>, Vec<f64>)>,
+}
+
+const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
+const SIZE: (f64, f64) = (640.0, 690.0);
+
+/// Writes `stem`.png and `stem`.svg into `dir`.
+pub fn coverage(dir: &Path, stem: &str, figure: &CoverageFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+/// Writes `stem`.png and `stem`.svg into `dir`.
+pub fn roc(dir: &Path, stem: &str, figure: &RocFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+fn unit_plot(top: f64) -> Plot {
+    let axis = Axis::linear(0.0, 1.0, 5);
+    let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&axis);
+    let (right, bottom) = (SIZE.0 - MARGIN - 12.0, SIZE.1 - 52.0);
+    // Square, however many rows the legend takes.
+    let side = (right - left).min(bottom - top);
+    let spare = (right - left - side) / 2.0;
+    let area = Rect { left: left + spare, top, right: left + spare + side, bottom: top + side };
+    Plot { area, x: axis.clone(), y: axis }
+}
+
+fn stroke(i: usize) -> Stroke {
+    Stroke { ink: series(i), width: 1.8, dash: series_dash(i) }
+}
+
+fn any_pair(x: &[f64], y: &[f64]) -> bool {
+    x.iter().zip(y).any(|(x, y)| usable(*x) && usable(*y))
+}
+
+impl Figure for CoverageFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (f64, f64) {
+        SIZE
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let mut legend: Vec<Entry> = (self.observed.iter().enumerate())
+            .map(|(i, (name, _))| entry(Symbol::Dotted(stroke(i), MARKERS[i % MARKERS.len()]), name.as_str()))
+            .collect();
+        legend.push(entry(Symbol::Line(IDEAL), "ideal"));
+        let top = draw_head(s, SIZE.0, &self.title, "", &legend) + 6.0;
+        let plot = unit_plot(top);
+        plot.draw_grid(s);
+        plot.note(s, (0.03, 0.96), "under-confident: intervals too wide", Align::Start);
+        plot.note(s, (0.97, 0.04), "over-confident: intervals too narrow", Align::End);
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        for (i, (_, observed)) in self.observed.iter().enumerate() {
+            let mut pairs: Vec<(f64, f64)> = self.levels.iter().copied().zip(observed.iter().copied()).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            plot.line(s, &x, &y, stroke(i));
+            if x.len() <= 40 {
+                plot.markers(s, &x, &y, MARKERS[i % MARKERS.len()], 3.4, series(i), WHITE);
+            }
+        }
+        plot.draw_frame(s, true, true);
+        plot.draw_x_label(s, "nominal coverage of the central interval");
+        plot.draw_y_label(s, "observed coverage");
+        if !self.observed.iter().any(|(_, y)| any_pair(&self.levels, y)) {
+            plot.draw_no_data(s);
+        }
+    }
+}
+
+/// Area under a curve by the trapezoidal rule; None when it does not run from 0 to 1 in ascending order.
+fn area_under(x: &[f64], y: &[f64]) -> Option<f64> {
+    let whole = x.len() == y.len() && x.first()?.abs() < 1e-9 && (x.last()? - 1.0).abs() < 1e-9;
+    let ascending = x.windows(2).all(|p| p[1] >= p[0]);
+    let area: f64 = x.windows(2).zip(y.windows(2)).map(|(x, y)| (x[1] - x[0]) * (y[0] + y[1]) / 2.0).sum();
+    (whole && ascending && area.is_finite()).then_some(area)
+}
+
+impl Figure for RocFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (f64, f64) {
+        SIZE
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let label = |(name, x, y): &(String, Vec<f64>, Vec<f64>)| match area_under(x, y) {
+            Some(area) if !name.contains("AU") => format!("{name} (AUROC {area:.3})"),
+            _ => name.clone(),
+        };
+        let mut legend: Vec<Entry> =
+            (self.curves.iter().enumerate()).map(|(i, curve)| entry(Symbol::Line(stroke(i)), label(curve))).collect();
+        legend.push(entry(Symbol::Line(IDEAL), "chance"));
+        let top = draw_head(s, SIZE.0, &self.title, "", &legend) + 6.0;
+        let plot = unit_plot(top);
+        plot.draw_grid(s);
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        for (i, (_, x, y)) in self.curves.iter().enumerate() {
+            plot.line(s, x, y, stroke(i));
+        }
+        plot.draw_frame(s, true, true);
+        plot.draw_x_label(s, "false positive rate");
+        plot.draw_y_label(s, "true positive rate");
+        if !self.curves.iter().any(|(_, x, y)| any_pair(x, y)) {
+            plot.draw_no_data(s);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::area_under;
+
+    #[test]
+    fn area_of_known_curves() {
+        assert_eq!(area_under(&[0.0, 1.0], &[0.0, 1.0]), Some(0.5));
+        assert_eq!(area_under(&[0.0, 0.0, 1.0], &[0.0, 1.0, 1.0]), Some(1.0));
+        assert_eq!(area_under(&[0.0, 0.5], &[0.0, 1.0]), None);
+        assert_eq!(area_under(&[], &[]), None);
+        assert_eq!(area_under(&[0.0, f64::NAN, 1.0], &[0.0, 0.5, 1.0]), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! Every kind of figure with good and with bad input. `cargo test -- --ignored samples` writes samples to look at.
+
+use std::path::Path;
+
+use super::raster::Raster;
+use super::samples::*;
+use super::save::Figure;
+use super::*;
+
+const WILD: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e12, -1e300, 0.0];
+
+/// Saves, then checks: both files, the PNG's size, more than one colour, the words in the SVG.
+fn check(saved: Saved, figure: &impl Figure, words: &[&str]) {
+    let png = std::fs::read(&saved.png).unwrap();
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    let size = |at: usize| f64::from(u32::from_be_bytes(png[at..at + 4].try_into().unwrap()));
+    let (width, height) = figure.size();
+    assert_eq!((size(16), size(20)), (2.0 * width, 2.0 * height));
+    let mut raster = Raster::new(width, height);
+    figure.draw(&mut raster);
+    let colours: std::collections::HashSet<&[u8]> = raster.rgb.chunks(3).collect();
+    assert!(colours.len() > 10, "only {} colours", colours.len());
+    let svg = std::fs::read_to_string(&saved.svg).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(
+        ["NaN", "\"inf", "\"-inf", ",inf", ",-inf", " inf,", "hinf"].iter().all(|n| !svg.contains(n)),
+        "a number that is none in {}",
+        saved.svg.display()
+    );
+    // Nothing is drawn outside of the figure.
+    for points in svg.split("points=\"").skip(1).filter_map(|p| p.split('"').next()) {
+        for pair in points.split(' ') {
+            let (x, y) = pair.split_once(',').unwrap();
+            let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+            assert!((0.0..=width).contains(&x) && (0.0..=height).contains(&y), "{pair} in {}", saved.svg.display());
+        }
+    }
+    for word in words {
+        assert!(svg.contains(&format!(">{word}</text>")), "{word:?} is missing in {}", saved.svg.display());
+    }
+    let folder: Vec<_> =
+        std::fs::read_dir(saved.png.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(folder.iter().all(|n| !n.to_string_lossy().starts_with(".tmp")), "{folder:?}");
+}
+
+fn write_all(dir: &Path) {
+    for n in [1, 3, 4, 8] {
+        let f = bands_figure(n);
+        check(
+            bands(dir, &format!("bands_{n}"), &f).unwrap(),
+            &f,
+            &[&f.title, "VIFO", "±2 sd total", "input x", "output y (m)"],
+        );
+    }
+    let f = prior_figure();
+    check(prior_samples(dir, "prior", &f).unwrap(), &f, &[&f.title, "with auxiliary training"]);
+    for log in [false, true] {
+        let f = curves_figure(log);
+        check(
+            curves(dir, if log { "curves_log" } else { "curves" }, &f).unwrap(),
+            &f,
+            &[&f.title, "epoch", "method 1, training loss"],
+        );
+    }
+    let f = reliability_figure();
+    check(reliability(dir, "reliability", &f).unwrap(), &f, &[&f.title, "accuracy", "count"]);
+    let f = coverage_figure();
+    check(coverage(dir, "coverage", &f).unwrap(), &f, &[&f.title, "over-confident: intervals too narrow"]);
+    let f = scatter_figure(2345);
+    check(scatter(dir, "scatter", &f).unwrap(), &f, &[&f.title]);
+    assert!(std::fs::read_to_string(dir.join("scatter.svg")).unwrap().contains("500 of 2,345 points drawn"));
+    let f = histogram_figure();
+    check(histograms(dir, "histograms", &f).unwrap(), &f, &[&f.title, "density"]);
+    let f = roc_figure();
+    check(roc(dir, "roc", &f).unwrap(), &f, &[&f.title, "chance"]);
+    assert!(std::fs::read_to_string(dir.join("roc.svg")).unwrap().contains("VIFO (AUROC 0.90"));
+    for n in [1, 3, 6] {
+        let f = heat_figure(n);
+        check(heat2d(dir, &format!("heat_{n}"), &f).unwrap(), &f, &[&f.title, "class 1", "probability of class 1"]);
+    }
+}
+
+#[test]
+fn every_figure_is_written_with_its_words() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(dir.path());
+}
+
+#[test]
+#[ignore = "writes samples into $FIGURE_SAMPLES for a look"]
+fn samples() {
+    let dir = std::env::var_os("FIGURE_SAMPLES").expect("FIGURE_SAMPLES names a folder");
+    let dir = Path::new(&dir);
+    write_all(dir);
+    empty_and_wild(dir);
+    let mut many = curves_figure(false);
+    many.series = (0..60)
+        .map(|i| Series { name: format!("method {i} with a long name"), ..many.series[i % 3].clone() })
+        .collect();
+    curves(dir, "many", &many).unwrap();
+    write_report(&dir.join("report.html"), &sample_report(dir)).unwrap();
+}
+
+/// Every kind with nothing, one value, and values that are no numbers or huge.
+fn empty_and_wild(dir: &Path) {
+    let sets: [(&str, Vec<f64>); 5] = [
+        ("empty", vec![]),
+        ("wild", WILD.to_vec()),
+        ("one", vec![3.0]),
+        ("constant", vec![1e12; 5]),
+        ("nan", vec![f64::NAN; 3]),
+    ];
+    for (name, v) in sets {
+        let at = |kind: &str| format!("{name}_{kind}");
+        let none = matches!(name, "empty" | "nan");
+        let words: &[&str] = if none { &["no data"] } else { &[] };
+        let panel = BandPanel {
+            title: name.into(),
+            x: v.clone(),
+            mean: v.clone(),
+            aleatoric_sd: v.clone(),
+            total_sd: v.clone(),
+            truth: Some(v.clone()),
+            train_x: v.clone(),
+            train_y: v.clone(),
+            members: vec![v.clone(), vec![]],
+        };
+        let f = BandsFigure { title: "wild <&\u{0}> values".into(), panels: vec![panel; 2], ..Default::default() };
+        check(bands(dir, &at("bands"), &f).unwrap(), &f, words);
+        let panel = PriorPanel {
+            x: v.clone(),
+            samples: vec![v.clone(); 3],
+            train_x: v.clone(),
+            train_y: v.clone(),
+            ..Default::default()
+        };
+        let f = PriorFigure { panels: vec![panel], ..Default::default() };
+        check(prior_samples(dir, &at("prior"), &f).unwrap(), &f, if name == "empty" { words } else { &[] });
+        for log in [false, true] {
+            let one = Series { name: name.into(), x: v.clone(), y: v.clone(), sd: Some(v.clone()) };
+            let f = CurvesFigure { log, series: vec![one; 2], ..Default::default() };
+            check(curves(dir, &at(if log { "curves_log" } else { "curves" }), &f).unwrap(), &f, words);
+        }
+        let f = ReliabilityFigure {
+            title: name.into(),
+            bins: v.iter().map(|v| (*v, *v, usize::MAX)).collect(),
+            ece: f64::NAN,
+        };
+        check(reliability(dir, &at("reliability"), &f).unwrap(), &f, words);
+        let f = CoverageFigure { title: name.into(), levels: v.clone(), observed: vec![(name.into(), v.clone())] };
+        check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
+        let f = ScatterFigure { x: v.clone(), y: v.clone(), sd: v.clone(), ..Default::default() };
+        check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
+        let f = HistogramFigure { groups: vec![(name.into(), v.clone())], ..Default::default() };
+        check(histograms(dir, &at("histograms"), &f).unwrap(), &f, words);
+        let f = RocFigure { title: name.into(), curves: vec![(name.into(), v.clone(), v.clone())] };
+        check(roc(dir, &at("roc"), &f).unwrap(), &f, words);
+        let panel = HeatPanel {
+            nx: 2,
+            ny: usize::MAX,
+            values: v.clone(),
+            x_range: (f64::NAN, 1.0),
+            y_range: (2.0, 2.0),
+            ..Default::default()
+        };
+        let points = v.iter().map(|v| (*v, *v, usize::MAX)).collect();
+        let f = HeatFigure { panels: vec![panel], points, ..Default::default() };
+        check(heat2d(dir, &at("heat"), &f).unwrap(), &f, words);
+    }
+    let f = BandsFigure::default();
+    check(bands(dir, "none_bands", &f).unwrap(), &f, &["no data"]);
+    let f = PriorFigure::default();
+    check(prior_samples(dir, "none_prior", &f).unwrap(), &f, &["no data"]);
+    let f = HeatFigure::default();
+    check(heat2d(dir, "none_heat", &f).unwrap(), &f, &["no data"]);
+}
+
+#[test]
+fn bad_input_never_panics_and_no_data_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    empty_and_wild(dir.path());
+}
+
+#[test]
+fn many_series_and_long_names_keep_the_plot() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut f = curves_figure(false);
+    f.title = "A very long title ".repeat(20);
+    f.series =
+        (0..60).map(|i| Series { name: format!("{i} {}", "long name ".repeat(9)), ..f.series[0].clone() }).collect();
+    check(curves(dir.path(), "many", &f).unwrap(), &f, &[]);
+    let svg = std::fs::read_to_string(dir.path().join("many.svg")).unwrap();
+    assert!(svg.contains(" more</text>"));
+    f.series.iter_mut().enumerate().for_each(|(i, s)| s.name = format!("method {i} with a long name"));
+    curves(dir.path(), "many", &f).unwrap();
+    assert!(std::fs::read_to_string(dir.path().join("many.svg")).unwrap().contains(" more</text>"));
+    let f = CurvesFigure {
+        series: vec![Series {
+            x: grid(1_000_000, 0.0, 1.0),
+            y: (0..1_000_000).map(noise).collect(),
+            ..Default::default()
+        }],
+        ..f
+    };
+    curves(dir.path(), "long", &f).unwrap();
+    assert!(std::fs::metadata(dir.path().join("long.svg")).unwrap().len() < 200_000);
+}
+
+#[test]
+fn wrong_names_and_places_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(roc(dir.path(), "a/b", &roc_figure()), Err(crate::error::Error::Usage(_))));
+    assert!(matches!(roc(dir.path(), "", &roc_figure()), Err(crate::error::Error::Usage(_))));
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    assert!(matches!(roc(&file, "roc", &roc_figure()), Err(crate::error::Error::Io(_))));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+fn sample_report(dir: &Path) -> Report {
+    let figure = bands(dir, "report_bands", &bands_figure(3)).unwrap();
+    let other = curves(dir, "report_curves", &curves_figure(true)).unwrap();
+    let row = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>();
+    let facts = [
+        ("method", "VIFO"),
+        ("test log loss", "−1.234 nats"),
+        ("data", "toy <sine> & co"),
+        ("seed", "42"),
+        ("device", "cpu, 16 threads"),
+    ];
+    Report {
+        title: "Run toy-vifo <1>".into(),
+        summary: facts.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
+        sections: vec![
+            Section {
+                heading: "Test metrics".into(),
+                text: vec!["Mean over 5 seeds & their sd.".into()],
+                table: Some(HtmlTable {
+                    header: row(&["method", "log loss (nats)", "RMSE (m)"]),
+                    rows: vec![
+                        row(&["VIFO", "−1.23 ± 0.02", "0.213"]),
+                        row(&["ensemble", "-1.10 ± 0.10", "0.220"]),
+                        row(&["short"]),
+                    ],
+                }),
+                figures: vec![(figure.svg, "Predictions <with> uncertainty.".into()), (other.svg, "Losses.".into())],
+                code: None,
+            },
+            Section {
+                heading: "Recipe".into(),
+                code: Some("[method]\nname = \"vifo\"\neta = 0.1 # a < b".into()),
+                ..Default::default()
+            },
+        ],
+    }
+}
+
+#[test]
+fn a_report_is_one_file_with_escaped_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sub").join("report.html");
+    write_report(&path, &sample_report(dir.path())).unwrap();
+    let html = std::fs::read_to_string(&path).unwrap();
+    assert!(html.contains("<h1>Run toy-vifo &lt;1&gt;</h1>") && html.contains("toy &lt;sine&gt; &amp; co"));
+    assert!(html.contains("Figure 2.</b> Losses.") && html.contains("Predictions &lt;with&gt; uncertainty."));
+    assert_eq!(html.matches("<svg ").count(), 2);
+    assert!(!html.contains("<script") && !html.contains("href") && !html.contains("src="));
+    let links = html.matches("http").count();
+    assert_eq!(links, html.matches("http://www.w3.org/2000/svg").count(), "only the SVG name space names an address");
+    assert!(html.contains("<td class=\"n\">0.213</td>") && html.contains("<td>VIFO</td>"));
+}
+
+#[test]
+fn a_report_refuses_what_could_run_and_names_a_missing_figure() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |svg: &Path| Report {
+        sections: vec![Section { figures: vec![(svg.into(), String::new())], ..Default::default() }],
+        ..Default::default()
+    };
+    let bad = dir.path().join("bad.svg");
+    for text in [
+        "<svg><script>x</script></svg>",
+        "<svg><rect onload=\"x\"/></svg>",
+        "<svg><image href=\"http://x\"/></svg>",
+        "no drawing",
+    ] {
+        std::fs::write(&bad, text).unwrap();
+        assert!(write_report(&dir.path().join("r.html"), &with(&bad)).is_err(), "{text}");
+    }
+    let error = write_report(&dir.path().join("r.html"), &with(&dir.path().join("none.svg"))).unwrap_err();
+    assert!(error.to_string().contains("none.svg"), "{error}");
+    assert!(!dir.path().join("r.html").exists());
+}

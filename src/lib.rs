@@ -1,0 +1,12 @@
+//! Neural networks whose predictions carry honest uncertainty. The README draws the rooms and the data flow.
+
+pub mod base;
+pub mod config;
+pub mod data;
+pub mod error;
+pub mod exec;
+pub mod method;
+pub mod metrics;
+pub mod net;
+pub mod ops;
+pub mod program;

@@ -1,0 +1,71 @@
+//! The regularizers by name, with their prior's parameters and constants (MATH.md section 3).
+
+use crate::config::PriorKeys;
+use crate::ops::regularizer as op;
+use crate::ops::step::Prior;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reg {
+    Naive,
+    Mean,
+    Mv,
+    Eb,
+    MeanAll,
+    MvAll,
+    EbAll,
+    /// On the weights, none on the outputs.
+    L2,
+}
+
+impl Reg {
+    pub fn parse(name: &str) -> Option<Reg> {
+        Some(match name {
+            "naive" => Reg::Naive,
+            "mean" => Reg::Mean,
+            "mv" => Reg::Mv,
+            "eb" => Reg::Eb,
+            "mean_all" => Reg::MeanAll,
+            "mv_all" => Reg::MvAll,
+            "eb_all" => Reg::EbAll,
+            "l2" => Reg::L2,
+            _ => return None,
+        })
+    }
+
+    /// The code that head and shader know.
+    pub fn code(self) -> u32 {
+        match self {
+            Reg::Naive => op::REG_NAIVE,
+            Reg::Mean => op::REG_MEAN,
+            Reg::Mv => op::REG_MV,
+            Reg::Eb => op::REG_EB,
+            Reg::MeanAll => op::REG_MEAN_ALL,
+            Reg::MvAll => op::REG_MV_ALL,
+            Reg::EbAll => op::REG_EB_ALL,
+            Reg::L2 => op::REG_NONE,
+        }
+    }
+
+    /// Parameters and the additive constant a dimension. `variance` is what naive takes when the recipe is silent.
+    pub fn prior(self, keys: &PriorKeys, variance: f64) -> Prior<f64> {
+        match self {
+            Reg::Naive => {
+                let v = keys.variance.unwrap_or(variance);
+                Prior { p0: v, p1: 0.0, p2: 0.0, constant: 0.5 * (v.ln() - 1.0) }
+            }
+            Reg::Mean | Reg::MeanAll => {
+                // gamma + alpha = gamma / a.
+                Prior { p0: keys.gamma, p1: keys.a, p2: 0.0, constant: 0.5 * (keys.gamma / keys.a).ln() - 0.5 }
+            }
+            Reg::Mv | Reg::MvAll => {
+                let (alpha, beta) = (keys.alpha.unwrap_or(0.5), keys.beta.unwrap_or(0.01));
+                let c = libm::lgamma(alpha) - libm::lgamma(alpha + 0.5) - alpha * beta.ln() - 0.5 * keys.d.ln() - 0.5;
+                Prior { p0: alpha, p1: beta, p2: keys.d, constant: c }
+            }
+            Reg::Eb | Reg::EbAll => {
+                Prior { p0: keys.alpha.unwrap_or(4.4798), p1: keys.beta.unwrap_or(10.0), p2: 0.0, constant: -0.5 }
+            }
+            Reg::L2 => Prior::default(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What goes into a network: the rows of a batch in the epoch's order, the auxiliary inputs, and dropout masks.
+
+use super::{Grid, StepArgs, params};
+use crate::base::Real;
+use crate::base::rng::{Draw, Permutation, Stream};
+
+params! {
+    /// out [X, out_rows, cols], rows 0..batch <- rows `batch_start + b` of the epoch's order of data [n_rows, cols].
+    /// Positions past the end wrap round: such rows are filler that the heads give no weight.
+    GatherRows {
+        replicas: u32,
+        n_rows: u32,
+        cols: u32,
+        batch: u32,
+        out_rows: u32,
+        /// 1: each member has its own order in each epoch; 0: file order.
+        shuffle: u32,
+        /// Number of the first member, so that a part of an ensemble draws what the whole would.
+        first_member: u32,
+    }
+}
+params! {
+    /// out [X, out_rows, cols], rows `first_row .. first_row + count` <- uniform on [low, high] per column
+    /// (MATH.md section 2), or an even grid where `grid` is 1.
+    AuxInputs {
+        replicas: u32,
+        cols: u32,
+        count: u32,
+        first_row: u32,
+        out_rows: u32,
+        grid: u32,
+        first_member: u32,
+    }
+}
+params! {
+    /// y = x * mask / (1 - rate), x [R, count]. Its own backward pass: the mask is drawn again from the same counter.
+    Dropout {
+        replicas: u32,
+        count: u32,
+        stream: u32,
+        first_replica: u32,
+        rate: f32,
+    }
+}
+
+impl GatherRows {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.batch as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl AuxInputs {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.count as u64 * self.cols as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl Dropout {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.count as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+
+#[inline(always)]
+pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out: &mut [T]) {
+    let cols = p.cols as usize;
+    for r in 0..p.replicas {
+        let order = Permutation::new(args.seed, args.epoch, p.first_member + r, p.n_rows);
+        for b in 0..p.batch {
+            let position = (args.batch_start + b) % p.n_rows;
+            let row = if p.shuffle == 1 { order.at(position) } else { position } as usize;
+            let to = (r as usize * p.out_rows as usize + b as usize) * cols;
+            out[to..to + cols].copy_from_slice(&data[row * cols..(row + 1) * cols]);
+        }
+    }
+}
+
+#[inline(always)]
+pub fn aux_inputs<T: Real>(p: &AuxInputs, args: &StepArgs<T>, low: &[T], high: &[T], out: &mut [T]) {
+    let cols = p.cols as usize;
+    for r in 0..p.replicas {
+        let draw = Draw { seed: args.seed, stream: Stream::Aux as u32, step: args.step, replica: p.first_member + r };
+        for i in 0..p.count as usize {
+            let to = (r as usize * p.out_rows as usize + p.first_row as usize + i) * cols;
+            for c in 0..cols {
+                let u =
+                    if p.grid == 1 { (i as f32 + 0.5) / p.count as f32 } else { draw.uniform((i * cols + c) as u32) };
+                out[to + c] = low[c] + (high[c] - low[c]) * T::of(u as f64);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub fn dropout<T: Real>(p: &Dropout, args: &StepArgs<T>, x: &[T], y: &mut [T]) {
+    let keep = T::one() / (T::one() - T::of(p.rate as f64));
+    for r in 0..p.replicas {
+        let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + r };
+        let part = r as usize * p.count as usize..(r as usize + 1) * p.count as usize;
+        for (i, (x, y)) in x[part.clone()].iter().zip(&mut y[part]).enumerate() {
+            *y = if draw.uniform(i as u32) < p.rate { T::zero() } else { *x * keep };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_visits_every_row_once() {
+        let p = GatherRows { replicas: 2, n_rows: 7, cols: 1, batch: 3, out_rows: 3, shuffle: 1, first_member: 0 };
+        let data: Vec<f64> = (0..7).map(f64::from).collect();
+        let mut seen = [vec![], vec![]];
+        for (start, valid) in [(0, 3), (3, 3), (6, 1)] {
+            let args = StepArgs { batch_start: start, n_valid: valid, seed: 3, ..Default::default() };
+            let mut out = vec![f64::NAN; 6];
+            gather_rows(&p, &args, &data, &mut out);
+            for r in 0..2 {
+                seen[r].extend_from_slice(&out[r * 3..r * 3 + valid as usize]);
+            }
+        }
+        assert_ne!(seen[0], seen[1], "members have their own order");
+        for mut s in seen {
+            s.sort_by(f64::total_cmp);
+            assert_eq!(s, data);
+        }
+    }
+
+    #[test]
+    fn auxiliary_inputs_fill_their_range() {
+        let p = AuxInputs { replicas: 1, cols: 2, count: 4000, first_row: 1, out_rows: 4001, grid: 0, first_member: 0 };
+        let mut out = vec![7.0f64; 8002];
+        aux_inputs(&p, &StepArgs { seed: 1, ..Default::default() }, &[-1.0, 10.0], &[1.0, 30.0], &mut out);
+        assert_eq!(&out[..2], &[7.0, 7.0], "rows before first_row stay");
+        for (c, (low, high)) in [(-1.0, 1.0), (10.0, 30.0)].into_iter().enumerate() {
+            let v: Vec<f64> = out[2..].iter().skip(c).step_by(2).copied().collect();
+            let mean = v.iter().sum::<f64>() / v.len() as f64;
+            assert!(v.iter().all(|&x| x >= low && x <= high));
+            // Standard error of the mean of a uniform: width / sqrt(12 n).
+            assert!((mean - (low + high) / 2.0).abs() < 5.0 * (high - low) / (12.0 * 4000f64).sqrt());
+        }
+    }
+
+    #[test]
+    fn dropout_keeps_the_mean_and_repeats_its_mask() {
+        let p = Dropout { replicas: 1, count: 20_000, stream: Stream::Dropout as u32, first_replica: 0, rate: 0.1 };
+        let args = StepArgs { seed: 2, step: 5, ..Default::default() };
+        let (x, mut y, mut again) = (vec![1.0f64; 20_000], vec![0.0; 20_000], vec![0.0; 20_000]);
+        dropout(&p, &args, &x, &mut y);
+        dropout(&p, &args, &x, &mut again);
+        assert_eq!(y, again);
+        let mean = y.iter().sum::<f64>() / 20_000.0;
+        // Variance of a kept-or-dropped unit: rate / (1 - rate).
+        assert!((mean - 1.0).abs() < 5.0 * (0.1f64 / 0.9 / 20_000.0).sqrt());
+    }
+}

@@ -1,0 +1,391 @@
+//! Fused heads: from the last layer's outputs to per-row loss terms and their gradient, in one pass.
+//! terms [R, rows, 3] = (-log p or its expectation, regularizer, auxiliary regularizer), each NOT yet divided by the
+//! number of rows; gradients are those of the mean over the valid rows (MATH.md sections 1 and 2).
+
+use super::regularizer::{self, REG_NONE, sigma};
+use super::{Grid, StepArgs, params};
+use crate::base::Real;
+use crate::base::rng::{Draw, Stream};
+
+pub const LIKELIHOOD_SOFTMAX: u32 = 0;
+pub const LIKELIHOOD_GAUSSIAN: u32 = 1;
+
+/// Link g of the noise variance: exp (l clamped to [-10, 10]) or softplus (g clamped to [1e-3, 1e3]).
+pub const NOISE_EXP: u32 = 0;
+pub const NOISE_SOFTPLUS: u32 = 1;
+
+/// Above this exponent the exact expectation goes on along its tangent: finite, and still pulling the right way.
+const EXPONENT_MAX: f64 = 30.0;
+
+params! {
+    SoftmaxHead {
+        replicas: u32,
+        rows: u32,
+        k: u32,
+        /// Replicas that share one row of labels: R / Y.
+        share: u32,
+    }
+}
+params! {
+    GaussianHead {
+        replicas: u32,
+        rows: u32,
+        share: u32,
+        noise_link: u32,
+    }
+}
+params! {
+    /// outputs [R, rows, 2K] = (mu, rho). Rows before `data_rows` carry the likelihood and eta * Reg, the others
+    /// eta_aux * Reg.
+    VifoHead {
+        replicas: u32,
+        rows: u32,
+        data_rows: u32,
+        k: u32,
+        share: u32,
+        likelihood: u32,
+        noise_link: u32,
+        sigma_link: u32,
+        regularizer: u32,
+        /// 1: the closed form of the expectation (Gaussian with the exp link only); 0: M samples.
+        exact: u32,
+        first_replica: u32,
+    }
+}
+
+impl SoftmaxHead {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.rows as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl GaussianHead {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.rows as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl VifoHead {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.rows as u64)
+    }
+    /// z, eps, sigma, slope, s2, dmu, dsigma, ds2.
+    pub fn scratch(&self) -> usize {
+        8 * self.k as usize
+    }
+}
+
+/// -log p(y|z) by log-sum-exp; dz += scale * gradient.
+#[inline(always)]
+pub fn softmax_loss<T: Real>(z: &[T], label: usize, scale: T, dz: &mut [T]) -> T {
+    let mut top = z[0];
+    for v in &z[1..] {
+        top = top.at_least(*v);
+    }
+    let mut sum = T::zero();
+    for v in z {
+        sum += (*v - top).exp();
+    }
+    for (d, v) in dz.iter_mut().zip(z) {
+        *d += scale * ((*v - top).exp() / sum);
+    }
+    dz[label] -= scale;
+    sum.ln() + top - z[label]
+}
+
+/// g and dg/dl of the noise link, clamped; the slope is 0 on the clamp.
+#[inline(always)]
+pub fn noise_variance<T: Real>(link: u32, l: T) -> (T, T) {
+    if link == NOISE_SOFTPLUS {
+        let g = l.softplus();
+        let (low, high) = (T::of(1e-3), T::of(1e3));
+        if g < low {
+            (low, T::zero())
+        } else if g > high {
+            (high, T::zero())
+        } else {
+            (g, l.sigmoid())
+        }
+    } else {
+        let c = l.at_least(T::of(-10.0)).at_most(T::of(10.0));
+        let g = c.exp();
+        (g, if c == l { g } else { T::zero() })
+    }
+}
+
+/// -log N(y | m, g(l)) and its gradient (dm, dl).
+#[inline(always)]
+pub fn gaussian_loss<T: Real>(link: u32, m: T, l: T, y: T) -> (T, T, T) {
+    let half = T::of(0.5);
+    let (g, slope) = noise_variance(link, l);
+    // With the exp link log g is the clamped l itself: no logarithm, and no loss of digits.
+    let log_g = if link == NOISE_EXP { l.at_least(T::of(-10.0)).at_most(T::of(10.0)) } else { g.ln() };
+    let e = y - m;
+    let q = e * e / g;
+    let value = half * (q + log_g + T::of((2.0 * std::f64::consts::PI).ln()));
+    (value, -e / g, half * (T::one() - q) / g * slope)
+}
+
+#[inline(always)]
+pub fn softmax_head<T: Real>(
+    p: &SoftmaxHead,
+    args: &StepArgs<T>,
+    z: &[T],
+    labels: &[T],
+    terms: &mut [T],
+    dz: &mut [T],
+) {
+    let (rows, k) = (p.rows as usize, p.k as usize);
+    let weight = T::one() / T::of(args.n_valid as f64);
+    for r in 0..p.replicas as usize {
+        for b in 0..rows {
+            let at = r * rows + b;
+            let dz = &mut dz[at * k..(at + 1) * k];
+            dz.fill(T::zero());
+            terms[at * 3..at * 3 + 3].fill(T::zero());
+            if b < args.n_valid as usize {
+                let label = labels[r / p.share as usize * rows + b].f64() as usize;
+                terms[at * 3] = softmax_loss(&z[at * k..(at + 1) * k], label, weight, dz);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub fn gaussian_head<T: Real>(
+    p: &GaussianHead,
+    args: &StepArgs<T>,
+    z: &[T],
+    targets: &[T],
+    terms: &mut [T],
+    dz: &mut [T],
+) {
+    let rows = p.rows as usize;
+    let weight = T::one() / T::of(args.n_valid as f64);
+    for r in 0..p.replicas as usize {
+        for b in 0..rows {
+            let at = r * rows + b;
+            let (mut loss, mut dm, mut dl) = (T::zero(), T::zero(), T::zero());
+            if b < args.n_valid as usize {
+                (loss, dm, dl) =
+                    gaussian_loss(p.noise_link, z[at * 2], z[at * 2 + 1], targets[r / p.share as usize * rows + b]);
+            }
+            terms[at * 3..at * 3 + 3].copy_from_slice(&[loss, T::zero(), T::zero()]);
+            dz[at * 2] = weight * dm;
+            dz[at * 2 + 1] = weight * dl;
+        }
+    }
+}
+
+/// Normals in the order in which the head reads them, drawn some hundred at a time.
+struct Normals {
+    draw: Draw,
+    next: u32,
+    buffer: [f32; 256],
+    used: usize,
+}
+
+impl Normals {
+    #[inline(always)]
+    fn new(draw: Draw) -> Self {
+        Normals { draw, next: 0, buffer: [0.0; 256], used: 256 }
+    }
+    #[inline(always)]
+    fn take(&mut self) -> f32 {
+        if self.used == self.buffer.len() {
+            self.draw.fill_normal(self.next, &mut self.buffer);
+            self.next += self.buffer.len() as u32;
+            self.used = 0;
+        }
+        self.used += 1;
+        self.buffer[self.used - 1]
+    }
+}
+
+/// One row's expected -log p by M samples, given the normals in the order (sample, output); adds to dmu and dsigma.
+#[inline(always)]
+pub fn sampled_expectation<T: Real>(
+    p: &VifoHead,
+    n_samples: u32,
+    mu: &[T],
+    sigma: &[T],
+    y: T,
+    mut eps: impl FnMut() -> T,
+    z: &mut [T],
+    e: &mut [T],
+    scale: T,
+    dmu: &mut [T],
+    dsigma: &mut [T],
+) -> T {
+    let k = mu.len();
+    let share = scale / T::of(n_samples as f64);
+    let mut loss = T::zero();
+    for _ in 0..n_samples {
+        for c in 0..k {
+            e[c] = eps();
+            z[c] = mu[c] + sigma[c] * e[c];
+        }
+        if p.likelihood == LIKELIHOOD_GAUSSIAN {
+            let (v, dm, dl) = gaussian_loss(p.noise_link, z[0], z[1], y);
+            loss += v;
+            dmu[0] += share * dm;
+            dmu[1] += share * dl;
+            dsigma[0] += share * dm * e[0];
+            dsigma[1] += share * dl * e[1];
+        } else {
+            let mut top = z[0];
+            for v in &z[1..] {
+                top = top.at_least(*v);
+            }
+            let mut sum = T::zero();
+            let label = y.f64() as usize;
+            let chosen = z[label];
+            for v in z.iter_mut() {
+                *v = (*v - top).exp();
+                sum += *v;
+            }
+            loss += sum.ln() + top - chosen;
+            for c in 0..k {
+                let d = share * (z[c] / sum - if c == label { T::one() } else { T::zero() });
+                dmu[c] += d;
+                dsigma[c] += d * e[c];
+            }
+        }
+    }
+    loss / T::of(n_samples as f64)
+}
+
+/// The closed form for a Gaussian likelihood with the exp link (MATH.md section 2).
+#[inline(always)]
+pub fn exact_expectation<T: Real>(mu: &[T], sigma: &[T], y: T, scale: T, dmu: &mut [T], dsigma: &mut [T]) -> T {
+    let half = T::of(0.5);
+    let e = y - mu[0];
+    let q = e * e + sigma[0] * sigma[0];
+    let x = half * sigma[1] * sigma[1] - mu[1];
+    let top = T::of(EXPONENT_MAX);
+    let slope = x.at_most(top).exp();
+    let value = if x > top { slope * (T::one() + x - top) } else { slope };
+    dmu[0] -= scale * e * value;
+    dsigma[0] += scale * sigma[0] * value;
+    dmu[1] += scale * half * (T::one() - q * slope);
+    dsigma[1] += scale * half * q * slope * sigma[1];
+    half * (q * value + mu[1] + T::of((2.0 * std::f64::consts::PI).ln()))
+}
+
+#[inline(always)]
+pub fn vifo_head<T: Real>(
+    p: &VifoHead,
+    args: &StepArgs<T>,
+    outputs: &[T],
+    targets: &[T],
+    moments: &[T],
+    terms: &mut [T],
+    doutputs: &mut [T],
+    scratch: &mut [T],
+) {
+    let (rows, data_rows, k) = (p.rows as usize, p.data_rows as usize, p.k as usize);
+    let n_valid = args.n_valid as usize;
+    let data_weight = T::one() / T::of(n_valid as f64);
+    let aux_weight = T::one() / T::of((rows - data_rows).max(1) as f64);
+    let grouped = p.regularizer >= regularizer::REG_MEAN_ALL;
+    for r in 0..p.replicas as usize {
+        let mut normals = Normals::new(Draw {
+            seed: args.seed,
+            stream: Stream::Head as u32,
+            step: args.step,
+            replica: p.first_replica + r as u32,
+        });
+        for b in 0..rows {
+            let at = r * rows + b;
+            let term = &mut terms[at * 3..at * 3 + 3];
+            term.fill(T::zero());
+            let grad = &mut doutputs[at * 2 * k..(at + 1) * 2 * k];
+            let is_data = b < data_rows;
+            if is_data && b >= n_valid {
+                grad.fill(T::zero());
+                continue;
+            }
+            let out = &outputs[at * 2 * k..(at + 1) * 2 * k];
+            let mu = &out[..k];
+            let mut part = scratch.chunks_exact_mut(k);
+            let mut next = || part.next().expect("scratch() asks for eight parts");
+            let (z, e, sd, slope, s2, dsigma, ds2) = (next(), next(), next(), next(), next(), next(), next());
+            for c in 0..k {
+                (sd[c], slope[c]) = sigma(p.sigma_link, out[k + c]);
+                s2[c] = sd[c] * sd[c];
+            }
+            dsigma.fill(T::zero());
+            ds2.fill(T::zero());
+            let (dmu, drho) = grad.split_at_mut(k);
+            dmu.fill(T::zero());
+            if is_data {
+                let y = targets[r / p.share as usize * data_rows + b];
+                term[0] = if p.exact == 1 {
+                    exact_expectation(mu, sd, y, data_weight, dmu, dsigma)
+                } else {
+                    let eps = || T::of(normals.take() as f64);
+                    sampled_expectation(p, args.n_samples, mu, sd, y, eps, z, e, data_weight, dmu, dsigma)
+                };
+            }
+            if p.regularizer != REG_NONE {
+                let group = &moments[if grouped { (r * 2 + usize::from(!is_data)) * 3 * k } else { 0 }..];
+                let weight = if is_data { args.eta * data_weight } else { args.eta_aux * aux_weight };
+                term[if is_data { 1 } else { 2 }] =
+                    regularizer::row(p.regularizer, &args.prior, mu, s2, group, weight, dmu, ds2);
+            }
+            let two = T::of(2.0);
+            for c in 0..k {
+                drho[c] = (dsigma[c] + two * sd[c] * ds2[c]) * slope[c];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two logits 0 and log 3: p = (1/4, 3/4).
+    #[test]
+    fn softmax_by_hand() {
+        let mut dz = [0.0; 2];
+        let loss = softmax_loss(&[0.0, 3f64.ln()], 1, 1.0, &mut dz);
+        assert!((loss - (4.0f64 / 3.0).ln()).abs() < 1e-15);
+        assert!((dz[0] - 0.25).abs() < 1e-15 && (dz[1] + 0.25).abs() < 1e-15);
+    }
+
+    /// The sampled expectation converges to the exact one: 200,000 samples, five standard errors.
+    #[test]
+    fn sampled_expectation_meets_the_closed_form() {
+        let p = VifoHead {
+            replicas: 1,
+            rows: 1,
+            data_rows: 1,
+            k: 2,
+            share: 1,
+            likelihood: LIKELIHOOD_GAUSSIAN,
+            noise_link: NOISE_EXP,
+            sigma_link: 0,
+            regularizer: 0,
+            exact: 0,
+            first_replica: 0,
+        };
+        let (mu, sd, y, n) = ([0.3, -0.5], [0.4, 0.3], 1.1, 200_000u32);
+        let mut normals = Normals::new(Draw { seed: 4, stream: 1, step: 0, replica: 0 });
+        let (mut a, mut b, mut c, mut d) = ([0.0; 2], [0.0; 2], [0.0; 2], [0.0; 2]);
+        let (mut z, mut e) = ([0.0; 2], [0.0; 2]);
+        let eps = || normals.take() as f64;
+        let sampled = sampled_expectation(&p, n, &mu, &sd, y, eps, &mut z, &mut e, 1.0, &mut a, &mut b);
+        let exact = exact_expectation(&mu, &sd, y, 1.0, &mut c, &mut d);
+        // The integrand's sd is about 1.2 here, its gradients' below 3.
+        let se = 5.0 * 3.0 / (n as f64).sqrt();
+        assert!((sampled - exact).abs() < se, "{sampled} {exact}");
+        for i in 0..2 {
+            assert!((a[i] - c[i]).abs() < se && (b[i] - d[i]).abs() < se);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Batched linear layers: y = act(x W + b) for every replica, and what its backward pass needs.
+//! Weights lie in the flat vector [R, P]: W [n_in, n_out] at `weight`, b [n_out] at `bias`. Outputs are written with `=`.
+
+use super::gemm::{Epilogue, Mat, Store, gemm, pack_len};
+use super::{Grid, params};
+use crate::base::Real;
+
+pub const ACT_NONE: u32 = 0;
+pub const ACT_RELU: u32 = 1;
+pub const ACT_SILU: u32 = 2;
+
+params! {
+    /// y [R, rows, n_out] = act(x [R or X, rows, n_in] W + b); `pre` receives x W + b where the activation is SiLU.
+    LinearForward {
+        replicas: u32,
+        /// Replicas that share one x: R / X.
+        share: u32,
+        rows: u32,
+        n_in: u32,
+        n_out: u32,
+        weight: u32,
+        bias: u32,
+        /// P, the length of one replica's weight vector.
+        stride: u32,
+        activation: u32,
+    }
+}
+params! {
+    /// dx [R, rows, n_in] = (dy [R, rows, n_out] W') * act'(saved), act being the activation that produced x.
+    LinearBackwardData {
+        replicas: u32,
+        rows: u32,
+        n_in: u32,
+        n_out: u32,
+        weight: u32,
+        stride: u32,
+        activation: u32,
+    }
+}
+params! {
+    /// dW [n_in, n_out] = x' dy, db = column sums of dy, written at `weight` and `bias` of the gradient vector [R, P].
+    LinearBackwardWeight {
+        replicas: u32,
+        share: u32,
+        rows: u32,
+        n_in: u32,
+        n_out: u32,
+        weight: u32,
+        bias: u32,
+        stride: u32,
+    }
+}
+
+/// Each thread of the shader computes a 4 x 4 tile.
+fn tiles(n: u32) -> u32 {
+    n.div_ceil(4)
+}
+
+impl LinearForward {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * tiles(self.rows) as u64 * tiles(self.n_out) as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        pack_len(self.n_in as usize, self.n_out as usize)
+    }
+}
+impl LinearBackwardData {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * tiles(self.rows) as u64 * tiles(self.n_in) as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        pack_len(self.n_out as usize, self.n_in as usize)
+    }
+}
+impl LinearBackwardWeight {
+    pub fn grid(&self) -> Grid {
+        // One more row of tiles: the bias.
+        Grid::Threads(self.replicas as u64 * (tiles(self.n_in) as u64 + 1) * tiles(self.n_out) as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        pack_len(self.rows as usize, self.n_out as usize)
+    }
+}
+
+/// The activation's value.
+#[inline(always)]
+pub fn activate<T: Real>(activation: u32, z: T) -> T {
+    match activation {
+        ACT_RELU => z.at_least(T::zero()),
+        ACT_SILU => z * z.sigmoid(),
+        _ => z,
+    }
+}
+
+/// Its derivative from what the forward pass kept: the output for ReLU, the pre-activation for SiLU.
+#[inline(always)]
+pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
+    match activation {
+        ACT_RELU => {
+            if saved > T::zero() {
+                T::one()
+            } else {
+                T::zero()
+            }
+        }
+        ACT_SILU => {
+            let s = saved.sigmoid();
+            s * (T::one() + saved * (T::one() - s))
+        }
+        _ => T::one(),
+    }
+}
+
+struct AddBias<'a, T>(&'a [T], bool);
+impl<T: Real> Epilogue<T> for AddBias<'_, T> {
+    #[inline(always)]
+    fn apply(&self, _: usize, col: usize, values: &mut [T]) {
+        let bias = &self.0[col..col + values.len()];
+        if self.1 {
+            for (v, b) in values.iter_mut().zip(bias) {
+                *v = (*v + *b).at_least(T::zero());
+            }
+        } else {
+            for (v, b) in values.iter_mut().zip(bias) {
+                *v += *b;
+            }
+        }
+    }
+}
+
+struct TimesSlope<'a, T> {
+    saved: &'a [T],
+    cols: usize,
+    activation: u32,
+}
+impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
+    #[inline(always)]
+    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
+        let at = row * self.cols + col;
+        let saved = &self.saved[at..at + values.len()];
+        if self.activation == ACT_RELU {
+            for (v, s) in values.iter_mut().zip(saved) {
+                *v = if *s > T::zero() { *v } else { T::zero() };
+            }
+        } else {
+            for (v, s) in values.iter_mut().zip(saved) {
+                *v *= activation_slope(self.activation, *s);
+            }
+        }
+    }
+}
+
+pub fn linear_forward<T: Real>(p: &LinearForward, x: &[T], w: &[T], y: &mut [T], pre: &mut [T], scratch: &mut [T]) {
+    let (rows, n_in, n_out) = (p.rows as usize, p.n_in as usize, p.n_out as usize);
+    for r in 0..p.replicas as usize {
+        let x = &x[r / p.share as usize * rows * n_in..][..rows * n_in];
+        let w = &w[r * p.stride as usize..][..p.stride as usize];
+        let weight = Mat::rows(&w[p.weight as usize..][..n_in * n_out], n_out);
+        let bias = &w[p.bias as usize..][..n_out];
+        let part = r * rows * n_out..(r + 1) * rows * n_out;
+        let relu = p.activation == ACT_RELU;
+        if p.activation == ACT_SILU {
+            let pre = &mut pre[part.clone()];
+            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, pre, scratch, &AddBias(bias, false));
+            for (y, z) in y[part].iter_mut().zip(pre) {
+                *y = activate(ACT_SILU, *z);
+            }
+        } else {
+            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, &mut y[part], scratch, &AddBias(bias, relu));
+        }
+    }
+}
+
+pub fn linear_backward_data<T: Real>(
+    p: &LinearBackwardData,
+    dy: &[T],
+    w: &[T],
+    saved: &[T],
+    dx: &mut [T],
+    scratch: &mut [T],
+) {
+    let (rows, n_in, n_out) = (p.rows as usize, p.n_in as usize, p.n_out as usize);
+    for r in 0..p.replicas as usize {
+        let dy = &dy[r * rows * n_out..][..rows * n_out];
+        let weight = &w[r * p.stride as usize + p.weight as usize..][..n_in * n_out];
+        let part = r * rows * n_in..(r + 1) * rows * n_in;
+        let (a, b) = (Mat::rows(dy, n_out), Mat::transposed(weight, n_out));
+        let dx = &mut dx[part.clone()];
+        if p.activation == ACT_NONE {
+            gemm(rows, n_in, n_out, a, b, dx, scratch, &Store);
+        } else {
+            let slope = TimesSlope { saved: &saved[part], cols: n_in, activation: p.activation };
+            gemm(rows, n_in, n_out, a, b, dx, scratch, &slope);
+        }
+    }
+}
+
+#[inline(always)]
+pub fn linear_backward_weight<T: Real>(p: &LinearBackwardWeight, x: &[T], dy: &[T], grad: &mut [T], scratch: &mut [T]) {
+    let (rows, n_in, n_out) = (p.rows as usize, p.n_in as usize, p.n_out as usize);
+    for r in 0..p.replicas as usize {
+        let x = &x[r / p.share as usize * rows * n_in..][..rows * n_in];
+        let dy = &dy[r * rows * n_out..][..rows * n_out];
+        let grad = &mut grad[r * p.stride as usize..][..p.stride as usize];
+        let dw = &mut grad[p.weight as usize..][..n_in * n_out];
+        gemm(n_in, n_out, rows, Mat::transposed(x, n_in), Mat::rows(dy, n_out), dw, scratch, &Store);
+        let db = &mut grad[p.bias as usize..][..n_out];
+        db.fill(T::zero());
+        for row in dy.chunks_exact(n_out) {
+            for (b, d) in db.iter_mut().zip(row) {
+                *b += *d;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// x = [1, 2], W = [[1, 0, -1], [2, 1, 0]], b = [0, -3, 0.5]: x W + b = [5, -1, -0.5].
+    #[test]
+    fn forward_by_hand() {
+        let w = [1.0, 0.0, -1.0, 2.0, 1.0, 0.0, 0.0, -3.0, 0.5];
+        let mut p = LinearForward {
+            replicas: 1,
+            share: 1,
+            rows: 1,
+            n_in: 2,
+            n_out: 3,
+            weight: 0,
+            bias: 6,
+            stride: 9,
+            activation: ACT_RELU,
+        };
+        let (mut y, mut pre, mut scratch) = ([f64::NAN; 3], [f64::NAN; 3], [0.0; 128]);
+        linear_forward(&p, &[1.0, 2.0], &w, &mut y, &mut pre, &mut scratch);
+        assert_eq!(y, [5.0, 0.0, 0.0]);
+        p.activation = ACT_NONE;
+        linear_forward(&p, &[1.0, 2.0], &w, &mut y, &mut pre, &mut scratch);
+        assert_eq!(y, [5.0, -1.0, -0.5]);
+        p.activation = ACT_SILU;
+        linear_forward(&p, &[1.0, 2.0], &w, &mut y, &mut pre, &mut scratch);
+        assert_eq!(pre, [5.0, -1.0, -0.5]);
+        assert!((y[1] + 1.0 / (1.0 + 1f64.exp())).abs() < 1e-15);
+    }
+
+    #[test]
+    fn slopes_are_the_derivatives() {
+        for z in [-4.0f64, -0.5, 0.3, 2.0] {
+            let h = 1e-6;
+            let d = (activate(ACT_SILU, z + h) - activate(ACT_SILU, z - h)) / (2.0 * h);
+            assert!((d - activation_slope(ACT_SILU, z)).abs() < 1e-8);
+        }
+        assert_eq!(activation_slope(ACT_RELU, 0.0f64), 0.0);
+    }
+}

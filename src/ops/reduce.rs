@@ -1,0 +1,121 @@
+//! Reductions: the loss of a step and sums of squares. The shader reduces by a fixed tree, so a run repeats itself.
+
+use super::{Grid, StepArgs, params};
+use crate::base::Real;
+
+/// Words of one member's entry in `sums`.
+pub const SUM_WORDS: usize = 8;
+/// Places in it: summed nll, regularizer, auxiliary, number of steps, first bad step + 1, bad term + 1.
+pub const SUM_STEPS: usize = 3;
+pub const SUM_BAD_STEP: usize = 4;
+pub const SUM_BAD_TERM: usize = 5;
+
+params! {
+    /// sums [E, 8] += this step's means of terms [E * samples, rows, 3] over the member's samples and rows, plus
+    /// `extra_scale` * extra [E] in the regularizer's place. The first step whose terms are not finite is remembered.
+    LossReduce {
+        members: u32,
+        samples: u32,
+        rows: u32,
+        data_rows: u32,
+        has_extra: u32,
+        extra_scale: f32,
+    }
+}
+params! {
+    /// sums [R] = sum of squares of v [R, count].
+    SumSquares {
+        replicas: u32,
+        count: u32,
+    }
+}
+
+impl LossReduce {
+    pub fn grid(&self) -> Grid {
+        Grid::Groups(self.members as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl SumSquares {
+    pub fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+
+#[inline(always)]
+pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], extra: &[T], sums: &mut [T]) {
+    let count = (p.samples * p.rows) as usize;
+    let data = T::of((p.samples * args.n_valid) as f64);
+    let aux = T::of((p.samples * (p.rows - p.data_rows)).max(1) as f64);
+    for e in 0..p.members as usize {
+        let mut total = [T::zero(); 3];
+        for row in terms[e * count * 3..(e + 1) * count * 3].chunks_exact(3) {
+            for t in 0..3 {
+                total[t] += row[t];
+            }
+        }
+        total[0] = total[0] / data;
+        total[1] = total[1] / data;
+        total[2] = total[2] / aux;
+        if p.has_extra == 1 {
+            total[1] += T::of(p.extra_scale as f64) * extra[e];
+        }
+        let sums = &mut sums[e * SUM_WORDS..(e + 1) * SUM_WORDS];
+        for t in 0..3 {
+            sums[t] += total[t];
+            if !total[t].is_finite() && sums[SUM_BAD_STEP] == T::zero() {
+                sums[SUM_BAD_STEP] = T::of(args.step as f64 + 1.0);
+                sums[SUM_BAD_TERM] = T::of(t as f64 + 1.0);
+            }
+        }
+        sums[SUM_STEPS] += T::one();
+    }
+}
+
+#[inline(always)]
+pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
+    let n = p.count as usize;
+    for r in 0..p.replicas as usize {
+        // Sixteen running sums: an order of its own that vector code can keep.
+        let mut lanes = [T::zero(); 16];
+        let v = &v[r * n..(r + 1) * n];
+        let (chunks, rest) = v.as_chunks::<16>();
+        for chunk in chunks {
+            for i in 0..16 {
+                lanes[i] += chunk[i] * chunk[i];
+            }
+        }
+        for (i, x) in rest.iter().enumerate() {
+            lanes[i] += *x * *x;
+        }
+        sums[r] = lanes.iter().copied().sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_over_valid_rows_and_the_first_bad_step() {
+        let p = LossReduce { members: 1, samples: 1, rows: 4, data_rows: 3, has_extra: 1, extra_scale: 0.5 };
+        // Two valid rows, one filler, one auxiliary row.
+        let terms = [1.0, 2.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0];
+        let mut sums = [0.0; SUM_WORDS];
+        let mut args = StepArgs { n_valid: 2, step: 10, ..Default::default() };
+        loss_reduce(&p, &args, &terms, &[4.0], &mut sums);
+        assert_eq!(sums[..4], [2.0, 5.0, 7.0, 1.0]);
+        for (step, t) in [(11, f64::NAN), (12, f64::INFINITY)] {
+            args.step = step;
+            let mut bad = terms;
+            bad[1] = t;
+            loss_reduce(&p, &args, &bad, &[0.0], &mut sums);
+        }
+        assert_eq!((sums[SUM_BAD_STEP], sums[SUM_BAD_TERM]), (12.0, 2.0), "step 11, the regularizer");
+    }
+}

@@ -1,0 +1,208 @@
+//! Weight-space variational inference (MATH.md section 4): q [E, 2P] = (mu, rho), sigma = softplus(rho). The M weight
+//! samples of a member are M replicas. eps is never stored: sampling and gradient draw it from the same counter.
+
+use super::regularizer::{REG_EB, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
+use super::{Grid, StepArgs, params};
+use crate::base::Real;
+use crate::base::rng::{Draw, Stream, normals};
+
+params! {
+    /// weights [E * samples, P] = mu + sigma eps.
+    ViSample {
+        members: u32,
+        samples: u32,
+        count: u32,
+        /// Number of the first replica: (first member) * samples.
+        first_replica: u32,
+        /// `Stream::Weights` in training, `Stream::Predict` in prediction.
+        stream: u32,
+    }
+}
+params! {
+    /// value [E] = (or +=) Reg over the weights `first .. first + length`; energy [E, groups] = sum (mu^2 + s2) there.
+    ViRegularizer {
+        members: u32,
+        count: u32,
+        first: u32,
+        length: u32,
+        group: u32,
+        groups: u32,
+        regularizer: u32,
+        accumulate: u32,
+    }
+}
+params! {
+    /// dq [E, 2P] on `first .. first + length`: the mean over the samples of dL/dW, pulled back to (mu, rho), plus
+    /// eta * `scale` * dReg (scale = 1/N).
+    ViGradient {
+        members: u32,
+        samples: u32,
+        count: u32,
+        first: u32,
+        length: u32,
+        group: u32,
+        groups: u32,
+        regularizer: u32,
+        first_replica: u32,
+        scale: f32,
+    }
+}
+
+/// A thread serves one Philox block: four weights.
+fn blocks(n: u32) -> u64 {
+    n.div_ceil(4) as u64
+}
+
+impl ViSample {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.members as u64 * self.samples as u64 * blocks(self.count))
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl ViRegularizer {
+    pub fn grid(&self) -> Grid {
+        Grid::Groups(self.members as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+impl ViGradient {
+    pub fn grid(&self) -> Grid {
+        // A group may begin inside a block, so one block more than its length fills.
+        Grid::Threads(self.members as u64 * (blocks(self.length) + 1))
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
+
+#[inline(always)]
+pub fn vi_sample<T: Real>(p: &ViSample, args: &StepArgs<T>, q: &[T], weights: &mut [T]) {
+    let n = p.count as usize;
+    for e in 0..p.members as usize {
+        let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
+        let first = e * p.samples as usize;
+        for s in 0..p.samples as usize {
+            let replica = p.first_replica + (first + s) as u32;
+            let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica };
+            let mut eps = [0f32; 256];
+            for (i, w) in weights[(first + s) * n..(first + s + 1) * n].chunks_mut(256).enumerate() {
+                draw.fill_normal(i as u32 * 256, &mut eps[..w.len()]);
+                for (w, e) in w.iter_mut().zip(eps) {
+                    *w = T::of(e as f64);
+                }
+            }
+        }
+        // sigma once for all samples of a member: its softplus costs more than the rest.
+        for i in 0..n {
+            let sd = sigma(SIGMA_SOFTPLUS, rho[i]).0;
+            for s in first..first + p.samples as usize {
+                let w = &mut weights[s * n + i];
+                *w = mu[i] + sd * *w;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], value: &mut [T], energy: &mut [T]) {
+    let n = p.count as usize;
+    for e in 0..p.members as usize {
+        let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
+        let (mut s, mut v) = (T::zero(), T::zero());
+        for i in p.first as usize..(p.first + p.length) as usize {
+            let sd = sigma(SIGMA_SOFTPLUS, rho[i]).0;
+            let s2 = sd * sd;
+            s += mu[i] * mu[i] + s2;
+            v += if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, mu[i], s2).0 };
+        }
+        let dims = T::of(p.length as f64);
+        v += dims * args.prior.constant;
+        if p.regularizer == REG_EB {
+            v += T::of(0.5) * eb_energy(&args.prior, dims, s).0;
+        }
+        value[e] = if p.accumulate == 1 { value[e] + v } else { v };
+        energy[e * p.groups as usize + p.group as usize] = s;
+    }
+}
+
+#[inline(always)]
+pub fn vi_gradient<T: Real>(p: &ViGradient, args: &StepArgs<T>, q: &[T], dweights: &[T], energy: &[T], dq: &mut [T]) {
+    let n = p.count as usize;
+    let scale = args.eta * T::of(p.scale as f64);
+    let share = T::one() / T::of(p.samples as f64);
+    let (first, last) = (p.first as usize, (p.first + p.length) as usize);
+    for e in 0..p.members as usize {
+        let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
+        let (dmu, drho) = dq[e * 2 * n..(e + 1) * 2 * n].split_at_mut(n);
+        let df = if p.regularizer == REG_EB {
+            eb_energy(&args.prior, T::of(p.length as f64), energy[e * p.groups as usize + p.group as usize]).1
+        } else {
+            T::zero()
+        };
+        dmu[first..last].fill(T::zero());
+        drho[first..last].fill(T::zero());
+        for s in 0..p.samples as usize {
+            let replica = e * p.samples as usize + s;
+            let draw = Draw {
+                seed: args.seed,
+                stream: Stream::Weights as u32,
+                step: args.step,
+                replica: p.first_replica + replica as u32,
+            };
+            let dw = &dweights[replica * n..(replica + 1) * n];
+            let mut eps = [0f32; 256];
+            let mut i = first;
+            while i < last {
+                let m = 256.min(last - i);
+                draw.fill_normal(i as u32, &mut eps[..m]);
+                for j in 0..m {
+                    dmu[i + j] += dw[i + j];
+                    drho[i + j] += dw[i + j] * T::of(eps[j] as f64);
+                }
+                i += m;
+            }
+        }
+        let two = T::of(2.0);
+        for i in first..last {
+            let (sd, slope) = sigma(SIGMA_SOFTPLUS, rho[i]);
+            let (dm, ds2) = if p.regularizer == REG_EB {
+                (df * mu[i], T::of(0.5) * (df - T::one() / (sd * sd)))
+            } else {
+                let (_, dm, ds2) = separable(p.regularizer, &args.prior, mu[i], sd * sd);
+                (dm, ds2)
+            };
+            dmu[i] = dmu[i] * share + scale * dm;
+            drho[i] = (drho[i] * share + scale * two * sd * ds2) * slope;
+        }
+    }
+}
+
+/// Four normals of one block, as a thread of the shader draws them; the parity tests compare the two forms.
+pub fn block_normals(draw: &Draw, block: u32) -> [f32; 4] {
+    normals(draw.block(block))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With rho at -40 sigma is its floor 1e-6: all samples are mu to that accuracy.
+    #[test]
+    fn vanishing_sigma_samples_the_mean() {
+        let p = ViSample { members: 1, samples: 3, count: 5, first_replica: 0, stream: 1 };
+        let mut q = vec![0.0f64; 10];
+        for i in 0..5 {
+            q[i] = i as f64;
+            q[5 + i] = -40.0;
+        }
+        let mut w = vec![f64::NAN; 15];
+        vi_sample(&p, &StepArgs { seed: 1, ..Default::default() }, &q, &mut w);
+        for (i, w) in w.iter().enumerate() {
+            assert!((w - (i % 5) as f64).abs() < 1e-5);
+        }
+    }
+}

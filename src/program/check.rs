@@ -1,0 +1,138 @@
+//! Proves of a recorded program, before it runs anywhere: every binding is there and long enough, no buffer is read
+//! before it is written, none is both input and output of one step. A failure is a bug of ours, told in one line.
+
+use super::{Program, Role};
+use crate::error::{Error, Result};
+use crate::ops::Op;
+
+/// Least lengths of the inputs and outputs of an op, in binding order.
+pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
+    let n = |v: &[u32]| v.iter().map(|&x| x as usize).product::<usize>();
+    match op {
+        Op::GatherRows(p) => (vec![n(&[p.n_rows, p.cols])], vec![n(&[p.replicas, p.out_rows, p.cols])]),
+        Op::AuxInputs(p) => (vec![p.cols as usize; 2], vec![n(&[p.replicas, p.out_rows, p.cols])]),
+        Op::LinearForward(p) => {
+            let y = n(&[p.replicas, p.rows, p.n_out]);
+            let pre = if p.activation == crate::ops::linear::ACT_SILU { y } else { 1 };
+            (vec![n(&[p.replicas / p.share.max(1), p.rows, p.n_in]), n(&[p.replicas, p.stride])], vec![y, pre])
+        }
+        Op::LinearBackwardData(p) => {
+            let dx = n(&[p.replicas, p.rows, p.n_in]);
+            (
+                vec![
+                    n(&[p.replicas, p.rows, p.n_out]),
+                    n(&[p.replicas, p.stride]),
+                    if p.activation == 0 { 1 } else { dx },
+                ],
+                vec![dx],
+            )
+        }
+        Op::LinearBackwardWeight(p) => (
+            vec![n(&[p.replicas / p.share.max(1), p.rows, p.n_in]), n(&[p.replicas, p.rows, p.n_out])],
+            vec![n(&[p.replicas, p.stride])],
+        ),
+        Op::Dropout(p) => (vec![n(&[p.replicas, p.count])], vec![n(&[p.replicas, p.count])]),
+        Op::SoftmaxHead(p) => {
+            let z = n(&[p.replicas, p.rows, p.k]);
+            (vec![z, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), z])
+        }
+        Op::GaussianHead(p) => {
+            let z = n(&[p.replicas, p.rows, 2]);
+            (vec![z, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), z])
+        }
+        Op::ColumnMoments(p) => (vec![n(&[p.replicas, p.rows, 2, p.k])], vec![n(&[p.replicas, 6, p.k])]),
+        Op::VifoHead(p) => {
+            let z = n(&[p.replicas, p.rows, 2, p.k]);
+            let moments =
+                if p.regularizer >= crate::ops::regularizer::REG_MEAN_ALL { n(&[p.replicas, 6, p.k]) } else { 1 };
+            (vec![z, n(&[p.replicas / p.share.max(1), p.data_rows]), moments], vec![n(&[p.replicas, p.rows, 3]), z])
+        }
+        Op::LossReduce(p) => (
+            vec![n(&[p.members, p.samples, p.rows, 3]), if p.has_extra == 1 { p.members as usize } else { 1 }],
+            vec![p.members as usize * crate::ops::reduce::SUM_WORDS],
+        ),
+        Op::SumSquares(p) => (vec![n(&[p.replicas, p.count])], vec![p.replicas as usize]),
+        Op::L2Gradient(p) => (vec![p.count as usize], vec![p.count as usize]),
+        Op::ViSample(p) => (vec![n(&[p.members, 2, p.count])], vec![n(&[p.members, p.samples, p.count])]),
+        Op::ViRegularizer(p) => {
+            (vec![n(&[p.members, 2, p.count])], vec![p.members as usize, n(&[p.members, p.groups])])
+        }
+        Op::ViGradient(p) => {
+            let q = n(&[p.members, 2, p.count]);
+            (vec![q, n(&[p.members, p.samples, p.count]), n(&[p.members, p.groups])], vec![q])
+        }
+        Op::Adam(p) => {
+            let w = n(&[p.replicas, p.count]);
+            (vec![w, 1], vec![w; 3])
+        }
+        Op::Sgd(p) => {
+            let w = n(&[p.replicas, p.count]);
+            (vec![w, 1], vec![w; 2])
+        }
+    }
+}
+
+pub fn check(program: &Program) -> Result<()> {
+    let bug = |i: usize, what: String| {
+        Err(Error::run(format!("program step {i}"), what, "this is a bug of vifo: please report it with the recipe"))
+    };
+    let mut written: Vec<bool> = program.buffers.iter().map(|b| matches!(b.role, Role::Input | Role::State)).collect();
+    for (i, step) in program.steps.iter().enumerate() {
+        let name = step.op.name();
+        let (need_in, need_out) = lengths(&step.op);
+        if step.inputs.len() != need_in.len() || step.outputs.len() != need_out.len() {
+            return bug(i, format!("{name} has {} + {} bindings", step.inputs.len(), step.outputs.len()));
+        }
+        for (buf, need) in step.inputs.iter().zip(need_in) {
+            let info = program.info(*buf);
+            if info.len < need {
+                return bug(i, format!("{name} reads {need} of {} ({})", info.name, info.len));
+            }
+            if !written[buf.0 as usize] {
+                return bug(i, format!("{name} reads {} before it is written", info.name));
+            }
+            if step.outputs.contains(buf) {
+                return bug(i, format!("{name} reads and writes {}", info.name));
+            }
+        }
+        for (j, (buf, need)) in step.outputs.iter().zip(need_out).enumerate() {
+            let info = program.info(*buf);
+            if info.len < need {
+                return bug(i, format!("{name} writes {need} of {} ({})", info.name, info.len));
+            }
+            if info.role == Role::Input || step.outputs[..j].contains(buf) {
+                return bug(i, format!("{name} may not write {}", info.name));
+            }
+            written[buf.0 as usize] = true;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::reduce::SumSquares;
+    use crate::program::{Builder, Role};
+
+    #[test]
+    fn rejects_what_is_wrong() {
+        let op = Op::SumSquares(SumSquares { replicas: 2, count: 3 });
+        for (len, role, out, good) in [
+            (6, Role::Input, 2, true),
+            (5, Role::Input, 2, false),
+            (6, Role::Input, 1, false),
+            (6, Role::Scratch, 2, false),
+        ] {
+            let mut b = Builder::new(1, 1);
+            let v = b.buffer("v", len, role);
+            let s = b.buffer("s", out, Role::Output);
+            b.push(op, &[v], &[s]);
+            assert_eq!(b.finish().is_ok(), good, "{len} {role:?} {out}");
+        }
+        let mut b = Builder::new(1, 1);
+        let v = b.buffer("v", 6, Role::State);
+        b.push(op, &[v], &[v]);
+        assert!(b.finish().is_err(), "in place");
+    }
+}

@@ -1,0 +1,56 @@
+//! A network's work as a static list of steps: recorded once, replayed by an executor. `builder` records, `backward`
+//! walks the tape, `check` proves sizes and write-before-read, `plan` lets buffers share memory, `text` prints.
+//! Nothing here computes.
+
+mod backward;
+pub mod builder;
+pub mod check;
+pub mod plan;
+pub mod text;
+
+pub use builder::{Act, Builder};
+
+use crate::ops::Op;
+
+/// A buffer of scalars, by its place in `Program::buffers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Buf(pub u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Written by the host: data, ranges.
+    Input,
+    /// Lives from step to step: weights, moments, sums. Host and program both write it.
+    State,
+    /// Read by the host after a run.
+    Output,
+    /// Lives within a step; may share memory with others.
+    Scratch,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct BufferInfo {
+    pub name: String,
+    pub len: usize,
+    pub role: Role,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub op: Op,
+    /// In the order of `Op::inputs` and `Op::outputs`.
+    pub inputs: Vec<Buf>,
+    pub outputs: Vec<Buf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    pub buffers: Vec<BufferInfo>,
+    pub steps: Vec<Step>,
+}
+
+impl Program {
+    pub fn info(&self, buf: Buf) -> &BufferInfo {
+        &self.buffers[buf.0 as usize]
+    }
+}
