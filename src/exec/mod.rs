@@ -17,3 +17,35 @@ pub trait Executor: Send {
     /// What it runs on, for the first line of a run.
     fn device(&self) -> String;
 }
+
+/// What the user chose to run on, opened once.
+#[derive(Clone)]
+pub enum Device {
+    Cpu,
+    Gpu(std::sync::Arc<gpu::Gpu>),
+}
+
+impl Device {
+    /// `auto` = a hardware adapter if there is one, else the CPU; a software adapter only when asked for.
+    pub fn open(choice: &str) -> Result<Device> {
+        let gpu = |choice| Ok(Device::Gpu(std::sync::Arc::new(gpu::open(choice)?)));
+        match choice {
+            "cpu" => Ok(Device::Cpu),
+            "auto" => Ok(gpu(gpu::Choice::Hardware).unwrap_or(Device::Cpu)),
+            "gpu" => gpu(gpu::Choice::Hardware),
+            "software" => gpu(gpu::Choice::Software),
+            name => gpu(gpu::Choice::Named(name.to_string())),
+        }
+    }
+
+    pub fn is_cpu(&self) -> bool {
+        matches!(self, Device::Cpu)
+    }
+
+    pub fn executor(&self, program: crate::program::Program) -> Result<Box<dyn Executor>> {
+        Ok(match self {
+            Device::Cpu => Box::new(cpu::CpuExecutor::<f32>::new(program)),
+            Device::Gpu(gpu) => Box::new(gpu::GpuExecutor::new(program, gpu.clone())?),
+        })
+    }
+}

@@ -43,15 +43,20 @@ impl Axis {
         let typical_small = quantile(&sizes, 0.05).unwrap_or(1.0);
         // Six decades are as many as a reader can use.
         let threshold = 10f64.powf(typical_small.max(largest * 1e-6).log10().floor());
-        let scale = Scale::SymLog { threshold };
         let (low, high) = extent(values.iter().copied()).unwrap_or((0.0, 1.0));
+        Self::symlog_from(threshold, low, high, pixels, gap)
+    }
+
+    /// The same over [low, high], linear up to about `threshold`.
+    pub fn symlog_from(threshold: f64, low: f64, high: f64, pixels: f64, gap: f64) -> Self {
+        let scale = Scale::SymLog { threshold };
         let (low, high) = widen(low, high);
         let (a, b) = (apply(scale, low), apply(scale, high));
         let pad = (b - a) * 0.05;
         let invert = |u: f64| u.clamp(-500.0, 500.0).sinh() * threshold;
         let (low, high) = (invert(a - pad), invert(b + pad));
         let mut axis = Axis { low, high, scale, ticks: Vec::new() };
-        axis.ticks = label(&axis.symlog_ticks(threshold, largest, pixels, gap));
+        axis.ticks = label(&axis.symlog_ticks(threshold, low.abs().max(high.abs()), pixels, gap));
         axis
     }
 

@@ -171,7 +171,7 @@ impl Figure for BandsFigure {
             panels.iter().flat_map(|p| p.train_y.iter().chain(p.truth.iter().flatten()).copied()).collect();
         let edges: Vec<Vec<f64>> = panels.iter().map(BandPanel::edges).collect();
         let xs = panels.iter().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
-        let limits = Shared { x: x_limits(xs), y: y_limits(&data, &edges) };
+        let limits = Shared { x: x_limits(xs), y: y_limits(&data, &edges), log_from: None };
         let mut notes = Vec::new();
         if edges.iter().flatten().any(|v| v.is_finite() && !(limits.y.0..=limits.y.1).contains(v)) {
             notes.push("bands that reach beyond the frame are cut there".to_owned());

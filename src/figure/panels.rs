@@ -30,6 +30,8 @@ pub fn size(n: usize) -> (f64, f64) {
 pub struct Shared {
     pub x: (f64, f64),
     pub y: (f64, f64),
+    /// The y axis is logarithmic beyond this, linear within it.
+    pub log_from: Option<f64>,
 }
 
 /// Limits for curves with bands around data. `data` decides the region that matters. The 1 and 99 % quantiles of
@@ -77,7 +79,10 @@ pub fn draw_grid(
     let (gap_x, gap_y) = (24.0, 12.0 + title_room);
     let bottom = height - 52.0;
     let panel_height = (bottom - top - title_room - gap_y * (rows - 1) as f64) / rows as f64;
-    let y_axis = Axis::linear(limits.y.0, limits.y.1, (panel_height / 36.0).clamp(4.0, 9.0) as usize);
+    let y_axis = match limits.log_from {
+        Some(threshold) => Axis::symlog_from(threshold, limits.y.0, limits.y.1, panel_height, 26.0),
+        None => Axis::linear(limits.y.0, limits.y.1, (panel_height / 36.0).clamp(4.0, 9.0) as usize),
+    };
     let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&y_axis);
     let right = width - MARGIN - 6.0;
     let panel_width = (right - left - gap_x * (columns - 1) as f64) / columns as f64;

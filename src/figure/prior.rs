@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::Saved;
-use super::axis::usable;
+use super::axis::{central, extent, usable};
 use super::bands::{draw_training_points, training_entry};
 use super::legend::{Symbol, draw_head, entry};
 use super::palette::{BLUE, SKY};
@@ -20,6 +20,8 @@ pub struct PriorFigure {
     pub title: String,
     pub x_label: String,
     pub y_label: String,
+    /// A symmetric logarithmic y axis, linear within the data's range: for priors of very different widths.
+    pub log: bool,
     /// 1 to 8; further ones are not drawn, and the figure says so.
     pub panels: Vec<PriorPanel>,
 }
@@ -93,8 +95,16 @@ impl Figure for PriorFigure {
         }
         let data: Vec<f64> = panels.iter().flat_map(|p| p.train_y.iter().copied()).collect();
         let xs = panels.iter().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
-        let limits = Shared { x: x_limits(xs), y: y_limits(&data, &samples) };
         let mut notes = Vec::new();
+        let limits = if self.log {
+            notes.push("y: logarithmic, linear within the data's range".to_string());
+            let wides = samples.iter().filter_map(|s| central(s.iter().copied(), 0.01)).flat_map(|w| [w.0, w.1]);
+            let size = data.iter().copied().filter(|v| usable(*v)).fold(0.0, |m: f64, v| m.max(v.abs()));
+            let y = extent(data.iter().copied().chain(wides)).unwrap_or((0.0, 1.0));
+            Shared { x: x_limits(xs), y, log_from: Some(if size > 0.0 { size } else { 1.0 }) }
+        } else {
+            Shared { x: x_limits(xs), y: y_limits(&data, &samples), log_from: None }
+        };
         let outside = samples.iter().flatten().filter(|v| !(limits.y.0..=limits.y.1).contains(*v)).count();
         if outside > 0 {
             notes.push(format!(

@@ -66,6 +66,7 @@ pub fn prior_figure() -> PriorFigure {
     };
     PriorFigure {
         title: "Samples of the prior over outputs".into(),
+        log: false,
         x_label: "input x".into(),
         y_label: "output y".into(),
         panels: vec![panel("learned prior without auxiliary data", 0.3), panel("with auxiliary training", 1.6)],

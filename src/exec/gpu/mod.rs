@@ -1,1 +1,213 @@
+//! The GPU executor: each step of a program is one dispatch. Everything is created once; a run only encodes and submits.
+//! This room alone names wgpu.
 
+mod buffers;
+mod device;
+mod pipelines;
+mod probe;
+mod readback;
+
+pub use device::{AdapterReport, Choice, Gpu, adapters, open};
+pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
+
+use super::Executor;
+use crate::error::{Error, Result};
+use crate::ops::StepArgs;
+use crate::program::{Buf, Program, Role};
+use buffers::{Memory, groups, preflight};
+use pipelines::{Pipeline, STEP_BYTES};
+use readback::Readback;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Rows of the schedule, and so the most steps of one submit.
+const SCHEDULE_ROWS: usize = 256;
+/// Windows resets a GPU whose submit takes two seconds, and a hidden desktop stutters long before.
+const SUBMIT: Duration = Duration::from_millis(50);
+
+struct Dispatch {
+    pipeline: wgpu::ComputePipeline,
+    bind_group: wgpu::BindGroup,
+    groups: (u32, u32),
+}
+
+pub struct GpuExecutor {
+    gpu: Arc<Gpu>,
+    roles: Vec<Role>,
+    memory: Memory,
+    /// `advance`, then the program's steps.
+    step: Vec<Dispatch>,
+    schedule: wgpu::Buffer,
+    cursor: wgpu::Buffer,
+    readback: Readback,
+    /// Steps of the next submit, found by measuring.
+    chunk: usize,
+}
+
+impl GpuExecutor {
+    /// Several executors may share one `Gpu`.
+    ///
+    /// # Errors
+    /// `Error::Device` if the adapter's limits or memory do not suffice; nothing is created before the limits are compared.
+    pub fn new(program: Program, gpu: Arc<Gpu>) -> Result<Self> {
+        Self::with_checks(program, gpu, Checks::default())
+    }
+
+    /// As `new`, with wgpu's run-time checks in the shaders or without.
+    pub fn with_checks(program: Program, gpu: Arc<Gpu>, checks: Checks) -> Result<Self> {
+        // The unchecked shaders rest on it, and a Program can be made without a Builder.
+        crate::program::check::check(&program)?;
+        let plan = preflight(&gpu, &program)?;
+        let memory = Memory::new(&gpu, &program, plan)?;
+        let (uniforms, stride) = uniforms(&gpu, &program)?;
+        let small = |label, size, usage| {
+            let usage = usage | wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+            gpu.creating(label, || {
+                gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some(label),
+                    size,
+                    usage,
+                    mapped_at_creation: false,
+                })
+            })
+        };
+        let schedule = small("schedule", SCHEDULE_ROWS as u64 * STEP_BYTES, wgpu::BufferUsages::empty())?;
+        let cursor = small("cursor", 4, wgpu::BufferUsages::empty())?;
+        let args = small("step", STEP_BYTES, wgpu::BufferUsages::empty())?;
+
+        let bind = |label: &str, pipeline: Pipeline, resources: Vec<wgpu::BindingResource>, groups| {
+            let entries: Vec<_> = resources
+                .into_iter()
+                .enumerate()
+                .map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource })
+                .collect();
+            let bind_group = gpu.creating(label, || {
+                gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                    label: Some(label),
+                    layout: &pipeline.layout,
+                    entries: &entries,
+                })
+            })?;
+            Ok::<_, Error>(Dispatch { pipeline: pipeline.pipeline, bind_group, groups })
+        };
+        let advance = vec![schedule.as_entire_binding(), cursor.as_entire_binding(), args.as_entire_binding()];
+        let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1))?];
+        for (i, s) in program.steps.iter().enumerate() {
+            let params = wgpu::BufferBinding {
+                buffer: &uniforms,
+                offset: i as u64 * stride,
+                size: wgpu::BufferSize::new(s.op.params().len() as u64),
+            };
+            let mut resources = vec![wgpu::BindingResource::Buffer(params)];
+            resources.extend(s.inputs.iter().chain(&s.outputs).map(|b| memory.binding(*b)));
+            resources.extend(s.op.uses_step().then(|| args.as_entire_binding()));
+            let Some(groups) = groups(&s.op, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
+            // An op over nothing is no dispatch, and so never divides by its empty size.
+            if groups.0 > 0 {
+                step.push(bind(s.op.name(), gpu.pipeline_of(&s.op, checks)?, resources, groups)?);
+            }
+        }
+        let roles = program.buffers.iter().map(|b| b.role).collect();
+        Ok(GpuExecutor { gpu, roles, memory, step, schedule, cursor, readback: Readback::default(), chunk: 1 })
+    }
+
+    /// Uploads these rows and submits one replay of the program for each.
+    fn submit(&self, rows: &[StepArgs<f64>]) -> Result<wgpu::SubmissionIndex> {
+        let mut words = [0u32; SCHEDULE_ROWS * crate::ops::step::STEP_WORDS];
+        for (to, row) in words.as_chunks_mut().0.iter_mut().zip(rows) {
+            *to = row.words();
+        }
+        let used = &words[..rows.len() * crate::ops::step::STEP_WORDS];
+        self.gpu.check()?;
+        let submission = self.gpu.guarded(|| {
+            self.gpu.queue.write_buffer(&self.schedule, 0, bytemuck::cast_slice(used));
+            self.gpu.queue.write_buffer(&self.cursor, 0, &[0; 4]);
+            let mut encoder =
+                self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("run") });
+            let mut pass =
+                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("run"), timestamp_writes: None });
+            for _ in rows {
+                for dispatch in &self.step {
+                    pass.set_pipeline(&dispatch.pipeline);
+                    pass.set_bind_group(0, &dispatch.bind_group, &[]);
+                    pass.dispatch_workgroups(dispatch.groups.0, dispatch.groups.1, 1);
+                }
+            }
+            drop(pass);
+            self.gpu.queue.submit([encoder.finish()])
+        })?;
+        self.gpu.check()?;
+        Ok(submission)
+    }
+}
+
+/// One slot of a step's parameters after another, at the adapter's alignment; returns the slot's size too.
+fn uniforms(gpu: &Gpu, program: &Program) -> Result<(wgpu::Buffer, u64)> {
+    let largest = program.steps.iter().map(|s| s.op.params().len() as u64).max().unwrap_or(4);
+    let stride = largest.next_multiple_of(gpu.limits.min_uniform_buffer_offset_alignment.max(256) as u64);
+    let mut bytes = vec![0u8; (stride as usize * program.steps.len()).max(4)];
+    for (slot, step) in bytes.chunks_mut(stride as usize).zip(&program.steps) {
+        let params = step.op.params();
+        slot[..params.len()].copy_from_slice(params);
+    }
+    let buffer = gpu.creating("the parameters", || {
+        let buffer = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("params"),
+            size: bytes.len() as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        gpu.queue.write_buffer(&buffer, 0, &bytes);
+        buffer
+    })?;
+    Ok((buffer, stride))
+}
+
+impl Executor for GpuExecutor {
+    fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
+        self.gpu.check()?;
+        let (len, role) = (self.memory.len(buf), self.roles[buf.0 as usize]);
+        if values.len() > len || !matches!(role, Role::Input | Role::State) {
+            let found = format!("{} values for a buffer of {len} and role {role:?}", values.len());
+            return Err(Error::run("write to the device", found, "this is a bug of vifo: please report it"));
+        }
+        self.gpu.guarded(|| self.gpu.queue.write_buffer(self.memory.buffer(buf), 0, bytemuck::cast_slice(values)))?;
+        self.gpu.check()
+    }
+
+    fn read(&mut self, buf: Buf) -> Result<Vec<f32>> {
+        self.readback.read(&self.gpu, self.memory.buffer(buf), self.memory.bytes(buf))
+    }
+
+    /// Two submits are under way at a time: one runs while the next is encoded.
+    fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
+        let mut pending: Option<(wgpu::SubmissionIndex, usize, Instant)> = None;
+        let mut rest = args;
+        let mut free_at = Instant::now();
+        while !rest.is_empty() || pending.is_some() {
+            let (rows, later) = rest.split_at(self.chunk.min(rest.len()));
+            rest = later;
+            let next = if rows.is_empty() { None } else { Some((self.submit(rows)?, rows.len(), Instant::now())) };
+            if let Some((submission, steps, since)) = std::mem::replace(&mut pending, next) {
+                self.gpu.wait(Some(submission))?;
+                let took = free_at.max(since).elapsed();
+                free_at = Instant::now();
+                self.adapt(steps, took);
+            }
+        }
+        Ok(())
+    }
+
+    fn device(&self) -> String {
+        self.gpu.describe()
+    }
+}
+
+impl GpuExecutor {
+    /// Grows at most fourfold, because the first submit of all pays for the driver's compiler; shrinks at once.
+    fn adapt(&mut self, steps: usize, took: Duration) {
+        let step = took.as_secs_f64() / steps as f64;
+        let fits = (SUBMIT.as_secs_f64() / step.max(1e-9)) as usize;
+        self.chunk = fits.clamp(1, (4 * steps).max(self.chunk).min(SCHEDULE_ROWS));
+    }
+}

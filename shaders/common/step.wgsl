@@ -1,0 +1,29 @@
+// What changes from step to step: one row of the schedule, in the order of StepArgs::words (src/ops/step.rs).
+
+struct Prior {
+    p0: f32,
+    p1: f32,
+    p2: f32,
+    constant: f32,
+}
+
+struct StepArgs {
+    step: u32,
+    epoch: u32,
+    batch_start: u32,
+    n_valid: u32,
+    seed: u32,
+    n_samples: u32,
+    lr: f32,
+    bias1: f32,
+    bias2: f32,
+    clip_norm: f32,
+    eta: f32,
+    eta_aux: f32,
+    weight_decay: f32,
+    prior: Prior,
+    // A row of 80 bytes: five aligned quadruples.
+    pad0: u32,
+    pad1: u32,
+    pad2: u32,
+}

@@ -1,0 +1,335 @@
+// needs: index, math, rng, step, regularizer
+// Fused heads, one thread a row: per-row loss terms and the gradient of the outputs. Twin: src/ops/head.rs.
+
+const LIKELIHOOD_GAUSSIAN: u32 = 1u;
+const NOISE_EXP: u32 = 0u;
+const NOISE_SOFTPLUS: u32 = 1u;
+const EXPONENT_MAX: f32 = 30.0;
+
+// g and dg/dl of the noise link, clamped; the slope is 0 on the clamp.
+fn noise_variance(link: u32, l: f32) -> vec2<f32> {
+    if link == NOISE_SOFTPLUS {
+        let g = softplus(l);
+        if g < 1e-3 {
+            return vec2<f32>(1e-3, 0.0);
+        }
+        if g > 1e3 {
+            return vec2<f32>(1e3, 0.0);
+        }
+        return vec2<f32>(g, sigmoid(l));
+    }
+    let c = at_most(at_least(l, -10.0), 10.0);
+    let g = exp(c);
+    return vec2<f32>(g, select(0.0, g, c == l));
+}
+
+// -log N(y | m, g(l)), its slopes in m and l.
+fn gaussian_loss(link: u32, m: f32, l: f32, y: f32) -> vec3<f32> {
+    let g = noise_variance(link, l);
+    var log_g = at_most(at_least(l, -10.0), 10.0);
+    if link != NOISE_EXP {
+        log_g = log(g.x);
+    }
+    let e = y - m;
+    let q = e * e / g.x;
+    return vec3<f32>(0.5 * (q + log_g) + HALF_LOG_TAU, -e / g.x, 0.5 * (1.0 - q) / g.x * g.y);
+}
+
+struct SoftmaxHead {
+    replicas: u32,
+    rows: u32,
+    k: u32,
+    share: u32,
+}
+@group(0) @binding(0) var<uniform> softmax_params: SoftmaxHead;
+@group(0) @binding(1) var<storage, read> softmax_z: array<f32>;
+@group(0) @binding(2) var<storage, read> softmax_labels: array<f32>;
+@group(0) @binding(3) var<storage, read_write> softmax_terms: array<f32>;
+@group(0) @binding(4) var<storage, read_write> softmax_dz: array<f32>;
+@group(0) @binding(5) var<storage, read> softmax_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn softmax_head(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = softmax_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.rows {
+        return;
+    }
+    let r = i / p.rows;
+    let b = i % p.rows;
+    let z = i * p.k;
+    var loss = 0.0;
+    if b < softmax_args.n_valid {
+        let label = u32(softmax_labels[r / p.share * p.rows + b]);
+        let weight = 1.0 / f32(softmax_args.n_valid);
+        var top = softmax_z[z];
+        for (var c = 1u; c < p.k; c++) {
+            top = at_least(top, softmax_z[z + c]);
+        }
+        var sum = 0.0;
+        // Picked by comparison: a label is data, and must not address memory.
+        var chosen = 0.0;
+        for (var c = 0u; c < p.k; c++) {
+            sum += exp(softmax_z[z + c] - top);
+            chosen = select(chosen, softmax_z[z + c], c == label);
+        }
+        for (var c = 0u; c < p.k; c++) {
+            let share = exp(softmax_z[z + c] - top) / sum;
+            softmax_dz[z + c] = weight * share - select(0.0, weight, c == label);
+        }
+        loss = log(sum) + top - chosen;
+    } else {
+        for (var c = 0u; c < p.k; c++) {
+            softmax_dz[z + c] = 0.0;
+        }
+    }
+    softmax_terms[i * 3u] = loss;
+    softmax_terms[i * 3u + 1u] = 0.0;
+    softmax_terms[i * 3u + 2u] = 0.0;
+}
+
+struct GaussianHead {
+    replicas: u32,
+    rows: u32,
+    share: u32,
+    noise_link: u32,
+}
+@group(0) @binding(0) var<uniform> gaussian_params: GaussianHead;
+@group(0) @binding(1) var<storage, read> gaussian_z: array<f32>;
+@group(0) @binding(2) var<storage, read> gaussian_targets: array<f32>;
+@group(0) @binding(3) var<storage, read_write> gaussian_terms: array<f32>;
+@group(0) @binding(4) var<storage, read_write> gaussian_dz: array<f32>;
+@group(0) @binding(5) var<storage, read> gaussian_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn gaussian_head(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = gaussian_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.rows {
+        return;
+    }
+    let r = i / p.rows;
+    let b = i % p.rows;
+    var loss = vec3<f32>();
+    if b < gaussian_args.n_valid {
+        let y = gaussian_targets[r / p.share * p.rows + b];
+        loss = gaussian_loss(p.noise_link, gaussian_z[i * 2u], gaussian_z[i * 2u + 1u], y);
+    }
+    let weight = 1.0 / f32(gaussian_args.n_valid);
+    gaussian_terms[i * 3u] = loss.x;
+    gaussian_terms[i * 3u + 1u] = 0.0;
+    gaussian_terms[i * 3u + 2u] = 0.0;
+    gaussian_dz[i * 2u] = weight * loss.y;
+    gaussian_dz[i * 2u + 1u] = weight * loss.z;
+}
+
+struct VifoHead {
+    replicas: u32,
+    rows: u32,
+    data_rows: u32,
+    k: u32,
+    share: u32,
+    likelihood: u32,
+    noise_link: u32,
+    sigma_link: u32,
+    regularizer: u32,
+    exact: u32,
+    first_replica: u32,
+}
+@group(0) @binding(0) var<uniform> vifo_params: VifoHead;
+@group(0) @binding(1) var<storage, read> vifo_outputs: array<f32>;
+@group(0) @binding(2) var<storage, read> vifo_targets: array<f32>;
+@group(0) @binding(3) var<storage, read> vifo_moments: array<f32>;
+@group(0) @binding(4) var<storage, read_write> vifo_terms: array<f32>;
+@group(0) @binding(5) var<storage, read_write> vifo_doutputs: array<f32>;
+@group(0) @binding(6) var<storage, read> vifo_args: StepArgs;
+
+// The Philox block last drawn: neighbouring elements share one.
+struct Normals {
+    draw: Draw,
+    block: u32,
+    values: vec4<f32>,
+}
+
+fn take_normal(normals: ptr<function, Normals>, element: u32) -> f32 {
+    let block = element / 4u;
+    if block != (*normals).block {
+        (*normals).block = block;
+        (*normals).values = draw_normals((*normals).draw, block);
+    }
+    return (*normals).values[element % 4u];
+}
+
+@compute @workgroup_size(64)
+fn vifo_head(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = vifo_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.rows {
+        return;
+    }
+    let r = i / p.rows;
+    let b = i % p.rows;
+    let is_data = b < p.data_rows;
+    let at = i * 2u * p.k;
+    let n_valid = vifo_args.n_valid;
+    let weight = 1.0 / f32(select(max(p.rows - p.data_rows, 1u), n_valid, is_data));
+    // The gradients of mu and sigma gather in doutputs until the regularizer and the chain to rho complete them.
+    for (var c = 0u; c < 2u * p.k; c++) {
+        vifo_doutputs[at + c] = 0.0;
+    }
+    var term = vec3<f32>();
+    if !is_data || b < n_valid {
+        if is_data {
+            let y = vifo_targets[r / p.share * p.data_rows + b];
+            if p.exact == 1u {
+                term.x = exact_expectation(at, y, weight);
+            } else {
+                let draw = Draw(vifo_args.seed, STREAM_HEAD, vifo_args.step, p.first_replica + r);
+                let first = b * vifo_args.n_samples * p.k;
+                if p.likelihood == LIKELIHOOD_GAUSSIAN {
+                    term.x = sampled_gaussian(at, y, weight, draw, first);
+                } else {
+                    term.x = sampled_softmax(at, u32(y), weight, draw, first);
+                }
+            }
+        }
+        let moments = (r * 2u + select(1u, 0u, is_data)) * 3u * p.k;
+        let reg = add_regularizer(at, moments, weight * select(vifo_args.eta_aux, vifo_args.eta, is_data));
+        term.y = select(0.0, reg, is_data);
+        term.z = select(reg, 0.0, is_data);
+    }
+    vifo_terms[i * 3u] = term.x;
+    vifo_terms[i * 3u + 1u] = term.y;
+    vifo_terms[i * 3u + 2u] = term.z;
+}
+
+// The closed form for the exp link. Above EXPONENT_MAX it goes on along the tangent: finite, with the right pull.
+fn exact_expectation(at: u32, y: f32, scale: f32) -> f32 {
+    let link = vifo_params.sigma_link;
+    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
+    let sd = vec2<f32>(sigma(link, vifo_outputs[at + 2u]).x, sigma(link, vifo_outputs[at + 3u]).x);
+    let e = y - mu.x;
+    let q = e * e + sd.x * sd.x;
+    let x = 0.5 * sd.y * sd.y - mu.y;
+    let slope = exp(at_most(x, EXPONENT_MAX));
+    let value = select(slope, slope * (1.0 + x - EXPONENT_MAX), x > EXPONENT_MAX);
+    vifo_doutputs[at] = -scale * e * value;
+    vifo_doutputs[at + 1u] = scale * 0.5 * (1.0 - q * slope);
+    vifo_doutputs[at + 2u] = scale * sd.x * value;
+    vifo_doutputs[at + 3u] = scale * 0.5 * q * slope * sd.y;
+    return 0.5 * (q * value + mu.y) + HALF_LOG_TAU;
+}
+
+fn sampled_gaussian(at: u32, y: f32, scale: f32, draw: Draw, first: u32) -> f32 {
+    let p = vifo_params;
+    let n = vifo_args.n_samples;
+    let share = scale / f32(n);
+    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
+    let sd = vec2<f32>(sigma(p.sigma_link, vifo_outputs[at + 2u]).x, sigma(p.sigma_link, vifo_outputs[at + 3u]).x);
+    var normals = Normals(draw, 0xffffffffu, vec4<f32>());
+    var loss = 0.0;
+    var dmu = vec2<f32>();
+    var dsigma = vec2<f32>();
+    for (var m = 0u; m < n; m++) {
+        let e0 = take_normal(&normals, first + 2u * m);
+        let e = vec2<f32>(e0, take_normal(&normals, first + 2u * m + 1u));
+        let z = mu + sd * e;
+        let v = gaussian_loss(p.noise_link, z.x, z.y, y);
+        loss += v.x;
+        dmu += share * v.yz;
+        dsigma += share * v.yz * e;
+    }
+    vifo_doutputs[at] = dmu.x;
+    vifo_doutputs[at + 1u] = dmu.y;
+    vifo_doutputs[at + 2u] = dsigma.x;
+    vifo_doutputs[at + 3u] = dsigma.y;
+    return loss / f32(n);
+}
+
+// Twice over each sample: once for its log-sum-exp, kept with a running maximum, once for the gradient. The normals are
+// drawn again, because K is not known here and a thread has no memory of that size.
+fn sampled_softmax(at: u32, label: u32, scale: f32, draw: Draw, first: u32) -> f32 {
+    let p = vifo_params;
+    let n = vifo_args.n_samples;
+    let share = scale / f32(n);
+    var normals = Normals(draw, 0xffffffffu, vec4<f32>());
+    var loss = 0.0;
+    for (var m = 0u; m < n; m++) {
+        let element = first + m * p.k;
+        var top = 0.0;
+        var sum = 0.0;
+        var chosen = 0.0;
+        for (var c = 0u; c < p.k; c++) {
+            let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
+            let z = vifo_outputs[at + c] + sd * take_normal(&normals, element + c);
+            if c == 0u || z > top {
+                sum = sum * exp(select(top - z, 0.0, c == 0u)) + 1.0;
+                top = z;
+            } else {
+                sum += exp(z - top);
+            }
+            chosen = select(chosen, z, c == label);
+        }
+        loss += log(sum) + top - chosen;
+        for (var c = 0u; c < p.k; c++) {
+            let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
+            let e = take_normal(&normals, element + c);
+            let z = vifo_outputs[at + c] + sd * e;
+            let d = share * (exp(z - top) / sum - select(0.0, 1.0, c == label));
+            vifo_doutputs[at + c] += d;
+            vifo_doutputs[at + p.k + c] += d * e;
+        }
+    }
+    return loss / f32(n);
+}
+
+// Adds scale * dReg, carries dsigma on to rho, and returns Reg of the row.
+fn add_regularizer(at: u32, moments: u32, scale: f32) -> f32 {
+    let p = vifo_params;
+    let kind = p.regularizer;
+    let prior = vifo_args.prior;
+    var value = f32(p.k) * prior.constant;
+    var df = 0.0;
+    if kind == REG_EB || kind == REG_EB_ALL {
+        var s = 0.0;
+        for (var c = 0u; c < p.k; c++) {
+            if kind == REG_EB {
+                let mu = vifo_outputs[at + c];
+                let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
+                s += mu * mu + sd * sd;
+            } else {
+                s += vifo_moments[moments + p.k + c] + vifo_moments[moments + 2u * p.k + c];
+            }
+        }
+        let energy = eb_energy(prior, f32(p.k), s);
+        value += 0.5 * energy.x;
+        df = energy.y;
+    }
+    for (var c = 0u; c < p.k; c++) {
+        let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]);
+        var term = vec3<f32>();
+        if kind != REG_NONE {
+            var column = vec3<f32>();
+            if kind >= REG_MEAN_ALL {
+                column = vec3<f32>(vifo_moments[moments + c], vifo_moments[moments + p.k + c], vifo_moments[moments + 2u * p.k + c]);
+            }
+            term = reg_term(kind, prior, vifo_outputs[at + c], sd.x * sd.x, column, df);
+        }
+        value += term.x;
+        vifo_doutputs[at + c] += scale * term.y;
+        vifo_doutputs[at + p.k + c] = (vifo_doutputs[at + p.k + c] + scale * term.z * 2.0 * sd.x) * sd.y;
+    }
+    return select(value, 0.0, kind == REG_NONE);
+}

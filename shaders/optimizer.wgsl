@@ -1,0 +1,101 @@
+// needs: index, math, step
+// Optimizers over flat weight vectors. Twin: src/ops/optimizer.rs.
+
+// What clipping leaves of the gradient: min(1, clip / norm).
+fn clip_scale(clip_norm: f32, sum_squares: f32) -> f32 {
+    return at_most(clip_norm / sqrt(sum_squares), 1.0);
+}
+
+struct Adam {
+    replicas: u32,
+    count: u32,
+    beta1: f32,
+    beta2: f32,
+    eps: f32,
+}
+@group(0) @binding(0) var<uniform> adam_params: Adam;
+@group(0) @binding(1) var<storage, read> adam_grad: array<f32>;
+@group(0) @binding(2) var<storage, read> adam_norm: array<f32>;
+@group(0) @binding(3) var<storage, read_write> adam_weights: array<f32>;
+@group(0) @binding(4) var<storage, read_write> adam_first: array<f32>;
+@group(0) @binding(5) var<storage, read_write> adam_second: array<f32>;
+@group(0) @binding(6) var<storage, read> adam_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn adam(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = adam_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.count {
+        return;
+    }
+    var scale = 1.0;
+    if adam_args.clip_norm > 0.0 {
+        scale = clip_scale(adam_args.clip_norm, adam_norm[i / p.count]);
+    }
+    let w = adam_weights[i];
+    let d = adam_grad[i] * scale + adam_args.weight_decay * w;
+    let m = p.beta1 * adam_first[i] + (1.0 - p.beta1) * d;
+    let v = p.beta2 * adam_second[i] + (1.0 - p.beta2) * d * d;
+    adam_first[i] = m;
+    adam_second[i] = v;
+    let root = 1.0 / sqrt(adam_args.bias2);
+    adam_weights[i] = w - adam_args.lr / adam_args.bias1 * m / (sqrt(v) * root + p.eps);
+}
+
+struct Sgd {
+    replicas: u32,
+    count: u32,
+    momentum: f32,
+}
+@group(0) @binding(0) var<uniform> sgd_params: Sgd;
+@group(0) @binding(1) var<storage, read> sgd_grad: array<f32>;
+@group(0) @binding(2) var<storage, read> sgd_norm: array<f32>;
+@group(0) @binding(3) var<storage, read_write> sgd_weights: array<f32>;
+@group(0) @binding(4) var<storage, read_write> sgd_velocity: array<f32>;
+@group(0) @binding(5) var<storage, read> sgd_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn sgd(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = sgd_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.count {
+        return;
+    }
+    var scale = 1.0;
+    if sgd_args.clip_norm > 0.0 {
+        scale = clip_scale(sgd_args.clip_norm, sgd_norm[i / p.count]);
+    }
+    let w = sgd_weights[i];
+    let v = p.momentum * sgd_velocity[i] + sgd_grad[i] * scale + sgd_args.weight_decay * w;
+    sgd_velocity[i] = v;
+    sgd_weights[i] = w - sgd_args.lr * v;
+}
+
+struct L2Gradient {
+    count: u32,
+    scale: f32,
+}
+@group(0) @binding(0) var<uniform> l2_params: L2Gradient;
+@group(0) @binding(1) var<storage, read> l2_weights: array<f32>;
+@group(0) @binding(2) var<storage, read_write> l2_grad: array<f32>;
+@group(0) @binding(3) var<storage, read> l2_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn l2_gradient(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = flat_index(group, groups, lane);
+    if i < l2_params.count {
+        l2_grad[i] += 2.0 * l2_args.eta * l2_params.scale * l2_weights[i];
+    }
+}

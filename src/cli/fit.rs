@@ -1,0 +1,206 @@
+//! `vifo fit`: a recipe, a data file or a bundled toy becomes a run folder.
+
+use super::options::{DataFlags, input, set, set_pair};
+use super::progress::{Progress, Style};
+use super::{say, tell};
+use crate::config::{Recipe, keys};
+use crate::error::Error;
+use crate::exec::Device;
+use crate::run::RunFolder;
+use crate::run::fit::{self as fitting, Fitted, recipe_name};
+use crate::run::tables::Format;
+use crate::train::Ending;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A table (CSV, TSV, ...; .gz too), a recipe (.toml), or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings
+    #[arg(required_unless_present_any = ["resume", "keys"])]
+    input: Option<String>,
+    #[command(flatten)]
+    data: DataFlags,
+    /// Table to test on, instead of a tenth of the rows
+    #[arg(long, value_name = "FILE", help_heading = "Data")]
+    test_file: Option<PathBuf>,
+    /// File with one line a split: the 0-based test rows
+    #[arg(long, value_name = "FILE", help_heading = "Data")]
+    split_file: Option<PathBuf>,
+    /// Which line of the split file
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    split: Option<String>,
+    /// base, vifo-{naive,mean,mv,eb,mean_all,mv_all,eb_all,l2}, vi-{naive,mean,mv,eb} [default: vifo-mean]
+    #[arg(long, value_name = "NAME", help_heading = "Method")]
+    method: Option<String>,
+    /// Networks of the ensemble [default: 5]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    members: Option<String>,
+    /// Weight of the regularizer [default: 0.1]
+    #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
+    eta: Option<String>,
+    /// Weight of the regularizer on auxiliary inputs; 0 = off [default: 0]
+    #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
+    eta_aux: Option<String>,
+    /// Hidden units, such as 50 or 50,50 [default: 50]
+    #[arg(long, value_name = "N,N", help_heading = "Training")]
+    hidden: Option<String>,
+    /// Passes over the training rows [default: 200]
+    #[arg(long, value_name = "N", help_heading = "Training")]
+    epochs: Option<String>,
+    /// Rows a step [default: 32]
+    #[arg(long, value_name = "N", help_heading = "Training")]
+    batch: Option<String>,
+    /// Learning rate [default: 0.01]
+    #[arg(long, value_name = "X", help_heading = "Training", allow_hyphen_values = true)]
+    lr: Option<String>,
+    /// Same seed, same run [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Training")]
+    seed: Option<String>,
+    /// auto, cpu, gpu, software, or part of an adapter's name [default: auto]
+    #[arg(long, help_heading = "Training")]
+    device: Option<String>,
+    /// Any recipe key, such as train.clip=1 (repeat for more; --keys lists them)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Run folder [default: runs/NAME, numbered if it exists]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Replace the run folder if it exists
+    #[arg(long)]
+    force: bool,
+    /// Go on with a run that was stopped or killed
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "out", "force"])]
+    resume: Option<PathBuf>,
+    /// List all recipe keys with defaults, and exit
+    #[arg(long)]
+    keys: bool,
+    /// Print the recipe that would run, and exit
+    #[arg(long)]
+    dry_run: bool,
+    /// No progress, results only
+    #[arg(long, short)]
+    quiet: bool,
+    /// Events and results as JSON lines on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.keys {
+        say(&list_keys());
+        return Ok(());
+    }
+    let style = Style::of(args.quiet, args.json);
+    if let Some(path) = &args.resume {
+        let folder = RunFolder::open(path)?;
+        let recipe = folder.recipe()?;
+        let device = Device::open(args.device.as_deref().unwrap_or(&recipe.device))?;
+        let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
+        let fitted = fitting::resume(path, &device, &mut |e, n| progress.listen(e, n))?;
+        return done(&fitted, &recipe, path, &progress, style);
+    }
+    let recipe = recipe(args)?;
+    if args.dry_run {
+        say(&recipe.to_toml()?);
+        return Ok(());
+    }
+    let path = args.out.clone().unwrap_or_else(|| free_folder(&recipe_name(&recipe)));
+    if !args.force {
+        // Before any work: an existing folder should not cost a training run.
+        if path.read_dir().is_ok_and(|mut d| d.next().is_some()) {
+            RunFolder::create(&path)?;
+        }
+    }
+    let device = Device::open(&recipe.device)?;
+    let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
+    let fitted = fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n))?;
+    done(&fitted, &recipe, &path, &progress, style)
+}
+
+/// Input, then flags, then `--set`: the later wins.
+fn recipe(args: &Args) -> crate::error::Result<Recipe> {
+    let name = args.input.as_deref().unwrap_or_default();
+    let mut table = input(name)?;
+    args.data.apply(&mut table)?;
+    let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
+    for (key, flag, value) in [
+        ("data.test_file", "--test-file", file(&args.test_file)),
+        ("data.split_file", "--split-file", file(&args.split_file)),
+        ("data.split", "--split", args.split.clone()),
+        ("method.name", "--method", args.method.clone()),
+        ("method.members", "--members", args.members.clone()),
+        ("method.eta", "--eta", args.eta.clone()),
+        ("method.eta_aux", "--eta-aux", args.eta_aux.clone()),
+        ("net.hidden", "--hidden", args.hidden.as_ref().map(|h| format!("[{h}]"))),
+        ("train.epochs", "--epochs", args.epochs.clone()),
+        ("train.batch", "--batch", args.batch.clone()),
+        ("train.lr", "--lr", args.lr.clone()),
+        ("seed", "--seed", args.seed.clone()),
+        ("device", "--device", args.device.clone()),
+    ] {
+        set(&mut table, key, flag, value)?;
+    }
+    for pair in &args.sets {
+        set_pair(&mut table, pair)?;
+    }
+    Recipe::from_table(&table, name)
+}
+
+fn free_folder(name: &str) -> PathBuf {
+    let taken = |p: &Path| p.read_dir().is_ok_and(|mut d| d.next().is_some()) || p.is_file();
+    let runs = Path::new("runs");
+    let mut path = runs.join(name);
+    let mut i = 2;
+    while taken(&path) {
+        path = runs.join(format!("{name}-{i}"));
+        i += 1;
+    }
+    path
+}
+
+fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {
+    let ending = match fitted.ending {
+        Ending::Finished => "done",
+        Ending::Early => "stopped early, no better for some time,",
+        Ending::Stopped => "stopped",
+    };
+    progress.finish(ending);
+    if style == Style::Json {
+        let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
+        say(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
+        return Ok(());
+    }
+    if fitted.ending == Ending::Stopped {
+        tell(&format!("go on with `vifo fit --resume {}`", path.display()));
+        return Ok(());
+    }
+    if let (Some((epoch, nll)), true) = (fitted.best, recipe.train.patience > 0)
+        && style == Style::Normal
+    {
+        tell(&format!("kept the weights of epoch {epoch}, validation NLL {nll:.4} nats"));
+    }
+    match &fitted.results {
+        Some(results) => {
+            say(&format!("test of {} rows, target {} ({})", results.rows, fitted.data.encoder.target_name(), fitted.data.task()));
+            say(&results.table(&recipe.method.name).render(Format::Text));
+            for note in &results.notes {
+                say(&format!("note: {note}"));
+            }
+        }
+        None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
+    }
+    say(&format!("run folder {0}: open {0}/report.html; predict with `vifo predict {0} NEW.csv`", path.display()));
+    Ok(())
+}
+
+fn list_keys() -> String {
+    let mut out = String::from("Recipe keys (in a .toml under their section, or with --set KEY=VALUE)\n\n");
+    for key in keys::KEYS {
+        let default = if key.default.is_empty() { String::new() } else { format!(" [default: {}]", key.default) };
+        out += &format!("{}{default}\n    {}{}{}\n", key.path, key.help, if key.help.is_empty() { "" } else { " " }, sentence(&key.kind.allowed()));
+    }
+    out
+}
+
+fn sentence(allowed: &str) -> String {
+    format!("Allowed: {allowed}.")
+}

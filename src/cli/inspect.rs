@@ -1,0 +1,30 @@
+//! `vifo inspect`: what a data file holds, what looks wrong, and what `vifo fit` would do with it.
+
+use super::options::{DataFlags, set};
+use super::say;
+use crate::config::Recipe;
+use crate::data::{inspect, load};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A table (CSV, TSV, ...; .gz too)
+    file: PathBuf,
+    #[command(flatten)]
+    data: DataFlags,
+    /// The report as one JSON line
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let name = args.file.display().to_string();
+    let mut table = toml::Table::new();
+    set(&mut table, "data.file", &name, Some(name.clone()))?;
+    args.data.apply(&mut table)?;
+    let data = Recipe::from_table(&table, &name)?.data;
+    let table = load::read(&data, &args.file)?;
+    let report = inspect::inspect(&table, data.target.as_deref(), data.task, &data.ignore)?;
+    say(&if args.json { serde_json::to_string(&report)? } else { report.to_string() });
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The command line: one file a verb. Here and in `main` alone is anything printed; progress goes to stderr, results to
+//! stdout.
+
+mod bench;
+mod compare;
+mod demo;
+mod doctor;
+mod evaluate;
+mod fit;
+mod inspect;
+mod options;
+mod predict;
+mod progress;
+mod score;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+
+#[derive(Parser)]
+#[command(name = "vifo", version, about = "Neural networks whose predictions carry honest uncertainty", max_term_width = 110)]
+#[command(after_help = "Start with `vifo demo`, then `vifo fit DATA.csv --target COLUMN`. Exit codes: 0 done, 1 the data or the run failed, 2 wrong usage.")]
+struct Args {
+    /// Threads of the CPU executor [default: all cores]
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The paper's toy curve: base, VIFO, an ensemble and VI side by side, two figures and a table, in seconds
+    Demo(demo::Args),
+    /// Train on a table, a recipe or a bundled toy; writes a run folder
+    Fit(Box<fit::Args>),
+    /// Predict new rows with a trained run: mean, sd and quantiles, or probabilities and entropy
+    Predict(predict::Args),
+    /// Test a trained run on other rows: a test set, a shifted set, an out-of-distribution set
+    Evaluate(evaluate::Args),
+    /// Score another tool's predictions with the same metrics and figures
+    Score(score::Args),
+    /// Put runs side by side: mean +- sd over seeds, win rates, curves
+    Compare(compare::Args),
+    /// Look at a data file before training
+    Inspect(inspect::Args),
+    /// Check parity, then time ops and training steps on this machine
+    Bench(bench::Args),
+    /// Adapters, limits, drivers and a self-test; says what to install
+    Doctor(doctor::Args),
+}
+
+pub fn run() -> anyhow::Result<()> {
+    let args = Args::parse();
+    if let Some(n) = args.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n.clamp(1, 1024)).build_global();
+        pool.map_err(|e| crate::error::Error::run("--threads", e.to_string(), "give a smaller number"))?;
+    }
+    match args.verb {
+        Verb::Demo(a) => demo::run(&a),
+        Verb::Fit(a) => fit::run(&a),
+        Verb::Predict(a) => predict::run(&a),
+        Verb::Evaluate(a) => evaluate::run(&a),
+        Verb::Score(a) => score::run(&a),
+        Verb::Compare(a) => compare::run(&a),
+        Verb::Inspect(a) => inspect::run(&a),
+        Verb::Bench(a) => bench::run(&a),
+        Verb::Doctor(a) => doctor::run(&a),
+    }
+}
+
+/// Prints a result. A closed pipe (`vifo inspect data.csv | head`) is no error.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    if write!(out, "{text}{newline}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Tells the user something beside the result.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,107 @@
+//! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
+
+use crate::config::{Recipe, keys, recipes};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// How to read a data file; every flag is a recipe key of the same name.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Data")]
+pub struct DataFlags {
+    /// Column to predict, by name or index (-1 = last) [default: the last]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub target: Option<String>,
+    /// Second file whose columns are put beside those of the first
+    #[arg(long, value_name = "FILE")]
+    pub target_file: Option<PathBuf>,
+    /// regression or classification [default: found from the target]
+    #[arg(long)]
+    pub task: Option<String>,
+    /// One character, or tab or space [default: found]
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<String>,
+    /// yes or no: whether the first line holds names [default: found]
+    #[arg(long, value_name = "YES|NO")]
+    pub header: Option<String>,
+    /// Lines to leave out at the top of the file
+    #[arg(long, value_name = "N")]
+    pub skip_lines: Option<String>,
+    /// error, drop or mean: what to do with missing cells [default: error]
+    #[arg(long, value_name = "HOW")]
+    pub missing: Option<String>,
+    /// Column to leave out (repeat for more)
+    #[arg(long, value_name = "COLUMN")]
+    pub ignore: Vec<String>,
+    /// Column that is text although it looks like numbers (repeat for more)
+    #[arg(long, value_name = "COLUMN")]
+    pub text_column: Vec<String>,
+}
+
+impl DataFlags {
+    pub fn apply(&self, table: &mut Table) -> Result<()> {
+        let header = match self.header.as_deref() {
+            None => None,
+            Some("yes" | "true") => Some("true".to_string()),
+            Some("no" | "false") => Some("false".to_string()),
+            Some(other) => return Err(Error::usage("--header", format!("\"{other}\""), "yes, no", "")),
+        };
+        let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
+        for (key, flag, value) in [
+            ("data.target", "--target", self.target.clone()),
+            ("data.target_file", "--target-file", file(&self.target_file)),
+            ("data.task", "--task", self.task.clone()),
+            ("data.delimiter", "--delimiter", self.delimiter.clone()),
+            ("data.header", "--header", header),
+            ("data.skip_lines", "--skip-lines", self.skip_lines.clone()),
+            ("data.missing", "--missing", self.missing.clone()),
+        ] {
+            set(table, key, flag, value)?;
+        }
+        for (key, flag, values) in [("data.ignore", "--ignore", &self.ignore), ("data.text_columns", "--text-column", &self.text_column)] {
+            if !values.is_empty() {
+                let list = Value::Array(values.iter().cloned().map(Value::String).collect());
+                set(table, key, flag, Some(list.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `text` as the value of `key`; texts are quoted so that "1" stays a text where one is meant.
+pub fn set(table: &mut Table, key: &str, flag: &str, text: Option<String>) -> Result<()> {
+    let Some(text) = text else { return Ok(()) };
+    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::Kind::Text | keys::Kind::Choice(_)));
+    let value = if is_text { Value::String(text).to_string() } else { text };
+    keys::set(table, key, &value, flag)
+}
+
+/// `--set key=value`.
+pub fn set_pair(table: &mut Table, pair: &str) -> Result<()> {
+    let Some((key, value)) = pair.split_once('=') else {
+        return Err(Error::usage("--set", format!("\"{pair}\""), "key=value", "for example --set train.clip=1"));
+    };
+    keys::set(table, key.trim(), value.trim(), "--set")
+}
+
+/// A recipe file, a built-in recipe or a data file, as a checked table.
+pub fn input(name: &str) -> Result<Table> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|e| e == "toml") {
+        return Recipe::read(path);
+    }
+    if !path.exists() {
+        if let Some(text) = recipes::find(name) {
+            return Recipe::parse(text, name);
+        }
+        return Err(Error::usage(
+            name,
+            "no such file",
+            format!("a table, a recipe (.toml), or a built-in recipe: {}", recipes::names()),
+            "check the path",
+        ));
+    }
+    let mut table = Table::new();
+    set(&mut table, "data.file", name, Some(name.to_string()))?;
+    Ok(table)
+}

@@ -1,0 +1,153 @@
+//! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
+
+use super::{say, tell};
+use crate::train::{Event, Flow};
+use crate::view::RunView;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Normal,
+    Quiet,
+    Json,
+}
+
+impl Style {
+    pub fn of(quiet: bool, json: bool) -> Style {
+        if json {
+            Style::Json
+        } else if quiet {
+            Style::Quiet
+        } else {
+            Style::Normal
+        }
+    }
+}
+
+pub struct Progress {
+    style: Style,
+    view: RunView,
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+    title: String,
+}
+
+/// Between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+impl Progress {
+    pub fn new(style: Style, title: &str) -> Progress {
+        Progress { style, view: RunView::default(), bar: None, last_line: Instant::now(), title: title.into() }
+    }
+
+    pub fn listen(&mut self, event: &Event, notes: &[String]) -> Flow {
+        self.view.fold(event);
+        match self.style {
+            Style::Quiet => {}
+            Style::Json => self.json(event, notes),
+            Style::Normal => self.show(event, notes),
+        }
+        if stop_requested().load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn show(&mut self, event: &Event, notes: &[String]) {
+        match event {
+            Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => {
+                tell(&format!("{} on {device}: {parameters} numbers a member, {epochs} epochs of {steps_per_epoch} steps", self.title));
+                if *first_epoch > 0 {
+                    tell(&format!("goes on after epoch {first_epoch}"));
+                }
+                for note in notes {
+                    tell(&format!("note: {note}"));
+                }
+                if std::io::stderr().is_terminal() {
+                    let bar = ProgressBar::new(u64::from(*epochs));
+                    let style = ProgressStyle::with_template("{wide_bar:.cyan/blue} {msg}");
+                    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                    self.bar = Some(bar);
+                }
+            }
+            Event::Epoch(row) => {
+                let text = || format!("{}  {:.0} steps/s, {} left", self.view.line(), self.view.rate(), duration(self.view.seconds_left()));
+                if let Some(bar) = &self.bar {
+                    bar.set_position(u64::from(row.epoch));
+                    if self.last_line.elapsed() > Duration::from_millis(50) {
+                        bar.set_message(text());
+                        self.last_line = Instant::now();
+                    }
+                } else if self.last_line.elapsed() >= LINE_EVERY {
+                    tell(&text());
+                    self.last_line = Instant::now();
+                }
+            }
+            Event::Checkpoint => {}
+        }
+    }
+
+    fn json(&self, event: &Event, notes: &[String]) {
+        let value = match event {
+            Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => serde_json::json!({
+                "event": "started", "device": device, "parameters": parameters, "first_epoch": first_epoch, "epochs": epochs,
+                "steps_per_epoch": steps_per_epoch, "notes": notes,
+            }),
+            Event::Epoch(row) => match serde_json::to_value(row) {
+                Ok(mut v) => {
+                    v["event"] = "epoch".into();
+                    v
+                }
+                Err(_) => return,
+            },
+            Event::Checkpoint => serde_json::json!({ "event": "checkpoint" }),
+        };
+        say(&value.to_string());
+    }
+
+    /// Clears the bar and says how training went.
+    pub fn finish(&self, ending: &str) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if self.style == Style::Normal {
+            let seconds = self.view.last().map_or(0.0, |r| r.seconds);
+            tell(&format!("{ending} after {} ({:.0} steps/s): {}", duration(seconds), self.view.rate(), self.view.line()));
+        }
+    }
+
+    pub fn rate(&self) -> f64 {
+        self.view.rate()
+    }
+}
+
+/// "3.2 s", "2 min 5 s", "1 h 12 min".
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "unknown time".into();
+    }
+    let s = seconds.max(0.0);
+    if s < 60.0 {
+        format!("{s:.1} s")
+    } else if s < 3600.0 {
+        format!("{} min {} s", (s / 60.0) as u64, s as u64 % 60)
+    } else {
+        format!("{} h {} min", (s / 3600.0) as u64, s as u64 % 3600 / 60)
+    }
+}
+
+fn stop_requested() -> &'static AtomicBool {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    static HANDLER: OnceLock<()> = OnceLock::new();
+    HANDLER.get_or_init(|| {
+        // Without a handler Ctrl-C still ends the program, and the last checkpoint is still whole.
+        let _ = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+            tell("stopping at the end of this epoch; press Ctrl-C again to stop at once");
+        });
+    });
+    &STOP
+}

@@ -1,0 +1,97 @@
+//! `vifo score`: another tool's predictions through the metrics and figures of our own runs.
+
+use super::options::{DataFlags, set};
+use super::{say, tell};
+use crate::config::Recipe;
+use crate::data::load::read_options;
+use crate::run::Results;
+use crate::run::score::{self, Asked};
+use crate::run::tables::Format;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Table with the true values and either mean and sd, or one column of probabilities a class (p_LABEL)
+    file: PathBuf,
+    /// Column of the true values [default: y, target, label, or the only column left]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    target: Option<String>,
+    /// Column of the predicted mean [default: mean]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with = "probs")]
+    mean: Option<String>,
+    /// Column of the predicted sd [default: sd, std or sigma; the square root of variance]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with = "probs")]
+    sd: Option<String>,
+    /// Columns of the probabilities, named p_LABEL or LABEL [default: all p_...]
+    #[arg(long, value_name = "COLUMN", num_args = 1..)]
+    probs: Vec<String>,
+    /// Predictions of rows unlike the training rows, with the same columns; the target may be absent
+    #[arg(long, value_name = "FILE")]
+    ood: Option<PathBuf>,
+    /// Folder for figures and results.json [default: none are written]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Results as one JSON line
+    #[arg(long)]
+    json: bool,
+    /// One character, or tab or space [default: found]
+    #[arg(long, value_name = "CHAR", help_heading = "Data")]
+    delimiter: Option<String>,
+    /// yes or no: whether the first line holds names [default: found]
+    #[arg(long, value_name = "YES|NO", help_heading = "Data")]
+    header: Option<String>,
+    /// Lines to leave out at the top of the file
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    skip_lines: Option<String>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let name = args.file.display().to_string();
+    let mut table = toml::Table::new();
+    set(&mut table, "data.file", &name, Some(name.clone()))?;
+    let flags = DataFlags {
+        delimiter: args.delimiter.clone(),
+        header: args.header.clone(),
+        skip_lines: args.skip_lines.clone(),
+        ..Default::default()
+    };
+    flags.apply(&mut table)?;
+    let options = read_options(&Recipe::from_table(&table, &name)?.data);
+    let asked = Asked {
+        target: args.target.clone(),
+        mean: args.mean.clone(),
+        sd: args.sd.clone(),
+        probs: args.probs.clone(),
+    };
+    let scored = score::score(&args.file, &options, &asked)?;
+    let outside = match &args.ood {
+        Some(file) => Some(score::out_of_distribution(file, &options, &scored, &asked)?),
+        None => None,
+    };
+    let figures = match &args.out {
+        Some(dir) => score::write(dir, &scored, outside.as_ref())?,
+        None => vec![],
+    };
+    let all: Vec<&Results> = std::iter::once(&scored.results).chain(outside.as_ref().map(|(_, r)| r)).collect();
+    if args.json {
+        say(&serde_json::to_string(&all)?);
+        return Ok(());
+    }
+    let ours = args.file.file_stem().map_or_else(|| name.clone(), |s| s.to_string_lossy().to_string());
+    for r in all {
+        // Markdown, LaTeX and CSV are there to be piped: the table alone.
+        if args.format == Format::Text {
+            say(&format!("{}: {} rows, target {}", r.set, r.rows, scored.target));
+        }
+        say(&r.table(&ours).render(args.format));
+        for note in &r.notes {
+            tell(&format!("note: {note}"));
+        }
+    }
+    for (figure, caption) in figures {
+        tell(&format!("figure {}: {caption}", figure.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
+
+use super::pipelines::Pipelines;
+use crate::error::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which adapter to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// A discrete GPU before an integrated or virtual one; never a software adapter.
+    Hardware,
+    /// An adapter that runs on the CPU, such as lavapipe.
+    Software,
+    /// The first whose name contains this text, upper or lower case alike.
+    Named(String),
+}
+
+/// What `vifo doctor` says of an adapter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdapterReport {
+    pub name: String,
+    /// "Vulkan", "Metal", "DX12".
+    pub backend: &'static str,
+    /// "discrete GPU", "integrated GPU", "virtual GPU", "software", "other".
+    pub kind: &'static str,
+    pub driver: String,
+    pub max_buffer_bytes: u64,
+    pub max_binding_bytes: u64,
+    pub max_storage_buffers: u32,
+    pub max_groups_per_dimension: u32,
+    pub workgroup_memory_bytes: u32,
+    /// Least and largest subgroup.
+    pub subgroup: (u32, u32),
+}
+
+impl AdapterReport {
+    pub fn is_software(&self) -> bool {
+        self.kind == "software"
+    }
+
+    fn of(adapter: &wgpu::Adapter) -> Self {
+        let (info, limits) = (adapter.get_info(), adapter.limits());
+        AdapterReport {
+            backend: match info.backend {
+                wgpu::Backend::Vulkan => "Vulkan",
+                wgpu::Backend::Metal => "Metal",
+                wgpu::Backend::Dx12 => "DX12",
+                other => other.to_str(),
+            },
+            kind: match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => "discrete GPU",
+                wgpu::DeviceType::IntegratedGpu => "integrated GPU",
+                wgpu::DeviceType::VirtualGpu => "virtual GPU",
+                wgpu::DeviceType::Cpu => "software",
+                wgpu::DeviceType::Other => "other",
+            },
+            driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
+            max_buffer_bytes: limits.max_buffer_size,
+            max_binding_bytes: limits.max_storage_buffer_binding_size,
+            max_storage_buffers: limits.max_storage_buffers_per_shader_stage,
+            max_groups_per_dimension: limits.max_compute_workgroups_per_dimension,
+            workgroup_memory_bytes: limits.max_compute_workgroup_storage_size,
+            subgroup: (info.subgroup_min_size, info.subgroup_max_size),
+            name: info.name,
+        }
+    }
+
+    /// Smaller is better.
+    fn rank(&self) -> u32 {
+        ["discrete GPU", "integrated GPU", "virtual GPU", "other"].iter().position(|k| *k == self.kind).unwrap_or(4)
+            as u32
+    }
+}
+
+/// Every adapter of the platform's own compute interfaces (Vulkan, Metal, DX12); `WGPU_BACKEND` narrows them.
+pub fn adapters() -> Vec<AdapterReport> {
+    found().1.into_iter().map(|(report, _)| report).collect()
+}
+
+fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    // Validation layers cost more than the kernels; WGPU_VALIDATION and WGPU_DEBUG bring them back.
+    descriptor.flags = wgpu::InstanceFlags::empty().with_env();
+    // OpenGL is left out: few storage buffers, and drivers that abort where Vulkan returns an error.
+    descriptor.backends = wgpu::Backends::from_env().unwrap_or(wgpu::Backends::PRIMARY);
+    let backends = descriptor.backends;
+    let instance = wgpu::Instance::new(descriptor);
+    let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+    let reported = adapters.into_iter().map(|a| (AdapterReport::of(&a), a)).collect();
+    (instance, reported)
+}
+
+/// What was last reported by the device outside of a call.
+#[derive(Default)]
+struct Trouble {
+    lost: Option<String>,
+    error: Option<String>,
+}
+
+/// An opened device with its pipelines. Executors share it by `Arc`.
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    pub(super) limits: wgpu::Limits,
+    pub(super) pipelines: Pipelines,
+    report: AdapterReport,
+    trouble: Arc<Mutex<Trouble>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the adapter of that choice.
+///
+/// # Errors
+/// `Error::Device`: no such adapter, or it refuses to open.
+pub fn open(choice: Choice) -> Result<Gpu> {
+    let (_instance, mut all) = found();
+    all.sort_by_key(|(report, _)| report.rank());
+    let names = all.iter().map(|(r, _)| format!("'{}'", r.name)).collect::<Vec<_>>().join(", ");
+    let wanted = |report: &AdapterReport| match &choice {
+        Choice::Hardware => !report.is_software(),
+        Choice::Software => report.is_software(),
+        Choice::Named(name) => report.name.to_lowercase().contains(&name.to_lowercase()),
+    };
+    match all.into_iter().find(|(report, _)| wanted(report)) {
+        Some((report, adapter)) => open_adapter(report, &adapter),
+        None => Err(none_found(&choice, &names)),
+    }
+}
+
+fn none_found(choice: &Choice, names: &str) -> Error {
+    let seen = if names.is_empty() { "no adapter at all" } else { names };
+    match choice {
+        Choice::Hardware => Error::device(
+            "--device gpu",
+            "no hardware GPU with a Vulkan, Metal or DX12 driver",
+            seen,
+            "install the GPU's driver, or use --device cpu, which works without",
+        ),
+        Choice::Software => Error::device(
+            "--device software",
+            "no software adapter",
+            seen,
+            "install one (Debian: apt-get install mesa-vulkan-drivers libvulkan1), or use --device cpu, which works without",
+        ),
+        Choice::Named(name) => Error::device(
+            format!("--device {name}"),
+            "no adapter has this name",
+            seen,
+            "`vifo doctor` lists them; install its driver (Debian: apt-get install mesa-vulkan-drivers libvulkan1), or use --device cpu, which works without",
+        ),
+    }
+}
+
+fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
+    // The defaults (8 storage buffers, 128 MiB a binding, 256 MiB a buffer) are what every machine has; ask for all there is.
+    let limits = adapter.limits();
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("vifo"),
+        required_features: wgpu::Features::empty(),
+        required_limits: limits.clone(),
+        ..Default::default()
+    };
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).map_err(|e| {
+        Error::device(
+            report.name.clone(),
+            format!("cannot be opened: {e}"),
+            "",
+            "update its driver, choose another with --device NAME, or use --device cpu",
+        )
+    })?;
+    let trouble = Arc::new(Mutex::new(Trouble::default()));
+    let on_lost = trouble.clone();
+    device.set_device_lost_callback(move |reason, message| {
+        // Dropping a device reports as a loss too, to nobody.
+        locked(&on_lost).lost.get_or_insert(format!("{reason:?} {message}"));
+    });
+    let on_error = trouble.clone();
+    device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
+        locked(&on_error).error.get_or_insert(e.to_string());
+    }));
+    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), report, trouble })
+}
+
+impl Gpu {
+    /// For the first line of a run: "GPU: llvmpipe (LLVM 15.0.6, 256 bits), Vulkan".
+    pub fn describe(&self) -> String {
+        format!("GPU: {}, {}", self.report.name, self.report.backend)
+    }
+
+    pub fn report(&self) -> &AdapterReport {
+        &self.report
+    }
+
+    /// Destroys the device under its executors, so that a test can show what a lost device does.
+    #[doc(hidden)]
+    pub fn lose(&self) {
+        self.device.destroy();
+        let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+
+    /// `Err` once the device is lost or has reported an error outside of a call.
+    pub(super) fn check(&self) -> Result<()> {
+        let trouble = locked(&self.trouble);
+        let place = format!("device {}", self.report.name);
+        if let Some(why) = &trouble.lost {
+            return Err(Error::run(
+                place,
+                format!("device lost: {why}"),
+                "the last checkpoint is intact: resume with `vifo fit --resume RUN`",
+            ));
+        }
+        if let Some(why) = &trouble.error {
+            return Err(Error::run(place, why.clone(), "try --device cpu and please report it with the recipe"));
+        }
+        Ok(())
+    }
+
+    /// Waits for a submission, or for all of them.
+    pub(super) fn wait(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
+        self.check()?;
+        let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
+        self.guarded(|| self.device.poll(poll))?.map_err(|e| {
+            Error::run(
+                format!("device {}", self.report.name),
+                format!("waiting for it failed: {e}"),
+                "resume with `vifo fit --resume RUN`",
+            )
+        })?;
+        self.check()
+    }
+
+    /// wgpu panics where a driver loses the device within a call; here that is an error like any other.
+    pub(super) fn guarded<T>(&self, call: impl FnOnce() -> T) -> Result<T> {
+        catch_unwind(AssertUnwindSafe(call)).map_err(|_| {
+            locked(&self.trouble).lost.get_or_insert("the driver gave up".into());
+            self.check().err().unwrap_or_else(|| Error::run("device", "lost", ""))
+        })
+    }
+
+    /// Creates device objects; what goes wrong comes back as an error that names `what`.
+    pub(super) fn creating<T>(&self, what: &str, create: impl FnOnce() -> T) -> Result<T> {
+        self.check()?;
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let made = self.guarded(create);
+        let invalid = pollster::block_on(validation.pop());
+        let out_of_memory = pollster::block_on(memory.pop());
+        let made = made?;
+        if out_of_memory.is_some() {
+            let cure = "use a smaller --batch, fewer members or --device cpu";
+            return Err(Error::device(
+                self.report.name.clone(),
+                format!("{what}: not enough memory on the device"),
+                "",
+                cure,
+            ));
+        }
+        if let Some(e) = invalid {
+            let cure = "use --device cpu and please report it with the recipe";
+            return Err(Error::device(self.report.name.clone(), format!("{what}: {e}"), "", cure));
+        }
+        self.check()?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,205 @@
+//! Shaders: composing a family from its fragments, and one cached pipeline an entry point and mode.
+
+use super::device::Gpu;
+use crate::error::{Error, Result};
+use crate::ops::{Op, step::STEP_WORDS};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+macro_rules! shader {
+    ($path:literal) => {
+        include_str!(concat!("../../../shaders/", $path))
+    };
+}
+
+/// Fragments without bindings, in the order in which they may build on one another.
+pub const FRAGMENTS: &[(&str, &str)] = &[
+    ("index", shader!("common/index.wgsl")),
+    ("math", shader!("common/math.wgsl")),
+    ("rng", shader!("common/rng.wgsl")),
+    ("step", shader!("common/step.wgsl")),
+    ("reduce", shader!("common/reduce.wgsl")),
+    ("regularizer", shader!("common/regularizer.wgsl")),
+];
+
+/// One file a family of ops, and `step` with the entry point `advance`.
+pub const FAMILIES: &[(&str, &str)] = &[
+    ("gather", shader!("gather.wgsl")),
+    ("linear", shader!("linear.wgsl")),
+    ("head", shader!("head.wgsl")),
+    ("regularizer", shader!("regularizer.wgsl")),
+    ("reduce", shader!("reduce.wgsl")),
+    ("optimizer", shader!("optimizer.wgsl")),
+    ("vi", shader!("vi.wgsl")),
+    ("step", shader!("step.wgsl")),
+];
+
+/// The source behind the fragments that its first line asks for: `// needs: index, math`.
+///
+/// # Errors
+/// The first line is missing or names an unknown fragment: a bug of ours.
+pub fn compose(name: &str, source: &str) -> Result<String> {
+    let bug =
+        |what: String| Error::device(format!("shader {name}"), what, "", "this is a bug of vifo: please report it");
+    let needs = source
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("// needs:"))
+        .ok_or_else(|| bug("the first line does not name its fragments".into()))?;
+    let needs: Vec<&str> = needs.split(',').map(str::trim).collect();
+    if let Some(unknown) = needs.iter().find(|n| FRAGMENTS.iter().all(|(f, _)| f != *n)) {
+        return Err(bug(format!("there is no fragment '{unknown}'")));
+    }
+    let fragments = FRAGMENTS.iter().filter(|(f, _)| needs.contains(f)).map(|(_, text)| *text);
+    Ok(fragments.chain([source]).collect::<Vec<_>>().join("\n"))
+}
+
+/// Whether wgpu adds bounds, loop and division checks to the shaders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Checks {
+    On,
+    Off,
+}
+
+impl Default for Checks {
+    /// Off in a release build: reported to cost a third of a product's speed.
+    fn default() -> Self {
+        if cfg!(debug_assertions) { Checks::On } else { Checks::Off }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Pipeline {
+    pub pipeline: wgpu::ComputePipeline,
+    pub layout: wgpu::BindGroupLayout,
+}
+
+#[derive(Default)]
+pub(super) struct Pipelines {
+    modules: Mutex<HashMap<(&'static str, Checks), wgpu::ShaderModule>>,
+    pipelines: Mutex<HashMap<(&'static str, Checks), Pipeline>>,
+}
+
+/// What stands at a binding.
+#[derive(Clone, Copy)]
+pub(super) enum Binding {
+    Uniform(u64),
+    Read(u64),
+    ReadWrite(u64),
+}
+
+impl Binding {
+    fn entry(self, binding: usize) -> wgpu::BindGroupLayoutEntry {
+        let (ty, size) = match self {
+            Binding::Uniform(size) => (wgpu::BufferBindingType::Uniform, size),
+            Binding::Read(size) => (wgpu::BufferBindingType::Storage { read_only: true }, size),
+            Binding::ReadWrite(size) => (wgpu::BufferBindingType::Storage { read_only: false }, size),
+        };
+        wgpu::BindGroupLayoutEntry {
+            binding: binding as u32,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            // A least size known beforehand spares a check at each dispatch.
+            ty: wgpu::BindingType::Buffer {
+                ty,
+                has_dynamic_offset: false,
+                min_binding_size: wgpu::BufferSize::new(size),
+            },
+            count: None,
+        }
+    }
+}
+
+pub(super) const STEP_BYTES: u64 = 4 * STEP_WORDS as u64;
+
+/// Params, inputs, outputs, step arguments: the order that every kernel keeps.
+fn bindings(op: &Op) -> Vec<Binding> {
+    let mut all = vec![Binding::Uniform(op.params().len() as u64)];
+    all.extend(op.inputs().iter().map(|_| Binding::Read(4)));
+    all.extend(op.outputs().iter().map(|_| Binding::ReadWrite(4)));
+    all.extend(op.uses_step().then_some(Binding::Read(STEP_BYTES)));
+    all
+}
+
+impl Gpu {
+    pub(super) fn pipeline_of(&self, op: &Op, checks: Checks) -> Result<Pipeline> {
+        self.pipeline(op.name(), op.family(), checks, &bindings(op))
+    }
+
+    /// Schedule, cursor, arguments.
+    pub(super) fn pipeline_of_advance(&self, checks: Checks) -> Result<Pipeline> {
+        self.pipeline(
+            "advance",
+            "step",
+            checks,
+            &[Binding::Read(STEP_BYTES), Binding::ReadWrite(4), Binding::ReadWrite(STEP_BYTES)],
+        )
+    }
+
+    fn pipeline(
+        &self,
+        entry: &'static str,
+        family: &'static str,
+        checks: Checks,
+        bindings: &[Binding],
+    ) -> Result<Pipeline> {
+        let mut cache = self.pipelines.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipeline) = cache.get(&(entry, checks)) {
+            return Ok(pipeline.clone());
+        }
+        let module = self.module(family, checks)?;
+        let pipeline = self.build(entry, &module, bindings)?;
+        cache.insert((entry, checks), pipeline.clone());
+        Ok(pipeline)
+    }
+
+    pub(super) fn build(&self, entry: &str, module: &wgpu::ShaderModule, bindings: &[Binding]) -> Result<Pipeline> {
+        self.creating(entry, || {
+            let entries: Vec<_> = bindings.iter().enumerate().map(|(i, b)| b.entry(i)).collect();
+            let layout = self
+                .device
+                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(entry), entries: &entries });
+            let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: Some(entry),
+                bind_group_layouts: &[Some(&layout)],
+                immediate_size: 0,
+            });
+            let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(entry),
+                layout: Some(&pipeline_layout),
+                module,
+                entry_point: Some(entry),
+                // Every kernel writes its workgroup memory before it reads it.
+                compilation_options: wgpu::PipelineCompilationOptions {
+                    zero_initialize_workgroup_memory: false,
+                    ..Default::default()
+                },
+                cache: None,
+            });
+            Pipeline { pipeline, layout }
+        })
+    }
+
+    fn module(&self, family: &'static str, checks: Checks) -> Result<wgpu::ShaderModule> {
+        let mut modules = self.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(&(family, checks)) {
+            return Ok(module.clone());
+        }
+        let source = FAMILIES.iter().find(|(name, _)| *name == family).map_or("", |(_, text)| *text);
+        let module = self.shader(family, &compose(family, source)?, checks)?;
+        modules.insert((family, checks), module.clone());
+        Ok(module)
+    }
+
+    pub(super) fn shader(&self, label: &str, source: &str, checks: Checks) -> Result<wgpu::ShaderModule> {
+        let descriptor =
+            wgpu::ShaderModuleDescriptor { label: Some(label), source: wgpu::ShaderSource::Wgsl(source.into()) };
+        self.creating(label, || match checks {
+            Checks::On => self.device.create_shader_module(descriptor),
+            // SAFETY: the shaders are ours. `program::check` proved every buffer as long as its kernel's sizes say, kernels
+            // index by those sizes alone, their loops end, and a dispatch that runs has no size of zero to divide by.
+            Checks::Off => unsafe {
+                self.device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked())
+            },
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! From a buffer on the device back to the host: one staging buffer, grown where needed, and errors in place of panics.
+
+use super::device::Gpu;
+use crate::error::{Error, Result};
+
+#[derive(Default)]
+pub(super) struct Readback {
+    staging: Option<wgpu::Buffer>,
+}
+
+impl Readback {
+    /// Copies the first `bytes` bytes of `from`.
+    pub fn read<T: bytemuck::Pod>(&mut self, gpu: &Gpu, from: &wgpu::Buffer, bytes: u64) -> Result<Vec<T>> {
+        let fits = self.staging.as_ref().is_some_and(|s| s.size() >= bytes);
+        if !fits {
+            self.staging = Some(gpu.creating("the read-back buffer", || {
+                gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("staging"),
+                    size: bytes,
+                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                })
+            })?);
+        }
+        let failed = |what: String| {
+            Error::run(format!("device {}", gpu.report().name), what, "resume with `vifo fit --resume RUN`")
+        };
+        let Some(staging) = &self.staging else { return Err(failed("no read-back buffer".into())) };
+        gpu.check()?;
+        let submission = gpu.guarded(|| {
+            let mut encoder =
+                gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("read") });
+            encoder.copy_buffer_to_buffer(from, 0, staging, 0, bytes);
+            gpu.queue.submit([encoder.finish()])
+        })?;
+        gpu.check()?;
+        let (done, mapped) = std::sync::mpsc::channel();
+        gpu.guarded(|| {
+            staging.map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
+                let _ = done.send(result);
+            });
+        })?;
+        gpu.wait(Some(submission))?;
+        match mapped.try_recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => return Err(failed(format!("reading failed: {e}"))),
+            Err(_) => return Err(failed("reading failed: the buffer was never mapped".into())),
+        }
+        let values = staging.get_mapped_range(0..bytes).map(|view| bytemuck::pod_collect_to_vec(&view[..]));
+        staging.unmap();
+        values.map_err(|e| failed(format!("reading failed: {e}")))
+    }
+}

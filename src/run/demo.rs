@@ -1,0 +1,201 @@
+//! The toy of the paper, whole: six methods on the sinusoid, figure 1 (bands), figure 2 (samples from the priors) and a table.
+
+use super::fit::{Fitted, fit};
+use super::report::band;
+use super::tables::{TextTable, number};
+use crate::base::rng::{Draw, Stream};
+use crate::config::Recipe;
+use crate::config::keys;
+use crate::error::Result;
+use crate::exec::Device;
+use crate::figure::{self, BandPanel, BandsFigure, PriorFigure, PriorPanel, Saved};
+use crate::method::{Kind, Predictive, Reg, Setup};
+use crate::ops::head::noise_variance;
+use crate::run::model;
+use crate::train::{Event, Flow, Predictor};
+use std::f64::consts::PI;
+use std::path::Path;
+
+/// Title and recipe keys of each method of the demo.
+const METHODS: [(&str, &str, &[(&str, &str)]); 6] = [
+    ("base", "Plain network", &[("method.name", "base"), ("method.eta_aux", "0")]),
+    ("vifo-mean", "VIFO-mean", &[("method.name", "vifo-mean"), ("method.eta_aux", "0")]),
+    ("vifo-mean-aux", "VIFO-mean, auxiliary", &[("method.name", "vifo-mean")]),
+    ("vifo-mean-aux-x5", "VIFO-mean, auxiliary, 5 members", &[("method.name", "vifo-mean"), ("method.members", "5")]),
+    ("vi-naive", "VI-naive", VI_NAIVE),
+    ("vi-mean", "VI-mean", VI_MEAN),
+];
+// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
+const VI_NAIVE: &[(&str, &str)] = &[
+    ("method.name", "vi-naive"), ("method.eta_aux", "0"), ("prior.variance", "1"), ("vi.init", "torch"), ("vi.init_rho", "-4"),
+];
+const VI_MEAN: &[(&str, &str)] =
+    &[("method.name", "vi-mean"), ("method.eta_aux", "0"), ("vi.init", "torch"), ("vi.init_rho", "-4")];
+
+pub struct Demo {
+    pub table: TextTable,
+    pub bands: Saved,
+    pub priors: Saved,
+    /// Mean sd outside the data, with and without auxiliary inputs.
+    pub outside: (f64, f64),
+}
+
+/// The recipe of one method; `gap` is "figure" or "paper".
+pub fn recipe(name: &str, gap: &str, seed: u32) -> Result<Recipe> {
+    let text = crate::config::recipes::find("sinusoid").unwrap_or_default();
+    let mut table = Recipe::parse(text, "sinusoid")?;
+    keys::set(&mut table, "data.gap", gap, "demo")?;
+    keys::set(&mut table, "seed", &seed.to_string(), "demo")?;
+    keys::set(&mut table, "name", name, "demo")?;
+    for (key, value) in METHODS.iter().find(|m| m.0 == name).map_or(&[][..], |m| m.2) {
+        keys::set(&mut table, key, value, "demo")?;
+    }
+    Recipe::from_table(&table, "demo")
+}
+
+pub fn run(dir: &Path, gap: &str, seed: u32, device: &Device, listen: &mut dyn FnMut(&str, &Event) -> Flow) -> Result<Option<Demo>> {
+    let mut table = TextTable::new(&[
+        "method", "test NLL, nats ↓", "RMSE ↓", "sd on data", "sd in gap", "sd outside", "seconds", "steps/s",
+    ]);
+    let (mut panels, mut priors, mut outside) = (vec![], vec![], (f64::NAN, f64::NAN));
+    for (name, title, _) in METHODS {
+        let recipe = recipe(name, gap, seed)?;
+        let fitted = fit(&recipe, &dir.join(name), true, device, &mut |event, _| listen(title, event))?;
+        if fitted.results.is_none() {
+            return Ok(None);
+        }
+        let Some(mut panel) = band(&fitted, device, title, Some((-1.5 * PI, 1.5 * PI)))? else { return Ok(None) };
+        panel.truth = Some(panel.x.iter().map(|x| 2.0 * x.sin()).collect());
+        let sd = sd_by_region(&panel);
+        match name {
+            "vifo-mean" => outside.1 = sd[2],
+            "vifo-mean-aux" => outside.0 = sd[2],
+            _ => {}
+        }
+        table.rows.push(row(title, &fitted, sd));
+        if let Some(p) = prior_panel(&fitted, device, &panel)? {
+            priors.push(p);
+        }
+        panels.push(panel);
+    }
+    let x_label = "x".to_string();
+    let bands = figure::bands(
+        dir,
+        "figure1_bands",
+        &BandsFigure {
+            title: "Predictive bands on 100 points of 2 sin x + noise".into(),
+            x_label: x_label.clone(),
+            y_label: "y".into(),
+            panels,
+        },
+    )?;
+    let figure = PriorFigure { title: "Predictions sampled from each learned prior".into(), x_label, y_label: "y".into(), log: true, panels: priors };
+    let priors = figure::prior_samples(dir, "figure2_priors", &figure)?;
+    super::write_atomic(&dir.join("table.csv"), table.csv().as_bytes())?;
+    super::write_atomic(&dir.join("table.md"), table.render(super::tables::Format::Markdown).as_bytes())?;
+    Ok(Some(Demo { table, bands, priors, outside }))
+}
+
+/// Mean predictive sd on the training inputs, between them, and outside them.
+fn sd_by_region(panel: &BandPanel) -> [f64; 3] {
+    let inner = panel.train_x.iter().map(|x| x.abs()).fold(f64::INFINITY, f64::min);
+    let outer = panel.train_x.iter().map(|x| x.abs()).fold(0.0, f64::max);
+    let mean = |inside: &dyn Fn(f64) -> bool| {
+        let v: Vec<f64> = panel.x.iter().zip(&panel.total_sd).filter(|(x, _)| inside(x.abs())).map(|(_, s)| *s).collect();
+        v.iter().sum::<f64>() / v.len().max(1) as f64
+    };
+    // Outside as far as the test inputs go.
+    [mean(&|x| x >= inner && x <= outer), mean(&|x| x < inner), mean(&|x| x > outer && x <= PI)]
+}
+
+fn row(title: &str, fitted: &Fitted, sd: [f64; 3]) -> Vec<String> {
+    let get = |name: &str| fitted.results.as_ref().and_then(|r| r.get(name)).map_or("-".into(), number);
+    let steps = fitted.rows.last().map_or(0.0, |r| r.step as f64);
+    let mut row = vec![title.to_string(), get("nll"), get("rmse")];
+    row.extend(sd.map(number));
+    row.push(format!("{:.2}", fitted.seconds));
+    row.push(format!("{:.0}", steps / fitted.seconds.max(1e-9)));
+    row
+}
+
+/// Curves drawn a prior.
+const CURVES: u32 = 40;
+
+/// Predictions y sampled from the learned prior, for the three methods of the paper's figure 2 (MATH.md section 9):
+/// a hierarchical prior first draws u from q*(u), then z (or W) from N(u, gamma), then y.
+fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Option<PriorPanel>> {
+    let setup = &fitted.plan.setup;
+    let prior = &fitted.plan.prior;
+    if setup.members > 1 || (setup.aux.is_none() && setup.kind == Kind::Vifo(Reg::Mean)) {
+        return Ok(None);
+    }
+    let x: Vec<f64> = panel.x.iter().step_by(2).copied().collect();
+    let n = x.len();
+    let encoder = &fitted.data.encoder;
+    let standard: Vec<f32> = match &encoder.features[0].kind {
+        crate::data::encode::FeatureKind::Numeric { mean, sd, .. } => x.iter().map(|x| ((x - mean) / sd) as f32).collect(),
+        crate::data::encode::FeatureKind::Levels { .. } => return Ok(None),
+    };
+    let normal = |curve: u32, element: u32| {
+        f64::from(Draw { seed: fitted.plan.seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element))
+    };
+    // z [curves, n, 2] from the prior.
+    let z: Vec<f64> = match setup.kind {
+        Kind::Vifo(Reg::Mean) => {
+            let mut predictor = Predictor::new(setup, device, fitted.plan.seed, n)?;
+            predictor.set_weights(&fitted.weights)?;
+            let outputs = predictor.outputs(&standard)?;
+            let (gamma, a) = (prior.p0, prior.p1);
+            let sd = (gamma * (1.0 - a) + gamma).sqrt();
+            (0..CURVES)
+                .flat_map(|c| {
+                    let outputs = &outputs;
+                    (0..2 * n).map(move |i| {
+                        (1.0 - a) * f64::from(outputs[i / 2 * 4 + i % 2]) + sd * normal(c, i as u32)
+                    })
+                })
+                .collect()
+        }
+        Kind::Vi(reg) => {
+            let p = setup.layout().total;
+            let mu = &fitted.weights[..p];
+            let weights: Vec<f32> = (0..CURVES)
+                .flat_map(|c| {
+                    (0..p).map(move |i| {
+                        let e = normal(c, i as u32);
+                        let w = match reg {
+                            Reg::Naive => prior.p0.sqrt() * e,
+                            _ => (1.0 - prior.p1) * f64::from(mu[i]) + (prior.p0 * (2.0 - prior.p1)).sqrt() * e,
+                        };
+                        w as f32
+                    })
+                })
+                .collect();
+            let plain = Setup { kind: Kind::Base, members: CURVES, ..setup.clone() };
+            let mut predictor = Predictor::new(&plain, device, fitted.plan.seed, n)?;
+            predictor.set_weights(&weights)?;
+            predictor.outputs(&standard)?.iter().map(|&v| f64::from(v)).collect()
+        }
+        _ => return Ok(None),
+    };
+    let samples = (0..CURVES as usize)
+        .map(|c| {
+            (0..n)
+                .map(|i| {
+                    let z = &z[(c * n + i) * 2..][..2];
+                    let noise = noise_variance(crate::ops::head::NOISE_EXP, z[1]).0.sqrt();
+                    encoder.destandardise(z[0] + noise * normal(c as u32 + CURVES, i as u32))
+                })
+                .collect()
+        })
+        .collect();
+    Ok(Some(PriorPanel { title: panel.title.clone(), x, samples, train_x: panel.train_x.clone(), train_y: panel.train_y.clone() }))
+}
+
+/// Predictive sd at the points of a band, for tests.
+pub fn sd_at(fitted: &Fitted, device: &Device, x: &[f32]) -> Result<Vec<f64>> {
+    match model::predict(&fitted.plan, &fitted.data.encoder, &fitted.weights, device, x)? {
+        Predictive::Regression(r) => Ok((0..r.n()).map(|i| r.sd(i)).collect()),
+        Predictive::Classification(_) => Ok(vec![]),
+    }
+}

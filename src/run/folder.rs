@@ -1,0 +1,192 @@
+//! Names and files of a run folder.
+
+use crate::config::Recipe;
+use crate::data::encode::Encoder;
+use crate::error::{Error, Result};
+use crate::train::EpochRow;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub vifo: String,
+    pub git: String,
+    pub device: String,
+    pub seed: u32,
+    /// SHA-256 of the data file, or a toy's description.
+    pub data: String,
+    pub train_rows: usize,
+    pub validation_rows: usize,
+    pub test_rows: usize,
+    /// "training", "finished", "stopped early" or "stopped": what a reader may expect in the folder.
+    pub state: String,
+    pub notes: Vec<String>,
+}
+
+impl Manifest {
+    pub fn version() -> (String, String) {
+        (env!("CARGO_PKG_VERSION").into(), env!("VIFO_GIT").into())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    pub path: PathBuf,
+}
+
+/// Writes beside `path`, syncs, renames.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let io = |e: &std::io::Error| Error::io(path, "write", e);
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| io(&e))?;
+    file.write_all(bytes).map_err(|e| io(&e))?;
+    file.as_file().sync_all().map_err(|e| io(&e))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // A temporary file is private; a result is for whoever may read the folder.
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
+    }
+    file.persist(path).map_err(|e| io(&e.error))?;
+    Ok(())
+}
+
+const METRICS_HEADER: [&str; 10] = [
+    "epoch", "step", "seconds", "learning_rate", "loss_nats", "expected_nll_nats", "regularizer_nats", "auxiliary_nats",
+    "validation_nll_nats", "validation_score",
+];
+
+impl RunFolder {
+    /// Makes a new folder; an existing one that is not empty is refused.
+    pub fn create(path: &Path) -> Result<RunFolder> {
+        if path.read_dir().is_ok_and(|mut d| d.next().is_some()) {
+            return Err(Error::usage(
+                path.display().to_string(),
+                "already exists and is not empty",
+                "",
+                "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
+            ));
+        }
+        for dir in [path.to_path_buf(), path.join("checkpoints"), path.join("figures")] {
+            std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
+        }
+        Ok(RunFolder { path: path.to_path_buf() })
+    }
+
+    pub fn open(path: &Path) -> Result<RunFolder> {
+        if !path.join("manifest.json").is_file() || !path.join("recipe.toml").is_file() {
+            let found = if path.exists() { "is not a run folder: manifest.json or recipe.toml is missing" } else { "does not exist" };
+            return Err(Error::usage(path.display().to_string(), found, "a folder made by `vifo fit`", "check the path"));
+        }
+        Ok(RunFolder { path: path.to_path_buf() })
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+    pub fn figures(&self) -> PathBuf {
+        self.path.join("figures")
+    }
+    pub fn last(&self) -> PathBuf {
+        self.path.join("checkpoints/last.safetensors")
+    }
+    pub fn best(&self) -> PathBuf {
+        self.path.join("checkpoints/best.safetensors")
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        write_atomic(&self.path.join(name), bytes)
+    }
+
+    pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|e| Error::run(name, e.to_string(), "this is a bug of vifo: please report it"))?;
+        self.write(name, text.as_bytes())
+    }
+
+    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let path = self.path.join(name);
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        serde_json::from_str(&text).map_err(|e| {
+            Error::data(path.display().to_string(), e.to_string(), "", "the file is damaged: restore it, or train again with `vifo fit`")
+        })
+    }
+
+    pub fn manifest(&self) -> Result<Manifest> {
+        self.read_json("manifest.json")
+    }
+    pub fn encoder(&self) -> Result<Encoder> {
+        self.read_json("encoder.json")
+    }
+    pub fn results(&self) -> Result<super::Results> {
+        self.read_json("results.json")
+    }
+    pub fn recipe(&self) -> Result<Recipe> {
+        let path = self.path.join("recipe.toml");
+        Recipe::from_table(&Recipe::read(&path)?, &path.display().to_string())
+    }
+
+    pub fn write_metrics(&self, rows: &[EpochRow]) -> Result<()> {
+        let mut text = METRICS_HEADER.join(",") + "\n";
+        for r in rows {
+            let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+            text += &format!(
+                "{},{},{},{},{},{},{},{},{},{}\n",
+                r.epoch, r.step, r.seconds, r.learning_rate, r.loss, r.expected_nll, r.regularizer, r.auxiliary,
+                option(r.validation_nll), option(r.validation_score)
+            );
+        }
+        self.write("metrics.csv", text.as_bytes())
+    }
+
+    /// The rows of metrics.csv up to `epoch`.
+    pub fn metrics(&self, epoch: u32) -> Result<Vec<EpochRow>> {
+        let path = self.path.join("metrics.csv");
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let mut rows = vec![];
+        for (i, line) in text.lines().enumerate().skip(1) {
+            let v: Vec<Option<f64>> = line.split(',').map(|c| c.parse().ok()).collect();
+            let get = |j: usize| v.get(j).copied().flatten();
+            let row = (|| {
+                Some(EpochRow {
+                    epoch: get(0)? as u32,
+                    step: get(1)? as u64,
+                    seconds: get(2)?,
+                    learning_rate: get(3)?,
+                    loss: get(4)?,
+                    expected_nll: get(5)?,
+                    regularizer: get(6)?,
+                    auxiliary: get(7)?,
+                    validation_nll: get(8),
+                    validation_score: get(9),
+                })
+            })();
+            let place = format!("{}, line {}", path.display(), i + 1);
+            let row = row.ok_or_else(|| Error::data(place, "not a row of numbers", METRICS_HEADER.join(","), "restore the file"))?;
+            if row.epoch <= epoch {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_come_back_and_a_full_folder_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let run = RunFolder::create(&dir.path().join("run")).expect("a new folder");
+        let row = |epoch| EpochRow {
+            epoch, step: 7, seconds: 0.25, learning_rate: 1e-3, loss: -1.5, expected_nll: 0.1 + 0.2, regularizer: 3.0, auxiliary: 0.0,
+            validation_nll: Some(1.0 / 3.0), validation_score: None,
+        };
+        run.write_metrics(&[row(1), row(2), row(3)]).expect("written");
+        assert_eq!(run.metrics(2).expect("read"), vec![row(1), row(2)]);
+        assert!(RunFolder::create(&run.path).is_err());
+        assert!(RunFolder::open(&run.path).is_err(), "no manifest yet");
+    }
+}

@@ -1,0 +1,16 @@
+//! The run folder: recipe, manifest, encoder, metrics, checkpoints, predictions, figures and report of one experiment.
+//! Every file is written to a temporary name, synced and renamed, so that a reader never sees half of one.
+
+pub mod compare;
+pub mod demo;
+pub mod fit;
+pub mod folder;
+pub mod model;
+pub mod report;
+pub mod results;
+pub mod score;
+pub mod tables;
+
+pub use folder::{Manifest, RunFolder, write_atomic};
+pub use model::Model;
+pub use results::{Metric, Results};

@@ -1,0 +1,310 @@
+//! Figures of a run and its one-page report.
+
+use super::RunFolder;
+use super::fit::{Fitted, recipe_name};
+use super::model::{self, targets};
+use super::results::Results;
+use super::tables::{TextTable, number};
+use crate::config::Recipe;
+use crate::data::encode::{Encoder, FeatureKind};
+use crate::data::load::Loaded;
+use crate::error::Result;
+use crate::exec::Device;
+use crate::figure::{
+    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable, ReliabilityFigure,
+    Report, RocFigure, Saved, ScatterFigure, Section, Series,
+};
+use crate::method::Predictive;
+use crate::method::predictive::{Classification, Regression};
+use crate::metrics;
+use crate::train::EpochRow;
+use std::path::{Path, PathBuf};
+
+type Drawn = (PathBuf, String);
+
+fn drawn(saved: Saved, caption: &str) -> Drawn {
+    (saved.svg, caption.into())
+}
+
+/// Name, mean, sd and training range of each numeric input, if all are numeric.
+fn numeric_inputs(encoder: &Encoder) -> Option<Vec<(String, f64, f64, f64, f64)>> {
+    encoder
+        .features
+        .iter()
+        .map(|f| match f.kind {
+            FeatureKind::Numeric { mean, sd, min, max } => Some((f.name.clone(), mean, sd, min, max)),
+            FeatureKind::Levels { .. } => None,
+        })
+        .collect()
+}
+
+/// The band of a one-input regression on the training range widened by half its length on either side.
+pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f64)>) -> Result<Option<BandPanel>> {
+    let encoder = &fitted.data.encoder;
+    let Some([(_, mean, sd, min, max)]) = numeric_inputs(encoder).as_deref().map(|v| <[_; 1]>::try_from(v.to_vec())).and_then(|r| r.ok())
+    else {
+        return Ok(None);
+    };
+    let (low, high) = range.unwrap_or((min - 0.5 * (max - min), max + 0.5 * (max - min)));
+    let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
+    let standard: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
+    let Predictive::Regression(r) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &standard)? else {
+        return Ok(None);
+    };
+    let members = fitted.plan.setup.members as usize;
+    Ok(Some(BandPanel {
+        title: title.into(),
+        total_sd: (0..x.len()).map(|i| r.sd(i)).collect(),
+        aleatoric_sd: r.aleatoric.iter().map(|v| v.sqrt()).collect(),
+        mean: r.mean.clone(),
+        truth: None,
+        train_x: fitted.data.train.x.iter().map(|&v| mean + sd * v as f64).collect(),
+        train_y: targets(encoder, &fitted.data.train.y),
+        members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
+        x,
+    }))
+}
+
+/// Figures over the input space: bands for one input, heat maps for two.
+pub fn input_figures(dir: &Path, fitted: &Fitted, device: &Device) -> Result<Vec<Drawn>> {
+    let encoder = &fitted.data.encoder;
+    let Some(inputs) = numeric_inputs(encoder) else { return Ok(vec![]) };
+    let target = encoder.target_name();
+    if encoder.n_classes().is_none() && inputs.len() == 1 {
+        let Some(panel) = band(fitted, device, "", None)? else { return Ok(vec![]) };
+        let figure = BandsFigure {
+            title: format!("Prediction of {target} with 1 and 2 sd"),
+            x_label: inputs[0].0.clone(),
+            y_label: target.into(),
+            panels: vec![panel],
+        };
+        let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). Outside the points the band \
+                       should widen: there the model has seen nothing.";
+        return Ok(vec![drawn(figure::bands(dir, "bands", &figure)?, caption)]);
+    }
+    if encoder.n_classes().is_some() && inputs.len() == 2 {
+        return Ok(vec![heat(dir, fitted, device, &inputs)?]);
+    }
+    Ok(vec![])
+}
+
+fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[(String, f64, f64, f64, f64)]) -> Result<Drawn> {
+    const N: usize = 80;
+    let range = |i: usize| (inputs[i].3 - 0.5 * (inputs[i].4 - inputs[i].3), inputs[i].4 + 0.5 * (inputs[i].4 - inputs[i].3));
+    let (xr, yr) = (range(0), range(1));
+    let at = |(low, high): (f64, f64), i: usize| low + (high - low) * (i as f64 + 0.5) / N as f64;
+    let standard = |i: usize, v: f64| ((v - inputs[i].1) / inputs[i].2) as f32;
+    let grid: Vec<f32> =
+        (0..N * N).flat_map(|i| [standard(0, at(xr, i % N)), standard(1, at(yr, i / N))]).collect();
+    let encoder = &fitted.data.encoder;
+    let Predictive::Classification(c) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &grid)? else {
+        return Ok((PathBuf::new(), String::new()));
+    };
+    let panel = |title: &str, value_label: &str, values: Vec<f64>| HeatPanel {
+        title: title.into(), x_range: xr, y_range: yr, nx: N, ny: N, values, value_label: value_label.into(),
+    };
+    let confidence = metrics::confidences(&c.probs, c.k).0;
+    let first = if c.k == 2 { c.probs.iter().skip(1).step_by(2).copied().collect() } else { confidence };
+    let d = &fitted.data.train;
+    let raw = |row: usize, i: usize| inputs[i].1 + inputs[i].2 * d.x[row * 2 + i] as f64;
+    let figure = HeatFigure {
+        title: format!("Uncertainty of {} over the inputs", encoder.target_name()),
+        x_label: inputs[0].0.clone(),
+        y_label: inputs[1].0.clone(),
+        panels: vec![
+            panel(if c.k == 2 { "Probability of the second class" } else { "Largest probability" }, "probability", first),
+            panel("Total entropy", "nats", c.total),
+            panel("Mutual information (epistemic)", "nats", c.epistemic),
+        ],
+        points: (0..d.n).map(|i| (raw(i, 0), raw(i, 1), d.y[i] as usize)).collect(),
+    };
+    Ok(drawn(figure::heat2d(dir, "heat", &figure)?, "Where the model is sure, where classes meet, and where it has seen nothing."))
+}
+
+pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow]) -> Result<Drawn> {
+    let x: Vec<f64> = rows.iter().map(|r| f64::from(r.epoch)).collect();
+    let series = |name: &str, y: Vec<f64>| Series { name: name.into(), x: x.clone(), y, sd: None };
+    let mut all = vec![
+        series("training loss", rows.iter().map(|r| r.loss).collect()),
+        series("expected NLL (training)", rows.iter().map(|r| r.expected_nll).collect()),
+    ];
+    for (name, value) in [("regularizer", (|r: &EpochRow| r.regularizer) as fn(&EpochRow) -> f64), ("auxiliary", |r| r.auxiliary)] {
+        if rows.iter().any(|r| value(r) != 0.0) {
+            all.push(series(name, rows.iter().map(value).collect()));
+        }
+    }
+    if rows.iter().any(|r| r.validation_nll.is_some()) {
+        all.push(series("validation NLL", rows.iter().map(|r| r.validation_nll.unwrap_or(f64::NAN)).collect()));
+    }
+    let figure =
+        CurvesFigure { title: format!("Learning curves of {name}"), x_label: "epoch".into(), y_label: "nats a row".into(), log: true, series: all };
+    Ok(drawn(
+        figure::curves(dir, "learning_curves", &figure)?,
+        "Loss and its terms (of the standardised target), and the validation NLL in the target's own unit, on a scale that is linear near zero.",
+    ))
+}
+
+/// Figures of the test rows.
+pub fn test_figures(dir: &Path, data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Vec<Drawn>> {
+    match predictive {
+        Predictive::Regression(r) => regression_figures(dir, data.encoder.target_name(), r, y),
+        Predictive::Classification(c) => classification_figures(dir, c, y),
+    }
+}
+
+pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -> Result<Vec<Drawn>> {
+    let levels: Vec<f64> = (1..20).map(|i| i as f64 / 20.0).collect();
+    let cdf: Vec<f64> = y.iter().enumerate().map(|(i, y)| r.row(i).cdf(*y)).collect();
+    let coverage = CoverageFigure {
+        title: "Coverage of central intervals".into(),
+        observed: vec![("test rows".into(), metrics::calibration_curve(&levels, &cdf))],
+        levels,
+    };
+    let scatter = ScatterFigure {
+        title: format!("Predicted against observed {target}"),
+        x_label: format!("observed {target}"),
+        y_label: format!("predicted {target}"),
+        x: y.to_vec(),
+        y: r.mean.clone(),
+        sd: (0..r.n()).map(|i| r.sd(i)).collect(),
+    };
+    Ok(vec![
+        drawn(
+            figure::coverage(dir, "coverage", &coverage)?,
+            "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars mean what they say.",
+        ),
+        drawn(figure::scatter(dir, "predicted", &scatter)?, "Test rows with one predictive standard deviation."),
+    ])
+}
+
+pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Result<Vec<Drawn>> {
+    let (conf, class) = metrics::confidences(&c.probs, c.k);
+    let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| *c == *y as usize).collect();
+    let bins = metrics::reliability_bins(&conf, &correct, 10, true);
+    let figure = ReliabilityFigure {
+        title: "Reliability of the test predictions".into(),
+        bins: bins.iter().map(|b| (b.confidence, b.accuracy, b.count)).collect(),
+        ece: metrics::ece_equal_mass(&conf, &correct, 20),
+    };
+    let split = |right: bool| c.total.iter().zip(&correct).filter(|(_, c)| **c == right).map(|(v, _)| *v).collect::<Vec<f64>>();
+    let histogram = HistogramFigure {
+        title: "Entropy of right and wrong predictions".into(),
+        x_label: "entropy, nats".into(),
+        groups: vec![("right".into(), split(true)), ("wrong".into(), split(false))],
+        bins: 20,
+    };
+    Ok(vec![
+        drawn(figure::reliability(dir, "reliability", &figure)?, "Accuracy against confidence in bins of equal mass. On the diagonal a confidence of 0.8 is right eight times in ten."),
+        drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should be the uncertain ones."),
+    ])
+}
+
+/// Entropy (or sd) in against out of distribution, and the ROC curves of telling them apart.
+pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Result<Vec<Drawn>> {
+    type Scores = Vec<(&'static str, Vec<f64>, Vec<f64>)>;
+    let (label, groups, scores): (&str, [Vec<f64>; 2], Scores) = match (inside, outside) {
+        (Predictive::Classification(a), Predictive::Classification(b)) => {
+            let conf = |c: &Classification| metrics::confidences(&c.probs, c.k).0.iter().map(|p| -p).collect::<Vec<_>>();
+            (
+                "entropy, nats",
+                [a.total.clone(), b.total.clone()],
+                vec![
+                    ("max probability", conf(a), conf(b)),
+                    ("entropy", a.total.clone(), b.total.clone()),
+                    ("mutual information", a.epistemic.clone(), b.epistemic.clone()),
+                ],
+            )
+        }
+        (Predictive::Regression(a), Predictive::Regression(b)) => {
+            let total = |r: &Regression| (0..r.n()).map(|i| r.sd(i)).collect::<Vec<_>>();
+            (
+                "predictive sd, in the target's unit",
+                [total(a), total(b)],
+                vec![("total sd", total(a), total(b)), ("epistemic sd", a.epistemic.clone(), b.epistemic.clone())],
+            )
+        }
+        _ => return Ok(vec![]),
+    };
+    let [a, b] = groups;
+    let histogram = HistogramFigure {
+        title: "Uncertainty in and out of distribution".into(),
+        x_label: label.into(),
+        groups: vec![("in distribution".into(), a), ("out of distribution".into(), b)],
+        bins: 30,
+    };
+    let roc = RocFigure {
+        title: "Telling in- from out-of-distribution".into(),
+        curves: scores
+            .into_iter()
+            .map(|(name, inside, outside)| {
+                let (fpr, tpr) = roc_curve(&inside, &outside);
+                (name.to_string(), fpr, tpr)
+            })
+            .collect(),
+    };
+    Ok(vec![
+        drawn(figure::histograms(dir, "ood_uncertainty", &histogram)?, "The further apart the two, the better the model knows what it does not know."),
+        drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
+    ])
+}
+
+/// Uncertainty scores: low = in distribution = positive.
+fn roc_curve(inside: &[f64], outside: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let mut all: Vec<(f64, bool)> = inside.iter().map(|v| (*v, true)).chain(outside.iter().map(|v| (*v, false))).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut fpr, mut tpr, mut fp, mut tp) = (vec![0.0], vec![0.0], 0usize, 0usize);
+    for (i, (v, positive)) in all.iter().enumerate() {
+        if *positive { tp += 1 } else { fp += 1 }
+        if all.get(i + 1).is_none_or(|next| next.0 != *v) {
+            fpr.push(fp as f64 / outside.len().max(1) as f64);
+            tpr.push(tp as f64 / inside.len().max(1) as f64);
+        }
+    }
+    (fpr, tpr)
+}
+
+pub fn html(table: &TextTable) -> HtmlTable {
+    HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
+}
+
+pub fn write(folder: &RunFolder, recipe: &Recipe, fitted: &Fitted, results: Option<&Results>, device: &str, figures: &[Drawn]) -> Result<()> {
+    let (data, setup) = (&fitted.data, &fitted.plan.setup);
+    let m = &recipe.method;
+    let mut summary = vec![
+        ("method".to_string(), format!("{}, {} members, eta {}, eta_aux {}", m.name, m.members, m.eta, m.eta_aux)),
+        ("network".into(), format!("{} inputs, hidden {:?}, {} outputs, {} numbers a member", setup.net.n_in, setup.net.hidden, setup.net.n_out, setup.member_len())),
+        ("target".into(), format!("{} ({})", data.encoder.target_name(), data.task())),
+        ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
+        ("training".into(), format!("{} epochs in {:.1} s on {device}, seed {}", fitted.rows.last().map_or(0, |r| r.epoch), fitted.seconds, recipe.seed)),
+    ];
+    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.train.patience > 0) {
+        summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
+    }
+    let mut sections = vec![];
+    if let Some(r) = results {
+        let mut text = vec!["Arrows say which way is better. The baselines saw the same rows: a predictor that always gives the training mean and sd \
+             (or class shares), and ordinary least squares with the sd of its residuals."
+            .to_string()];
+        text.extend(r.notes.iter().map(|n| format!("Note: {n}.")));
+        sections.push(Section {
+            heading: format!("Test: {} rows never seen in training", r.rows),
+            text,
+            table: Some(html(&r.table(&m.name))),
+            ..Default::default()
+        });
+    }
+    sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
+    let mut notes = data.notes.clone();
+    if notes.is_empty() {
+        notes.push("Nothing was left out or filled in.".into());
+    }
+    sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
+    sections.push(Section {
+        heading: "The recipe that repeats this run".into(),
+        text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
+        code: Some(recipe.to_toml()?),
+        ..Default::default()
+    });
+    let report = Report { title: format!("vifo: {}", recipe_name(recipe)), summary, sections };
+    figure::write_report(&folder.file("report.html"), &report)
+}

@@ -1,0 +1,203 @@
+//! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
+
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::metrics::{self, ConstantModel, LinearModel, Measure, normal_quantile};
+use crate::method::predictive::{Classification, Regression};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// "rmse", "nll", ...: the key in results.json and in tables.
+    pub name: String,
+    /// Empty for pure numbers.
+    pub unit: String,
+    pub value: Measure,
+    /// Of a predictor that always gives the training mean and sd, or the class shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<f64>,
+    /// Of ordinary least squares with the training residual's sd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_squares: Option<f64>,
+    /// For comparisons: whether more is better, less is better, or neither.
+    pub better: Better,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    Higher,
+    Lower,
+    Neither,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// "test", "shift", "ood".
+    pub set: String,
+    pub rows: usize,
+    pub metrics: Vec<Metric>,
+    pub notes: Vec<String>,
+}
+
+impl Results {
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|m| m.name == name).and_then(|m| m.value.value())
+    }
+}
+
+fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
+    Metric { name: name.into(), unit: unit.into(), value: Measure::Value(value), constant: None, least_squares: None, better }
+}
+
+/// Nominal levels of the central intervals in tables.
+pub const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
+
+/// Baselines for a regression, fitted on the rows that training saw (validation included: they chose the stopping time).
+pub struct Baselines {
+    constant: ConstantModel,
+    linear: std::result::Result<LinearModel, String>,
+}
+
+impl Baselines {
+    /// `y` in the user's unit.
+    pub fn fit(train: &Dataset, y: &[f64]) -> Baselines {
+        let x: Vec<f64> = train.x.iter().map(|&v| v as f64).collect();
+        let linear = LinearModel::fit(&x, y, train.n, train.d).map_err(|e| match e {
+            crate::error::Error::Run(f) => f.found,
+            e => e.to_string(),
+        });
+        Baselines { constant: ConstantModel::fit(y), linear }
+    }
+}
+
+/// Predictions and targets `y` in the user's unit; `x` are the standardised rows for the linear model.
+pub fn regression(p: &Regression, y: &[f64], x: &Dataset, baselines: Option<&Baselines>, unit: &str) -> Result<Results> {
+    let n = y.len();
+    let rows = || (0..n).map(|i| p.row(i));
+    let mut out = vec![
+        metric("rmse", unit, metrics::rmse(&p.mean, y), Better::Lower),
+        metric("nll", "nats", p.nll(y), Better::Lower),
+        metric("crps", unit, rows().zip(y).map(|(m, y)| m.crps(*y)).sum::<f64>() / n as f64, Better::Lower),
+    ];
+    for level in LEVELS {
+        let tail = (1.0 - level) / 2.0;
+        let (low, high): (Vec<f64>, Vec<f64>) = rows().map(|m| (m.quantile(tail), m.quantile(1.0 - tail))).unzip();
+        let percent = (level * 100.0).round();
+        out.push(metric(&format!("coverage_{percent}"), "", metrics::coverage(&low, &high, y), Better::Neither));
+        out.push(metric(&format!("width_{percent}"), unit, metrics::mean_width(&low, &high), Better::Neither));
+    }
+    let mean_sd = |v: &[f64]| v.iter().map(|v| v.sqrt()).sum::<f64>() / n as f64;
+    out.push(metric("mean_aleatoric_sd", unit, mean_sd(&p.aleatoric), Better::Neither));
+    out.push(metric("mean_epistemic_sd", unit, mean_sd(&p.epistemic), Better::Neither));
+    let mut notes = vec![];
+    if let Some(b) = baselines {
+        let constant = vec![b.constant.mean; n];
+        beside(&mut out, &constant, b.constant.sd, y, |m| &mut m.constant);
+        match &b.linear {
+            Ok(linear) => {
+                let xs: Vec<f64> = x.x.iter().map(|&v| v as f64).collect();
+                beside(&mut out, &linear.predict(&xs, n)?, linear.residual_sd(), y, |m| &mut m.least_squares);
+            }
+            Err(why) => notes.push(format!("ordinary least squares {why}")),
+        }
+    }
+    Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
+}
+
+/// The metrics of a Gaussian with one sd for all rows.
+fn beside(out: &mut [Metric], mean: &[f64], sd: f64, y: &[f64], place: impl Fn(&mut Metric) -> &mut Option<f64>) {
+    let n = y.len() as f64;
+    let crps = mean.iter().zip(y).map(|(m, y)| metrics::Mixture { weights: &[1.0], means: &[*m], vars: &[sd * sd] }.crps(*y)).sum::<f64>();
+    for m in out {
+        let value = match m.name.as_str() {
+            "rmse" => metrics::rmse(mean, y),
+            "nll" => metrics::gaussian_nll(mean, y, sd),
+            "crps" => crps / n,
+            name => {
+                let Some((what, percent)) = name.split_once('_') else { continue };
+                let Ok(percent) = percent.parse::<f64>() else { continue };
+                let half = normal_quantile(0.5 + percent / 200.0) * sd;
+                match what {
+                    "coverage" => mean.iter().zip(y).filter(|(m, y)| (**y - **m).abs() <= half).count() as f64 / n,
+                    "width" => 2.0 * half,
+                    _ => continue,
+                }
+            }
+        };
+        *place(m) = Some(value);
+    }
+}
+
+/// `shares` are the class shares of the training rows, the constant predictor.
+pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -> Results {
+    let k = p.k;
+    let numbers = |probs: &[f64]| {
+        let (conf, class) = metrics::confidences(probs, k);
+        let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| c == y).collect();
+        let entropy = metrics::entropy(probs, k);
+        [
+            metrics::accuracy(probs, y, k),
+            metrics::nll(probs, y, k),
+            metrics::brier(probs, y, k),
+            metrics::ece_equal_mass(&conf, &correct, 20),
+            metrics::ece_equal_width(&conf, &correct, 20),
+            entropy.iter().sum::<f64>() / entropy.len().max(1) as f64,
+        ]
+    };
+    let names = [
+        ("accuracy", "", Better::Higher),
+        ("nll", "nats", Better::Lower),
+        ("brier", "", Better::Lower),
+        ("ece_equal_mass", "", Better::Lower),
+        ("ece_equal_width", "", Better::Lower),
+        ("mean_entropy", "nats", Better::Neither),
+    ];
+    let constant = shares.map(|s| numbers(&s.repeat(y.len())));
+    let mut out: Vec<Metric> = names
+        .iter()
+        .zip(numbers(&p.probs))
+        .enumerate()
+        .map(|(i, ((name, unit, better), v))| Metric { constant: constant.map(|c| c[i]), ..metric(name, unit, v, *better) })
+        .collect();
+    out.push(metric("mean_mutual_information", "nats", p.epistemic.iter().sum::<f64>() / y.len().max(1) as f64, Better::Neither));
+    Results { set: "test".into(), rows: y.len(), metrics: out, notes: vec![] }
+}
+
+/// In- against out-of-distribution, by maximum probability, total entropy and mutual information (in-distribution positive).
+pub fn ood_classification(inside: &Classification, outside: &Classification) -> Results {
+    let negate = |v: &[f64]| v.iter().map(|v| -v).collect::<Vec<_>>();
+    let conf = |c: &Classification| metrics::confidences(&c.probs, c.k).0;
+    let mut out = vec![metric(
+        "ood_mean_entropy",
+        "nats",
+        outside.total.iter().sum::<f64>() / outside.total.len().max(1) as f64,
+        Better::Higher,
+    )];
+    for (by, a, b) in [
+        ("max_probability", conf(inside), conf(outside)),
+        ("entropy", negate(&inside.total), negate(&outside.total)),
+        ("mutual_information", negate(&inside.epistemic), negate(&outside.epistemic)),
+    ] {
+        out.extend(separation(by, &a, &b));
+    }
+    Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes: vec![] }
+}
+
+/// The same by predictive sd, for a regression.
+pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
+    let total = |r: &Regression| (0..r.n()).map(|i| -r.sd(i)).collect::<Vec<_>>();
+    let epistemic = |r: &Regression| r.epistemic.iter().map(|v| -v.sqrt()).collect::<Vec<_>>();
+    let mut out = separation("total_sd", &total(inside), &total(outside));
+    out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside)));
+    Results { set: "ood".into(), rows: outside.n(), metrics: out, notes: vec![] }
+}
+
+fn separation(by: &str, inside: &[f64], outside: &[f64]) -> Vec<Metric> {
+    let measure = |name: &str, value, better| Metric { value, ..metric(&format!("{name}_{by}"), "", 0.0, better) };
+    vec![
+        measure("auroc", metrics::auroc(inside, outside), Better::Higher),
+        measure("aupr", metrics::aupr(inside, outside), Better::Higher),
+        measure("fpr95", metrics::fpr95(inside, outside), Better::Lower),
+    ]
+}

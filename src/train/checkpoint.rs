@@ -1,0 +1,185 @@
+//! A checkpoint: weights under PyTorch's names and shapes, optimizer state, counters. One safetensors file; what cannot
+//! be a tensor stands in its metadata. The whole state of a run, so that a resumed one goes on to the bit.
+
+use crate::error::{Error, Result};
+use crate::net::Layout;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Raised when the meaning of a file changes.
+pub const VERSION: &str = "1";
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Checkpoint {
+    /// Epochs and steps done.
+    pub epoch: u32,
+    pub step: u64,
+    pub seconds: f64,
+    /// Epoch and validation NLL of the best weights so far.
+    pub best: Option<(u32, f64)>,
+    pub members: usize,
+    /// All members' weights in flat order, [E, P] or [E, 2P].
+    pub weights: Vec<f32>,
+    pub optimizer: Vec<(String, Vec<f32>)>,
+    /// The weights of the best epoch, in one file with the rest: a kill cannot part them.
+    pub best_weights: Option<Vec<f32>>,
+}
+
+/// Names and ranges of the parts of one member's vector: "0.weight", or "mu.0.weight" and "rho.0.weight" for VI.
+fn parts(layout: &Layout, member_len: usize) -> Vec<(&'static str, usize)> {
+    if member_len == layout.total { vec![("", 0)] } else { vec![("mu.", 0), ("rho.", layout.total)] }
+}
+
+impl Checkpoint {
+    pub fn to_bytes(&self, layout: &Layout) -> Result<Vec<u8>> {
+        let member_len = self.weights.len() / self.members.max(1);
+        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = vec![];
+        for (root, weights) in [("", Some(&self.weights)), ("best.", self.best_weights.as_ref())] {
+            for m in 0..if weights.is_some() { self.members } else { 0 } {
+                for (prefix, offset) in parts(layout, member_len) {
+                    let flat = &weights.unwrap_or(&self.weights)[m * member_len + offset..][..layout.total];
+                    for view in &layout.views {
+                        let bytes = bytemuck::cast_slice(&layout.to_torch(view, flat)).to_vec();
+                        tensors.push((format!("{root}members.{m}.{prefix}{}", view.name), view.shape.clone(), bytes));
+                    }
+                }
+            }
+        }
+        for (name, values) in &self.optimizer {
+            tensors.push((format!("optimizer.{name}"), vec![self.members, member_len], bytemuck::cast_slice(values).to_vec()));
+        }
+        let mut meta = HashMap::new();
+        meta.insert("vifo_version".to_string(), VERSION.to_string());
+        meta.insert("epoch".to_string(), self.epoch.to_string());
+        meta.insert("step".to_string(), self.step.to_string());
+        meta.insert("seconds".to_string(), self.seconds.to_string());
+        meta.insert("members".to_string(), self.members.to_string());
+        if let Some((epoch, nll)) = self.best {
+            meta.insert("best_epoch".to_string(), epoch.to_string());
+            // Bits, not digits: the comparison after a resume must come out as before.
+            meta.insert("best_nll_bits".to_string(), nll.to_bits().to_string());
+        }
+        let views = tensors
+            .iter()
+            .map(|(name, shape, bytes)| Ok((name.clone(), TensorView::new(Dtype::F32, shape.clone(), bytes)?)))
+            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>()
+            .and_then(|views| safetensors::serialize(views, Some(meta)));
+        views.map_err(|e| Error::run("checkpoint", e.to_string(), "this is a bug of vifo: please report it"))
+    }
+
+    /// `path` names the file in messages; `layout` and `members` are what the recipe asks for.
+    pub fn from_bytes(bytes: &[u8], path: &Path, layout: &Layout, members: usize, member_len: usize) -> Result<Checkpoint> {
+        let place = path.display().to_string();
+        let broken = |found: String| {
+            Error::data(place.clone(), found, "", "the file is damaged or not of this run: restore it, or train again with `vifo fit`")
+        };
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
+        let meta = header.metadata().clone().unwrap_or_default();
+        let version = meta.get("vifo_version").map_or("none", String::as_str);
+        if version != VERSION {
+            return Err(Error::data(
+                place.clone(),
+                format!("checkpoint format {version}"),
+                format!("format {VERSION}"),
+                "use the vifo that wrote it, or train again with `vifo fit`",
+            ));
+        }
+        let number = |key: &str| {
+            meta.get(key).and_then(|v| v.parse::<f64>().ok()).ok_or_else(|| broken(format!("no {key} in its metadata")))
+        };
+        if number("members")? as usize != members {
+            return Err(broken(format!("{} members where the recipe has {members}", number("members")?)));
+        }
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
+        let get = |name: &str, shape: &[usize]| -> Result<Vec<f32>> {
+            let t = tensors.tensor(name).map_err(|_| broken(format!("tensor {name} is missing")))?;
+            if t.dtype() != Dtype::F32 || t.shape() != shape {
+                return Err(broken(format!("tensor {name} is {:?} {:?}, not F32 {shape:?}", t.dtype(), t.shape())));
+            }
+            Ok(t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+        };
+        let all_members = |root: &str| -> Result<Vec<f32>> {
+            let mut weights = vec![0.0; members * member_len];
+            for m in 0..members {
+                for (prefix, offset) in parts(layout, member_len) {
+                    let flat = &mut weights[m * member_len + offset..][..layout.total];
+                    for view in &layout.views {
+                        let values = get(&format!("{root}members.{m}.{prefix}{}", view.name), &view.shape)?;
+                        layout.set_from_torch(view, &values, flat);
+                    }
+                }
+            }
+            Ok(weights)
+        };
+        let weights = all_members("")?;
+        let has_best = tensors.names().iter().any(|n| n.starts_with("best."));
+        let best_weights = if has_best { Some(all_members("best.")?) } else { None };
+        let mut optimizer = vec![];
+        for name in tensors.names() {
+            if let Some(short) = name.strip_prefix("optimizer.") {
+                optimizer.push((short.to_string(), get(name, &[members, member_len])?));
+            }
+        }
+        optimizer.sort_by(|a, b| a.0.cmp(&b.0));
+        let best = match (meta.get("best_epoch"), meta.get("best_nll_bits")) {
+            (Some(e), Some(b)) => match (e.parse(), b.parse()) {
+                (Ok(e), Ok(b)) => Some((e, f64::from_bits(b))),
+                _ => return Err(broken("its best epoch is not a number".into())),
+            },
+            _ => None,
+        };
+        Ok(Checkpoint {
+            epoch: number("epoch")? as u32,
+            step: number("step")? as u64,
+            seconds: number("seconds")?,
+            best,
+            members,
+            weights,
+            optimizer,
+            best_weights,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Mlp;
+    use crate::program::Act;
+
+    fn sample() -> (Layout, Checkpoint) {
+        let layout = Mlp { n_in: 2, hidden: vec![3], n_out: 2, activation: Act::Relu, dropout: 0.0 }.layout();
+        let n = 2 * layout.total;
+        let weights = (0..2 * n).map(|i| i as f32 * 0.5).collect();
+        let optimizer = vec![("adam.first".to_string(), vec![1.5; 2 * n]), ("adam.second".to_string(), vec![2.5; 2 * n])];
+        (layout, Checkpoint { epoch: 3, step: 12, seconds: 0.5, best: Some((2, 0.1 + 0.2)), members: 2, best_weights: Some(vec![7.0; 2 * n]), weights, optimizer })
+    }
+
+    #[test]
+    fn comes_back_as_it_was() {
+        let (layout, c) = sample();
+        let bytes = c.to_bytes(&layout).expect("bytes");
+        let back = Checkpoint::from_bytes(&bytes, Path::new("c"), &layout, 2, 2 * layout.total).expect("a checkpoint");
+        assert_eq!(back, c);
+    }
+
+    #[test]
+    fn a_cut_or_foreign_file_is_refused() {
+        let (layout, c) = sample();
+        let bytes = c.to_bytes(&layout).expect("bytes");
+        let len = 2 * layout.total;
+        for cut in [0, 4, 20, bytes.len() / 2, bytes.len() - 1] {
+            let e = Checkpoint::from_bytes(&bytes[..cut], Path::new("c"), &layout, 2, len).expect_err("cut");
+            assert!(e.to_string().starts_with("c: "), "{e}");
+        }
+        let text = String::from_utf8_lossy(&bytes).replace("\"vifo_version\":\"1\"", "\"vifo_version\":\"9\"");
+        assert_ne!(text.as_bytes(), &bytes[..]);
+        let mut other = bytes.clone();
+        let at = bytes.windows(19).position(|w| w == b"\"vifo_version\":\"1\"," || w == b"\"vifo_version\":\"1\"}").expect("the version");
+        other[at + 16] = b'9';
+        let e = Checkpoint::from_bytes(&other, Path::new("c"), &layout, 2, len).expect_err("version");
+        assert!(e.to_string().contains("format 9"), "{e}");
+        assert!(Checkpoint::from_bytes(&bytes, Path::new("c"), &layout, 3, len).is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! Forward passes over whole data sets, a chunk of rows at a time.
+
+use crate::error::Result;
+use crate::exec::{Device, Executor};
+use crate::method::{PredictProgram, Predictive, Setup};
+use crate::ops::StepArgs;
+use crate::program::Buf;
+
+/// Rows of a chunk: large enough to fill the machine, small enough for any memory.
+const CHUNK: usize = 512;
+
+pub struct Predictor {
+    setup: Setup,
+    seed: u32,
+    exec: Box<dyn Executor>,
+    x: Buf,
+    weights: Buf,
+    outputs: Buf,
+    replicas: usize,
+    rows: usize,
+}
+
+impl Predictor {
+    /// `n` = rows to expect; smaller sets get a smaller program.
+    pub fn new(setup: &Setup, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
+        let PredictProgram { program, x, weights, outputs, replicas, rows } =
+            setup.record_prediction(n.clamp(1, CHUNK) as u32)?;
+        let exec = device.executor(program)?;
+        Ok(Predictor {
+            setup: setup.clone(),
+            seed,
+            exec,
+            x,
+            weights,
+            outputs,
+            replicas: replicas as usize,
+            rows: rows as usize,
+        })
+    }
+
+    pub fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
+        self.exec.write(self.weights, weights)
+    }
+
+    /// Outputs [replicas, n, n_out] of x [n, n_in].
+    pub fn outputs(&mut self, x: &[f32]) -> Result<Vec<f32>> {
+        let (d, n_out) = (self.setup.net.n_in as usize, self.setup.net.n_out as usize);
+        let n = x.len() / d;
+        let mut all = vec![0.0; self.replicas * n * n_out];
+        let mut padded = vec![0.0; self.rows * d];
+        // VI's weight samples depend on seed and replica alone, so every chunk sees the same networks.
+        let args = [StepArgs { seed: self.seed, ..Default::default() }];
+        for first in (0..n).step_by(self.rows) {
+            let rows = self.rows.min(n - first);
+            padded[..rows * d].copy_from_slice(&x[first * d..(first + rows) * d]);
+            self.exec.write(self.x, &padded)?;
+            self.exec.run(&args)?;
+            let out = self.exec.read(self.outputs)?;
+            for r in 0..self.replicas {
+                all[(r * n + first) * n_out..][..rows * n_out]
+                    .copy_from_slice(&out[r * self.rows * n_out..][..rows * n_out]);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The predictive distribution in standardised units.
+    pub fn predict(&mut self, x: &[f32]) -> Result<Predictive> {
+        let n = x.len() / self.setup.net.n_in as usize;
+        let outputs = self.outputs(x)?;
+        Ok(self.setup.predictive(&outputs, n, self.seed))
+    }
+}

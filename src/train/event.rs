@@ -1,0 +1,31 @@
+//! What training tells whoever listens. Command line, run folder and app fold the same events.
+
+use serde::{Deserialize, Serialize};
+
+/// One evaluation: a row of metrics.csv. Losses are per-row means in nats of the standardised target; validation
+/// figures are in the user's units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EpochRow {
+    pub epoch: u32,
+    pub step: u64,
+    pub seconds: f64,
+    pub learning_rate: f64,
+    /// Means over the steps since the last row and over the members.
+    pub loss: f64,
+    pub expected_nll: f64,
+    pub regularizer: f64,
+    pub auxiliary: f64,
+    /// Of the whole ensemble; None without a validation part.
+    pub validation_nll: Option<f64>,
+    /// RMSE in the target's unit, or accuracy.
+    pub validation_score: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Before the first step: what it runs on, parameters of one member, steps to go.
+    Started { device: String, parameters: usize, first_epoch: u32, epochs: u32, steps_per_epoch: u32 },
+    Epoch(EpochRow),
+    /// A checkpoint is due; the state is complete at this epoch.
+    Checkpoint,
+}

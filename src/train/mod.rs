@@ -1,0 +1,13 @@
+//! Training: sessions over executors, the loop, its events and commands, checkpoints and evaluation.
+//! It knows nothing of terminals, windows or run folders.
+
+pub mod checkpoint;
+pub mod evaluate;
+pub mod event;
+pub mod session;
+pub mod trainer;
+
+pub use checkpoint::Checkpoint;
+pub use evaluate::Predictor;
+pub use event::{EpochRow, Event};
+pub use trainer::{Ending, Flow, Trainer};

@@ -1,0 +1,138 @@
+//! A recorded training step on an executor. On the CPU an ensemble is cut into as many sessions as there are threads:
+//! members never talk to each other, so sessions need no barrier, and the numbers do not depend on the cut.
+
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::exec::{Device, Executor};
+use crate::method::{Setup, TrainProgram};
+use crate::ops::StepArgs;
+use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
+use crate::program::Buf;
+use rayon::prelude::*;
+
+struct Part {
+    members: usize,
+    exec: Box<dyn Executor>,
+    weights: Buf,
+    optimizer: Vec<(&'static str, Buf)>,
+    sums: Buf,
+}
+
+pub struct Session {
+    parts: Vec<Part>,
+    member_len: usize,
+    pub device: String,
+}
+
+/// Sums since the last `take_sums`, averaged over steps and members.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Losses {
+    pub nll: f64,
+    pub regularizer: f64,
+    pub auxiliary: f64,
+    /// Step and term of the first value that was not finite.
+    pub bad: Option<(u64, &'static str)>,
+}
+
+const TERMS: [&str; 3] = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
+
+impl Session {
+    pub fn new(setup: &Setup, device: &Device, data: &Dataset, aux_range: &(Vec<f32>, Vec<f32>)) -> Result<Session> {
+        let members = setup.members as usize;
+        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, members) } else { 1 };
+        let mut parts = vec![];
+        for i in 0..n_parts {
+            let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
+            let part = setup.part(first as u32, (last - first) as u32);
+            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums } = part.record_training()?;
+            let mut exec = device.executor(program)?;
+            exec.write(data_x, &data.x)?;
+            exec.write(data_y, &data.y)?;
+            if let Some((low, high)) = aux {
+                exec.write(low, &aux_range.0)?;
+                exec.write(high, &aux_range.1)?;
+            }
+            parts.push(Part { members: last - first, exec, weights, optimizer, sums });
+        }
+        let device = match n_parts {
+            1 => parts[0].exec.device(),
+            n => format!("{}, {n} threads", parts[0].exec.device()),
+        };
+        Ok(Session { parts, member_len: setup.member_len(), device })
+    }
+
+    pub fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
+        match &mut self.parts[..] {
+            [one] => one.exec.run(args),
+            many => many.par_iter_mut().try_for_each(|p| p.exec.run(args)),
+        }
+    }
+
+    /// All members' weights, one after another.
+    pub fn weights(&mut self) -> Result<Vec<f32>> {
+        self.read(|p| p.weights)
+    }
+
+    pub fn set_weights(&mut self, values: &[f32]) -> Result<()> {
+        self.write(|p| p.weights, values)
+    }
+
+    pub fn optimizer(&mut self) -> Result<Vec<(String, Vec<f32>)>> {
+        let names: Vec<&'static str> = self.parts[0].optimizer.iter().map(|o| o.0).collect();
+        names.iter().enumerate().map(|(i, name)| Ok((name.to_string(), self.read(|p| p.optimizer[i].1)?))).collect()
+    }
+
+    /// Restores what `optimizer` returned; names that do not belong to this optimizer are an error of the caller.
+    pub fn set_optimizer(&mut self, state: &[(String, Vec<f32>)]) -> Result<()> {
+        for i in 0..self.parts[0].optimizer.len() {
+            let name = self.parts[0].optimizer[i].0;
+            if let Some((_, values)) = state.iter().find(|(n, _)| n == name) {
+                self.write(|p| p.optimizer[i].1, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, buf: impl Fn(&Part) -> Buf) -> Result<Vec<f32>> {
+        let mut out = vec![];
+        for p in &mut self.parts {
+            let b = buf(p);
+            out.extend(p.exec.read(b)?);
+        }
+        Ok(out)
+    }
+
+    fn write(&mut self, buf: impl Fn(&Part) -> Buf, values: &[f32]) -> Result<()> {
+        let mut rest = values;
+        for p in &mut self.parts {
+            let (mine, others) = rest.split_at(p.members * self.member_len);
+            let b = buf(p);
+            p.exec.write(b, mine)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Reads the summed losses and sets them back to zero.
+    pub fn take_sums(&mut self) -> Result<Losses> {
+        let mut losses = Losses::default();
+        let members: usize = self.parts.iter().map(|p| p.members).sum();
+        for p in &mut self.parts {
+            let sums = p.exec.read(p.sums)?;
+            p.exec.write(p.sums, &vec![0.0; sums.len()])?;
+            for s in sums.chunks_exact(SUM_WORDS) {
+                let steps = (s[SUM_STEPS] as f64).max(1.0) * members as f64;
+                losses.nll += s[0] as f64 / steps;
+                losses.regularizer += s[1] as f64 / steps;
+                losses.auxiliary += s[2] as f64 / steps;
+                if s[SUM_BAD_STEP] > 0.0 {
+                    let bad = (s[SUM_BAD_STEP] as u64 - 1, TERMS[(s[SUM_BAD_TERM] as usize).clamp(1, 3) - 1]);
+                    if losses.bad.is_none_or(|b| bad.0 < b.0) {
+                        losses.bad = Some(bad);
+                    }
+                }
+            }
+        }
+        Ok(losses)
+    }
+}

@@ -1,0 +1,98 @@
+//! RunView: what a run looks like so far, a pure fold of its events. Command line and app both show this and nothing else.
+
+use crate::train::{EpochRow, Event};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunView {
+    pub device: String,
+    pub parameters: usize,
+    pub epochs: u32,
+    pub steps_per_epoch: u32,
+    pub first_epoch: u32,
+    pub rows: Vec<EpochRow>,
+    /// Seconds of earlier parts of a resumed run.
+    seconds_before: f64,
+}
+
+impl RunView {
+    pub fn fold(&mut self, event: &Event) {
+        match event {
+            Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => {
+                *self = RunView {
+                    device: device.clone(),
+                    parameters: *parameters,
+                    epochs: *epochs,
+                    steps_per_epoch: *steps_per_epoch,
+                    first_epoch: *first_epoch,
+                    ..Default::default()
+                };
+            }
+            Event::Epoch(row) => {
+                if self.rows.is_empty() && self.first_epoch > 0 {
+                    let share = f64::from(row.epoch - self.first_epoch) / f64::from(row.epoch.max(1));
+                    self.seconds_before = row.seconds * (1.0 - share);
+                }
+                self.rows.push(*row);
+            }
+            Event::Checkpoint => {}
+        }
+    }
+
+    pub fn last(&self) -> Option<&EpochRow> {
+        self.rows.last()
+    }
+
+    /// Steps a second since this part of the run began.
+    pub fn rate(&self) -> f64 {
+        let Some(row) = self.last() else { return 0.0 };
+        let steps = f64::from(row.epoch - self.first_epoch) * f64::from(self.steps_per_epoch);
+        steps / (row.seconds - self.seconds_before).max(1e-9)
+    }
+
+    /// Seconds to the last epoch, if training does not stop early.
+    pub fn seconds_left(&self) -> f64 {
+        let done = self.last().map_or(self.first_epoch, |r| r.epoch);
+        f64::from(self.epochs - done) * f64::from(self.steps_per_epoch) / self.rate().max(1e-9)
+    }
+
+    /// "epoch 40/200  loss 1.23  validation NLL 3.10".
+    pub fn line(&self) -> String {
+        use crate::run::tables::number;
+        let Some(r) = self.last() else { return format!("on {}", self.device) };
+        let mut line = format!("epoch {}/{}  loss {}", r.epoch, self.epochs, number(r.loss));
+        if let Some(v) = r.validation_nll {
+            line += &format!("  validation NLL {}", number(v));
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(epoch: u32, seconds: f64) -> EpochRow {
+        EpochRow {
+            epoch, step: u64::from(epoch) * 10, seconds, learning_rate: 0.1, loss: 1.0, expected_nll: 1.0, regularizer: 0.0, auxiliary: 0.0,
+            validation_nll: None, validation_score: None,
+        }
+    }
+
+    #[test]
+    fn rate_and_time_left() {
+        let mut v = RunView::default();
+        v.fold(&Event::Started { device: "CPU".into(), parameters: 1, first_epoch: 0, epochs: 100, steps_per_epoch: 10 });
+        v.fold(&Event::Epoch(row(20, 2.0)));
+        assert_eq!((v.rate(), v.seconds_left()), (100.0, 8.0));
+        assert_eq!(v.line(), "epoch 20/100  loss 1.000");
+    }
+
+    #[test]
+    fn a_resumed_run_counts_its_own_time() {
+        let mut v = RunView::default();
+        v.fold(&Event::Started { device: "CPU".into(), parameters: 1, first_epoch: 50, epochs: 100, steps_per_epoch: 10 });
+        v.fold(&Event::Epoch(row(60, 6.0)));
+        v.fold(&Event::Epoch(row(70, 7.0)));
+        assert!((v.rate() - 100.0).abs() < 1e-9);
+    }
+}

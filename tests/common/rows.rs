@@ -1,0 +1,582 @@
+//! What each op is tried on: awkward sizes around the workgroup (63, 64, 65) and the 4 x 4 tile (1, 3, 50, 65), replicas
+//! with and without a shared input, short last batches, every enum value. Outputs start as NaN unless the op reads them.
+
+use super::bounded::U;
+use vifo::base::rng::Draw;
+use vifo::ops::gather::{AuxInputs, Dropout, GatherRows};
+use vifo::ops::head::*;
+use vifo::ops::linear::*;
+use vifo::ops::optimizer::{Adam, L2Gradient, Sgd};
+use vifo::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
+use vifo::ops::regularizer::*;
+use vifo::ops::step::Prior;
+use vifo::ops::vi::{ViGradient, ViRegularizer, ViSample};
+use vifo::ops::{Op, StepArgs};
+
+#[derive(Clone)]
+pub struct Row {
+    pub op: Op,
+    pub label: String,
+    pub inputs: Vec<Vec<f32>>,
+    pub outputs: Vec<Vec<f32>>,
+    pub args: Vec<StepArgs<f64>>,
+    /// Error (relative, absolute) of the random numbers that the twin draws in f32; see `drawn_error`.
+    pub drawn: (f64, f64),
+}
+
+/// Two Box-Mullers of the same polynomials: the logarithm's quotient differs by 2.5 ulp and its sum by fused or unfused
+/// multiply-adds, 10u; half of it after the root, which adds 9u; both programs' own rounding of the last product: 20u
+/// relative. Sine and cosine: the polynomials' own rounding, 4u, times the largest radius sqrt(2 log 2^24) = 5.8.
+pub const NORMALS: (f64, f64) = (20.0 * U, 24.0 * U);
+/// An even grid divides once: 2.5 ulp.
+const QUOTIENT: (f64, f64) = (5.0 * U, 0.0);
+
+impl Row {
+    pub fn new(op: Op, label: impl Into<String>, inputs: Vec<Vec<f32>>, outputs: Vec<Vec<f32>>) -> Self {
+        Row { op, label: label.into(), inputs, outputs, args: vec![args()], drawn: (0.0, 0.0) }
+    }
+    pub fn name(&self) -> String {
+        format!("{} {}", self.op.name(), self.label)
+    }
+    fn with(mut self, change: impl Fn(&mut StepArgs<f64>)) -> Self {
+        self.args.iter_mut().for_each(change);
+        self
+    }
+    fn drawing(mut self, error: (f64, f64)) -> Self {
+        self.drawn = error;
+        self
+    }
+}
+
+fn args() -> StepArgs<f64> {
+    StepArgs {
+        step: 17,
+        epoch: 3,
+        batch_start: 0,
+        n_valid: 1,
+        seed: 12345,
+        n_samples: 5,
+        lr: 0.01,
+        bias1: 0.271,
+        bias2: 0.0297,
+        clip_norm: 0.0,
+        eta: 0.1,
+        eta_aux: 0.7,
+        weight_decay: 0.0,
+        prior: Prior { p0: 0.3, p1: 0.05, p2: 0.1, constant: 0.2 },
+    }
+}
+
+/// Fixed numbers, uniform on [low, high]; `seed` sets inputs of a row apart.
+fn fill(n: usize, seed: u32, low: f32, high: f32) -> Vec<f32> {
+    let draw = Draw { seed, stream: 1000, step: 0, replica: 0 };
+    (0..n as u32).map(|i| low + (high - low) * draw.uniform(i)).collect()
+}
+
+fn poison(n: usize) -> Vec<f32> {
+    vec![f32::NAN; n]
+}
+
+/// Replicas and how many share an input.
+const SHARES: [(u32, u32); 3] = [(1, 1), (3, 1), (3, 3)];
+
+/// A new op without rows does not compile.
+pub fn rows(op: &Op) -> Vec<Row> {
+    match op {
+        Op::GatherRows(_) => gather_rows(),
+        Op::AuxInputs(_) => aux_inputs(),
+        Op::Dropout(_) => dropout(),
+        Op::LinearForward(_) => linear_forward(),
+        Op::LinearBackwardData(_) => linear_backward_data(),
+        Op::LinearBackwardWeight(_) => linear_backward_weight(),
+        Op::SoftmaxHead(_) => softmax_head(),
+        Op::GaussianHead(_) => gaussian_head(),
+        Op::ColumnMoments(_) => column_moments(),
+        Op::VifoHead(_) => vifo_head(),
+        Op::LossReduce(_) => loss_reduce(),
+        Op::SumSquares(_) => sum_squares(),
+        Op::L2Gradient(_) => l2_gradient(),
+        Op::ViSample(_) => vi_sample(),
+        Op::ViRegularizer(_) => vi_regularizer(),
+        Op::ViGradient(_) => vi_gradient(),
+        Op::Adam(_) => adam(),
+        Op::Sgd(_) => sgd(),
+    }
+}
+
+fn gather_rows() -> Vec<Row> {
+    let mut all = vec![];
+    for shuffle in [0, 1] {
+        for (replicas, n_rows, cols, batch, out_rows, batch_start) in [
+            (1, 1, 1, 1, 1, 0),
+            (3, 63, 3, 64, 64, 60),
+            (1, 65, 1, 65, 130, 0),
+            (3, 1000, 3, 65, 66, 935),
+            (2, 7, 2, 63, 63, 5),
+        ] {
+            let p = GatherRows { replicas, n_rows, cols, batch, out_rows, shuffle, first_member: 2 };
+            let data = (0..n_rows * cols).map(|i| i as f32).collect();
+            let row = Row::new(
+                Op::GatherRows(p),
+                format!("{p:?} from {batch_start}"),
+                vec![data],
+                vec![poison((replicas * out_rows * cols) as usize)],
+            );
+            all.push(row.with(|a| a.batch_start = batch_start));
+        }
+    }
+    all
+}
+
+fn aux_inputs() -> Vec<Row> {
+    let mut all = vec![];
+    for grid in [0, 1] {
+        for (replicas, cols, count, first_row) in [(1, 1, 1, 0), (3, 3, 63, 2), (2, 1, 65, 64), (1, 50, 64, 1)] {
+            let out_rows = first_row + count;
+            let p = AuxInputs { replicas, cols, count, first_row, out_rows, grid, first_member: 1 };
+            let inputs = vec![fill(cols as usize, 1, -2.0, 0.0), fill(cols as usize, 2, 0.0, 3.0)];
+            let row = Row::new(
+                Op::AuxInputs(p),
+                format!("{p:?}"),
+                inputs,
+                vec![poison((replicas * out_rows * cols) as usize)],
+            );
+            all.push(row.drawing(if grid == 1 { QUOTIENT } else { (0.0, 0.0) }));
+        }
+    }
+    all
+}
+
+fn dropout() -> Vec<Row> {
+    let mut all = vec![];
+    for (replicas, count, rate) in [(1, 1, 0.5), (3, 63, 0.1), (1, 64, 0.9), (2, 65, 0.5), (1, 1000, 0.1)] {
+        let p = Dropout { replicas, count, stream: 64, first_replica: 3, rate };
+        let n = (replicas * count) as usize;
+        all.push(Row::new(Op::Dropout(p), format!("{p:?}"), vec![fill(n, 1, -2.0, 2.0)], vec![poison(n)]));
+    }
+    all
+}
+
+/// rows, n_in, n_out.
+const LAYERS: [(u32, u32, u32); 6] = [(1, 1, 1), (63, 1, 50), (64, 50, 3), (5, 3, 65), (65, 65, 1), (2, 50, 4)];
+const OFFSET: u32 = 5;
+
+/// Where the layer's weights lie, and P: other weights before, between and behind.
+fn place(n_in: u32, n_out: u32) -> (u32, u32, u32) {
+    let bias = OFFSET + n_in * n_out + 2;
+    (OFFSET, bias, bias + n_out + 3)
+}
+
+fn linear_forward() -> Vec<Row> {
+    let mut all = vec![];
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU] {
+        for (rows, n_in, n_out) in LAYERS {
+            for (replicas, share) in SHARES {
+                let (weight, bias, stride) = place(n_in, n_out);
+                let p = LinearForward { replicas, share, rows, n_in, n_out, weight, bias, stride, activation };
+                let inputs = vec![
+                    fill((replicas / share * rows * n_in) as usize, 1, -1.0, 1.0),
+                    fill((replicas * stride) as usize, 2, -1.0, 1.0),
+                ];
+                let y = (replicas * rows * n_out) as usize;
+                let pre = if activation == ACT_SILU { y } else { 1 };
+                all.push(Row::new(Op::LinearForward(p), format!("{p:?}"), inputs, vec![poison(y), poison(pre)]));
+            }
+        }
+    }
+    all
+}
+
+fn linear_backward_data() -> Vec<Row> {
+    let mut all = vec![];
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU] {
+        for (rows, n_in, n_out) in LAYERS {
+            for replicas in [1, 3] {
+                let (weight, _, stride) = place(n_in, n_out);
+                let p = LinearBackwardData { replicas, rows, n_in, n_out, weight, stride, activation };
+                let dx = (replicas * rows * n_in) as usize;
+                let mut saved = fill(if activation == ACT_NONE { 1 } else { dx }, 3, -3.0, 3.0);
+                saved[0] = 0.0; // the kink itself: the slope there is 0
+                let inputs = vec![
+                    fill((replicas * rows * n_out) as usize, 1, -1.0, 1.0),
+                    fill((replicas * stride) as usize, 2, -1.0, 1.0),
+                    saved,
+                ];
+                all.push(Row::new(Op::LinearBackwardData(p), format!("{p:?}"), inputs, vec![poison(dx)]));
+            }
+        }
+    }
+    all
+}
+
+fn linear_backward_weight() -> Vec<Row> {
+    let mut all = vec![];
+    for (rows, n_in, n_out) in LAYERS {
+        for (replicas, share) in SHARES {
+            let (weight, bias, stride) = place(n_in, n_out);
+            let p = LinearBackwardWeight { replicas, share, rows, n_in, n_out, weight, bias, stride };
+            let inputs = vec![
+                fill((replicas / share * rows * n_in) as usize, 1, -1.0, 1.0),
+                fill((replicas * rows * n_out) as usize, 2, -1.0, 1.0),
+            ];
+            all.push(Row::new(
+                Op::LinearBackwardWeight(p),
+                format!("{p:?}"),
+                inputs,
+                vec![poison((replicas * stride) as usize)],
+            ));
+        }
+    }
+    all
+}
+
+fn labels(n: usize, k: u32) -> Vec<f32> {
+    fill(n, 9, 0.0, k as f32).into_iter().map(|v| v.floor().min(k as f32 - 1.0)).collect()
+}
+
+/// rows and how many of them are valid.
+const BATCHES: [(u32, u32); 4] = [(1, 1), (63, 63), (64, 40), (65, 1)];
+
+fn softmax_head() -> Vec<Row> {
+    let mut all = vec![];
+    for k in [2, 3, 10, 33] {
+        for (rows, valid) in BATCHES {
+            for (replicas, share) in SHARES {
+                let p = SoftmaxHead { replicas, rows, k, share };
+                let z = (replicas * rows * k) as usize;
+                let inputs = vec![fill(z, 1, -20.0, 20.0), labels((replicas / share * rows) as usize, k)];
+                let outputs = vec![poison((replicas * rows * 3) as usize), poison(z)];
+                all.push(
+                    Row::new(Op::SoftmaxHead(p), format!("{p:?} {valid} valid"), inputs, outputs)
+                        .with(|a| a.n_valid = valid),
+                );
+            }
+        }
+    }
+    all
+}
+
+fn gaussian_head() -> Vec<Row> {
+    let mut all = vec![];
+    for (noise_link, beyond) in [(NOISE_EXP, [12.0, -11.5]), (NOISE_SOFTPLUS, [1500.0, -9.0])] {
+        for (rows, valid) in BATCHES {
+            for (replicas, share) in SHARES {
+                let p = GaussianHead { replicas, rows, share, noise_link };
+                let n = (replicas * rows) as usize;
+                let mut z = fill(2 * n, 1, -4.0, 4.0);
+                // Two rows beyond the clamps.
+                z[1] = beyond[0];
+                z[2 * n - 1] = beyond[1];
+                let inputs = vec![z, fill((replicas / share * rows) as usize, 2, -2.0, 2.0)];
+                let outputs = vec![poison(3 * n), poison(2 * n)];
+                all.push(
+                    Row::new(Op::GaussianHead(p), format!("{p:?} {valid} valid"), inputs, outputs)
+                        .with(|a| a.n_valid = valid),
+                );
+            }
+        }
+    }
+    all
+}
+
+/// (mu, rho) of each row.
+fn outputs(rows: u32, k: u32, sigma_link: u32) -> Vec<f32> {
+    let (low, high) = if sigma_link == SIGMA_EXP { (-3.0, 0.5) } else { (-6.0, 1.0) };
+    let (mu, rho) = (fill((rows * k) as usize, 1, -2.0, 2.0), fill((rows * k) as usize, 2, low, high));
+    let rows = mu.chunks(k as usize).zip(rho.chunks(k as usize));
+    rows.flat_map(|(m, r)| m.iter().chain(r).copied().collect::<Vec<_>>()).collect()
+}
+
+/// data rows, valid ones, auxiliary rows.
+const PARTS: [(u32, u32, u32); 4] = [(1, 1, 0), (63, 63, 1), (65, 40, 64), (30, 1, 35)];
+
+fn column_moments() -> Vec<Row> {
+    let mut all = vec![];
+    for sigma_link in [SIGMA_SOFTPLUS, SIGMA_EXP] {
+        for k in [1, 2, 33] {
+            for (data_rows, valid, aux) in PARTS {
+                for replicas in [1, 3] {
+                    let rows = data_rows + aux;
+                    let p = ColumnMoments { replicas, rows, data_rows, k, sigma_link };
+                    let row = Row::new(
+                        Op::ColumnMoments(p),
+                        format!("{p:?} {valid} valid"),
+                        vec![outputs(replicas * rows, k, sigma_link)],
+                        vec![poison((replicas * 6 * k) as usize)],
+                    );
+                    all.push(row.with(|a| a.n_valid = valid));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// MATH.md section 3's defaults.
+fn prior(regularizer: u32) -> Prior<f64> {
+    let (p0, p1, p2, constant) = match regularizer {
+        REG_NAIVE => (1.0, 0.0, 0.0, -0.5),
+        REG_MEAN | REG_MEAN_ALL => (0.3, 0.05, 0.0, 0.4),
+        REG_MV | REG_MV_ALL => (0.5, 0.01, 0.1, 2.8),
+        _ => (4.4798, 10.0, 0.0, -0.5),
+    };
+    Prior { p0, p1, p2, constant }
+}
+
+fn vifo_row(p: VifoHead, valid: u32) -> Row {
+    let (rows, k) = (p.replicas * p.rows, p.k);
+    let targets = (p.replicas / p.share * p.data_rows) as usize;
+    let targets = if p.likelihood == LIKELIHOOD_GAUSSIAN { fill(targets, 3, -2.0, 2.0) } else { labels(targets, k) };
+    let grouped = p.regularizer >= REG_MEAN_ALL;
+    // Means of mu, mu^2, s2: any positive numbers do.
+    let moments = fill(if grouped { (p.replicas * 6 * k) as usize } else { 1 }, 4, 0.1, 1.0);
+    let inputs = vec![outputs(rows, k, p.sigma_link), targets, moments];
+    let row = Row::new(
+        Op::VifoHead(p),
+        format!("{p:?} {valid} valid"),
+        inputs,
+        vec![poison((rows * 3) as usize), poison((rows * 2 * k) as usize)],
+    );
+    row.drawing(if p.exact == 1 { (0.0, 0.0) } else { NORMALS }).with(|a| {
+        a.n_valid = valid;
+        a.prior = prior(p.regularizer);
+    })
+}
+
+fn vifo_head() -> Vec<Row> {
+    let mut all = vec![];
+    let base = VifoHead {
+        replicas: 1,
+        rows: 1,
+        data_rows: 1,
+        k: 2,
+        share: 1,
+        likelihood: LIKELIHOOD_GAUSSIAN,
+        noise_link: NOISE_EXP,
+        sigma_link: SIGMA_SOFTPLUS,
+        regularizer: REG_NONE,
+        exact: 0,
+        first_replica: 2,
+    };
+    // Every regularizer with every likelihood and link.
+    for regularizer in REG_NONE..=REG_EB_ALL {
+        for sigma_link in [SIGMA_SOFTPLUS, SIGMA_EXP] {
+            let p = VifoHead { replicas: 3, rows: 65, data_rows: 33, share: 3, regularizer, sigma_link, ..base };
+            all.push(vifo_row(p, 20));
+            all.push(vifo_row(VifoHead { noise_link: NOISE_SOFTPLUS, ..p }, 33));
+            all.push(vifo_row(VifoHead { exact: 1, ..p }, 33));
+            all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k: 3, ..p }, 20));
+        }
+    }
+    // Every shape with one regularizer that sees all of it.
+    for (data_rows, valid, aux) in PARTS {
+        for (replicas, share) in SHARES {
+            let p = VifoHead { replicas, share, rows: data_rows + aux, data_rows, regularizer: REG_EB_ALL, ..base };
+            all.push(vifo_row(p, valid));
+            all.push(vifo_row(VifoHead { exact: 1, ..p }, valid));
+            for k in [2, 10, 33] {
+                all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k, ..p }, valid));
+            }
+        }
+    }
+    all.push(vifo_row(base, 1).with(|a| a.n_samples = 1));
+    // The floor of sigma, and the tangent above the exponent's limit.
+    let p = VifoHead { rows: 2, data_rows: 2, exact: 1, regularizer: REG_NAIVE, ..base };
+    let mut row = vifo_row(p, 2);
+    row.inputs[0] = vec![0.5, -35.0, -40.0, 1.0, 0.5, 0.0, 1.0, -60.0];
+    all.push(row);
+    all
+}
+
+fn loss_reduce() -> Vec<Row> {
+    let mut all = vec![];
+    for (members, samples) in [(1, 1), (3, 5)] {
+        for (data_rows, valid, aux) in PARTS {
+            for has_extra in [0, 1] {
+                let rows = data_rows + aux;
+                let p = LossReduce { members, samples, rows, data_rows, has_extra, extra_scale: 0.25 };
+                let terms = fill((members * samples * rows * 3) as usize, 1, -1.0, 3.0);
+                let extra = fill(if has_extra == 1 { members as usize } else { 1 }, 2, 0.0, 5.0);
+                let mut sums = fill(members as usize * SUM_WORDS, 3, 0.0, 9.0);
+                sums.chunks_mut(SUM_WORDS).for_each(|s| s[4..].fill(0.0));
+                let row = Row::new(Op::LossReduce(p), format!("{p:?} {valid} valid"), vec![terms, extra], vec![sums])
+                    .with(|a| a.n_valid = valid);
+                all.push(row.clone());
+                if rows * samples < 64 {
+                    continue;
+                }
+                // A bad term, named by its step and place; a later one, and one in another member, change nothing.
+                for (at, value) in [
+                    (0, f32::NAN),
+                    (3 * 40 + 1, f32::INFINITY),
+                    (3 * 63 + 2, f32::NEG_INFINITY),
+                    (3 * 20 + 1, f32::NAN),
+                ] {
+                    let mut bad = row.clone();
+                    bad.label += &format!(" {value} at {at}");
+                    bad.inputs[0][at] = value;
+                    bad.args = vec![row.args[0], StepArgs { step: 18, ..row.args[0] }];
+                    all.push(bad.clone());
+                    bad.label += " after step 4";
+                    bad.outputs[0][4..6].copy_from_slice(&[4.0, 3.0]);
+                    all.push(bad);
+                }
+            }
+        }
+    }
+    // Finite terms whose sum is not, and a bad extra.
+    let p = LossReduce { members: 1, samples: 1, rows: 2, data_rows: 2, has_extra: 1, extra_scale: 1.0 };
+    for (terms, extra, label) in
+        [(vec![3e38, 0.0, 0.0, 3e38, 0.0, 0.0], 0.0, "overflow"), (vec![0.0; 6], f32::NAN, "bad extra")]
+    {
+        let row = Row::new(Op::LossReduce(p), label, vec![terms, vec![extra]], vec![vec![0.0; SUM_WORDS]])
+            .with(|a| a.n_valid = 2);
+        all.push(row);
+    }
+    all
+}
+
+const COUNTS: [(u32, u32); 6] = [(1, 1), (3, 63), (1, 64), (3, 65), (2, 1000), (1, 10_304)];
+
+fn sum_squares() -> Vec<Row> {
+    COUNTS
+        .into_iter()
+        .map(|(replicas, count)| {
+            let p = SumSquares { replicas, count };
+            Row::new(
+                Op::SumSquares(p),
+                format!("{p:?}"),
+                vec![fill((replicas * count) as usize, 1, -1.0, 1.0)],
+                vec![poison(replicas as usize)],
+            )
+        })
+        .collect()
+}
+
+fn l2_gradient() -> Vec<Row> {
+    COUNTS
+        .into_iter()
+        .map(|(_, count)| {
+            let p = L2Gradient { count, scale: 0.01 };
+            let n = count as usize;
+            Row::new(Op::L2Gradient(p), format!("{p:?}"), vec![fill(n, 1, -1.0, 1.0)], vec![fill(n, 2, -1.0, 1.0)])
+        })
+        .collect()
+}
+
+/// Clipped and not, decayed and not; the norm at which clipping begins lies between the two limits.
+const LIMITS: [(f64, f64); 4] = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.01), (100.0, 0.01)];
+
+fn optimizer(op: impl Fn(u32, u32) -> Op, states: usize) -> Vec<Row> {
+    let mut all = vec![];
+    for (replicas, count) in COUNTS {
+        for (clip, decay) in LIMITS {
+            let n = (replicas * count) as usize;
+            let grad = fill(n, 1, -1.0, 1.0);
+            let norm = grad.chunks(count as usize).map(|g| g.iter().map(|v| v * v).sum()).collect();
+            // Weights, first moments or velocities, and second moments, which are positive.
+            let outputs = [fill(n, 2, -1.0, 1.0), fill(n, 3, -0.1, 0.1), fill(n, 4, 1e-6, 0.1)][..states].to_vec();
+            let row = Row::new(
+                op(replicas, count),
+                format!("{replicas} x {count} clip {clip} decay {decay}"),
+                vec![grad, norm],
+                outputs,
+            );
+            let mut row = row.with(|a| (a.clip_norm, a.weight_decay) = (clip, decay));
+            row.args.push(StepArgs { step: 18, ..row.args[0] });
+            all.push(row);
+        }
+    }
+    all
+}
+
+fn adam() -> Vec<Row> {
+    optimizer(|replicas, count| Op::Adam(Adam { replicas, count, beta1: 0.9, beta2: 0.999, eps: 1e-8 }), 3)
+}
+
+fn sgd() -> Vec<Row> {
+    optimizer(|replicas, count| Op::Sgd(Sgd { replicas, count, momentum: 0.9 }), 2)
+}
+
+/// (mu, rho) of each member.
+fn posterior(members: u32, count: u32) -> Vec<f32> {
+    (0..members)
+        .flat_map(|e| [fill(count as usize, 10 + e, -1.0, 1.0), fill(count as usize, 20 + e, -6.0, 0.0)].concat())
+        .collect()
+}
+
+fn vi_sample() -> Vec<Row> {
+    let mut all = vec![];
+    for stream in [5, 6] {
+        for (members, samples) in [(1, 1), (3, 5)] {
+            for count in [1, 5, 63, 64, 65, 258] {
+                let p = ViSample { members, samples, count, first_replica: 2 * samples, stream };
+                let row = Row::new(
+                    Op::ViSample(p),
+                    format!("{p:?}"),
+                    vec![posterior(members, count)],
+                    vec![poison((members * samples * count) as usize)],
+                );
+                all.push(row.drawing(NORMALS));
+            }
+        }
+    }
+    all
+}
+
+/// count, first, length: whole vectors, and groups that begin and end inside a Philox block.
+const GROUPS: [(u32, u32, u32); 8] =
+    [(1, 0, 1), (64, 0, 64), (300, 0, 300), (70, 5, 9), (70, 3, 1), (70, 7, 63), (70, 64, 6), (70, 2, 65)];
+
+fn vi_regularizer() -> Vec<Row> {
+    let mut all = vec![];
+    for regularizer in REG_NAIVE..=REG_EB {
+        for (count, first, length) in GROUPS {
+            for (members, accumulate) in [(1, 0), (3, 1)] {
+                let p = ViRegularizer { members, count, first, length, group: 1, groups: 2, regularizer, accumulate };
+                let value =
+                    if accumulate == 1 { fill(members as usize, 5, 1.0, 2.0) } else { poison(members as usize) };
+                let row = Row::new(
+                    Op::ViRegularizer(p),
+                    format!("{p:?}"),
+                    vec![posterior(members, count)],
+                    vec![value, poison(2 * members as usize)],
+                );
+                all.push(row.with(|a| a.prior = prior(regularizer)));
+            }
+        }
+    }
+    all
+}
+
+fn vi_gradient() -> Vec<Row> {
+    let mut all = vec![];
+    for regularizer in REG_NAIVE..=REG_EB {
+        for (count, first, length) in GROUPS {
+            for (members, samples) in [(1, 1), (3, 5)] {
+                let p = ViGradient {
+                    members,
+                    samples,
+                    count,
+                    first,
+                    length,
+                    group: 1,
+                    groups: 2,
+                    regularizer,
+                    first_replica: samples,
+                    scale: 0.5,
+                };
+                let dweights = fill((members * samples * count) as usize, 6, -1.0, 1.0);
+                let energy = fill(2 * members as usize, 7, 1.0, 9.0);
+                let row = Row::new(
+                    Op::ViGradient(p),
+                    format!("{p:?}"),
+                    vec![posterior(members, count), dweights, energy],
+                    vec![poison((members * 2 * count) as usize)],
+                );
+                all.push(row.drawing(NORMALS).with(|a| a.prior = prior(regularizer)));
+            }
+        }
+    }
+    all
+}

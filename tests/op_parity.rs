@@ -1,0 +1,414 @@
+//! Every op, three ways: the shader on a software adapter (with wgpu's run-time checks and without) and the f32 twin,
+//! both against the twin in f64, within the rounding-error bound that the twin itself derives (common/bounded.rs).
+//! No adapter is a failure with the install hint: a skipped comparison would prove nothing.
+
+mod common;
+
+use common::bounded::{Bounded, SLACK, U, drawn_error};
+use common::rows::{self, Row, rows};
+use common::toy::toy;
+use common::{Tolerance, compare};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use vifo::base::rng::{Draw, Permutation, normals, philox};
+use vifo::error::Error;
+use vifo::exec::Executor;
+use vifo::exec::cpu::CpuExecutor;
+use vifo::exec::gpu::{Checks, Choice, Gpu, GpuExecutor, adapters, open};
+use vifo::ops::linear::{LinearBackwardWeight, LinearForward};
+use vifo::ops::optimizer::L2Gradient;
+use vifo::ops::reduce::{SUM_BAD_STEP, SUM_WORDS, SumSquares};
+use vifo::ops::step::Prior;
+use vifo::ops::{self, Op, StepArgs};
+use vifo::program::{Buf, BufferInfo, Program, Role, Step};
+
+/// One device for the whole binary: opening it costs more than a row.
+fn gpu() -> Arc<Gpu> {
+    static GPU: OnceLock<Arc<Gpu>> = OnceLock::new();
+    GPU.get_or_init(|| Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")))).clone()
+}
+
+/// The same arguments as the device gets them: rounded to f32, then exact.
+fn bounded_args(args: &StepArgs<f64>) -> StepArgs<Bounded> {
+    let f = |x: f64| Bounded::exact(x as f32);
+    StepArgs {
+        step: args.step,
+        epoch: args.epoch,
+        batch_start: args.batch_start,
+        n_valid: args.n_valid,
+        seed: args.seed,
+        n_samples: args.n_samples,
+        lr: f(args.lr),
+        bias1: f(args.bias1),
+        bias2: f(args.bias2),
+        clip_norm: f(args.clip_norm),
+        eta: f(args.eta),
+        eta_aux: f(args.eta_aux),
+        weight_decay: f(args.weight_decay),
+        prior: Prior {
+            p0: f(args.prior.p0),
+            p1: f(args.prior.p1),
+            p2: f(args.prior.p2),
+            constant: f(args.prior.constant),
+        },
+    }
+}
+
+/// A program of one step whose outputs can be poisoned and read.
+fn program(row: &Row) -> (Program, Vec<Buf>, Vec<Buf>) {
+    let mut program = Program::default();
+    let mut add = |names: &[&str], values: &[Vec<f32>], role| -> Vec<Buf> {
+        assert_eq!(names.len(), values.len(), "{}", row.name());
+        let mut bufs = vec![];
+        for (name, v) in names.iter().zip(values) {
+            program.buffers.push(BufferInfo { name: name.to_string(), len: v.len(), role });
+            bufs.push(Buf(program.buffers.len() as u32 - 1));
+        }
+        bufs
+    };
+    let inputs = add(row.op.inputs(), &row.inputs, Role::Input);
+    let outputs = add(row.op.outputs(), &row.outputs, Role::State);
+    program.steps.push(Step { op: row.op, inputs: inputs.clone(), outputs: outputs.clone() });
+    (program, inputs, outputs)
+}
+
+fn run(row: &Row, executor: &mut dyn Executor, inputs: &[Buf], outputs: &[Buf]) -> Vec<Vec<f32>> {
+    let fail = |e: Error| -> ! { panic!("{}: {e}", row.name()) };
+    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
+        executor.write(*buf, values).unwrap_or_else(|e| fail(e));
+    }
+    executor.run(&row.args).unwrap_or_else(|e| fail(e));
+    outputs.iter().map(|b| executor.read(*b).unwrap_or_else(|e| fail(e))).collect()
+}
+
+/// Largest share of the tolerance that an op used, by executor: CPU f32, GPU checked, GPU unchecked.
+type Shares = BTreeMap<&'static str, [f64; 3]>;
+
+fn check_row(row: &Row, shares: &mut Shares) -> Result<(), String> {
+    let (program, inputs, outputs) = program(row);
+    let mut oracle = CpuExecutor::<Bounded>::new(program.clone());
+    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
+        oracle.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
+    }
+    drawn_error(row.drawn.0, row.drawn.1);
+    for args in &row.args {
+        oracle.step(&bounded_args(args));
+    }
+    drawn_error(0.0, 0.0);
+    let gpu_with = |checks| {
+        GpuExecutor::with_checks(program.clone(), gpu(), checks).unwrap_or_else(|e| panic!("{}: {e}", row.name()))
+    };
+    let executors: [Box<dyn Executor>; 3] = [
+        Box::new(CpuExecutor::<f32>::new(program.clone())),
+        Box::new(gpu_with(Checks::On)),
+        Box::new(gpu_with(Checks::Off)),
+    ];
+    for (e, mut executor) in executors.into_iter().enumerate() {
+        let got = run(row, executor.as_mut(), &inputs, &outputs);
+        for ((got, buf), output) in got.iter().zip(&outputs).zip(row.op.outputs()) {
+            let want: Vec<f64> = oracle.get(*buf).iter().map(|b| b.value).collect();
+            let bounds: Vec<f64> = oracle.get(*buf).iter().map(|b| SLACK * b.error).collect();
+            let name = format!("{} {output} [{}]", row.name(), ["CPU f32", "GPU checked", "GPU unchecked"][e]);
+            let report = compare(&name, got, &want, Tolerance::Each(&bounds))?;
+            let share = &mut shares.entry(row.op.name()).or_default()[e];
+            *share = share.max(report.share);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_op_agrees_with_its_twin() {
+    let (mut shares, mut failures, mut count) = (Shares::new(), vec![], 0);
+    for op in ops::all() {
+        let rows = rows(&op);
+        assert!(!rows.is_empty(), "{} has no rows", op.name());
+        for row in &rows {
+            assert_eq!(row.op.name(), op.name());
+            failures.extend(check_row(row, &mut shares).err());
+        }
+        count += rows.len();
+    }
+    println!("{count} rows; share of the tolerance used by CPU f32, GPU checked, GPU unchecked:");
+    for (name, s) in &shares {
+        println!("  {name:24} {:.3} {:.3} {:.3}", s[0], s[1], s[2]);
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {count} rows fail:\n{}",
+        failures.len(),
+        failures[..failures.len().min(12)].join("\n")
+    );
+}
+
+/// The harness sees a wrong kernel: the same comparison fails when the twin is given other parameters.
+#[test]
+fn a_wrong_kernel_is_seen() {
+    let op = ops::all().into_iter().find(|o| o.name() == "adam").expect("adam is an op");
+    let row = rows(&op).pop().expect("adam has rows");
+    let (program, inputs, outputs) = program(&row);
+    let mut wrong = program.clone();
+    let Op::Adam(p) = &mut wrong.steps[0].op else { panic!("not adam") };
+    p.beta1 = f32::from_bits(p.beta1.to_bits() + 64);
+    let mut right = CpuExecutor::<Bounded>::new(program);
+    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
+        right.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
+    }
+    for args in &row.args {
+        right.step(&bounded_args(args));
+    }
+    let mut executor = GpuExecutor::new(wrong, gpu()).expect("an executor");
+    let got = run(&row, &mut executor, &inputs, &outputs);
+    let want: Vec<f64> = right.get(outputs[1]).iter().map(|b| b.value).collect();
+    let bounds: Vec<f64> = right.get(outputs[1]).iter().map(|b| SLACK * b.error).collect();
+    assert!(compare("first moment", &got[1], &want, Tolerance::Each(&bounds)).is_err());
+}
+
+#[test]
+fn philox_is_bit_equal() {
+    let body = "// needs: index, rng
+        fn word(i: u32) -> u32 {
+            let block = i / 4u;
+            let counter = vec4<u32>(block * 0x9E3779B9u, block, ~block, block << 16u);
+            return philox(counter, vec2<u32>(block * 77u, 0xffffffffu - block))[i % 4u];
+        }";
+    let got = gpu().probe(body, 4096).expect("a probe");
+    for (b, got) in got.chunks(4).enumerate() {
+        let b = b as u32;
+        let want = philox([b.wrapping_mul(0x9E37_79B9), b, !b, b << 16], [b * 77, u32::MAX - b]);
+        assert_eq!(got, want, "block {b}");
+    }
+}
+
+#[test]
+fn permutations_are_bit_equal() {
+    for n in [1u32, 2, 3, 63, 64, 65, 1000, 4097] {
+        let body = format!(
+            "// needs: index, rng
+            fn word(i: u32) -> u32 {{ return permute(permutation(5u, 7u, i / {n}u, {n}u), i % {n}u); }}"
+        );
+        let got = gpu().probe(&body, 2 * n).expect("a probe");
+        let want: Vec<u32> = (0..2 * n).map(|i| Permutation::new(5, 7, i / n, n).at(i % n)).collect();
+        assert_eq!(got, want, "n = {n}");
+    }
+}
+
+/// The normals of the shader against those of the host: the bound that `rows::NORMALS` gives every op that draws them.
+#[test]
+fn normals_agree() {
+    let body = "// needs: index, rng
+        fn word(i: u32) -> u32 { return bitcast<u32>(draw_normals(Draw(9u, 3u, 4u, 5u), i / 4u)[i % 4u]); }";
+    let got: Vec<f32> = gpu().probe(body, 100_000).expect("a probe").into_iter().map(f32::from_bits).collect();
+    let draw = Draw { seed: 9, stream: 3, step: 4, replica: 5 };
+    let want: Vec<f64> = (0..25_000).flat_map(|b| normals(draw.block(b))).map(|v| v as f64).collect();
+    let bounds: Vec<f64> = want.iter().map(|v| rows::NORMALS.0 * v.abs() + rows::NORMALS.1).collect();
+    let report = compare("normals", &got, &want, Tolerance::Each(&bounds)).unwrap_or_else(|e| panic!("{e}"));
+    println!("normals used {:.3} of their bound", report.share);
+}
+
+/// log(1 + e) keeps its digits for small e, where log would lose them.
+#[test]
+fn log1p_agrees() {
+    let body = "// needs: math
+        fn word(i: u32) -> u32 { return bitcast<u32>(log1p_unit(exp2(-0.01 * f32(i)))); }";
+    let exact = "// needs: math
+        fn word(i: u32) -> u32 { return bitcast<u32>(exp2(-0.01 * f32(i))); }";
+    let floats = |body| gpu().probe(body, 8000).expect("a probe").into_iter().map(f32::from_bits).collect::<Vec<f32>>();
+    let want: Vec<f64> = floats(exact).iter().map(|e| (*e as f64).ln_1p()).collect();
+    let bounds: Vec<f64> = want.iter().map(|v| 10.0 * U * v).collect();
+    compare("log1p_unit", &floats(body), &want, Tolerance::Each(&bounds)).unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn one_step(op: Op, inputs: &[usize], outputs: &[usize]) -> Program {
+    let row = Row::new(
+        op,
+        "",
+        inputs.iter().map(|n| vec![0.0; *n]).collect(),
+        outputs.iter().map(|n| vec![0.0; *n]).collect(),
+    );
+    program(&row).0
+}
+
+/// A run on a lost device ends in one line that names the device and the way on; nothing panics.
+#[test]
+fn a_lost_device_is_an_error() {
+    let lost = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")));
+    let program = one_step(Op::SumSquares(SumSquares { replicas: 1, count: 4 }), &[4], &[1]);
+    let mut executor = GpuExecutor::new(program.clone(), lost.clone()).expect("an executor");
+    let args = [StepArgs::default(); 3];
+    executor.write(Buf(0), &[1.0, 2.0, 3.0, 4.0]).expect("a live device");
+    executor.run(&args).expect("a live device");
+    assert_eq!(executor.read(Buf(1)).expect("a live device"), [30.0]);
+    lost.lose();
+    let results = [
+        executor.run(&args).err(),
+        executor.read(Buf(1)).err(),
+        executor.write(Buf(0), &[0.0]).err(),
+        GpuExecutor::new(program, lost).err(),
+    ];
+    for (i, error) in results.into_iter().enumerate() {
+        let text = error.unwrap_or_else(|| panic!("call {i} worked on a lost device")).to_string();
+        assert!(
+            text.starts_with("device ") && text.contains("device lost") && text.contains("vifo fit --resume RUN"),
+            "{text}"
+        );
+    }
+}
+
+/// What the adapter cannot hold is refused by name and number before anything is created.
+#[test]
+fn too_large_a_program_is_refused() {
+    let most = gpu().report().max_binding_bytes.min(gpu().report().max_buffer_bytes);
+    let len = most as usize / 4 + 1;
+    let mut program = Program::default();
+    for (name, len, role) in [("activations", len, Role::Input), ("sums", 1, Role::Output)] {
+        program.buffers.push(BufferInfo { name: name.into(), len, role });
+    }
+    let op = Op::SumSquares(SumSquares { replicas: 1, count: len as u32 });
+    program.steps.push(Step { op, inputs: vec![Buf(0)], outputs: vec![Buf(1)] });
+    let error = GpuExecutor::new(program, gpu()).err().expect("refused");
+    assert!(matches!(error, Error::Device(_)));
+    let text = error.to_string();
+    for part in
+        ["'activations'", &format!("{} bytes", len * 4), &format!("{most} bytes"), "smaller --batch", "--device cpu"]
+    {
+        assert!(text.contains(part), "'{part}' is missing: {text}");
+    }
+}
+
+#[test]
+fn unknown_adapters_are_refused_by_name() {
+    let error = open(Choice::Named("no such adapter".into())).err().expect("refused").to_string();
+    assert!(
+        error.contains("no such adapter") && error.contains(&gpu().report().name) && error.contains("--device cpu"),
+        "{error}"
+    );
+    let part = &gpu().report().name[..5].to_uppercase();
+    assert!(open(Choice::Named(part.clone())).is_ok(), "part of a name, in capitals");
+}
+
+/// Sizes that a program cannot have are refused, not executed: the unchecked shaders rest on it.
+#[test]
+fn short_buffers_are_refused() {
+    let forward = LinearForward {
+        replicas: 1,
+        share: 1,
+        rows: 2,
+        n_in: 3,
+        n_out: 4,
+        weight: 0,
+        bias: 12,
+        stride: 16,
+        activation: 0,
+    };
+    assert!(GpuExecutor::new(one_step(Op::LinearForward(forward), &[6, 16], &[8, 1]), gpu()).is_ok());
+    assert!(GpuExecutor::new(one_step(Op::LinearForward(forward), &[5, 16], &[8, 1]), gpu()).is_err());
+    let weight =
+        LinearBackwardWeight { replicas: 1, share: 1, rows: 2, n_in: 3, n_out: 4, weight: 0, bias: 12, stride: 16 };
+    let mut executor =
+        GpuExecutor::new(one_step(Op::LinearBackwardWeight(weight), &[6, 8], &[16]), gpu()).expect("an executor");
+    assert!(executor.write(Buf(0), &[0.0; 7]).is_err(), "more values than the buffer holds");
+}
+
+/// Three steps of a recorded training program, end to end: the errors that each op's bound allows, carried through all of
+/// them by the twin, cover what the f32 executors do. SGD, because Adam divides by what may be zero within its error.
+#[test]
+fn a_training_program_agrees() {
+    let toy = toy(2, &[7, 5], false);
+    let args: Vec<_> = toy.args(0..3).into_iter().map(|a| StepArgs { clip_norm: 1.0, ..a }).collect();
+    let mut oracle = CpuExecutor::<Bounded>::new(toy.program.clone());
+    for (buf, values) in &toy.start {
+        oracle.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
+    }
+    drawn_error(rows::NORMALS.0, rows::NORMALS.1);
+    args.iter().for_each(|a| oracle.step(&bounded_args(a)));
+    drawn_error(0.0, 0.0);
+    let mut cpu = CpuExecutor::<f32>::new(toy.program.clone());
+    let mut gpu = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
+    for (name, executor) in [("CPU f32", &mut cpu as &mut dyn Executor), ("GPU", &mut gpu)] {
+        toy.load(executor);
+        executor.run(&args).expect("three steps");
+        for (what, buf) in [("sums", toy.sums), ("weights", toy.weights)] {
+            let want: Vec<f64> = oracle.get(buf).iter().map(|b| b.value).collect();
+            let bounds: Vec<f64> = oracle.get(buf).iter().map(|b| SLACK * b.error).collect();
+            let got = executor.read(buf).expect("a read");
+            let report = compare(&format!("{name} {what}"), &got, &want, Tolerance::Each(&bounds))
+                .unwrap_or_else(|e| panic!("{e}"));
+            let (size, bound) = (want[report.at].abs(), bounds[report.at]);
+            println!("{name} {what}: {:.5} of the tolerance, which is {bound:.1e} on {size:.1e}", report.share);
+        }
+    }
+}
+
+/// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps.
+#[test]
+fn a_repeated_run_is_bit_equal() {
+    let toy = toy(1, &[50; 5], true);
+    let run = |cuts: &[u32]| {
+        let mut executor = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
+        toy.load(&mut executor);
+        for c in cuts.windows(2) {
+            executor.run(&toy.args(c[0]..c[1])).expect("some steps");
+        }
+        [toy.weights, toy.sums]
+            .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
+    };
+    let whole = run(&[0, 40]);
+    assert_eq!(whole, run(&[0, 40]), "repeated");
+    assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
+    let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
+    assert_eq!(sums[3], 40.0, "steps counted");
+    assert_eq!(sums[4], 0.0, "no bad step");
+}
+
+/// More than 65,535 workgroups: whole numbers, so that every element must be exact.
+#[test]
+fn a_large_dispatch_splits() {
+    let count = 64 * 65_536 + 5;
+    let op = Op::L2Gradient(L2Gradient { count, scale: 1.0 });
+    let values = |start: u32| (0..count).map(|i| ((start + i) % 4096) as f32).collect::<Vec<f32>>();
+    let row = Row {
+        args: vec![StepArgs { eta: 0.5, ..Default::default() }],
+        ..Row::new(op, "large", vec![values(0)], vec![values(7)])
+    };
+    let (program, inputs, outputs) = program(&row);
+    for checks in [Checks::On, Checks::Off] {
+        let mut executor = GpuExecutor::with_checks(program.clone(), gpu(), checks).expect("an executor");
+        let got = run(&row, &mut executor, &inputs, &outputs);
+        let want: Vec<f64> = row.inputs[0].iter().zip(&row.outputs[0]).map(|(w, g)| (w + g) as f64).collect();
+        compare("grad", &got[0], &want, Tolerance::Exact).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// One bad weight: the loss of the very step that meets it is named, on every executor.
+#[test]
+fn a_bad_number_reaches_the_loss() {
+    let toy = toy(2, &[7, 5], true);
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut gpu = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
+        let mut cpu = CpuExecutor::<f32>::new(toy.program.clone());
+        for executor in [&mut gpu as &mut dyn Executor, &mut cpu] {
+            toy.load(executor);
+            executor.run(&toy.args(0..2)).expect("two steps");
+            let mut weights = executor.read(toy.weights).expect("a read");
+            let last = weights.len() - 1; // the bias of member 1's last output
+            weights[last] = bad;
+            executor.write(toy.weights, &weights).expect("a write");
+            executor.run(&toy.args(2..4)).expect("two more");
+            let sums = executor.read(toy.sums).expect("a read");
+            let device = executor.device();
+            assert_eq!(sums[SUM_BAD_STEP], 0.0, "{device}: member 0 is sound");
+            assert_eq!(sums[SUM_WORDS + SUM_BAD_STEP], 3.0, "{device}: step 2 met {bad}");
+        }
+    }
+}
+
+/// auto and --device gpu never take a software adapter; without hardware the message says what to do.
+#[test]
+fn hardware_means_hardware() {
+    match open(Choice::Hardware) {
+        Ok(gpu) => assert!(!gpu.report().is_software()),
+        Err(e) => assert!(matches!(e, Error::Device(_)) && e.to_string().contains("--device cpu"), "{e}"),
+    }
+    assert!(adapters().iter().any(|a| a.is_software() && !a.backend.is_empty() && a.max_storage_buffers >= 8));
+}

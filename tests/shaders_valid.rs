@@ -1,0 +1,97 @@
+//! Without a GPU: every shader parses, validates, and translates for Vulkan, Metal and DX12; every op has its kernel.
+
+use naga::back::{hlsl, msl, spv};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use std::collections::BTreeSet;
+use vifo::exec::gpu::{FAMILIES, FRAGMENTS, compose};
+use vifo::ops;
+
+fn parsed(name: &str, source: &str) -> (naga::Module, ModuleInfo) {
+    let composed = compose(name, source).unwrap_or_else(|e| panic!("{e}"));
+    let module =
+        naga::front::wgsl::parse_str(&composed).unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(&composed)));
+    // No capability beyond WebGPU's base: what validates here runs everywhere.
+    let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
+        .validate(&module)
+        .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(&composed)));
+    (module, info)
+}
+
+/// Files on disk and files in the binary are the same set, and not an empty one.
+#[test]
+fn every_file_is_listed() {
+    let stems = |folder: &str| -> BTreeSet<String> {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let paths = entries.map(|e| e.expect("a readable folder").path());
+        paths
+            .filter(|p| p.extension().is_some_and(|x| x == "wgsl"))
+            .map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned())
+            .collect()
+    };
+    let listed = |list: &[(&str, &str)]| list.iter().map(|(n, _)| n.to_string()).collect::<BTreeSet<_>>();
+    assert!(!FAMILIES.is_empty() && !FRAGMENTS.is_empty(), "no shader was found");
+    assert_eq!(stems("shaders"), listed(FAMILIES));
+    assert_eq!(stems("shaders/common"), listed(FRAGMENTS));
+}
+
+/// Entry points are `advance` and the names of the ops, each in the file of its family, once.
+#[test]
+fn every_op_has_its_entry_point() {
+    let mut found = BTreeSet::new();
+    for (family, source) in FAMILIES {
+        for entry in parsed(family, source).0.entry_points {
+            assert!(found.insert((entry.name.clone(), family.to_string())), "{} stands twice", entry.name);
+        }
+    }
+    let mut wanted: BTreeSet<_> =
+        ops::all().iter().map(|op| (op.name().to_string(), op.family().to_string())).collect();
+    wanted.insert(("advance".into(), "step".into()));
+    assert_eq!(found, wanted);
+}
+
+/// Fragments have no bindings, so that any of them may stand before any family.
+#[test]
+fn fragments_bind_nothing() {
+    for (name, text) in FRAGMENTS {
+        assert!(!text.contains("@binding") && !text.contains("@compute"), "{name}");
+    }
+}
+
+#[test]
+fn all_back_ends_translate() {
+    let mut kernels = 0;
+    for (family, source) in FAMILIES {
+        let (module, info) = parsed(family, source);
+        for entry in &module.entry_points {
+            let label = format!("{family}: {}", entry.name);
+            let stage = entry.stage;
+            let choice = spv::PipelineOptions { shader_stage: stage, entry_point: entry.name.clone() };
+            let words = spv::write_vec(&module, &info, &spv::Options::default(), Some(&choice))
+                .unwrap_or_else(|e| panic!("{label}: spv: {e}"));
+            assert!(words.len() > 100, "{label}");
+
+            let options = msl::Options { fake_missing_bindings: true, lang_version: (2, 1), ..Default::default() };
+            let choice = msl::PipelineOptions { entry_point: Some((stage, entry.name.clone())), ..Default::default() };
+            let (text, _) =
+                msl::write_string(&module, &info, &options, &choice).unwrap_or_else(|e| panic!("{label}: msl: {e}"));
+            assert!(text.contains("kernel"), "{label}");
+
+            let options = hlsl::Options { fake_missing_bindings: true, ..Default::default() };
+            let choice = hlsl::PipelineOptions { entry_point: Some((stage, entry.name.clone())) };
+            let mut text = String::new();
+            hlsl::Writer::new(&mut text, &options, &choice)
+                .write(&module, &info, None)
+                .unwrap_or_else(|e| panic!("{label}: hlsl: {e}"));
+            assert!(text.contains("numthreads"), "{label}");
+            kernels += 1;
+        }
+    }
+    assert_eq!(kernels, ops::all().len() + 1);
+}
+
+#[test]
+fn a_missing_fragment_is_an_error() {
+    assert!(compose("x", "fn f() {}").is_err());
+    assert!(compose("x", "// needs: index, maths\n").unwrap_err().to_string().contains("maths"));
+}

@@ -1,0 +1,411 @@
+//! Training on the CPU: the same run twice, cut and resumed, split over threads or members is the same to the bit; pinned
+//! losses; what training must achieve; how it fails.
+
+use std::path::Path;
+use vifo::config::Recipe;
+use vifo::config::plan::Plan;
+use vifo::data::encode::{Encoder, FeatureKind};
+use vifo::data::load::{Loaded, load};
+use vifo::error::Error;
+use vifo::exec::Device;
+use vifo::method::Predictive;
+use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Trainer};
+
+/// A recipe's text as data and plan; `extra` holds one `section.key = value` a line and wins.
+fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
+    let mut table = Recipe::parse(base, "test").unwrap_or_else(|e| panic!("{e}"));
+    for line in extra.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let (key, value) = line.split_once(" = ").expect("key = value");
+        vifo::config::keys::set(&mut table, key, value, "test").unwrap_or_else(|e| panic!("{e}"));
+    }
+    let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
+    let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
+    let plan = Plan::new(&recipe, data.train.n, data.encoder.n_inputs(), data.encoder.n_classes());
+    (plan.unwrap_or_else(|e| panic!("{e}")), data)
+}
+
+/// Everything a run ends with, but the time it took.
+#[derive(Debug, Clone, PartialEq)]
+struct Outcome {
+    ending: Ending,
+    epoch: u32,
+    step: u64,
+    best: Option<(u32, u64)>,
+    weights: Vec<u32>,
+    optimizer: Vec<(String, Vec<u32>)>,
+    /// Those that predict.
+    chosen: Vec<u32>,
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+fn outcome(trainer: &mut Trainer, ending: Ending) -> Outcome {
+    let c = trainer.checkpoint().expect("a checkpoint");
+    Outcome {
+        ending,
+        epoch: c.epoch,
+        step: c.step,
+        best: c.best.map(|(epoch, nll)| (epoch, nll.to_bits())),
+        weights: bits(&c.weights),
+        optimizer: c.optimizer.iter().map(|(n, v)| (n.clone(), bits(v))).collect(),
+        chosen: bits(&trainer.final_weights().expect("weights")),
+    }
+}
+
+/// Trains to the end; the rows of all evaluations.
+fn train(plan: &Plan, data: &Loaded) -> (Outcome, Vec<EpochRow>) {
+    let mut trainer = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
+    let mut rows = vec![];
+    let ending = trainer.run(|_, event| {
+        if let Event::Epoch(row) = event {
+            rows.push(row);
+        }
+        Ok(Flow::Continue)
+    });
+    let ending = ending.unwrap_or_else(|e| panic!("{e}"));
+    (outcome(&mut trainer, ending), rows)
+}
+
+fn weights(outcome: &Outcome) -> Vec<f32> {
+    outcome.weights.iter().map(|b| f32::from_bits(*b)).collect()
+}
+
+/// Short batches, dropout and warm-up: everything that depends on a counter takes part.
+const SMALL: &str = "
+[data]
+toy = \"sinusoid\"
+rows = 60
+validation_fraction = 0.2
+[net]
+hidden = [12, 12]
+dropout = 0.1
+[method]
+name = \"base\"
+members = 3
+[train]
+epochs = 4
+batch = 20
+kl_warmup = 3
+patience = 2
+";
+
+const METHODS: [&str; 4] = [
+    "method.name = base",
+    "method.name = vifo-mean\nmethod.eta_aux = 1\nmethod.expectation = sampled",
+    "method.name = vi-naive\nmethod.samples = 3",
+    "method.name = vifo-mv_all",
+];
+
+// ---- the same to the bit ----
+
+#[test]
+fn the_same_seed_twice_and_another_seed() {
+    for method in METHODS {
+        let run = |seed: &str| {
+            let (plan, data) = prepare(SMALL, &format!("{method}\n{seed}"));
+            train(&plan, &data).0
+        };
+        let first = run("seed = 5");
+        assert!(weights(&first).iter().all(|w| w.is_finite()), "{method}");
+        assert_eq!(first, run("seed = 5"), "{method}");
+        assert_ne!(first.weights, run("seed = 6").weights, "{method}");
+    }
+}
+
+#[test]
+fn one_thread_and_two_threads() {
+    // The last is wide enough for its products to be cut between threads (8 MFLOP); the others cut the ensemble.
+    let wide = "data.rows = 700\nnet.hidden = [128, 128]\ntrain.batch = 512\ntrain.epochs = 2\nmethod.name = vifo-mean";
+    for (members, method) in [(1, METHODS[1]), (5, METHODS[0]), (5, METHODS[1]), (5, METHODS[2]), (1, wide)] {
+        let run = |threads: usize| {
+            let (plan, data) = prepare(SMALL, &format!("{method}\nmethod.members = {members}"));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| train(&plan, &data)).0
+        };
+        let one = run(1);
+        assert_eq!(one, run(2), "{members} members, {method}");
+        assert_eq!(one, run(3), "{members} members, {method}");
+    }
+}
+
+/// Trains `stop` epochs, saves to bytes, reads them into a new trainer and goes on to the end.
+fn train_in_two(plan: &Plan, data: &Loaded, stop: u32) -> Outcome {
+    let mut first = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
+    let ending = first.run(|_, event| match event {
+        Event::Epoch(row) if row.epoch == stop => Ok(Flow::Stop),
+        _ => Ok(Flow::Continue),
+    });
+    assert_eq!(ending.expect("a run"), Ending::Stopped);
+    let layout = plan.setup.layout();
+    let bytes = first.checkpoint().and_then(|c| c.to_bytes(&layout)).expect("bytes");
+    drop(first);
+    let (members, len) = (plan.setup.members as usize, plan.setup.member_len());
+    let saved = Checkpoint::from_bytes(&bytes, Path::new("saved"), &layout, members, len).expect("a checkpoint");
+    let mut second = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
+    second.restore(&saved).expect("restored");
+    assert_eq!(second.epoch(), stop);
+    let ending = second.run(|_, _| Ok(Flow::Continue)).expect("a run");
+    outcome(&mut second, ending)
+}
+
+#[test]
+fn two_epochs_saved_and_two_more_are_four() {
+    for method in METHODS {
+        for optimizer in ["adam", "sgd\ntrain.lr = 0.003\ntrain.clip = 5"] {
+            let (plan, data) = prepare(SMALL, &format!("{method}\ntrain.optimizer = {optimizer}"));
+            let whole = train(&plan, &data).0;
+            assert_eq!(whole, train_in_two(&plan, &data, 2), "{method}, {optimizer}");
+            assert!(whole.best.is_some() && !whole.optimizer.is_empty(), "{method}, {optimizer}");
+        }
+    }
+}
+
+/// A rate at which the validation loss soon rises: the run ends early and keeps its best weights, resumed or not.
+#[test]
+fn early_stopping_survives_a_resume() {
+    let restless = "method.name = vifo-mean\ntrain.lr = 0.1\ntrain.epochs = 60\ntrain.patience = 3\ntrain.schedule = constant";
+    let (plan, data) = prepare(SMALL, restless);
+    let (whole, rows) = train(&plan, &data);
+    assert_eq!(whole.ending, Ending::Early);
+    let nll = |r: &EpochRow| r.validation_nll.expect("a validation part");
+    let best = rows.iter().min_by(|a, b| nll(a).total_cmp(&nll(b))).expect("rows");
+    assert_eq!(whole.best, Some((best.epoch, nll(best).to_bits())));
+    assert_eq!(whole.epoch, best.epoch + 3, "patience epochs after the best one");
+    assert_ne!(whole.chosen, whole.weights, "the best weights, not the last");
+    // Stopped on the best epoch, one before and one after it, and on the very last one.
+    for stop in [best.epoch.max(2) - 1, best.epoch, best.epoch + 1, whole.epoch] {
+        assert_eq!(whole, train_in_two(&plan, &data, stop), "stopped after epoch {stop}");
+    }
+}
+
+/// Validation chooses nothing here, so members share nothing: number 1 of three trains as it would alone.
+#[test]
+fn a_member_trains_as_it_would_alone() {
+    for method in METHODS {
+        let (plan, data) = prepare(SMALL, &format!("{method}\ntrain.patience = 0"));
+        let together = train(&plan, &data).0;
+        for member in 0..3 {
+            let alone = Plan { setup: plan.setup.part(member, 1), ..plan.clone() };
+            let alone = train(&alone, &data).0;
+            let part = |all: &[u32]| all.chunks(alone.weights.len()).nth(member as usize).expect("a member").to_vec();
+            assert_eq!(alone.weights, part(&together.weights), "{method}, member {member}");
+            for ((name, alone), (_, all)) in alone.optimizer.iter().zip(&together.optimizer) {
+                assert_eq!(*alone, part(all), "{method}, member {member}, {name}");
+            }
+        }
+        let members: Vec<&[u32]> = together.weights.chunks(together.weights.len() / 3).collect();
+        assert!(members[0] != members[1] && members[1] != members[2], "{method}: members must differ");
+    }
+}
+
+// ---- pinned losses ----
+
+/// The paper's toy as it stands among the recipes, ten steps.
+const TOY: &str = "
+seed = 1
+[data]
+toy = \"sinusoid\"
+validation_fraction = 0.0
+[net]
+hidden = [50, 50, 50, 50, 50]
+[method]
+name = \"vifo-mean\"
+members = 1
+sigma_link = \"exp\"
+[train]
+epochs = 10
+batch = 100
+lr = 0.001
+schedule = \"constant\"
+patience = 0
+";
+
+const LADDERS: [(&str, [f64; 10]); 3] = [
+    (
+        "method.name = base",
+        [1.434642, 1.427728, 1.420998, 1.414351, 1.407594, 1.400557, 1.393031, 1.384997, 1.376116, 1.366256],
+    ),
+    (
+        "method.name = vifo-mean\nmethod.eta_aux = 1",
+        [6.897885, 6.799846, 6.714950, 6.616090, 6.532208, 6.447482, 6.356012, 6.254915, 6.159391, 6.067621],
+    ),
+    (
+        "method.name = vi-mean\nmethod.eta = 0.01\ntrain.lr = 0.01",
+        [7.058171, 7.025833, 6.992773, 6.945670, 6.856146, 6.722787, 6.529597, 6.273863, 6.260752, 5.908618],
+    ),
+];
+
+/// Another order of the sums or another `exp` moves a loss by some 1e-6; ten steps of Adam, whose first moves are the
+/// gradient's signs, widen that. 2e-4 is far below what any change of the method does. `VIFO_PRINT_LADDERS=1 cargo test
+/// --test training ladders -- --nocapture` prints the numbers anew.
+#[test]
+fn ladders() {
+    let print = std::env::var_os("VIFO_PRINT_LADDERS").is_some();
+    for (method, pinned) in LADDERS {
+        let (plan, data) = prepare(TOY, method);
+        let losses: Vec<f64> = train(&plan, &data).1.iter().map(|r| r.loss).collect();
+        if print {
+            let numbers: Vec<String> = losses.iter().map(|l| format!("{l:.6}")).collect();
+            println!("({method:?}, [{}]),", numbers.join(", "));
+            continue;
+        }
+        assert_eq!(losses.len(), pinned.len());
+        for (step, (loss, pinned)) in losses.iter().zip(pinned).enumerate() {
+            assert!((loss - pinned).abs() <= 2e-4 * pinned.abs(), "{method}, step {step}: {loss} where {pinned} is pinned");
+        }
+    }
+}
+
+// ---- what training achieves ----
+
+/// Mean predictive sd on the training inputs, and outside them on [-pi, pi], in the user's units.
+fn spread(plan: &Plan, data: &Loaded, weights: &[f32]) -> (f64, f64) {
+    let grid: Vec<f64> = (0..=400).map(|i| std::f64::consts::PI * (i as f64 / 200.0 - 1.0)).collect();
+    let FeatureKind::Numeric { mean, sd, .. } = data.encoder.features[0].kind else { panic!("x is a number") };
+    let x: Vec<f32> = grid.iter().map(|x| ((x - mean) / sd) as f32).collect();
+    let mut predictor = Predictor::new(&plan.setup, &Device::Cpu, plan.seed, x.len()).expect("a predictor");
+    predictor.set_weights(weights).expect("weights");
+    let Predictive::Regression(r) = predictor.predict(&x).expect("a prediction") else { panic!("regression") };
+    let mean_sd = |keep: &dyn Fn(f64) -> bool| {
+        let rows: Vec<usize> = (0..grid.len()).filter(|&i| keep(grid[i].abs())).collect();
+        rows.iter().map(|&i| r.sd(i) * data.encoder.target_sd()).sum::<f64>() / rows.len() as f64
+    };
+    let (inner, outer) = (std::f64::consts::FRAC_PI_4, 3.0 * std::f64::consts::FRAC_PI_4);
+    (mean_sd(&|x| (inner..=outer).contains(&x)), mean_sd(&|x| x > outer))
+}
+
+/// MATH.md section 11: the loss falls, and the auxiliary regularizer widens the bands outside the data at least
+/// threefold, against the data and against training without it.
+#[test]
+fn auxiliary_training_widens_the_bands_outside_the_data() {
+    let run = |eta_aux: u32| {
+        let short = format!("net.hidden = [50, 50]\ntrain.epochs = 500\ntrain.lr = 0.005\ntrain.evaluate_every = 50\nmethod.eta_aux = {eta_aux}");
+        let (plan, data) = prepare(TOY, &short);
+        let (outcome, rows) = train(&plan, &data);
+        let (first, last) = (rows[0].loss, rows[rows.len() - 1].loss);
+        assert!(last < first - 0.1, "eta_aux {eta_aux}: loss {first} to {last}");
+        spread(&plan, &data, &weights(&outcome))
+    };
+    let ((plain_inside, plain_outside), (inside, outside)) = (run(0), run(1));
+    println!("sd inside and outside: {plain_inside:.3}, {plain_outside:.3} without, {inside:.3}, {outside:.3} with auxiliary rows");
+    assert!(outside > 3.0 * plain_outside, "without auxiliary rows {plain_outside}, with them {outside}");
+    assert!(outside > 3.0 * inside, "inside {inside}, outside {outside}");
+}
+
+#[test]
+fn every_method_reduces_its_loss() {
+    for toy in ["heteroscedastic", "moons"] {
+        for method in METHODS {
+            let (plan, data) =
+                prepare(SMALL, &format!("data.toy = {toy}\ndata.rows = 100\ntrain.epochs = 25\ntrain.patience = 0\ntrain.kl_warmup = 0\n{method}"));
+            let rows = train(&plan, &data).1;
+            assert!(rows[24].loss < rows[0].loss - 0.1, "{toy}, {method}: {} to {}", rows[0].loss, rows[24].loss);
+        }
+    }
+}
+
+// ---- how it fails ----
+
+#[test]
+fn a_loss_that_is_not_finite_ends_the_run_with_step_and_term() {
+    for method in METHODS {
+        let wild = "train.optimizer = sgd\ntrain.lr = 1000\ntrain.epochs = 50\ntrain.patience = 0\nnet.dropout = 0";
+        let (plan, data) = prepare(SMALL, &format!("{method}\n{wild}"));
+        let mut trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
+        let error = trainer.run(|_, _| Ok(Flow::Continue)).expect_err(method);
+        assert!(matches!(error, Error::Run(_)), "{method}: {error:?}");
+        let text = error.to_string();
+        let step = text.strip_prefix("step ").and_then(|t| t.split(':').next()).and_then(|n| n.parse::<u64>().ok());
+        assert!(step.is_some_and(|s| s < plan.total_steps()), "{method}: {text}");
+        let terms = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
+        assert!(terms.iter().any(|t| text.contains(&format!("the {t} is not a finite number"))), "{method}: {text}");
+        assert!(text.contains("lower train.lr"), "{method}: {text}");
+    }
+}
+
+// ---- equal up to rounding ----
+
+fn largest_difference(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs() as f64).fold(0.0, f64::max)
+}
+
+/// A smooth run of T = 30 SGD steps with rate lr, so that a perturbation d grows by at most 1 + lr L a step, and lr L
+/// below 0.1 keeps the whole growth under e^3 = 20.
+const SMOOTH: &str = "
+net.activation = silu
+net.dropout = 0
+data.validation_fraction = 0
+method.members = 1
+train.batch = 60
+train.epochs = 30
+train.optimizer = sgd
+train.momentum = 0
+train.lr = 0.02
+train.schedule = constant
+train.patience = 0
+";
+
+/// Other order of the rows, same full batch: each element of a gradient is a sum of N terms in another order, which
+/// moves it by at most N u sum |terms| / N, about 60 * 2^-24 * 1 = 4e-6; a step by lr times that; T steps, grown twentyfold,
+/// by 20 * 30 * 0.02 * 4e-6 = 4e-5.
+#[test]
+fn the_order_of_the_rows_does_not_matter_to_a_full_batch() {
+    for method in ["method.name = base", "method.name = vifo-mean\nmethod.eta_aux = 1", "method.name = vifo-eb_all"] {
+        let (plan, data) = prepare(SMALL, &format!("{SMOOTH}{method}"));
+        assert!(plan.setup.full_batch());
+        let shuffled: Vec<usize> = (0..data.train.n).map(|i| (i * 37 + 11) % data.train.n).collect();
+        let other = Loaded { train: data.train.subset(&shuffled), ..data.clone() };
+        assert_ne!(other.train.x, data.train.x);
+        let (a, b) = (train(&plan, &data), train(&plan, &other));
+        let start = plan.setup.initial_weights(plan.seed, false, 0.0);
+        assert!(largest_difference(&weights(&a.0), &start) > 1e-2, "{method}: nothing was learnt");
+        assert_ne!(a.0.weights, b.0.weights, "{method}: the order was not changed");
+        let difference = largest_difference(&weights(&a.0), &weights(&b.0));
+        println!("{method}: rows in another order: {difference:.1e}");
+        assert!(difference <= 4e-5, "{method}: weights differ by {difference:e}");
+    }
+}
+
+/// With rho at -30 sigma is its floor 1e-6 and has no slope: every weight sample is mu + 1e-6 eps, and with eta = 0 VI is
+/// the base network on mu. The perturbation, at most 5e-6 a weight, moves a gradient by L times that: 30 steps of
+/// rate 0.02, lr L below 0.1, grown twentyfold, keep the weights within 20 * 30 * 0.1 * 5e-6 = 3e-4.
+#[test]
+fn vi_without_variance_is_base() {
+    let (base, data) = prepare(SMALL, &format!("{SMOOTH}train.batch = 20\nmethod.name = base"));
+    let (vi, _) = prepare(SMALL, &format!("{SMOOTH}train.batch = 20\nmethod.name = vi-naive\nmethod.eta = 0\nmethod.samples = 2"));
+    let start = base.setup.initial_weights(3, false, 0.0);
+    let rho = vec![-30.0; start.len()];
+    let from = |plan: &Plan, weights: Vec<f32>| {
+        let mut trainer = Trainer::new(plan, &data, &Device::Cpu).expect("a trainer");
+        trainer.restore(&Checkpoint { members: 1, weights, ..Checkpoint::default() }).expect("restored");
+        trainer.run(|_, _| Ok(Flow::Continue)).expect("a run");
+        trainer.checkpoint().expect("a checkpoint").weights
+    };
+    let trained = from(&base, start.clone());
+    let both = from(&vi, [start.clone(), rho.clone()].concat());
+    let (mu, rho_after) = both.split_at(start.len());
+    assert_eq!(rho_after, rho, "sigma stands on its floor");
+    assert!(largest_difference(&trained, &start) > 1e-2, "nothing was learnt");
+    let difference = largest_difference(mu, &trained);
+    println!("VI without variance: {difference:.1e}");
+    assert!(difference <= 3e-4, "weights differ by {difference:e}");
+}
+
+/// The encoder's type is part of what a run needs: a regression's losses are in its target's unit.
+#[test]
+fn validation_is_in_the_users_units() {
+    let (plan, data) = prepare(SMALL, "method.name = base");
+    let mut scaled = data.clone();
+    let Encoder { target: vifo::data::encode::Target::Regression { sd, .. }, .. } = &mut scaled.encoder else { panic!("regression") };
+    *sd *= 10.0;
+    let (a, b) = (train(&plan, &data).1[0], train(&plan, &scaled).1[0]);
+    assert_eq!(a.loss, b.loss, "training sees standardised targets");
+    let (nll_a, nll_b) = (a.validation_nll.expect("nll"), b.validation_nll.expect("nll"));
+    // log 10 more, and ten times the RMSE; both in f64.
+    assert!((nll_b - nll_a - 10f64.ln()).abs() < 1e-12);
+    let (rmse_a, rmse_b) = (a.validation_score.expect("rmse"), b.validation_score.expect("rmse"));
+    assert!((rmse_b / rmse_a - 10.0).abs() < 1e-12);
+}
