@@ -1,5 +1,6 @@
 // needs: index, math, step
 // Optimizers over flat weight vectors. Twin: src/ops/optimizer.rs.
+// The step's arguments are read before the first branch: there a software adapter loads them once for all lanes.
 
 // What clipping leaves of the gradient: min(1, clip / norm).
 fn clip_scale(clip_norm: f32, sum_squares: f32) -> f32 {
@@ -28,22 +29,23 @@ fn adam(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = adam_params;
+    let args = adam_args;
     let i = flat_index(group, groups, lane);
     if i >= p.replicas * p.count {
         return;
     }
     var scale = 1.0;
-    if adam_args.clip_norm > 0.0 {
-        scale = clip_scale(adam_args.clip_norm, adam_norm[i / p.count]);
+    if args.clip_norm > 0.0 {
+        scale = clip_scale(args.clip_norm, adam_norm[i / p.count]);
     }
     let w = adam_weights[i];
-    let d = adam_grad[i] * scale + adam_args.weight_decay * w;
+    let d = adam_grad[i] * scale + args.weight_decay * w;
     let m = p.beta1 * adam_first[i] + (1.0 - p.beta1) * d;
     let v = p.beta2 * adam_second[i] + (1.0 - p.beta2) * d * d;
     adam_first[i] = m;
     adam_second[i] = v;
-    let root = 1.0 / sqrt(adam_args.bias2);
-    adam_weights[i] = w - adam_args.lr / adam_args.bias1 * m / (sqrt(v) * root + p.eps);
+    let root = 1.0 / sqrt(args.bias2);
+    adam_weights[i] = w - args.lr / args.bias1 * m / (sqrt(v) * root + p.eps);
 }
 
 struct Sgd {
@@ -65,18 +67,19 @@ fn sgd(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = sgd_params;
+    let args = sgd_args;
     let i = flat_index(group, groups, lane);
     if i >= p.replicas * p.count {
         return;
     }
     var scale = 1.0;
-    if sgd_args.clip_norm > 0.0 {
-        scale = clip_scale(sgd_args.clip_norm, sgd_norm[i / p.count]);
+    if args.clip_norm > 0.0 {
+        scale = clip_scale(args.clip_norm, sgd_norm[i / p.count]);
     }
     let w = sgd_weights[i];
-    let v = p.momentum * sgd_velocity[i] + sgd_grad[i] * scale + sgd_args.weight_decay * w;
+    let v = p.momentum * sgd_velocity[i] + sgd_grad[i] * scale + args.weight_decay * w;
     sgd_velocity[i] = v;
-    sgd_weights[i] = w - sgd_args.lr * v;
+    sgd_weights[i] = w - args.lr * v;
 }
 
 struct L2Gradient {
@@ -94,8 +97,9 @@ fn l2_gradient(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let args = l2_args;
     let i = flat_index(group, groups, lane);
     if i < l2_params.count {
-        l2_grad[i] += 2.0 * l2_args.eta * l2_params.scale * l2_weights[i];
+        l2_grad[i] += 2.0 * args.eta * l2_params.scale * l2_weights[i];
     }
 }

@@ -1,5 +1,6 @@
 // needs: index, math, rng, step, regularizer, reduce
 // Weight-space variational inference; a thread serves one Philox block, four weights. Twin: src/ops/vi.rs.
+// The step's arguments are read before the first branch: there a software adapter loads them once for all lanes.
 
 struct ViSample {
     members: u32,
@@ -20,6 +21,7 @@ fn vi_sample(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = sample_params;
+    let args = sample_args;
     let blocks = div_ceil(p.count, 4u);
     let i = flat_index(group, groups, lane);
     if i >= p.members * p.samples * blocks {
@@ -27,7 +29,7 @@ fn vi_sample(
     }
     let replica = i / blocks;
     let block = i % blocks;
-    let draw = Draw(sample_args.seed, p.stream, sample_args.step, p.first_replica + replica);
+    let draw = Draw(args.seed, p.stream, args.step, p.first_replica + replica);
     let eps = draw_normals(draw, block);
     let q = replica / p.samples * 2u * p.count;
     for (var j = 0u; j < 4u; j++) {
@@ -62,11 +64,12 @@ fn vi_regularizer(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = reg_params;
+    let args = reg_args;
     let e = flat_group(group, groups);
     if e >= p.members {
         return;
     }
-    let prior = reg_args.prior;
+    let prior = args.prior;
     let q = e * 2u * p.count;
     var s = 0.0;
     var v = 0.0;
@@ -122,7 +125,8 @@ fn vi_gradient(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = gradient_params;
-    let prior = gradient_args.prior;
+    let args = gradient_args;
+    let prior = args.prior;
     let last = p.first + p.length;
     // The group may begin and end inside a block, so one block more than its length fills.
     let blocks = div_ceil(p.length, 4u) + 1u;
@@ -141,7 +145,7 @@ fn vi_gradient(
     var dsigma = vec4<f32>();
     for (var s = 0u; s < p.samples; s++) {
         let replica = e * p.samples + s;
-        let draw = Draw(gradient_args.seed, STREAM_WEIGHTS, gradient_args.step, p.first_replica + replica);
+        let draw = Draw(args.seed, STREAM_WEIGHTS, args.step, p.first_replica + replica);
         let dw = at + replica * p.count;
         let g = vec4<f32>(gradient_dweights[dw.x], gradient_dweights[dw.y], gradient_dweights[dw.z], gradient_dweights[dw.w]);
         dmu += g;
@@ -152,7 +156,7 @@ fn vi_gradient(
         df = eb_energy(prior, f32(p.length), gradient_energy[e * p.groups + p.group]).y;
     }
     let share = 1.0 / f32(p.samples);
-    let scale = gradient_args.eta * p.scale;
+    let scale = args.eta * p.scale;
     let q = e * 2u * p.count;
     for (var j = 0u; j < 4u; j++) {
         let w = block * 4u + j;

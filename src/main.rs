@@ -3,6 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Mesa's device-select layer complains on stderr where no desktop session is; we choose the adapter ourselves.
+    // SAFETY: no thread has been started yet.
+    unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     match vifo::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

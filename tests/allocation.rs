@@ -82,7 +82,13 @@ fn a_step_allocates_nothing() {
     let deep = "[net]\nhidden = [50, 50, 50, 50, 50]\n";
     let cases = [
         ("vifo-mean with aux", toy, deep, "eta_aux = 1\nsigma_link = \"exp\"\nmembers = 1", None),
-        ("vifo-mv_all with aux", small_batches, "[net]\nactivation = \"silu\"\n", "eta_aux = 1\nexpectation = \"sampled\"\nmembers = 2", None),
+        (
+            "vifo-mv_all with aux",
+            small_batches,
+            "[net]\nactivation = \"silu\"\n",
+            "eta_aux = 1\nexpectation = \"sampled\"\nmembers = 2",
+            None,
+        ),
         ("vifo-l2", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),

@@ -37,7 +37,12 @@ const WIDEST: f64 = 0.02;
 /// tolerance used, or the first mismatches.
 fn compare(name: &str, found: &[f64], golden: &[f64], tolerance: &[f64]) -> Result<f64, String> {
     if found.len() != golden.len() || tolerance.len() != golden.len() || golden.is_empty() {
-        return Err(format!("{name}: {} numbers found, {} golden, {} tolerances", found.len(), golden.len(), tolerance.len()));
+        return Err(format!(
+            "{name}: {} numbers found, {} golden, {} tolerances",
+            found.len(),
+            golden.len(),
+            tolerance.len()
+        ));
     }
     let (mut used, mut wrong) = (0f64, vec![]);
     for (i, ((f, g), t)) in found.iter().zip(golden).zip(tolerance).enumerate() {
@@ -86,7 +91,7 @@ impl Verdict {
             let exact: Vec<f64> = a.golden.iter().map(|g| RELATIVE * g.abs().max(scale)).collect();
             let derived: Vec<f64> = bound.found.iter().map(|b| b.tolerance() + RELATIVE * scale).collect();
             let width = derived.iter().fold(0f64, |m, t| m.max(*t)) / scale;
-            if !(width <= WIDEST) {
+            if width.is_nan() || width > WIDEST {
                 self.faults.push(format!("{row} {}: the f32 bound is {width:.1e} of the array's scale", a.name));
             }
             self.used[2] = self.used[2].max(width);
@@ -155,9 +160,9 @@ impl<const SQUARES: bool> Bounded<SQUARES> {
         if SQUARES { a.hypot(b) } else { a + b }
     }
     /// The result of one f32 operation whose inputs move it by at most `error`: `units` roundings of what f32 sees, and
-    /// half a subnormal for underflow.
+    /// two subnormals for underflow.
     fn after(value: f64, error: f64, units: f64) -> Self {
-        Bounded { value, error: Self::join(error, units * U * (value.abs() + error) + 2f64.powi(-150)) }
+        Bounded { value, error: Self::join(error, units * U * (value.abs() + error) + 2f64.powi(-148)) }
     }
 }
 impl<const S: bool> PartialEq for Bounded<S> {
@@ -227,17 +232,21 @@ impl<const S: bool> Real for Bounded<S> {
     fn f64(self) -> f64 {
         self.value
     }
-    // The f32 library functions are within one ulp, two units.
+    // The f32 functions are within 3 ulp of 2 units each, ln near 1 within 3 ulp of 1/2 (the test in base/real.rs).
     fn exp(self) -> Self {
-        Bounded::after(self.value.exp(), self.value.exp() * self.error.exp_m1(), 2.0)
+        Bounded::after(self.value.exp(), self.value.exp() * self.error.exp_m1(), 6.0)
     }
     fn ln(self) -> Self {
         let room = self.value - self.error;
-        let error = if self.error == 0.0 { 0.0 } else if room > 0.0 { self.error / room } else { f64::INFINITY };
-        Bounded::after(self.value.ln(), error, 2.0)
+        let moved = match self.error == 0.0 {
+            true => 0.0,
+            false if room > 0.0 => self.error / room,
+            false => f64::INFINITY,
+        };
+        Bounded::after(self.value.ln(), Self::join(moved, 3.0 * U), 6.0)
     }
-    fn ln_1p(self) -> Self {
-        Bounded::after(self.value.ln_1p(), self.error / (1.0 + self.value - self.error), 2.0)
+    fn ln_1p_unit(self) -> Self {
+        Bounded::after(self.value.ln_1p(), self.error / (1.0 + self.value - self.error), 6.0)
     }
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
@@ -313,18 +322,40 @@ fn linear<T: Real>(row: &Value) -> Vec<Check<T>> {
     let (rows_, n_in_, n_out_) = (rows as u32, n_in as u32, n_out as u32);
     let (bias, stride) = (n_in_ * n_out_, w.len() as u32);
     let forward = LinearForward {
-        replicas: 1, share: 1, rows: rows_, n_in: n_in_, n_out: n_out_, weight: 0, bias, stride, activation: ACT_NONE,
+        replicas: 1,
+        share: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        bias,
+        stride,
+        activation: ACT_NONE,
     };
     let poison = T::of(f64::NAN);
     let (mut y, mut pre) = (vec![poison; rows * n_out], vec![poison; 1]);
     linear_forward(&forward, &x, &w, &mut y, &mut pre, &mut vec![poison; forward.scratch()]);
     let data = LinearBackwardData {
-        replicas: 1, rows: rows_, n_in: n_in_, n_out: n_out_, weight: 0, stride, activation: ACT_NONE,
+        replicas: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        stride,
+        activation: ACT_NONE,
     };
     let mut dx = vec![poison; rows * n_in];
     linear_backward_data(&data, &dy, &w, &[poison], &mut dx, &mut vec![poison; data.scratch()]);
-    let weight =
-        LinearBackwardWeight { replicas: 1, share: 1, rows: rows_, n_in: n_in_, n_out: n_out_, weight: 0, bias, stride };
+    let weight = LinearBackwardWeight {
+        replicas: 1,
+        share: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        bias,
+        stride,
+    };
     let mut grad = vec![poison; w.len()];
     linear_backward_weight(&weight, &x, &dy, &mut grad, &mut vec![poison; weight.scratch()]);
     let dbias = grad.split_off(n_in * n_out);
@@ -342,7 +373,8 @@ fn activation<T: Real>(row: &Value, activation: u32) -> Vec<Check<T>> {
     let [rows, n] = shape(&row["x"])[..] else { panic!("x is no matrix") };
     let identity: Vec<T> = (0..n * n + n).map(|i| T::of(f64::from(i < n * n && i / n == i % n))).collect();
     let (rows, n, stride) = (rows as u32, n as u32, identity.len() as u32);
-    let p = LinearForward { replicas: 1, share: 1, rows, n_in: n, n_out: n, weight: 0, bias: n * n, stride, activation };
+    let p =
+        LinearForward { replicas: 1, share: 1, rows, n_in: n, n_out: n, weight: 0, bias: n * n, stride, activation };
     let poison = T::of(f64::NAN);
     let (mut y, mut pre, mut dx) = (vec![poison; x.len()], vec![poison; x.len()], vec![poison; x.len()]);
     linear_forward(&p, &x, &identity, &mut y, &mut pre, &mut vec![poison; p.scratch()]);
@@ -452,13 +484,21 @@ struct Vifo<T> {
 impl<T: Real> Vifo<T> {
     fn new(row: &Value) -> Vifo<T> {
         let [rows, two_k] = shape(&row["outputs"])[..] else { panic!("outputs are no matrix") };
-        let likelihood =
-            if text(row, "task") == "regression" { LIKELIHOOD_GAUSSIAN } else { LIKELIHOOD_SOFTMAX };
+        let likelihood = if text(row, "task") == "regression" { LIKELIHOOD_GAUSSIAN } else { LIKELIHOOD_SOFTMAX };
         let sigma_link = if text(row, "sigma_link") == "exp" { SIGMA_EXP } else { SIGMA_SOFTPLUS };
         let (n, k) = (rows as u32, two_k as u32 / 2);
         let head = VifoHead {
-            replicas: 1, rows: n, data_rows: n, k, share: 1, likelihood, noise_link: NOISE_EXP, sigma_link,
-            regularizer: regularizer::REG_NONE, exact: u32::from(likelihood == LIKELIHOOD_GAUSSIAN), first_replica: 0,
+            replicas: 1,
+            rows: n,
+            data_rows: n,
+            k,
+            share: 1,
+            likelihood,
+            noise_link: NOISE_EXP,
+            sigma_link,
+            regularizer: regularizer::REG_NONE,
+            exact: u32::from(likelihood == LIKELIHOOD_GAUSSIAN),
+            first_replica: 0,
         };
         Vifo { head, rows, k: two_k / 2, outputs: reals(&row["outputs"]), y: reals(&row["y"]) }
     }
@@ -471,11 +511,22 @@ impl<T: Real> Vifo<T> {
         for b in 0..rows {
             let (mu, rho) = self.outputs[b * 2 * k..(b + 1) * 2 * k].split_at(k);
             let (sd, slope): (Vec<T>, Vec<T>) = rho.iter().map(|r| sigma(self.head.sigma_link, *r)).unzip();
-            let (mut z, mut e, mut dmu, mut dsd) = (vec![T::zero(); k], vec![T::zero(); k], vec![T::zero(); k], vec![T::zero(); k]);
+            let (mut z, mut e, mut dmu, mut dsd) =
+                (vec![T::zero(); k], vec![T::zero(); k], vec![T::zero(); k], vec![T::zero(); k]);
             let mut next = (0..samples * k).map(|i| eps[(i / k * rows + b) * k + i % k]);
             let eps = || next.next().expect("M K normals a row");
             loss += sampled_expectation(
-                &self.head, samples as u32, mu, &sd, self.y[b], eps, &mut z, &mut e, weight, &mut dmu, &mut dsd,
+                &self.head,
+                samples as u32,
+                mu,
+                &sd,
+                self.y[b],
+                eps,
+                &mut z,
+                &mut e,
+                weight,
+                &mut dmu,
+                &mut dsd,
             ) * weight;
             grad.extend(dmu);
             grad.extend(dsd.iter().zip(slope).map(|(d, s)| *d * s));
@@ -528,7 +579,8 @@ fn vifo<T: Real>(row: &Value) -> Vec<Check<T>> {
         if v.head.exact == 1 {
             let eta = numbers(&row["eta"])[0];
             let golden = numbers(&row["exact_doutputs"]).into_iter().zip(numbers(&golden["doutputs"]));
-            let (name, golden) = (format!("exact_nll + eta {name} doutputs"), golden.map(|(l, r)| l + eta * r).collect());
+            let (name, golden) =
+                (format!("exact_nll + eta {name} doutputs"), golden.map(|(l, r)| l + eta * r).collect());
             out.push(Check { name, found: v.fused(Some(reg), true, eta).1, golden });
         } else {
             let (_, none) = v.fused(Some(reg), true, 0.0);
@@ -593,7 +645,8 @@ fn optimizer<T: Real>(row: &Value) -> Vec<Check<T>> {
     assert_eq!(golden.len(), 10, "ten steps");
     let mut out = vec![];
     for (t, golden) in golden.iter().enumerate() {
-        let grad: Vec<T> = a.chunks_exact(n).map(|r| r.iter().zip(&w).map(|(a, w)| *a * *w).sum::<T>() + T::one()).collect();
+        let grad: Vec<T> =
+            a.chunks_exact(n).map(|r| r.iter().zip(&w).map(|(a, w)| *a * *w).sum::<T>() + T::one()).collect();
         if text(row, "kind") == "adam" {
             let bias = |beta: f64| 1.0 - beta.powi(t as i32 + 1);
             let args = StepArgs { lr: 0.01, bias1: bias(0.9), bias2: bias(0.999), ..Default::default() }.cast();
@@ -601,7 +654,14 @@ fn optimizer<T: Real>(row: &Value) -> Vec<Check<T>> {
             adam(&p, &args, &grad, &[T::of(f64::NAN)], &mut w, &mut first, &mut second);
         } else {
             let args = StepArgs { lr: 0.05, weight_decay: 1e-3, ..Default::default() }.cast();
-            sgd(&Sgd { replicas: 1, count: n as u32, momentum: 0.9 }, &args, &grad, &[T::of(f64::NAN)], &mut w, &mut first);
+            sgd(
+                &Sgd { replicas: 1, count: n as u32, momentum: 0.9 },
+                &args,
+                &grad,
+                &[T::of(f64::NAN)],
+                &mut w,
+                &mut first,
+            );
         }
         out.push(check(&format!("weights after step {}", t + 1), w.clone(), golden));
     }
@@ -642,7 +702,10 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
     assert_eq!(parameters.len(), layout.views.len(), "the layout has other tensors");
     let mut flat = vec![];
     for (t, (p, view)) in parameters.iter().zip(&layout.views).enumerate() {
-        assert_eq!((text(p, "name"), numbers(&p["shape"])), (view.name.as_str(), view.shape.iter().map(|&n| n as f64).collect()));
+        assert_eq!(
+            (text(p, "name"), numbers(&p["shape"])),
+            (view.name.as_str(), view.shape.iter().map(|&n| n as f64).collect())
+        );
         let fan = text(p, "rule").strip_prefix("fill(t,i,fan=").and_then(|r| r.strip_suffix(')')).expect("a fill rule");
         let values: Vec<T> = fill(t, view.len(), fan.parse().expect("a fan")).into_iter().map(T::of).collect();
         flat.extend(if let [n_out, n_in] = view.shape[..] { transposed(&values, n_out, n_in) } else { values });
@@ -667,7 +730,8 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
     exec.step(&args);
 
     let loss = mean_terms(exec.get(terms), 7, 7, &args)[0];
-    let mut out = vec![check("outputs", exec.get(z.buf).to_vec(), &row["outputs"]), check("loss", vec![loss], &row["loss"])];
+    let mut out =
+        vec![check("outputs", exec.get(z.buf).to_vec(), &row["outputs"]), check("loss", vec![loss], &row["loss"])];
     for (p, view) in parameters.iter().zip(&layout.views) {
         let ours = exec.get(grad)[view.offset..view.offset + view.len()].to_vec();
         let torch = if let [n_out, n_in] = view.shape[..] { transposed(&ours, n_in, n_out) } else { ours };

@@ -176,7 +176,9 @@ fn compare(gradient: &[f64], differences: &[f64], loss: &[f64; MEMBERS], activat
         } else if (g - d).abs() <= granted {
             used.share = used.share.max((g - d).abs() / granted);
         } else {
-            wrong.push(format!("member {member} weight {weight}: gradient {g:e}, difference {d:e}, allowed {granted:.1e}"));
+            wrong.push(format!(
+                "member {member} weight {weight}: gradient {g:e}, difference {d:e}, allowed {granted:.1e}"
+            ));
         }
     }
     if used.kinks * 100 > used.weights {
@@ -225,7 +227,10 @@ impl Bench {
     }
 
     fn close(self, what: &str, cases: usize) {
-        println!("{what}: {} objectives; share of the tolerance used: SiLU {:.1e}, ReLU {:.1e}; {} kinks", self.cases, self.share[0], self.share[1], self.kinks);
+        println!(
+            "{what}: {} objectives; share of the tolerance used: SiLU {:.1e}, ReLU {:.1e}; {} kinks",
+            self.cases, self.share[0], self.share[1], self.kinks
+        );
         assert!(self.faults.is_empty(), "{what}: {} wrong\n{}", self.faults.len(), self.faults.join("\n"));
         assert_eq!(self.cases, cases, "{what}: not all objectives were tried");
     }
@@ -317,7 +322,11 @@ fn vi() {
             for task in TASKS {
                 for activation in ACTS {
                     for &noise_link in noise_links(task) {
-                        bench.try_both(&Setup { noise_link, groups_by_layer, ..setup(Kind::Vi(reg), task, activation) });
+                        bench.try_both(&Setup {
+                            noise_link,
+                            groups_by_layer,
+                            ..setup(Kind::Vi(reg), task, activation)
+                        });
                     }
                 }
             }
@@ -452,8 +461,12 @@ fn slopes_where_the_links_are_clamped() {
         assert!(value.is_finite() && (slope - difference).abs() <= granted, "{what} at {x}: {slope} and {difference}");
     };
     for l in [-40.0, -10.5, -9.5, 0.3, 9.5, 10.5, 800.0] {
-        agrees("exp noise, l", l, &|l| (gaussian_loss(NOISE_EXP, 0.2, l, 0.9).0, gaussian_loss(NOISE_EXP, 0.2, l, 0.9).2));
-        agrees("exp noise, m", 0.2, &|m| (gaussian_loss(NOISE_EXP, m, l, 0.9).0, gaussian_loss(NOISE_EXP, m, l, 0.9).1));
+        agrees("exp noise, l", l, &|l| {
+            (gaussian_loss(NOISE_EXP, 0.2, l, 0.9).0, gaussian_loss(NOISE_EXP, 0.2, l, 0.9).2)
+        });
+        agrees("exp noise, m", 0.2, &|m| {
+            (gaussian_loss(NOISE_EXP, m, l, 0.9).0, gaussian_loss(NOISE_EXP, m, l, 0.9).1)
+        });
     }
     for l in [-800.0, -9.0, -6.0, 0.3, 900.0, 1100.0, 1e6] {
         agrees("softplus noise", l, &|l| {

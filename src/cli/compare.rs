@@ -1,3 +1,49 @@
+//! `vifo compare`: runs side by side, mean and sd over seeds, win rates, overlaid learning curves.
+
+use super::{say, tell};
+use crate::run::compare;
+use crate::run::tables::Format;
+use std::path::PathBuf;
+
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args) -> anyhow::Result<()> { Ok(()) }
+#[command(after_help = "Runs of one recipe that differ in seed or split alone share a line: mean ± sd. * marks the best mean.")]
+pub struct Args {
+    /// Run folders, or folders of run folders
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Metric to show, such as nll (repeat for more) [default: all]
+    #[arg(long = "metric", value_name = "NAME")]
+    metrics: Vec<String>,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Folder for the table in all formats and the learning curves [default: none are written]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Everything as one JSON line
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let (runs, notes) = compare::open(&args.runs)?;
+    let comparison = compare::compare(runs, &args.metrics, notes)?;
+    let figures = match &args.out {
+        Some(dir) => compare::write(dir, &comparison)?,
+        None => vec![],
+    };
+    if args.json {
+        say(&serde_json::to_string(&comparison)?);
+        return Ok(());
+    }
+    for note in &comparison.notes {
+        tell(&format!("note: {note}"));
+    }
+    say(&comparison.render(args.format));
+    if let Some(dir) = &args.out {
+        tell(&format!("tables in {}", dir.join("comparison.*").display()));
+    }
+    for figure in figures {
+        tell(&format!("figure {}", figure.display()));
+    }
+    Ok(())
+}

@@ -116,10 +116,6 @@ impl Progress {
             tell(&format!("{ending} after {} ({:.0} steps/s): {}", duration(seconds), self.view.rate(), self.view.line()));
         }
     }
-
-    pub fn rate(&self) -> f64 {
-        self.view.rate()
-    }
 }
 
 /// "3.2 s", "2 min 5 s", "1 h 12 min".

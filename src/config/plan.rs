@@ -99,6 +99,12 @@ impl Plan {
         })
     }
 
+    /// What to do when training diverged.
+    pub fn cure(&self) -> String {
+        let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
+        format!("the last checkpoint is intact; lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.train.lr)
+    }
+
     pub fn steps_per_epoch(&self) -> u32 {
         self.setup.n_rows.div_ceil(self.setup.batch_rows())
     }

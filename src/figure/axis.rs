@@ -40,7 +40,8 @@ impl Axis {
         let mut sizes: Vec<f64> = values.iter().filter(|v| usable(**v) && **v != 0.0).map(|v| v.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let largest = sizes.last().copied().unwrap_or(1.0).max(1e-200);
-        let typical_small = quantile(&sizes, 0.05).unwrap_or(1.0);
+        // A lower threshold would blow up the noise around zero.
+        let typical_small = quantile(&sizes, 0.25).unwrap_or(1.0);
         // Six decades are as many as a reader can use.
         let threshold = 10f64.powf(typical_small.max(largest * 1e-6).log10().floor());
         let (low, high) = extent(values.iter().copied()).unwrap_or((0.0, 1.0));

@@ -259,6 +259,83 @@ pub fn sampled_expectation<T: Real>(
     loss / T::of(n_samples as f64)
 }
 
+/// Pairs (row, sample) of the Gaussian head worked on at a time.
+const PAIRS: usize = 256;
+
+/// The sampled expectation of a Gaussian likelihood for the rows of `block`, `sampled_expectation` turned on its side:
+/// over (row, sample) pairs, so that it becomes vector code. `first_row` is the block's place among the data rows.
+#[inline(always)]
+fn gaussian_samples<T: Real>(p: &VifoHead, n_samples: u32, draw: &Draw, first_row: usize, block: &mut Block<T>, scale: T) {
+    let m = n_samples as usize;
+    let share = scale / T::of(m as f64);
+    let each = T::one() / T::of(m as f64);
+    let pairs = block.len * m;
+    let mut eps = [0f32; 2 * PAIRS];
+    let (mut mean, mut log, mut y) = ([T::zero(); PAIRS], [T::zero(); PAIRS], [T::zero(); PAIRS]);
+    let (mut loss, mut dm, mut dl) = ([T::zero(); PAIRS], [T::zero(); PAIRS], [T::zero(); PAIRS]);
+    let mut first = 0;
+    while first < pairs {
+        let n = PAIRS.min(pairs - first);
+        draw.fill_normal(((first_row * m + first) * 2) as u32, &mut eps[..2 * n]);
+        let e = |i: usize, c: usize| T::of(eps[2 * i + c] as f64);
+        for i in 0..n {
+            let b = (first + i) / m;
+            mean[i] = block.mu[0][b] + block.sd[0][b] * e(i, 0);
+            log[i] = block.mu[1][b] + block.sd[1][b] * e(i, 1);
+            y[i] = block.y[b];
+        }
+        for i in 0..PAIRS {
+            (loss[i], dm[i], dl[i]) = gaussian_loss(p.noise_link, mean[i], log[i], y[i]);
+        }
+        for i in 0..n {
+            let b = (first + i) / m;
+            block.loss[b] += each * loss[i];
+            block.dmu[0][b] += share * dm[i];
+            block.dmu[1][b] += share * dl[i];
+            block.dsd[0][b] += share * dm[i] * e(i, 0);
+            block.dsd[1][b] += share * dl[i] * e(i, 1);
+        }
+        first += n;
+    }
+}
+
+/// Rows of a block.
+const ROWS: usize = 64;
+
+/// A block of rows of the Gaussian VIFO head, output by output.
+struct Block<T> {
+    len: usize,
+    y: [T; ROWS],
+    mu: [[T; ROWS]; 2],
+    sd: [[T; ROWS]; 2],
+    slope: [[T; ROWS]; 2],
+    loss: [T; ROWS],
+    dmu: [[T; ROWS]; 2],
+    dsd: [[T; ROWS]; 2],
+}
+
+impl<T: Real> Block<T> {
+    /// From `len` rows of outputs [len, 4].
+    #[inline(always)]
+    fn new(sigma_link: u32, outputs: &[T], targets: &[T]) -> Self {
+        let zero = T::zero();
+        let pair = [[zero; ROWS]; 2];
+        let mut block =
+            Block { len: outputs.len() / 4, y: [zero; ROWS], mu: pair, sd: pair, slope: pair, loss: [zero; ROWS], dmu: pair, dsd: pair };
+        block.y[..targets.len()].copy_from_slice(targets);
+        let mut rho = pair;
+        for (b, row) in outputs.as_chunks::<4>().0.iter().take(ROWS).enumerate() {
+            (block.mu[0][b], block.mu[1][b], rho[0][b], rho[1][b]) = (row[0], row[1], row[2], row[3]);
+        }
+        for c in 0..2 {
+            for b in 0..ROWS {
+                (block.sd[c][b], block.slope[c][b]) = sigma(sigma_link, rho[c][b]);
+            }
+        }
+        block
+    }
+}
+
 /// The closed form for a Gaussian likelihood with the exp link (MATH.md section 2).
 #[inline(always)]
 pub fn exact_expectation<T: Real>(mu: &[T], sigma: &[T], y: T, scale: T, dmu: &mut [T], dsigma: &mut [T]) -> T {
@@ -288,55 +365,132 @@ pub fn vifo_head<T: Real>(
     scratch: &mut [T],
 ) {
     let (rows, data_rows, k) = (p.rows as usize, p.data_rows as usize, p.k as usize);
-    let n_valid = args.n_valid as usize;
-    let data_weight = T::one() / T::of(n_valid as f64);
-    let aux_weight = T::one() / T::of((rows - data_rows).max(1) as f64);
-    let grouped = p.regularizer >= regularizer::REG_MEAN_ALL;
     for r in 0..p.replicas as usize {
-        let mut normals = Normals::new(Draw {
-            seed: args.seed,
-            stream: Stream::Head as u32,
-            step: args.step,
-            replica: p.first_replica + r as u32,
-        });
+        let part = r * rows * 2 * k..(r + 1) * rows * 2 * k;
+        let head = Rows {
+            p,
+            args,
+            outputs: &outputs[part.clone()],
+            targets: &targets[r / p.share as usize * data_rows..][..data_rows],
+            moments: if p.regularizer >= regularizer::REG_MEAN_ALL { &moments[r * 6 * k..(r + 1) * 6 * k] } else { &[] },
+            draw: Draw { seed: args.seed, stream: Stream::Head as u32, step: args.step, replica: p.first_replica + r as u32 },
+        };
+        let terms = &mut terms[r * rows * 3..(r + 1) * rows * 3];
+        if p.likelihood == LIKELIHOOD_GAUSSIAN {
+            head.gaussian(terms, &mut doutputs[part]);
+        } else {
+            head.softmax(terms, &mut doutputs[part], scratch);
+        }
+    }
+}
+
+/// The rows of one replica.
+struct Rows<'a, T> {
+    p: &'a VifoHead,
+    args: &'a StepArgs<T>,
+    outputs: &'a [T],
+    targets: &'a [T],
+    /// [2, 3, K], for the "_all" regularizers.
+    moments: &'a [T],
+    draw: Draw,
+}
+
+impl<T: Real> Rows<'_, T> {
+    /// 1 / valid rows, 1 / auxiliary rows.
+    #[inline(always)]
+    fn weights(&self) -> (T, T) {
+        let aux = (self.p.rows - self.p.data_rows).max(1);
+        (T::one() / T::of(self.args.n_valid as f64), T::one() / T::of(aux as f64))
+    }
+
+    /// Adds the regularizer of row `b` to its terms and gradients.
+    #[inline(always)]
+    fn regularize(&self, b: usize, mu: &[T], s2: &[T], term: &mut [T], dmu: &mut [T], ds2: &mut [T]) {
+        if self.p.regularizer == REG_NONE {
+            return;
+        }
+        let is_data = b < self.p.data_rows as usize;
+        let (data_weight, aux_weight) = self.weights();
+        let (weight, group) = if is_data { (self.args.eta * data_weight, 0) } else { (self.args.eta_aux * aux_weight, 1) };
+        let moments = if self.moments.is_empty() { &[] } else { &self.moments[group * 3 * mu.len()..] };
+        term[1 + group] = regularizer::row(self.p.regularizer, &self.args.prior, mu, s2, moments, weight, dmu, ds2);
+    }
+
+    #[inline(always)]
+    fn gaussian(&self, terms: &mut [T], doutputs: &mut [T]) {
+        let p = self.p;
+        let (rows, data_rows, n_valid) = (p.rows as usize, p.data_rows as usize, self.args.n_valid as usize);
+        let weight = self.weights().0;
+        terms.fill(T::zero());
+        doutputs[n_valid * 4..data_rows * 4].fill(T::zero());
+        // Blocks of valid rows, then blocks of auxiliary rows.
+        let mut b = 0;
+        while b < rows {
+            if b == n_valid {
+                b = data_rows;
+            }
+            let end = if b < n_valid { n_valid } else { rows }.min(b + ROWS);
+            if b >= end {
+                break;
+            }
+            let targets = if b < n_valid { &self.targets[b..end] } else { &[] };
+            let mut block = Block::new(p.sigma_link, &self.outputs[b * 4..end * 4], targets);
+            if b < n_valid {
+                if p.exact == 1 {
+                    for i in 0..ROWS {
+                        let (mu, sd) = ([block.mu[0][i], block.mu[1][i]], [block.sd[0][i], block.sd[1][i]]);
+                        let (mut dmu, mut dsd) = ([T::zero(); 2], [T::zero(); 2]);
+                        block.loss[i] = exact_expectation(&mu, &sd, block.y[i], weight, &mut dmu, &mut dsd);
+                        (block.dmu[0][i], block.dmu[1][i], block.dsd[0][i], block.dsd[1][i]) = (dmu[0], dmu[1], dsd[0], dsd[1]);
+                    }
+                } else {
+                    gaussian_samples(p, self.args.n_samples, &self.draw, b, &mut block, weight);
+                }
+            }
+            for i in 0..end - b {
+                let term = &mut terms[(b + i) * 3..(b + i + 1) * 3];
+                term[0] = block.loss[i];
+                let (mu, sd) = ([block.mu[0][i], block.mu[1][i]], [block.sd[0][i], block.sd[1][i]]);
+                let (mut dmu, mut ds2) = ([block.dmu[0][i], block.dmu[1][i]], [T::zero(); 2]);
+                self.regularize(b + i, &mu, &[sd[0] * sd[0], sd[1] * sd[1]], term, &mut dmu, &mut ds2);
+                let drho = |c: usize| (block.dsd[c][i] + T::of(2.0) * sd[c] * ds2[c]) * block.slope[c][i];
+                doutputs[(b + i) * 4..(b + i + 1) * 4].copy_from_slice(&[dmu[0], dmu[1], drho(0), drho(1)]);
+            }
+            b = end;
+        }
+    }
+
+    #[inline(always)]
+    fn softmax(&self, terms: &mut [T], doutputs: &mut [T], scratch: &mut [T]) {
+        let p = self.p;
+        let (rows, data_rows, n_valid, k) = (p.rows as usize, p.data_rows as usize, self.args.n_valid as usize, p.k as usize);
+        let mut normals = Normals::new(self.draw);
         for b in 0..rows {
-            let at = r * rows + b;
-            let term = &mut terms[at * 3..at * 3 + 3];
+            let term = &mut terms[b * 3..b * 3 + 3];
             term.fill(T::zero());
-            let grad = &mut doutputs[at * 2 * k..(at + 1) * 2 * k];
-            let is_data = b < data_rows;
-            if is_data && b >= n_valid {
+            let grad = &mut doutputs[b * 2 * k..(b + 1) * 2 * k];
+            if b < data_rows && b >= n_valid {
                 grad.fill(T::zero());
                 continue;
             }
-            let out = &outputs[at * 2 * k..(at + 1) * 2 * k];
-            let mu = &out[..k];
+            let (mu, rho) = self.outputs[b * 2 * k..(b + 1) * 2 * k].split_at(k);
             let mut part = scratch.chunks_exact_mut(k);
             let mut next = || part.next().expect("scratch() asks for eight parts");
             let (z, e, sd, slope, s2, dsigma, ds2) = (next(), next(), next(), next(), next(), next(), next());
             for c in 0..k {
-                (sd[c], slope[c]) = sigma(p.sigma_link, out[k + c]);
+                (sd[c], slope[c]) = sigma(p.sigma_link, rho[c]);
                 s2[c] = sd[c] * sd[c];
             }
             dsigma.fill(T::zero());
             ds2.fill(T::zero());
             let (dmu, drho) = grad.split_at_mut(k);
             dmu.fill(T::zero());
-            if is_data {
-                let y = targets[r / p.share as usize * data_rows + b];
-                term[0] = if p.exact == 1 {
-                    exact_expectation(mu, sd, y, data_weight, dmu, dsigma)
-                } else {
-                    let eps = || T::of(normals.take() as f64);
-                    sampled_expectation(p, args.n_samples, mu, sd, y, eps, z, e, data_weight, dmu, dsigma)
-                };
+            if b < data_rows {
+                let eps = || T::of(normals.take() as f64);
+                let weight = self.weights().0;
+                term[0] = sampled_expectation(p, self.args.n_samples, mu, sd, self.targets[b], eps, z, e, weight, dmu, dsigma);
             }
-            if p.regularizer != REG_NONE {
-                let group = &moments[if grouped { (r * 2 + usize::from(!is_data)) * 3 * k } else { 0 }..];
-                let weight = if is_data { args.eta * data_weight } else { args.eta_aux * aux_weight };
-                term[if is_data { 1 } else { 2 }] =
-                    regularizer::row(p.regularizer, &args.prior, mu, s2, group, weight, dmu, ds2);
-            }
+            self.regularize(b, mu, s2, term, dmu, ds2);
             let two = T::of(2.0);
             for c in 0..k {
                 drho[c] = (dsigma[c] + two * sd[c] * ds2[c]) * slope[c];

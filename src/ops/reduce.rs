@@ -59,9 +59,9 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
                 total[t] += row[t];
             }
         }
-        total[0] = total[0] / data;
-        total[1] = total[1] / data;
-        total[2] = total[2] / aux;
+        total[0] /= data;
+        total[1] /= data;
+        total[2] /= aux;
         if p.has_extra == 1 {
             total[1] += T::of(p.extra_scale as f64) * extra[e];
         }

@@ -48,6 +48,9 @@ params! {
     }
 }
 
+/// Weights worked on at a time: what they need stays in the first-level cache.
+const CHUNK: usize = 256;
+
 /// A thread serves one Philox block: four weights.
 fn blocks(n: u32) -> u64 {
     n.div_ceil(4) as u64
@@ -84,24 +87,21 @@ pub fn vi_sample<T: Real>(p: &ViSample, args: &StepArgs<T>, q: &[T], weights: &m
     let n = p.count as usize;
     for e in 0..p.members as usize {
         let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
-        let first = e * p.samples as usize;
-        for s in 0..p.samples as usize {
-            let replica = p.first_replica + (first + s) as u32;
-            let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica };
-            let mut eps = [0f32; 256];
-            for (i, w) in weights[(first + s) * n..(first + s + 1) * n].chunks_mut(256).enumerate() {
-                draw.fill_normal(i as u32 * 256, &mut eps[..w.len()]);
-                for (w, e) in w.iter_mut().zip(eps) {
-                    *w = T::of(e as f64);
-                }
+        for (i, (mu, rho)) in mu.chunks(CHUNK).zip(rho.chunks(CHUNK)).enumerate() {
+            // sigma once for all samples of a member: its softplus costs more than the rest.
+            let mut sd = [T::zero(); CHUNK];
+            for (sd, rho) in sd.iter_mut().zip(rho) {
+                *sd = sigma(SIGMA_SOFTPLUS, *rho).0;
             }
-        }
-        // sigma once for all samples of a member: its softplus costs more than the rest.
-        for i in 0..n {
-            let sd = sigma(SIGMA_SOFTPLUS, rho[i]).0;
-            for s in first..first + p.samples as usize {
-                let w = &mut weights[s * n + i];
-                *w = mu[i] + sd * *w;
+            for s in 0..p.samples as usize {
+                let replica = e * p.samples as usize + s;
+                let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + replica as u32 };
+                let mut eps = [0f32; CHUNK];
+                draw.fill_normal((i * CHUNK) as u32, &mut eps[..mu.len()]);
+                let w = &mut weights[replica * n + i * CHUNK..][..mu.len()];
+                for (w, ((mu, sd), eps)) in w.iter_mut().zip(mu.iter().zip(&sd).zip(&eps)) {
+                    *w = *mu + *sd * T::of(*eps as f64);
+                }
             }
         }
     }
@@ -112,13 +112,18 @@ pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], v
     let n = p.count as usize;
     for e in 0..p.members as usize {
         let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
-        let (mut s, mut v) = (T::zero(), T::zero());
-        for i in p.first as usize..(p.first + p.length) as usize {
-            let sd = sigma(SIGMA_SOFTPLUS, rho[i]).0;
-            let s2 = sd * sd;
-            s += mu[i] * mu[i] + s2;
-            v += if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, mu[i], s2).0 };
+        // Sixteen running sums: an order of its own that vector code can keep.
+        let (mut s_lanes, mut v_lanes) = ([T::zero(); 16], [T::zero(); 16]);
+        let range = p.first as usize..(p.first + p.length) as usize;
+        for (mu, rho) in mu[range.clone()].chunks(16).zip(rho[range].chunks(16)) {
+            for (i, (mu, rho)) in mu.iter().zip(rho).enumerate() {
+                let sd = sigma(SIGMA_SOFTPLUS, *rho).0;
+                let s2 = sd * sd;
+                s_lanes[i] += *mu * *mu + s2;
+                v_lanes[i] += if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, *mu, s2).0 };
+            }
         }
+        let (s, mut v): (T, T) = (s_lanes.into_iter().sum(), v_lanes.into_iter().sum());
         let dims = T::of(p.length as f64);
         v += dims * args.prior.constant;
         if p.regularizer == REG_EB {
@@ -143,40 +148,36 @@ pub fn vi_gradient<T: Real>(p: &ViGradient, args: &StepArgs<T>, q: &[T], dweight
         } else {
             T::zero()
         };
-        dmu[first..last].fill(T::zero());
-        drho[first..last].fill(T::zero());
-        for s in 0..p.samples as usize {
-            let replica = e * p.samples as usize + s;
-            let draw = Draw {
-                seed: args.seed,
-                stream: Stream::Weights as u32,
-                step: args.step,
-                replica: p.first_replica + replica as u32,
-            };
-            let dw = &dweights[replica * n..(replica + 1) * n];
-            let mut eps = [0f32; 256];
-            let mut i = first;
-            while i < last {
-                let m = 256.min(last - i);
-                draw.fill_normal(i as u32, &mut eps[..m]);
-                for j in 0..m {
-                    dmu[i + j] += dw[i + j];
-                    drho[i + j] += dw[i + j] * T::of(eps[j] as f64);
+        let mut at = first;
+        while at < last {
+            let m = CHUNK.min(last - at);
+            let (mut dm, mut dr, mut eps) = ([T::zero(); CHUNK], [T::zero(); CHUNK], [0f32; CHUNK]);
+            for s in 0..p.samples as usize {
+                let replica = e * p.samples as usize + s;
+                let stream = Stream::Weights as u32;
+                let draw = Draw { seed: args.seed, stream, step: args.step, replica: p.first_replica + replica as u32 };
+                draw.fill_normal(at as u32, &mut eps[..m]);
+                let dw = &dweights[replica * n + at..][..m];
+                for ((dm, dr), (dw, eps)) in dm.iter_mut().zip(&mut dr).zip(dw.iter().zip(&eps)) {
+                    *dm += *dw;
+                    *dr += *dw * T::of(*eps as f64);
                 }
-                i += m;
             }
-        }
-        let two = T::of(2.0);
-        for i in first..last {
-            let (sd, slope) = sigma(SIGMA_SOFTPLUS, rho[i]);
-            let (dm, ds2) = if p.regularizer == REG_EB {
-                (df * mu[i], T::of(0.5) * (df - T::one() / (sd * sd)))
-            } else {
-                let (_, dm, ds2) = separable(p.regularizer, &args.prior, mu[i], sd * sd);
-                (dm, ds2)
-            };
-            dmu[i] = dmu[i] * share + scale * dm;
-            drho[i] = (drho[i] * share + scale * two * sd * ds2) * slope;
+            let two = T::of(2.0);
+            let out = dmu[at..at + m].iter_mut().zip(&mut drho[at..at + m]);
+            let q = mu[at..at + m].iter().zip(&rho[at..at + m]);
+            for (((dmu, drho), (mu, rho)), (dm, dr)) in out.zip(q).zip(dm.iter().zip(&dr)) {
+                let (sd, slope) = sigma(SIGMA_SOFTPLUS, *rho);
+                let (rm, rs) = if p.regularizer == REG_EB {
+                    (df * *mu, T::of(0.5) * (df - T::one() / (sd * sd)))
+                } else {
+                    let (_, rm, rs) = separable(p.regularizer, &args.prior, *mu, sd * sd);
+                    (rm, rs)
+                };
+                *dmu = *dm * share + scale * rm;
+                *drho = (*dr * share + scale * two * sd * rs) * slope;
+            }
+            at += m;
         }
     }
 }

@@ -72,6 +72,46 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
+/// What the sizes of an op must satisfy among themselves, beyond the lengths of its buffers: the shaders run without
+/// bounds checks and rest on it.
+fn sizes_agree(op: &Op) -> bool {
+    use crate::ops::head::LIKELIHOOD_GAUSSIAN;
+    let within = |first: u32, len: u64, all: u32| u64::from(first) + len <= u64::from(all);
+    let area = |a: u32, b: u32| u64::from(a) * u64::from(b);
+    let shared = |replicas: u32, share: u32| share > 0 && replicas.is_multiple_of(share);
+    match op {
+        Op::GatherRows(p) => p.batch <= p.out_rows && p.n_rows > 0,
+        Op::AuxInputs(p) => within(p.first_row, u64::from(p.count), p.out_rows),
+        Op::LinearForward(p) => {
+            shared(p.replicas, p.share)
+                && within(p.weight, area(p.n_in, p.n_out), p.stride)
+                && within(p.bias, u64::from(p.n_out), p.stride)
+        }
+        Op::LinearBackwardData(p) => within(p.weight, area(p.n_in, p.n_out), p.stride),
+        Op::LinearBackwardWeight(p) => {
+            shared(p.replicas, p.share)
+                && within(p.weight, area(p.n_in, p.n_out), p.stride)
+                && within(p.bias, u64::from(p.n_out), p.stride)
+        }
+        Op::SoftmaxHead(p) => shared(p.replicas, p.share) && p.k > 0,
+        Op::GaussianHead(p) => shared(p.replicas, p.share),
+        Op::ColumnMoments(p) => p.data_rows <= p.rows && p.k > 0,
+        Op::VifoHead(p) => {
+            shared(p.replicas, p.share)
+                && p.data_rows <= p.rows
+                && p.k > 0
+                && (p.likelihood != LIKELIHOOD_GAUSSIAN || p.k == 2)
+        }
+        Op::LossReduce(p) => p.data_rows <= p.rows && p.samples > 0,
+        Op::ViSample(p) => p.samples > 0,
+        Op::ViRegularizer(p) => within(p.first, u64::from(p.length), p.count) && p.length > 0 && p.group < p.groups,
+        Op::ViGradient(p) => {
+            within(p.first, u64::from(p.length), p.count) && p.length > 0 && p.group < p.groups && p.samples > 0
+        }
+        Op::Dropout(_) | Op::SumSquares(_) | Op::L2Gradient(_) | Op::Adam(_) | Op::Sgd(_) => true,
+    }
+}
+
 pub fn check(program: &Program) -> Result<()> {
     let bug = |i: usize, what: String| {
         Err(Error::run(format!("program step {i}"), what, "this is a bug of vifo: please report it with the recipe"))
@@ -79,6 +119,9 @@ pub fn check(program: &Program) -> Result<()> {
     let mut written: Vec<bool> = program.buffers.iter().map(|b| matches!(b.role, Role::Input | Role::State)).collect();
     for (i, step) in program.steps.iter().enumerate() {
         let name = step.op.name();
+        if !sizes_agree(&step.op) {
+            return bug(i, format!("the sizes of {name} contradict each other: {:?}", step.op));
+        }
         let (need_in, need_out) = lengths(&step.op);
         if step.inputs.len() != need_in.len() || step.outputs.len() != need_out.len() {
             return bug(i, format!("{name} has {} + {} bindings", step.inputs.len(), step.outputs.len()));
@@ -114,6 +157,20 @@ mod tests {
     use super::*;
     use crate::ops::reduce::SumSquares;
     use crate::program::{Builder, Role};
+
+    #[test]
+    fn rejects_sizes_that_contradict() {
+        use crate::ops::linear::LinearForward;
+        let good = LinearForward { replicas: 2, share: 2, rows: 3, n_in: 2, n_out: 3, weight: 0, bias: 6, stride: 9, activation: 0 };
+        for (op, sound) in [
+            (good, true),
+            (LinearForward { bias: 7, ..good }, false),
+            (LinearForward { weight: 4, ..good }, false),
+            (LinearForward { share: 0, ..good }, false),
+        ] {
+            assert_eq!(sizes_agree(&Op::LinearForward(op)), sound, "{op:?}");
+        }
+    }
 
     #[test]
     fn rejects_what_is_wrong() {

@@ -182,7 +182,7 @@ fn finish(folder: &RunFolder, recipe: &Recipe, fitted: &mut Fitted, device: &Dev
     }
     let mut all = report::input_figures(&folder.figures(), fitted, device)?;
     all.append(&mut figures);
-    all.push(report::learning_curves(&folder.figures(), &recipe_name(recipe), &fitted.rows)?);
+    all.push(report::learning_curves(&folder.figures(), &recipe_name(recipe), &fitted.rows, fitted.data.encoder.target_sd())?);
     report::write(folder, recipe, fitted, results.as_ref(), device_name, &all)?;
     fitted.results = results;
     Ok(())

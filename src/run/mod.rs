@@ -2,6 +2,7 @@
 //! Every file is written to a temporary name, synced and renamed, so that a reader never sees half of one.
 
 pub mod compare;
+pub mod bench;
 pub mod demo;
 pub mod fit;
 pub mod folder;

@@ -121,7 +121,8 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[(String, f64, f6
     Ok(drawn(figure::heat2d(dir, "heat", &figure)?, "Where the model is sure, where classes meet, and where it has seen nothing."))
 }
 
-pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow]) -> Result<Drawn> {
+/// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit.
+pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64) -> Result<Drawn> {
     let x: Vec<f64> = rows.iter().map(|r| f64::from(r.epoch)).collect();
     let series = |name: &str, y: Vec<f64>| Series { name: name.into(), x: x.clone(), y, sd: None };
     let mut all = vec![
@@ -134,13 +135,13 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow]) -> Result<Draw
         }
     }
     if rows.iter().any(|r| r.validation_nll.is_some()) {
-        all.push(series("validation NLL", rows.iter().map(|r| r.validation_nll.unwrap_or(f64::NAN)).collect()));
+        all.push(series("validation NLL", rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - target_sd.ln())).collect()));
     }
     let figure =
         CurvesFigure { title: format!("Learning curves of {name}"), x_label: "epoch".into(), y_label: "nats a row".into(), log: true, series: all };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,
-        "Loss and its terms (of the standardised target), and the validation NLL in the target's own unit, on a scale that is linear near zero.",
+        "Loss and its terms, and the validation NLL of the whole ensemble, all for the standardised target, on a scale that is linear near zero.",
     ))
 }
 

@@ -10,7 +10,7 @@ pub struct EpochRow {
     pub step: u64,
     pub seconds: f64,
     pub learning_rate: f64,
-    /// Means over the steps since the last row and over the members.
+    /// Means over the steps since the last row and over the members; the weights of the terms are those of the last step.
     pub loss: f64,
     pub expected_nll: f64,
     pub regularizer: f64,

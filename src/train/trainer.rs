@@ -178,7 +178,7 @@ impl<'a> Trainer<'a> {
             return Err(Error::run(
                 format!("step {step}"),
                 format!("the {term} is not a finite number"),
-                "the last checkpoint is intact; lower train.lr, set train.clip = 1, or look for extreme values in the data with `vifo inspect`",
+                self.plan.cure(),
             ));
         }
         let args = self.plan.args(self.step().saturating_sub(1));
@@ -202,13 +202,23 @@ impl<'a> Trainer<'a> {
                 return Err(Error::run(
                     format!("epoch {}", self.epoch),
                     "the validation negative log-likelihood is not a finite number",
-                    "the last checkpoint is intact; lower train.lr or set train.clip = 1",
+                    self.plan.cure(),
                 ));
             }
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
             if self.best.is_none_or(|(_, best)| nll < best) {
                 self.best = Some((self.epoch, nll));
                 self.best_weights = Some(weights);
+            }
+        } else if self.epoch == self.plan.train.epochs {
+            // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
+            let weights = self.session.weights()?;
+            if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {
+                return Err(Error::run(
+                    format!("step {}", self.step()),
+                    format!("training diverged: weight {} of member {} is {}", i % self.plan.setup.member_len(), i / self.plan.setup.member_len(), weights[i]),
+                    self.plan.cure(),
+                ));
             }
         }
         Ok(row)

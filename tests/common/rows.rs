@@ -1,16 +1,16 @@
 //! What each op is tried on: awkward sizes around the workgroup (63, 64, 65) and the 4 x 4 tile (1, 3, 50, 65), replicas
 //! with and without a shared input, short last batches, every enum value. Outputs start as NaN unless the op reads them.
 
+mod heads;
+
 use super::bounded::U;
+use heads::{column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head};
 use vifo::base::rng::Draw;
 use vifo::ops::gather::{AuxInputs, Dropout, GatherRows};
-use vifo::ops::head::*;
 use vifo::ops::linear::*;
 use vifo::ops::optimizer::{Adam, L2Gradient, Sgd};
 use vifo::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
-use vifo::ops::regularizer::*;
 use vifo::ops::step::Prior;
-use vifo::ops::vi::{ViGradient, ViRegularizer, ViSample};
 use vifo::ops::{Op, StepArgs};
 
 #[derive(Clone)]
@@ -79,6 +79,9 @@ fn poison(n: usize) -> Vec<f32> {
 
 /// Replicas and how many share an input.
 const SHARES: [(u32, u32); 3] = [(1, 1), (3, 1), (3, 3)];
+
+/// data rows, valid ones, auxiliary rows.
+const PARTS: [(u32, u32, u32); 4] = [(1, 1, 0), (63, 63, 1), (65, 40, 64), (30, 1, 35)];
 
 /// A new op without rows does not compile.
 pub fn rows(op: &Op) -> Vec<Row> {
@@ -230,164 +233,6 @@ fn linear_backward_weight() -> Vec<Row> {
     all
 }
 
-fn labels(n: usize, k: u32) -> Vec<f32> {
-    fill(n, 9, 0.0, k as f32).into_iter().map(|v| v.floor().min(k as f32 - 1.0)).collect()
-}
-
-/// rows and how many of them are valid.
-const BATCHES: [(u32, u32); 4] = [(1, 1), (63, 63), (64, 40), (65, 1)];
-
-fn softmax_head() -> Vec<Row> {
-    let mut all = vec![];
-    for k in [2, 3, 10, 33] {
-        for (rows, valid) in BATCHES {
-            for (replicas, share) in SHARES {
-                let p = SoftmaxHead { replicas, rows, k, share };
-                let z = (replicas * rows * k) as usize;
-                let inputs = vec![fill(z, 1, -20.0, 20.0), labels((replicas / share * rows) as usize, k)];
-                let outputs = vec![poison((replicas * rows * 3) as usize), poison(z)];
-                all.push(
-                    Row::new(Op::SoftmaxHead(p), format!("{p:?} {valid} valid"), inputs, outputs)
-                        .with(|a| a.n_valid = valid),
-                );
-            }
-        }
-    }
-    all
-}
-
-fn gaussian_head() -> Vec<Row> {
-    let mut all = vec![];
-    for (noise_link, beyond) in [(NOISE_EXP, [12.0, -11.5]), (NOISE_SOFTPLUS, [1500.0, -9.0])] {
-        for (rows, valid) in BATCHES {
-            for (replicas, share) in SHARES {
-                let p = GaussianHead { replicas, rows, share, noise_link };
-                let n = (replicas * rows) as usize;
-                let mut z = fill(2 * n, 1, -4.0, 4.0);
-                // Two rows beyond the clamps.
-                z[1] = beyond[0];
-                z[2 * n - 1] = beyond[1];
-                let inputs = vec![z, fill((replicas / share * rows) as usize, 2, -2.0, 2.0)];
-                let outputs = vec![poison(3 * n), poison(2 * n)];
-                all.push(
-                    Row::new(Op::GaussianHead(p), format!("{p:?} {valid} valid"), inputs, outputs)
-                        .with(|a| a.n_valid = valid),
-                );
-            }
-        }
-    }
-    all
-}
-
-/// (mu, rho) of each row.
-fn outputs(rows: u32, k: u32, sigma_link: u32) -> Vec<f32> {
-    let (low, high) = if sigma_link == SIGMA_EXP { (-3.0, 0.5) } else { (-6.0, 1.0) };
-    let (mu, rho) = (fill((rows * k) as usize, 1, -2.0, 2.0), fill((rows * k) as usize, 2, low, high));
-    let rows = mu.chunks(k as usize).zip(rho.chunks(k as usize));
-    rows.flat_map(|(m, r)| m.iter().chain(r).copied().collect::<Vec<_>>()).collect()
-}
-
-/// data rows, valid ones, auxiliary rows.
-const PARTS: [(u32, u32, u32); 4] = [(1, 1, 0), (63, 63, 1), (65, 40, 64), (30, 1, 35)];
-
-fn column_moments() -> Vec<Row> {
-    let mut all = vec![];
-    for sigma_link in [SIGMA_SOFTPLUS, SIGMA_EXP] {
-        for k in [1, 2, 33] {
-            for (data_rows, valid, aux) in PARTS {
-                for replicas in [1, 3] {
-                    let rows = data_rows + aux;
-                    let p = ColumnMoments { replicas, rows, data_rows, k, sigma_link };
-                    let row = Row::new(
-                        Op::ColumnMoments(p),
-                        format!("{p:?} {valid} valid"),
-                        vec![outputs(replicas * rows, k, sigma_link)],
-                        vec![poison((replicas * 6 * k) as usize)],
-                    );
-                    all.push(row.with(|a| a.n_valid = valid));
-                }
-            }
-        }
-    }
-    all
-}
-
-/// MATH.md section 3's defaults.
-fn prior(regularizer: u32) -> Prior<f64> {
-    let (p0, p1, p2, constant) = match regularizer {
-        REG_NAIVE => (1.0, 0.0, 0.0, -0.5),
-        REG_MEAN | REG_MEAN_ALL => (0.3, 0.05, 0.0, 0.4),
-        REG_MV | REG_MV_ALL => (0.5, 0.01, 0.1, 2.8),
-        _ => (4.4798, 10.0, 0.0, -0.5),
-    };
-    Prior { p0, p1, p2, constant }
-}
-
-fn vifo_row(p: VifoHead, valid: u32) -> Row {
-    let (rows, k) = (p.replicas * p.rows, p.k);
-    let targets = (p.replicas / p.share * p.data_rows) as usize;
-    let targets = if p.likelihood == LIKELIHOOD_GAUSSIAN { fill(targets, 3, -2.0, 2.0) } else { labels(targets, k) };
-    let grouped = p.regularizer >= REG_MEAN_ALL;
-    // Means of mu, mu^2, s2: any positive numbers do.
-    let moments = fill(if grouped { (p.replicas * 6 * k) as usize } else { 1 }, 4, 0.1, 1.0);
-    let inputs = vec![outputs(rows, k, p.sigma_link), targets, moments];
-    let row = Row::new(
-        Op::VifoHead(p),
-        format!("{p:?} {valid} valid"),
-        inputs,
-        vec![poison((rows * 3) as usize), poison((rows * 2 * k) as usize)],
-    );
-    row.drawing(if p.exact == 1 { (0.0, 0.0) } else { NORMALS }).with(|a| {
-        a.n_valid = valid;
-        a.prior = prior(p.regularizer);
-    })
-}
-
-fn vifo_head() -> Vec<Row> {
-    let mut all = vec![];
-    let base = VifoHead {
-        replicas: 1,
-        rows: 1,
-        data_rows: 1,
-        k: 2,
-        share: 1,
-        likelihood: LIKELIHOOD_GAUSSIAN,
-        noise_link: NOISE_EXP,
-        sigma_link: SIGMA_SOFTPLUS,
-        regularizer: REG_NONE,
-        exact: 0,
-        first_replica: 2,
-    };
-    // Every regularizer with every likelihood and link.
-    for regularizer in REG_NONE..=REG_EB_ALL {
-        for sigma_link in [SIGMA_SOFTPLUS, SIGMA_EXP] {
-            let p = VifoHead { replicas: 3, rows: 65, data_rows: 33, share: 3, regularizer, sigma_link, ..base };
-            all.push(vifo_row(p, 20));
-            all.push(vifo_row(VifoHead { noise_link: NOISE_SOFTPLUS, ..p }, 33));
-            all.push(vifo_row(VifoHead { exact: 1, ..p }, 33));
-            all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k: 3, ..p }, 20));
-        }
-    }
-    // Every shape with one regularizer that sees all of it.
-    for (data_rows, valid, aux) in PARTS {
-        for (replicas, share) in SHARES {
-            let p = VifoHead { replicas, share, rows: data_rows + aux, data_rows, regularizer: REG_EB_ALL, ..base };
-            all.push(vifo_row(p, valid));
-            all.push(vifo_row(VifoHead { exact: 1, ..p }, valid));
-            for k in [2, 10, 33] {
-                all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k, ..p }, valid));
-            }
-        }
-    }
-    all.push(vifo_row(base, 1).with(|a| a.n_samples = 1));
-    // The floor of sigma, and the tangent above the exponent's limit.
-    let p = VifoHead { rows: 2, data_rows: 2, exact: 1, regularizer: REG_NAIVE, ..base };
-    let mut row = vifo_row(p, 2);
-    row.inputs[0] = vec![0.5, -35.0, -40.0, 1.0, 0.5, 0.0, 1.0, -60.0];
-    all.push(row);
-    all
-}
-
 fn loss_reduce() -> Vec<Row> {
     let mut all = vec![];
     for (members, samples) in [(1, 1), (3, 5)] {
@@ -496,87 +341,4 @@ fn adam() -> Vec<Row> {
 
 fn sgd() -> Vec<Row> {
     optimizer(|replicas, count| Op::Sgd(Sgd { replicas, count, momentum: 0.9 }), 2)
-}
-
-/// (mu, rho) of each member.
-fn posterior(members: u32, count: u32) -> Vec<f32> {
-    (0..members)
-        .flat_map(|e| [fill(count as usize, 10 + e, -1.0, 1.0), fill(count as usize, 20 + e, -6.0, 0.0)].concat())
-        .collect()
-}
-
-fn vi_sample() -> Vec<Row> {
-    let mut all = vec![];
-    for stream in [5, 6] {
-        for (members, samples) in [(1, 1), (3, 5)] {
-            for count in [1, 5, 63, 64, 65, 258] {
-                let p = ViSample { members, samples, count, first_replica: 2 * samples, stream };
-                let row = Row::new(
-                    Op::ViSample(p),
-                    format!("{p:?}"),
-                    vec![posterior(members, count)],
-                    vec![poison((members * samples * count) as usize)],
-                );
-                all.push(row.drawing(NORMALS));
-            }
-        }
-    }
-    all
-}
-
-/// count, first, length: whole vectors, and groups that begin and end inside a Philox block.
-const GROUPS: [(u32, u32, u32); 8] =
-    [(1, 0, 1), (64, 0, 64), (300, 0, 300), (70, 5, 9), (70, 3, 1), (70, 7, 63), (70, 64, 6), (70, 2, 65)];
-
-fn vi_regularizer() -> Vec<Row> {
-    let mut all = vec![];
-    for regularizer in REG_NAIVE..=REG_EB {
-        for (count, first, length) in GROUPS {
-            for (members, accumulate) in [(1, 0), (3, 1)] {
-                let p = ViRegularizer { members, count, first, length, group: 1, groups: 2, regularizer, accumulate };
-                let value =
-                    if accumulate == 1 { fill(members as usize, 5, 1.0, 2.0) } else { poison(members as usize) };
-                let row = Row::new(
-                    Op::ViRegularizer(p),
-                    format!("{p:?}"),
-                    vec![posterior(members, count)],
-                    vec![value, poison(2 * members as usize)],
-                );
-                all.push(row.with(|a| a.prior = prior(regularizer)));
-            }
-        }
-    }
-    all
-}
-
-fn vi_gradient() -> Vec<Row> {
-    let mut all = vec![];
-    for regularizer in REG_NAIVE..=REG_EB {
-        for (count, first, length) in GROUPS {
-            for (members, samples) in [(1, 1), (3, 5)] {
-                let p = ViGradient {
-                    members,
-                    samples,
-                    count,
-                    first,
-                    length,
-                    group: 1,
-                    groups: 2,
-                    regularizer,
-                    first_replica: samples,
-                    scale: 0.5,
-                };
-                let dweights = fill((members * samples * count) as usize, 6, -1.0, 1.0);
-                let energy = fill(2 * members as usize, 7, 1.0, 9.0);
-                let row = Row::new(
-                    Op::ViGradient(p),
-                    format!("{p:?}"),
-                    vec![posterior(members, count), dweights, energy],
-                    vec![poison((members * 2 * count) as usize)],
-                );
-                all.push(row.drawing(NORMALS).with(|a| a.prior = prior(regularizer)));
-            }
-        }
-    }
-    all
 }

@@ -1,0 +1,262 @@
+//! Benches: first parity, then time. Cases run in turn, round after round, so that a noisy machine is unfair to none;
+//! medians are reported, and ratios are medians of the rounds' ratios.
+
+use crate::base::Real;
+use crate::config::plan::Plan;
+use crate::config::{Recipe, keys};
+use crate::data::load::{Loaded, load};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::exec::cpu::CpuExecutor;
+use crate::ops::gemm::{Mat, Store, gemm, naive, pack_len};
+use crate::train::session::Session;
+use std::time::Instant;
+
+/// The toy of `bench/torch_peer.py`: 5 x 50, 100 rows, full batch, M = 5 samples, Adam, no auxiliary inputs.
+const TOY: &[(&str, &str)] = &[
+    ("method.eta_aux", "0"), ("method.sigma_link", "softplus"), ("method.expectation", "sampled"), ("method.samples", "5"),
+];
+
+/// Name, what it is, recipe keys on top of `TOY`.
+const CASES: &[(&str, &str, &[(&str, &str)])] = &[
+    ("toy_base", "plain network", &[("method.name", "base"), ("method.expectation", "auto")]),
+    ("toy_vifo", "VIFO-mean, M = 5 samples", &[("method.name", "vifo-mean")]),
+    ("toy_vifo_exact", "VIFO-mean, closed-form expectation", &[("method.name", "vifo-mean"), ("method.expectation", "exact")]),
+    ("toy_vifo_aux", "VIFO-mean with 100 auxiliary rows", &[("method.name", "vifo-mean"), ("method.eta_aux", "1")]),
+    ("toy_vifo_x5", "ensemble of 5 VIFO-mean", &[("method.name", "vifo-mean"), ("method.members", "5")]),
+    ("toy_vi", "VI-mean, M = 5 weight samples", &[("method.name", "vi-mean"), ("method.expectation", "auto")]),
+];
+
+/// What ratios are reported: name, numerator, denominator times factor, and the bound that we hold ourselves to.
+pub const RATIOS: &[(&str, &str, &str, f64, f64)] = &[
+    ("VIFO step / base step", "toy_vifo", "toy_base", 1.0, 1.15),
+    ("ensemble of 5 / 5 single", "toy_vifo_x5", "toy_vifo", 5.0, 1.0),
+    ("VI step / base step", "toy_vi", "toy_base", 1.0, f64::INFINITY),
+];
+
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Timing {
+    pub name: String,
+    pub what: String,
+    /// Median and quartiles over the rounds, milliseconds a step.
+    pub median_ms: f64,
+    pub low_ms: f64,
+    pub high_ms: f64,
+    pub rounds: usize,
+    /// GFLOP/s of the matrix products of a step (forward, and twice that backward).
+    pub gflops: f64,
+}
+
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Bench {
+    pub device: String,
+    /// Largest relative error found by the parity check, and its bound.
+    pub parity: Vec<(String, f64, f64)>,
+    /// One core's rate at 1024^3, and at the toy's 100 x 50 x 50.
+    pub gemm_gflops: (f64, f64),
+    pub timings: Vec<Timing>,
+    pub ratios: Vec<(String, f64, f64)>,
+}
+
+struct Case {
+    name: &'static str,
+    what: &'static str,
+    plan: Plan,
+    data: Loaded,
+    session: Session,
+    step: u64,
+    flops: f64,
+    ms: Vec<f64>,
+    steps_per_round: u64,
+}
+
+fn setup(extra: &[(&str, &str)]) -> Result<(Plan, Loaded)> {
+    let mut table = Recipe::parse(crate::config::recipes::find("sinusoid").unwrap_or_default(), "sinusoid")?;
+    for (key, value) in TOY.iter().chain(extra) {
+        keys::set(&mut table, key, value, "bench")?;
+    }
+    let recipe = Recipe::from_table(&table, "bench")?;
+    let data = load(&recipe)?;
+    Ok((Plan::new(&recipe, data.train.n, data.encoder.n_inputs(), data.encoder.n_classes())?, data))
+}
+
+impl Case {
+    fn new(name: &'static str, what: &'static str, extra: &[(&str, &str)], device: &Device) -> Result<Case> {
+        let (plan, data) = setup(extra)?;
+        let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
+        session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
+        let s = &plan.setup;
+        let replicas = f64::from(s.members) * if s.is_vi() { f64::from(s.samples) } else { 1.0 };
+        let rows = f64::from(s.batch_rows()) * if s.aux.is_some() { 2.0 } else { 1.0 };
+        let weights: usize = s.layout().views.iter().filter(|v| v.shape.len() == 2).map(|v| v.len()).sum();
+        let flops = 6.0 * replicas * rows * weights as f64;
+        Ok(Case { name, what, plan, data, session, step: 0, flops, ms: vec![], steps_per_round: 1 })
+    }
+
+    fn run(&mut self, steps: u64) -> Result<f64> {
+        let args: Vec<_> = (self.step..self.step + steps).map(|s| self.plan.args(s)).collect();
+        let start = Instant::now();
+        self.session.run(&args)?;
+        // Reading waits for a GPU to finish.
+        let losses = self.session.take_sums()?;
+        let ms = start.elapsed().as_secs_f64() * 1e3 / steps as f64;
+        if losses.bad.is_some() {
+            return Err(Error::run(self.name, "the loss is not finite", "this is a bug of vifo: please report it"));
+        }
+        self.step = (self.step + steps) % 1000;
+        Ok(ms)
+    }
+}
+
+fn cases(device: &Device, only: Option<&str>) -> Result<Vec<Case>> {
+    let chosen = CASES.iter().filter(|c| only.is_none_or(|o| c.0.contains(o)));
+    let cases = chosen.map(|(name, what, extra)| Case::new(name, what, extra, device)).collect::<Result<Vec<_>>>()?;
+    if cases.is_empty() {
+        let names = CASES.iter().map(|c| c.0).collect::<Vec<_>>().join(", ");
+        return Err(Error::usage("--only", format!("\"{}\" fits no case", only.unwrap_or("")), names, "name one or a part of one"));
+    }
+    Ok(cases)
+}
+
+/// (what, largest relative error, bound) of each check; an error where a bound is broken.
+pub fn parity(device: &Device, only: Option<&str>) -> Result<Vec<(String, f64, f64)>> {
+    check_parity(&cases(device, only)?, device)
+}
+
+fn check_parity(cases: &[Case], device: &Device) -> Result<Vec<(String, f64, f64)>> {
+    let mut parity = vec![("matrix product, packed against naive, f64".to_string(), gemm_error(), 1e-12)];
+    for case in cases {
+        parity.push((format!("{}: losses of 3 steps against the f64 twin", case.name), step_error(case, device)?, 1e-4));
+    }
+    if let Some((what, error, bound)) = parity.iter().find(|(_, error, bound)| error.is_nan() || error > bound) {
+        let found = format!("{what}: relative error {error:.2e} above {bound:.0e}");
+        return Err(Error::run("parity", found, "nothing was timed; use --device cpu and please report it"));
+    }
+    Ok(parity)
+}
+
+/// `seconds` are spent on each case; `only` keeps the cases whose name holds it.
+pub fn run(device: &Device, seconds: f64, only: Option<&str>) -> Result<Bench> {
+    let mut cases = cases(device, only)?;
+    let parity = check_parity(&cases, device)?;
+    let gemm_gflops = (gemm_rate(1024, 1024, 1024), gemm_rate(100, 50, 50));
+    for case in &mut cases {
+        case.run(3)?;
+        let one = case.run(10)?;
+        // A round of about 10 ms: long against the clock, short against the machine's moods.
+        case.steps_per_round = ((10.0 / one.max(1e-4)) as u64).clamp(1, 1000);
+    }
+    let rounds = (seconds / 0.010).clamp(7.0, 2000.0) as usize;
+    let budget = Instant::now();
+    for round in 0..rounds {
+        if round >= 7 && budget.elapsed().as_secs_f64() > seconds * cases.len() as f64 {
+            break;
+        }
+        for case in &mut cases {
+            let steps = case.steps_per_round;
+            let ms = case.run(steps)?;
+            case.ms.push(ms);
+        }
+    }
+    let device_name = cases.first().map_or_else(String::new, |c| c.session.device.clone());
+    let timings = cases.iter().map(timing).collect();
+    let find = |name: &str| cases.iter().find(|c| c.name == name);
+    let ratios = RATIOS
+        .iter()
+        .filter_map(|(name, a, b, factor, bound)| {
+            let mut r: Vec<f64> = find(a)?.ms.iter().zip(&find(b)?.ms).map(|(a, b)| a / (b * factor)).collect();
+            Some((name.to_string(), quantile(&mut r, 0.5), *bound))
+        })
+        .collect();
+    Ok(Bench { device: device_name, parity, gemm_gflops, timings, ratios })
+}
+
+fn timing(case: &Case) -> Timing {
+    let mut ms = case.ms.clone();
+    let median_ms = quantile(&mut ms, 0.5);
+    Timing {
+        name: case.name.into(),
+        what: case.what.into(),
+        median_ms,
+        low_ms: quantile(&mut ms, 0.25),
+        high_ms: quantile(&mut ms, 0.75),
+        rounds: ms.len(),
+        gflops: case.flops / median_ms / 1e6,
+    }
+}
+
+fn quantile(v: &mut [f64], q: f64) -> f64 {
+    v.sort_by(f64::total_cmp);
+    v.get(((v.len().saturating_sub(1)) as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+fn waves<T: Real>(n: usize) -> Vec<T> {
+    (0..n).map(|i| T::of((i as f64 * 0.37).sin())).collect()
+}
+
+fn gemm_error() -> f64 {
+    let (m, n, k) = (67, 45, 53);
+    let (a, b) = (waves::<f64>(m * k), waves::<f64>(k * n));
+    let (mut fast, mut slow, mut pack) = (vec![0.0; m * n], vec![0.0; m * n], vec![0.0; pack_len(k, n)]);
+    gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut fast, &mut pack, &Store);
+    naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut slow, &Store);
+    worst(&fast, &slow)
+}
+
+/// Largest difference by the largest value; NaN stays NaN.
+fn worst(got: &[f64], want: &[f64]) -> f64 {
+    let scale = want.iter().fold(1e-300, |m: f64, v| m.max(v.abs()));
+    got.iter().zip(want).map(|(a, b)| (a - b).abs() / scale).fold(0.0, |m, e| if e.is_nan() || m > e { if e.is_nan() { e } else { m } } else { e })
+}
+
+/// The losses of the first three steps on `device` against the same steps in f64 on the CPU.
+fn step_error(case: &Case, device: &Device) -> Result<f64> {
+    let (plan, data) = (&case.plan, &case.data);
+    let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
+    let start = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+    session.set_weights(&start)?;
+    let p = plan.setup.record_training()?;
+    let mut twin = CpuExecutor::<f64>::new(p.program);
+    let wide = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+    twin.set(p.data_x, &wide(&data.train.x));
+    twin.set(p.data_y, &wide(&data.train.y));
+    twin.set(p.weights, &wide(&start));
+    if let Some((low, high)) = p.aux_range {
+        let range = data.encoder.aux_range();
+        twin.set(low, &wide(&range.0));
+        twin.set(high, &wide(&range.1));
+    }
+    let (mut got, mut want) = (vec![], vec![]);
+    for step in 0..3 {
+        session.run(&[plan.args(step)])?;
+        let l = session.take_sums()?;
+        got.extend([l.nll, l.regularizer, l.auxiliary]);
+        twin.set(p.sums, &vec![0.0; twin.get(p.sums).len()]);
+        twin.step(&plan.args(step).cast());
+        let members = f64::from(plan.setup.members);
+        let sums = twin.get(p.sums).to_vec();
+        for term in 0..3 {
+            want.push(sums.chunks_exact(crate::ops::reduce::SUM_WORDS).map(|s| s[term]).sum::<f64>() / members);
+        }
+    }
+    Ok(worst(&got, &want))
+}
+
+/// GFLOP/s of one thread.
+fn gemm_rate(m: usize, n: usize, k: usize) -> f64 {
+    let (a, b) = (waves::<f32>(m * k), waves::<f32>(k * n));
+    let (mut c, mut pack) = (vec![0f32; m * n], vec![0f32; pack_len(k, n)]);
+    let flops = 2.0 * (m * n * k) as f64;
+    let repeats = (2e7 / flops).ceil() as usize;
+    let mut rates: Vec<f64> = (0..25)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..repeats {
+                gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Store);
+                std::hint::black_box(&mut c);
+            }
+            flops * repeats as f64 / start.elapsed().as_secs_f64() / 1e9
+        })
+        .collect();
+    quantile(&mut rates, 0.5)
+}

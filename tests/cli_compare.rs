@@ -1,0 +1,172 @@
+//! `vifo compare` on runs of two methods and two seeds: its arithmetic is done again from their results.json.
+
+use assert_cmd::Command;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn vifo(dir: &Path) -> Command {
+    let mut c = Command::cargo_bin("vifo").unwrap();
+    c.current_dir(dir);
+    c
+}
+
+fn fit(dir: &Path, method: &str, seed: u32) {
+    let mut c = vifo(dir);
+    c.args(["fit", "sinusoid", "--method", method, "--members", "1", "--eta-aux", "0", "--epochs", "30"]);
+    let out = format!("runs/{method}-{seed}");
+    c.args(["--seed", &seed.to_string(), "--device", "cpu", "-q", "--out", &out]);
+    c.assert().success();
+}
+
+/// Four runs in runs/.
+fn runs() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for method in ["base", "vifo-mean"] {
+        for seed in [1, 2] {
+            fit(dir.path(), method, seed);
+        }
+    }
+    dir
+}
+
+fn json(dir: &Path, args: &[&str]) -> serde_json::Value {
+    let out = vifo(dir).arg("compare").args(args).arg("--json").output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+fn text(dir: &Path, args: &[&str]) -> String {
+    let out = vifo(dir).arg("compare").args(args).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// name -> (value, better) of one run.
+fn results(dir: &Path, run: &str) -> BTreeMap<String, (f64, String)> {
+    let text = std::fs::read_to_string(dir.join("runs").join(run).join("results.json")).unwrap();
+    let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let one = |m: &serde_json::Value| {
+        let name = m["name"].as_str().unwrap().to_string();
+        (name, (m["value"].as_f64().unwrap(), m["better"].as_str().unwrap().to_string()))
+    };
+    v["metrics"].as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn means_sds_stars_and_win_rates_are_those_of_the_results() {
+    let dir = runs();
+    let v = json(dir.path(), &["runs"]);
+    let groups = v["blocks"][0]["groups"].as_array().unwrap();
+    assert_eq!((v["blocks"].as_array().unwrap().len(), groups.len()), (1, 2));
+    let run = |method: &str, seed: u32| results(dir.path(), &format!("{method}-{seed}"));
+    let methods = ["base", "vifo-mean"];
+    for (c, column) in v["metrics"].as_array().unwrap().iter().enumerate() {
+        let name = column["name"].as_str().unwrap();
+        let mut means = vec![];
+        for (g, method) in groups.iter().zip(methods) {
+            assert_eq!(g["label"], method);
+            let (a, b) = (run(method, 1)[name].0, run(method, 2)[name].0);
+            let s = &g["metrics"][c];
+            // Of two numbers: sd with n - 1 is |a - b| / sqrt 2.
+            let (mean, sd) = ((a + b) / 2.0, (a - b).abs() / 2f64.sqrt());
+            for (found, want) in [(&s["mean"], mean), (&s["sd"], sd)] {
+                let found = found.as_f64().unwrap();
+                assert!((found - want).abs() <= 1e-12 * a.abs().max(1.0), "{method} {name}: {found}, want {want}");
+            }
+            assert_eq!(s["n"], 2);
+            means.push(mean);
+        }
+        let best = |i: usize| match column["better"].as_str().unwrap() {
+            "lower" => means[i] <= means[1 - i],
+            "higher" => means[i] >= means[1 - i],
+            _ => false,
+        };
+        for i in 0..2 {
+            assert_eq!(groups[i]["metrics"][c]["best"], best(i), "{name}");
+        }
+    }
+    let (mut won, mut cells) = (0.0, 0.0);
+    for seed in [1, 2] {
+        let (a, b) = (run("base", seed), run("vifo-mean", seed));
+        for (name, (x, better)) in a.iter().filter(|(_, (_, better))| better != "neither") {
+            let y = b[name].0;
+            cells += 1.0;
+            let wins = if better == "lower" { *x < y } else { *x > y };
+            won += if *x == y { 0.5 } else { f64::from(u8::from(wins)) };
+        }
+    }
+    // rmse, nll, crps of two seeds.
+    assert_eq!(cells, 6.0);
+    assert_eq!(v["wins"]["overall"][0].as_f64(), Some(won / cells));
+    assert_eq!(v["wins"]["against"][0][1].as_f64(), Some(won / cells));
+    assert_eq!(v["wins"]["against"][1][0].as_f64(), Some(1.0 - won / cells));
+    assert_eq!(groups[1]["wins"].as_f64(), Some(1.0 - won / cells));
+}
+
+#[test]
+fn labels_tell_apart_blocks_part_data_and_one_run_stands_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    for (recipe, members, out) in [("sinusoid", "1", "a"), ("sinusoid", "2", "b"), ("cubic", "1", "c"), ("cubic", "2", "d")] {
+        let args = ["--members", members, "--epochs", "10", "--device", "cpu", "-q", "--out", out, "--eta-aux", "0"];
+        vifo(dir.path()).args(["fit", recipe, "--method", "vifo-mean"]).args(args).assert().success();
+    }
+    let v = json(dir.path(), &["a", "b", "c", "d"]);
+    let label = |b: usize, g: usize| v["blocks"][b]["groups"][g]["label"].as_str().unwrap().to_string();
+    assert_eq!([label(0, 0), label(0, 1)], ["vifo-mean members=1", "vifo-mean members=2"]);
+    assert_eq!([label(1, 0), label(1, 1)], ["vifo-mean members=1", "vifo-mean members=2"]);
+    assert_eq!([&v["blocks"][0]["data"], &v["blocks"][1]["data"]], ["sinusoid", "cubic"]);
+    // Settings that vary with the data set alone do not split a method: two labels, not four.
+    assert_eq!(v["wins"]["labels"].as_array().unwrap().len(), 2);
+    let rates = |i: usize, j: usize| v["wins"]["against"][i][j].as_f64().unwrap();
+    assert_eq!(rates(0, 1) + rates(1, 0), 1.0);
+    let shown = text(dir.path(), &["a", "--metric", "nll"]);
+    assert!(!shown.contains('±') && !shown.contains("wins") && !shown.contains('*'), "{shown}");
+}
+
+#[test]
+fn all_formats_and_the_folder() {
+    let dir = runs();
+    for (format, parts) in [
+        ("text", vec!["method", "nll [nats] ↓", " ± ", "*", "wins", "vifo-mean"]),
+        ("markdown", vec!["| method", "---", " ± ", "### "]),
+        ("latex", vec!["\\begin{tabular}{lrrrr}", "$\\pm$", "\\end{tabular}"]),
+        ("csv", vec!["data,method,n,wins,nll_mean,nll_sd,rmse_mean,rmse_sd\n", "sinusoid,base,2,"]),
+    ] {
+        let shown = text(dir.path(), &["runs", "--metric", "nll", "--metric", "rmse", "--format", format]);
+        for part in parts {
+            assert!(shown.contains(part), "{format}: {part} is not in\n{shown}");
+        }
+    }
+    assert_eq!(dir.path().read_dir().unwrap().count(), 1);
+    let shown = text(dir.path(), &["runs", "--out", "o"]);
+    let file = |name: &str| std::fs::read_to_string(dir.path().join("o").join(name)).unwrap();
+    assert_eq!(file("comparison.txt").trim_end(), shown.trim_end());
+    for name in ["comparison.md", "comparison.tex", "comparison.csv"] {
+        assert!(file(name).contains("vifo-mean"), "{name}");
+    }
+    let svg = file("curves.svg");
+    assert!(svg.contains("vifo-mean") && svg.contains("shaded: mean"), "two seeds make a band");
+    assert!(dir.path().join("o/curves.png").is_file());
+}
+
+#[test]
+fn what_is_no_finished_run_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fit(dir.path(), "base", 1);
+    fit(dir.path(), "base", 2);
+    std::fs::remove_file(dir.path().join("runs/base-2/results.json")).unwrap();
+    let out = vifo(dir.path()).args(["compare", "runs"]).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && err.contains("runs/base-2 skipped: it has no results.json"), "{err}");
+    let out = vifo(dir.path()).args(["compare", "runs/base-2"]).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && err.starts_with("error: runs/base-2: no finished run"), "{err}");
+    // The same folder twice is one run; the same experiment twice counts once.
+    assert_eq!(json(dir.path(), &["runs", "runs/base-1"])["blocks"][0]["groups"][0]["runs"].as_array().unwrap().len(), 1);
+    std::fs::rename(dir.path().join("runs/base-2"), dir.path().join("old")).unwrap();
+    let args = ["fit", "sinusoid", "--method", "base", "--members", "1", "--eta-aux", "0", "--epochs", "30", "--device", "cpu", "-q"];
+    vifo(dir.path()).args(args).args(["--seed", "1", "--out", "runs/again"]).assert().success();
+    let v = json(dir.path(), &["runs"]);
+    assert!(v["notes"][0].as_str().unwrap().contains("the same recipe, data, seed and split"), "{v}");
+    assert_eq!(v["blocks"][0]["groups"][0]["metrics"][0]["n"], 1);
+}
