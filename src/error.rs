@@ -101,6 +101,9 @@ impl Error {
             std::io::ErrorKind::AlreadyExists => "choose another name",
             _ => "check the path and the disk",
         };
+        // The tempfile crate adds the temporary name, which is no business of the reader's.
+        let source = source.to_string();
+        let source = source.split(" at path").next().unwrap_or(&source);
         Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", cure))
     }
 

@@ -73,15 +73,29 @@ mod tests {
 
     fn row(epoch: u32, seconds: f64) -> EpochRow {
         EpochRow {
-            epoch, step: u64::from(epoch) * 10, seconds, learning_rate: 0.1, loss: 1.0, expected_nll: 1.0, regularizer: 0.0, auxiliary: 0.0,
-            validation_nll: None, validation_score: None,
+            epoch,
+            step: u64::from(epoch) * 10,
+            seconds,
+            learning_rate: 0.1,
+            loss: 1.0,
+            expected_nll: 1.0,
+            regularizer: 0.0,
+            auxiliary: 0.0,
+            validation_nll: None,
+            validation_score: None,
         }
     }
 
     #[test]
     fn rate_and_time_left() {
         let mut v = RunView::default();
-        v.fold(&Event::Started { device: "CPU".into(), parameters: 1, first_epoch: 0, epochs: 100, steps_per_epoch: 10 });
+        v.fold(&Event::Started {
+            device: "CPU".into(),
+            parameters: 1,
+            first_epoch: 0,
+            epochs: 100,
+            steps_per_epoch: 10,
+        });
         v.fold(&Event::Epoch(row(20, 2.0)));
         assert_eq!((v.rate(), v.seconds_left()), (100.0, 8.0));
         assert_eq!(v.line(), "epoch 20/100  loss 1.000");
@@ -90,7 +104,13 @@ mod tests {
     #[test]
     fn a_resumed_run_counts_its_own_time() {
         let mut v = RunView::default();
-        v.fold(&Event::Started { device: "CPU".into(), parameters: 1, first_epoch: 50, epochs: 100, steps_per_epoch: 10 });
+        v.fold(&Event::Started {
+            device: "CPU".into(),
+            parameters: 1,
+            first_epoch: 50,
+            epochs: 100,
+            steps_per_epoch: 10,
+        });
         v.fold(&Event::Epoch(row(60, 6.0)));
         v.fold(&Event::Epoch(row(70, 7.0)));
         assert!((v.rate() - 100.0).abs() < 1e-9);

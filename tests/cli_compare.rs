@@ -106,7 +106,9 @@ fn means_sds_stars_and_win_rates_are_those_of_the_results() {
 #[test]
 fn labels_tell_apart_blocks_part_data_and_one_run_stands_alone() {
     let dir = tempfile::tempdir().unwrap();
-    for (recipe, members, out) in [("sinusoid", "1", "a"), ("sinusoid", "2", "b"), ("cubic", "1", "c"), ("cubic", "2", "d")] {
+    for (recipe, members, out) in
+        [("sinusoid", "1", "a"), ("sinusoid", "2", "b"), ("cubic", "1", "c"), ("cubic", "2", "d")]
+    {
         let args = ["--members", members, "--epochs", "10", "--device", "cpu", "-q", "--out", out, "--eta-aux", "0"];
         vifo(dir.path()).args(["fit", recipe, "--method", "vifo-mean"]).args(args).assert().success();
     }
@@ -137,6 +139,13 @@ fn all_formats_and_the_folder() {
             assert!(shown.contains(part), "{format}: {part} is not in\n{shown}");
         }
     }
+    // A rule without a hyphen in every cell is no Markdown table.
+    let markdown = text(dir.path(), &["runs", "--format", "markdown"]);
+    let rules: Vec<&str> = markdown.lines().filter(|l| l.starts_with("| --")).collect();
+    assert!(
+        rules.len() == 2 && rules.iter().all(|r| r.trim_matches('|').split('|').all(|c| c.contains('-'))),
+        "{rules:?}"
+    );
     assert_eq!(dir.path().read_dir().unwrap().count(), 1);
     let shown = text(dir.path(), &["runs", "--out", "o"]);
     let file = |name: &str| std::fs::read_to_string(dir.path().join("o").join(name)).unwrap();
@@ -162,9 +171,26 @@ fn what_is_no_finished_run_is_named() {
     let err = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(1) && err.starts_with("error: runs/base-2: no finished run"), "{err}");
     // The same folder twice is one run; the same experiment twice counts once.
-    assert_eq!(json(dir.path(), &["runs", "runs/base-1"])["blocks"][0]["groups"][0]["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        json(dir.path(), &["runs", "runs/base-1"])["blocks"][0]["groups"][0]["runs"].as_array().unwrap().len(),
+        1
+    );
     std::fs::rename(dir.path().join("runs/base-2"), dir.path().join("old")).unwrap();
-    let args = ["fit", "sinusoid", "--method", "base", "--members", "1", "--eta-aux", "0", "--epochs", "30", "--device", "cpu", "-q"];
+    let args = [
+        "fit",
+        "sinusoid",
+        "--method",
+        "base",
+        "--members",
+        "1",
+        "--eta-aux",
+        "0",
+        "--epochs",
+        "30",
+        "--device",
+        "cpu",
+        "-q",
+    ];
     vifo(dir.path()).args(args).args(["--seed", "1", "--out", "runs/again"]).assert().success();
     let v = json(dir.path(), &["runs"]);
     assert!(v["notes"][0].as_str().unwrap().contains("the same recipe, data, seed and split"), "{v}");

@@ -30,7 +30,9 @@ fn the_report_names_columns_roles_and_the_command_and_writes_nothing() {
     let mut c = vifo(dir.path());
     c.args(["inspect", "shop.csv"]);
     let text = stdout(c);
-    for part in ["40 rows, 4 columns", "size", "colour", "constant", "vifo fit shop.csv --target bought --task classification"] {
+    for part in
+        ["40 rows, 4 columns", "size", "colour", "constant", "vifo fit shop.csv --target bought --task classification"]
+    {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert_eq!(dir.path().read_dir().unwrap().count(), 1);
@@ -45,7 +47,10 @@ fn json_is_one_line_with_the_same_facts() {
     let text = stdout(c);
     assert_eq!(text.lines().count(), 1);
     let v: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((v["rows"].as_u64(), v["target"].as_str(), v["task"].as_str()), (Some(40), Some("size"), Some("regression")));
+    assert_eq!(
+        (v["rows"].as_u64(), v["target"].as_str(), v["task"].as_str()),
+        (Some(40), Some("size"), Some("regression"))
+    );
     assert_eq!(v["columns"][2]["role"], "ignored");
     // 0, 0.5, ..., 19.5.
     assert_eq!(v["columns"][0]["numbers"]["mean"], 9.75);
@@ -57,9 +62,24 @@ fn flags_say_how_to_read() {
     let rows: String = (0..20).map(|i| format!("{i};{}\n", i * i)).collect();
     std::fs::write(dir.path().join("t.txt"), format!("a note\n{rows}")).unwrap();
     let mut c = vifo(dir.path());
-    c.args(["inspect", "t.txt", "--skip-lines", "1", "--header", "no", "--delimiter", ";", "--task", "regression", "--json"]);
+    c.args([
+        "inspect",
+        "t.txt",
+        "--skip-lines",
+        "1",
+        "--header",
+        "no",
+        "--delimiter",
+        ";",
+        "--task",
+        "regression",
+        "--json",
+    ]);
     let v: serde_json::Value = serde_json::from_str(&stdout(c)).unwrap();
-    assert_eq!((v["rows"].as_u64(), v["header"].as_bool(), v["delimiter"].as_str()), (Some(20), Some(false), Some("semicolon")));
+    assert_eq!(
+        (v["rows"].as_u64(), v["header"].as_bool(), v["delimiter"].as_str()),
+        (Some(20), Some(false), Some("semicolon"))
+    );
 }
 
 #[test]

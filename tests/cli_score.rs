@@ -69,8 +69,14 @@ fn columns_are_found_by_other_names_or_named() {
         ("price,mean,std\n1,0,1\n5,5,2\n1,3,4\n", vec![]),
         ("price,mean,sigma\n1,0,1\n5,5,2\n1,3,4\n", vec![]),
         ("price;mean;variance\n1;0;1\n5;5;4\n1;3;16\n", vec![]),
-        ("z,other,mu,s,price\n8,9,0,1,1\n8,9,5,2,5\n8,9,3,4,1\n", vec!["--mean", "mu", "--sd", "s", "--target", "price"]),
-        ("a line that is no table\n1,0,1\n5,5,2\n1,3,4\n", vec!["--skip-lines", "1", "--header", "no", "--mean", "1", "--sd", "2", "--target", "0"]),
+        (
+            "z,other,mu,s,price\n8,9,0,1,1\n8,9,5,2,5\n8,9,3,4,1\n",
+            vec!["--mean", "mu", "--sd", "s", "--target", "price"],
+        ),
+        (
+            "a line that is no table\n1,0,1\n5,5,2\n1,3,4\n",
+            vec!["--skip-lines", "1", "--header", "no", "--mean", "1", "--sd", "2", "--target", "0"],
+        ),
     ] {
         write(dir.path(), "p.csv", text);
         let (v, _) = score(dir.path(), &[vec!["p.csv"], args].concat());
@@ -185,7 +191,8 @@ fn files_are_written_only_where_asked() {
 fn our_own_predictions_score_as_our_results_do() {
     let dir = tempfile::tempdir().unwrap();
     let fit = |args: &[&str]| {
-        let out = vifo(dir.path()).arg("fit").args(args).args(["--epochs", "20", "--device", "cpu", "-q"]).output().unwrap();
+        let out =
+            vifo(dir.path()).arg("fit").args(args).args(["--epochs", "20", "--device", "cpu", "-q"]).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     };
     // One network of the base method predicts one Gaussian a row: every metric must agree. A mixture's nll and crps

@@ -19,7 +19,9 @@ fn get(fitted: &Fitted, metric: &str) -> f64 {
 
 /// sd of the prediction at raw inputs.
 fn sd(fitted: &Fitted, x: &[f64]) -> Vec<f64> {
-    let vifo::data::encode::FeatureKind::Numeric { mean, sd, .. } = fitted.data.encoder.features[0].kind else { panic!("one number") };
+    let vifo::data::encode::FeatureKind::Numeric { mean, sd, .. } = fitted.data.encoder.features[0].kind else {
+        panic!("one number")
+    };
     let x: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
     vifo::run::demo::sd_at(fitted, &Device::Cpu, &x).expect("a prediction")
 }
@@ -53,7 +55,15 @@ fn moons_and_rings_are_learnt() {
         let f = run(name, dir.path());
         assert!(get(&f, "accuracy") > accuracy, "{name}: {}", get(&f, "accuracy"));
         assert!(get(&f, "nll") < 0.2, "{name}: {}", get(&f, "nll"));
-        for file in ["report.html", "predictions.csv", "results.json", "metrics.csv", "manifest.json", "recipe.toml", "figures/heat.png"] {
+        for file in [
+            "report.html",
+            "predictions.csv",
+            "results.json",
+            "metrics.csv",
+            "manifest.json",
+            "recipe.toml",
+            "figures/heat.png",
+        ] {
             assert!(dir.path().join(name).join(file).is_file(), "{name}/{file}");
         }
     }

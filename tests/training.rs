@@ -250,6 +250,7 @@ sigma_link = \"exp\"
 epochs = 10
 batch = 100
 lr = 0.001
+clip = 0.0
 schedule = \"constant\"
 patience = 0
 ";
@@ -378,7 +379,7 @@ fn step_arguments_follow_the_step() {
 #[test]
 fn a_loss_that_is_not_finite_ends_the_run_with_step_and_term() {
     for method in METHODS {
-        let wild = "train.optimizer = sgd\ntrain.lr = 1000\ntrain.epochs = 50\ntrain.patience = 0\nnet.dropout = 0";
+        let wild = "train.optimizer = sgd\ntrain.lr = 1000\ntrain.clip = 0\ntrain.epochs = 50\ntrain.patience = 0\nnet.dropout = 0";
         let (plan, data) = prepare(SMALL, &format!("{method}\n{wild}"));
         let mut trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
         let error = trainer.run(|_, _| Ok(Flow::Continue)).expect_err(method);
@@ -388,7 +389,7 @@ fn a_loss_that_is_not_finite_ends_the_run_with_step_and_term() {
         assert!(step.is_some_and(|s| s < plan.total_steps()), "{method}: {text}");
         let terms = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
         assert!(terms.iter().any(|t| text.contains(&format!("the {t} is not a finite number"))), "{method}: {text}");
-        assert!(text.contains("lower train.lr"), "{method}: {text}");
+        assert!(text.contains("lower --lr"), "{method}: {text}");
     }
 }
 
@@ -410,6 +411,7 @@ train.batch = 60
 train.epochs = 30
 train.optimizer = sgd
 train.momentum = 0
+train.clip = 0
 train.lr = 0.02
 train.schedule = constant
 train.patience = 0

@@ -35,8 +35,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(&format!("parity ok: {what}: {error:.1e} (bound {bound:.0e})"));
     }
     let (large, small) = b.gemm_gflops;
-    say(&format!("matrix product of one CPU thread: {large:.0} GFLOP/s at 1024x1024x1024, {small:.0} at 100x50x50 (n = 25 each)\n"));
-    let mut t = TextTable::new(&["case", "what", "median ms/step", "quartiles", "rounds", "GFLOP/s", "share of GEMM rate"]);
+    say(&format!(
+        "matrix product of one CPU thread: {large:.0} GFLOP/s at 1024x1024x1024, {small:.0} at 100x50x50 (n = 25 each)\n"
+    ));
+    let mut t =
+        TextTable::new(&["case", "what", "median ms/step", "quartiles", "rounds", "GFLOP/s", "share of GEMM rate"]);
     for c in &b.timings {
         t.rows.push(vec![
             c.name.clone(),

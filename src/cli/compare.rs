@@ -6,7 +6,9 @@ use crate::run::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Runs of one recipe that differ in seed or split alone share a line: mean ± sd. * marks the best mean.")]
+#[command(
+    after_help = "Runs of one recipe that differ in seed or split alone share a line: mean ± sd. * marks the best mean."
+)]
 pub struct Args {
     /// Run folders, or folders of run folders
     #[arg(required = true, value_name = "RUN")]

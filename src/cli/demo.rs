@@ -47,6 +47,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     ));
     say(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
     say(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
-    say(&format!("Done in {}. Next: `vifo fit DATA.csv --target COLUMN` on your own table (or `cargo run --release -- fit ...`).", duration(start.elapsed().as_secs_f64())));
+    say(&format!(
+        "Done in {}. Next: `vifo fit DATA.csv --target COLUMN` on your own table (or `cargo run --release -- fit ...`).",
+        duration(start.elapsed().as_secs_f64())
+    ));
     Ok(())
 }

@@ -36,9 +36,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         });
         say(&value.to_string());
     } else {
-        say(&format!("vifo {} ({}), {} CPU threads, instructions: {}", env!("CARGO_PKG_VERSION"), env!("VIFO_GIT"), rayon::current_num_threads(), instructions()));
+        say(&format!(
+            "vifo {} ({}), {} CPU threads, instructions: {}",
+            env!("CARGO_PKG_VERSION"),
+            env!("VIFO_GIT"),
+            rayon::current_num_threads(),
+            instructions()
+        ));
         let mut t = TextTable::new(&["adapter", "backend", "kind", "driver", "largest buffer", "self-test"]);
-        t.rows.push(vec!["CPU executor".into(), "-".into(), "-".into(), "-".into(), "memory".into(), verdict(&tests[0].1)]);
+        t.rows.push(vec![
+            "CPU executor".into(),
+            "-".into(),
+            "-".into(),
+            "-".into(),
+            "memory".into(),
+            verdict(&tests[0].1),
+        ]);
         for (a, (_, result)) in adapters.iter().zip(&tests[1..]) {
             t.rows.push(row(a, result));
         }
@@ -60,7 +73,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// Three training steps of the toy against the f64 twin: the largest relative error of a loss.
 fn test(device: &str) -> std::result::Result<f64, String> {
     let device = Device::open(device).map_err(|e| e.to_string())?;
-    bench::parity(&device, Some("toy_vifo_aux")).map(|p| p.iter().map(|p| p.1).fold(0.0, f64::max)).map_err(|e| e.to_string())
+    bench::parity(&device, Some("toy_vifo_aux"))
+        .map(|p| p.iter().map(|p| p.1).fold(0.0, f64::max))
+        .map_err(|e| e.to_string())
 }
 
 fn verdict(result: &std::result::Result<f64, String>) -> String {
@@ -92,7 +107,10 @@ fn advice(adapters: &[AdapterReport], hardware: bool) -> String {
 fn instructions() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512dq") {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+        {
             return "AVX-512";
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {

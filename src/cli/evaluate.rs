@@ -53,7 +53,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let data = data.as_ref().map_err(Clone::clone)?;
             if data.test.n == 0 {
                 let place = args.run.display().to_string();
-                return Err(Error::usage(place, "the run has no test rows of its own", "", "name a table with --test FILE").into());
+                return Err(Error::usage(
+                    place,
+                    "the run has no test rows of its own",
+                    "",
+                    "name a table with --test FILE",
+                )
+                .into());
             }
             let p = model.predict(&device, &data.test.x)?;
             let r = test(data, &p, &targets(&model.encoder, &data.test.y))?;
@@ -74,7 +80,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         all.push(match (&inside, &outside) {
             (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
             (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
-            _ => return Err(Error::run("evaluate", "two kinds of prediction", "this is a bug of vifo: please report it").into()),
+            _ => {
+                return Err(Error::run(
+                    "evaluate",
+                    "two kinds of prediction",
+                    "this is a bug of vifo: please report it",
+                )
+                .into());
+            }
         });
         figures = report::ood_figures(&folder.figures(), &inside, &outside)?;
     }
@@ -97,7 +110,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Metrics of rows with a target, beside the baselines if the training rows can still be read.
-fn labelled(model: &Model, data: Option<&load::Loaded>, p: &Predictive, rows: &crate::data::Dataset) -> crate::error::Result<Results> {
+fn labelled(
+    model: &Model,
+    data: Option<&load::Loaded>,
+    p: &Predictive,
+    rows: &crate::data::Dataset,
+) -> crate::error::Result<Results> {
     let y = model.targets(&rows.y);
     match p {
         Predictive::Regression(r) => {

@@ -180,7 +180,12 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     }
     match &fitted.results {
         Some(results) => {
-            say(&format!("test of {} rows, target {} ({})", results.rows, fitted.data.encoder.target_name(), fitted.data.task()));
+            say(&format!(
+                "test of {} rows, target {} ({})",
+                results.rows,
+                fitted.data.encoder.target_name(),
+                fitted.data.task()
+            ));
             say(&results.table(&recipe.method.name).render(Format::Text));
             for note in &results.notes {
                 say(&format!("note: {note}"));
@@ -196,7 +201,13 @@ fn list_keys() -> String {
     let mut out = String::from("Recipe keys (in a .toml under their section, or with --set KEY=VALUE)\n\n");
     for key in keys::KEYS {
         let default = if key.default.is_empty() { String::new() } else { format!(" [default: {}]", key.default) };
-        out += &format!("{}{default}\n    {}{}{}\n", key.path, key.help, if key.help.is_empty() { "" } else { " " }, sentence(&key.kind.allowed()));
+        out += &format!(
+            "{}{default}\n    {}{}{}\n",
+            key.path,
+            key.help,
+            if key.help.is_empty() { "" } else { " " },
+            sentence(&key.kind.allowed())
+        );
     }
     out
 }

@@ -13,12 +13,19 @@ mod predict;
 mod progress;
 mod score;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 
 #[derive(Parser)]
-#[command(name = "vifo", version, about = "Neural networks whose predictions carry honest uncertainty", max_term_width = 110)]
-#[command(after_help = "Start with `vifo demo`, then `vifo fit DATA.csv --target COLUMN`. Exit codes: 0 done, 1 the data or the run failed, 2 wrong usage.")]
+#[command(
+    name = "vifo",
+    version,
+    about = "Neural networks whose predictions carry honest uncertainty",
+    max_term_width = 110
+)]
+#[command(
+    after_help = "Start with `vifo demo`, then `vifo fit DATA.csv --target COLUMN`. Exit codes: 0 done, 1 the data or the run failed, 2 wrong usage."
+)]
 struct Args {
     /// Threads of the CPU executor [default: all cores]
     #[arg(long, global = true, value_name = "N")]
@@ -50,7 +57,7 @@ enum Verb {
 }
 
 pub fn run() -> anyhow::Result<()> {
-    let args = Args::parse();
+    let args = Args::try_parse().unwrap_or_else(|e| refuse(&e));
     if let Some(n) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n.clamp(1, 1024)).build_global();
         pool.map_err(|e| crate::error::Error::run("--threads", e.to_string(), "give a smaller number"))?;
@@ -66,6 +73,24 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),
     }
+}
+
+/// Help and version print as clap has them; a wrong command line is one line like every other error.
+fn refuse(error: &clap::Error) -> ! {
+    if !error.use_stderr() || std::env::args_os().len() < 2 {
+        error.exit();
+    }
+    let text = error.to_string();
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with("Usage:") && !l.starts_with("For more information"));
+    let first = lines.next().unwrap_or("error: wrong usage").to_string();
+    let rest: Vec<&str> = lines.collect();
+    let verb = std::env::args().nth(1).filter(|v| !v.starts_with('-') && Args::command().find_subcommand(v).is_some());
+    let help = verb.map_or("`vifo --help`".into(), |v| format!("`vifo {v} --help`"));
+    tell(&format!("{first}{}{}; see {help}", if rest.is_empty() { "" } else { " " }, rest.join("; ")));
+    std::process::exit(2)
 }
 
 /// Prints a result. A closed pipe (`vifo inspect data.csv | head`) is no error.

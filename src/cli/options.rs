@@ -58,7 +58,9 @@ impl DataFlags {
         ] {
             set(table, key, flag, value)?;
         }
-        for (key, flag, values) in [("data.ignore", "--ignore", &self.ignore), ("data.text_columns", "--text-column", &self.text_column)] {
+        for (key, flag, values) in
+            [("data.ignore", "--ignore", &self.ignore), ("data.text_columns", "--text-column", &self.text_column)]
+        {
             if !values.is_empty() {
                 let list = Value::Array(values.iter().cloned().map(Value::String).collect());
                 set(table, key, flag, Some(list.to_string()))?;

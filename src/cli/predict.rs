@@ -35,7 +35,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.out.as_deref().is_some_and(|p| p.as_os_str() == "-") {
         say(&table.csv());
     } else {
-        let stem = args.file.file_name().map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
+        let stem = args
+            .file
+            .file_name()
+            .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
         let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
         tables::write_csv(&path, &table)?;
         if style == Style::Normal {

@@ -57,7 +57,10 @@ impl Progress {
     fn show(&mut self, event: &Event, notes: &[String]) {
         match event {
             Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => {
-                tell(&format!("{} on {device}: {parameters} numbers a member, {epochs} epochs of {steps_per_epoch} steps", self.title));
+                tell(&format!(
+                    "{} on {device}: {parameters} numbers a member, {epochs} epochs of {steps_per_epoch} steps",
+                    self.title
+                ));
                 if *first_epoch > 0 {
                     tell(&format!("goes on after epoch {first_epoch}"));
                 }
@@ -72,7 +75,14 @@ impl Progress {
                 }
             }
             Event::Epoch(row) => {
-                let text = || format!("{}  {:.0} steps/s, {} left", self.view.line(), self.view.rate(), duration(self.view.seconds_left()));
+                let text = || {
+                    format!(
+                        "{}  {:.0} steps/s, {} left",
+                        self.view.line(),
+                        self.view.rate(),
+                        duration(self.view.seconds_left())
+                    )
+                };
                 if let Some(bar) = &self.bar {
                     bar.set_position(u64::from(row.epoch));
                     if self.last_line.elapsed() > Duration::from_millis(50) {
@@ -113,7 +123,12 @@ impl Progress {
         }
         if self.style == Style::Normal {
             let seconds = self.view.last().map_or(0.0, |r| r.seconds);
-            tell(&format!("{ending} after {} ({:.0} steps/s): {}", duration(seconds), self.view.rate(), self.view.line()));
+            tell(&format!(
+                "{ending} after {} ({:.0} steps/s): {}",
+                duration(seconds),
+                self.view.rate(),
+                self.view.line()
+            ));
         }
     }
 }

@@ -59,12 +59,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     flags.apply(&mut table)?;
     let options = read_options(&Recipe::from_table(&table, &name)?.data);
-    let asked = Asked {
-        target: args.target.clone(),
-        mean: args.mean.clone(),
-        sd: args.sd.clone(),
-        probs: args.probs.clone(),
-    };
+    let asked =
+        Asked { target: args.target.clone(), mean: args.mean.clone(), sd: args.sd.clone(), probs: args.probs.clone() };
     let scored = score::score(&args.file, &options, &asked)?;
     let outside = match &args.ood {
         Some(file) => Some(score::out_of_distribution(file, &options, &scored, &asked)?),

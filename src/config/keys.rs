@@ -105,7 +105,7 @@ keys! {
     "train.momentum", Kind::Number(0.0, 0.9999), "0.9", "SGD.";
     "train.weight_decay", Kind::Number(0.0, 1e3), "0.0", "Added to the gradient, as in PyTorch.";
     "train.kl_warmup", Kind::Whole(0, 100_000_000), "0", "Epochs over which eta rises from 0.";
-    "train.clip", Kind::Number(0.0, MAX), "0.0", "Largest gradient norm of a member; 0 = unclipped.";
+    "train.clip", Kind::Number(0.0, MAX), "1.0", "Largest gradient norm of a member; 0 = unclipped. Keeps rare rows from throwing training off.";
     "train.patience", Kind::Whole(0, 100_000_000), "50", "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights.";
     "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
     "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";

@@ -175,6 +175,17 @@ pub struct Predict {
     pub samples: u32,
 }
 
+impl Data {
+    /// All files that the data comes from.
+    pub fn files(&self) -> Vec<&Path> {
+        [&self.file, &self.target_file, &self.test_file, &self.split_file]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect()
+    }
+}
+
 impl Recipe {
     /// Reads a recipe file. Relative paths inside it are relative to its folder.
     pub fn read(path: &Path) -> Result<toml::Table> {

@@ -99,10 +99,10 @@ impl Plan {
         })
     }
 
-    /// What to do when training diverged.
+    /// What to do when training diverged; checkpoints written before stay intact.
     pub fn cure(&self) -> String {
         let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
-        format!("the last checkpoint is intact; lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.train.lr)
+        format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.train.lr)
     }
 
     pub fn steps_per_epoch(&self) -> u32 {
@@ -137,7 +137,11 @@ impl Plan {
         let (n, batch, per_epoch) = (self.setup.n_rows, self.setup.batch_rows(), u64::from(self.steps_per_epoch()));
         let start = (step % per_epoch) as u32 * batch;
         let epoch = (step / per_epoch) as u32;
-        let warmth = if self.train.kl_warmup > 0 { (step as f64 / per_epoch as f64 / self.train.kl_warmup as f64).min(1.0) } else { 1.0 };
+        let warmth = if self.train.kl_warmup > 0 {
+            (step as f64 / per_epoch as f64 / self.train.kl_warmup as f64).min(1.0)
+        } else {
+            1.0
+        };
         let bias = |beta: f32| 1.0 - ((beta as f64 * 1e6).round() / 1e6).powf(step as f64 + 1.0);
         StepArgs {
             step: step as u32,
@@ -160,15 +164,24 @@ impl Plan {
 
 /// Element counters and buffer sizes are 32-bit words on every device.
 fn fits_counters(s: &Setup) -> Result<()> {
-    let p: u64 = s.net.hidden.iter().chain([&s.net.n_out]).fold((0u64, u64::from(s.net.n_in)), |(sum, n_in), &n| {
-        (sum.saturating_add((n_in + 1).saturating_mul(u64::from(n))), u64::from(n))
-    }).0;
+    let p: u64 = s
+        .net
+        .hidden
+        .iter()
+        .chain([&s.net.n_out])
+        .fold((0u64, u64::from(s.net.n_in)), |(sum, n_in), &n| {
+            (sum.saturating_add((n_in + 1).saturating_mul(u64::from(n))), u64::from(n))
+        })
+        .0;
     let samples = if s.is_vi() { u64::from(s.samples.max(s.predict_samples)) } else { 1 };
     let widest = s.net.hidden.iter().chain([&s.net.n_out, &s.net.n_in]).copied().max().unwrap_or(1);
     let rows = u64::from(s.batch_rows()) * 2;
     let largest = [
         ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
-        ("activations", rows.saturating_mul(u64::from(widest)).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        (
+            "activations",
+            rows.saturating_mul(u64::from(widest)).saturating_mul(u64::from(s.members)).saturating_mul(samples),
+        ),
         ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in))),
         ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
     ];

@@ -98,10 +98,17 @@ pub fn rows_without_missing(table: &Table, target: &str, ignore: &[String], miss
     is_input[target] = false;
     let inputs = table.columns.iter().zip(&is_input).filter(|(_, keep)| **keep).map(|(column, _)| column);
     let inputs: Vec<&Column> = inputs.filter(|column| column.missing() < table.rows()).collect();
-    kept_rows(table, &inputs, Some(&table.columns[target]), missing)
+    kept_rows(table, &inputs, Some(&table.columns[target]), missing, true)
 }
 
-fn kept_rows(table: &Table, inputs: &[&Column], target: Option<&Column>, missing: Missing) -> Result<Kept> {
+/// `training` decides what the message offers as a cure.
+fn kept_rows(
+    table: &Table,
+    inputs: &[&Column],
+    target: Option<&Column>,
+    missing: Missing,
+    training: bool,
+) -> Result<Kept> {
     let mut keep = vec![true; table.rows()];
     // The first missing cell in the order of the file: (row, name, whether it is the target).
     let mut first: Option<(usize, &str, bool)> = None;
@@ -121,6 +128,13 @@ fn kept_rows(table: &Table, inputs: &[&Column], target: Option<&Column>, missing
     }
     if let (Missing::Error, Some((row, name, is_target))) = (missing, first) {
         let (found, cure) = match is_target {
+            _ if !training => {
+                let found = if is_target { "the target is missing" } else { "the cell is missing" };
+                (
+                    found.to_string(),
+                    "fill it in or leave the row out, or train again with --missing drop or --missing mean".into(),
+                )
+            }
             true => {
                 ("the target is missing".to_string(), "fill it in, or use --missing drop to leave such rows out".into())
             }
@@ -221,7 +235,7 @@ impl Encoder {
     pub fn rows_without_missing(&self, table: &Table, need_target: bool) -> Result<Kept> {
         let columns = self.columns(table)?;
         let target = if need_target { Some(self.target_column(table)?) } else { None };
-        kept_rows(table, &columns, target, self.missing)
+        kept_rows(table, &columns, target, self.missing, false)
     }
 
     /// The features' columns, found by name.

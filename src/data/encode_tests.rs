@@ -18,7 +18,15 @@ fn table(columns: Vec<Column>) -> Table {
         Cells::Text(v) => v.len(),
     };
     let lines = (2..n + 2).collect();
-    Table { path: "t.csv".into(), columns, lines, header: true, delimiter: b',', options: Default::default() }
+    Table {
+        path: "t.csv".into(),
+        columns,
+        lines,
+        header: true,
+        delimiter: b',',
+        options: Default::default(),
+        beside: None,
+    }
 }
 
 fn fit(t: &Table, target: &str, missing: Missing) -> Result<Encoder> {

@@ -77,7 +77,13 @@ pub struct LevelCount {
 }
 
 /// `target` (a name or an index) is the last column unless given; `task` is detected unless given.
-pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, ignore: &[String]) -> Result<Report> {
+pub fn inspect(
+    table: &Table,
+    target: Option<&str>,
+    task: Option<Task>,
+    ignore: &[String],
+    missing: Option<Missing>,
+) -> Result<Report> {
     let target = match target {
         Some(name) => table.column_index(name)?,
         None => table.columns.len().checked_sub(1).ok_or_else(|| {
@@ -110,7 +116,7 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, ignore: 
             && c.missing > 0
             && (c.missing < table.rows() || c.role == Role::Target)
     });
-    let missing = if has_missing { Missing::Drop } else { Missing::Error };
+    let missing = missing.unwrap_or(if has_missing { Missing::Drop } else { Missing::Error });
     let target_name = table.columns[target].name.clone();
     Ok(Report {
         file: table.path.display().to_string(),
@@ -333,6 +339,9 @@ fn plan(table: &Table, target: &str, task: Task, is_forced: bool, ignore: &[Stri
 fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: Missing) -> String {
     let mut words = vec!["vifo fit".to_string(), shell(&table.path.display().to_string())];
     let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", shell(value)));
+    if let Some(path) = &table.beside {
+        flag("--target-file", &path.display().to_string());
+    }
     flag("--target", target);
     flag("--task", &task.to_string());
     for name in ignore {

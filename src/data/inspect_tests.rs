@@ -28,7 +28,7 @@ fn messy() -> Table {
 
 #[test]
 fn each_oddity_is_noted() {
-    let report = inspect(&messy(), None, None, &[]).unwrap();
+    let report = inspect(&messy(), None, None, &[], None).unwrap();
     assert_eq!((report.rows, report.target.as_str(), report.task), (150, "class", Task::Classification));
     let notes = |i: usize| report.columns[i].notes.join("; ");
     assert!(notes(0).contains("counts the rows"));
@@ -58,7 +58,7 @@ fn each_oddity_is_noted() {
 
 #[test]
 fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
-    let report = inspect(&messy(), Some("x"), None, &["key".into()]).unwrap();
+    let report = inspect(&messy(), Some("x"), None, &["key".into()], None).unwrap();
     assert_eq!(report.task, Task::Regression);
     let text = report.to_string();
     let is_command = |line: &str| line.trim_start().starts_with("vifo fit");
@@ -76,10 +76,10 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
 
 #[test]
 fn what_fit_would_refuse_is_said_and_not_returned() {
-    let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &[]).unwrap();
+    let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &[], None).unwrap();
     assert!(report.plan[0].starts_with("fit would stop: ") && report.plan[0].contains("at least 10 rows"));
     assert!(report.warnings.iter().any(|w| w.starts_with("1 row repeats")));
-    assert_eq!(inspect(&messy(), Some("clas"), None, &[]).unwrap_err().exit_code(), 2);
+    assert_eq!(inspect(&messy(), Some("clas"), None, &[], None).unwrap_err().exit_code(), 2);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_command_repeats_how_the_file_was_read() {
     let mut table = messy();
     table.options =
         ReadOptions { delimiter: Some(b'\t'), header: Some(false), skip_lines: 2, text_columns: vec!["a b".into()] };
-    let command = inspect(&table, None, None, &[]).unwrap().command;
+    let command = inspect(&table, None, None, &[], None).unwrap().command;
     assert!(command.ends_with("--delimiter tab --header no --skip-lines 2 --text-column 'a b'"), "{command}");
     assert_eq!(shell("it's"), "'it'\\''s'");
 }

@@ -29,12 +29,7 @@ pub fn read_options(data: &config::Data) -> ReadOptions {
         "space" => b' ',
         other => other.as_bytes().first().copied().unwrap_or(b','),
     });
-    ReadOptions {
-        delimiter,
-        header: data.header,
-        skip_lines: data.skip_lines,
-        text_columns: data.text_columns.clone(),
-    }
+    ReadOptions { delimiter, header: data.header, skip_lines: data.skip_lines, text_columns: data.text_columns.clone() }
 }
 
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
@@ -58,7 +53,12 @@ pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
         None => load_file(recipe),
     }?;
     if loaded.train.n == 0 {
-        return Err(Error::data("data", "no rows are left to train on", "", "lower test_fraction or validation_fraction"));
+        return Err(Error::data(
+            "data",
+            "no rows are left to train on",
+            "",
+            "lower test_fraction or validation_fraction",
+        ));
     }
     Ok(loaded)
 }
@@ -121,7 +121,8 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         None => {
             let test_fraction = if data.test_file.is_some() { 0.0 } else { data.test_fraction };
             let strata = super::strata(&table, &target, data.task, &kept.rows)?;
-            by_fraction(kept.rows.len(), data.validation_fraction, test_fraction, seed, strata.as_deref())?.of_rows(&kept.rows)
+            by_fraction(kept.rows.len(), data.validation_fraction, test_fraction, seed, strata.as_deref())?
+                .of_rows(&kept.rows)
         }
     };
     let mut encoder = Encoder::fit(&table, &target, data.task, &data.ignore, data.missing, &split.train)?;
@@ -145,13 +146,19 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         test,
         encoder,
         notes,
-        hash: hash(file)?,
+        hash: hash(&data.files())?,
     })
 }
 
-fn hash(file: &Path) -> Result<String> {
-    let bytes = std::fs::read(file).map_err(|e| Error::io(file, "read", &e))?;
-    Ok(Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect())
+/// SHA-256 over the contents of all files, each preceded by its length.
+fn hash(files: &[&Path]) -> Result<String> {
+    let mut digest = Sha256::new();
+    for file in files {
+        let bytes = std::fs::read(file).map_err(|e| Error::io(file, "read", &e))?;
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(&bytes);
+    }
+    Ok(digest.finalize().iter().map(|b| format!("{b:02x}")).collect())
 }
 
 impl Loaded {

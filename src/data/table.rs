@@ -30,6 +30,8 @@ pub struct Table {
     pub delimiter: u8,
     /// What the file was read with, so that a proposed command can repeat it.
     pub options: ReadOptions,
+    /// The file whose columns were put beside the first one's.
+    pub beside: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -86,11 +88,12 @@ impl Table {
         if other.rows() != self.rows() {
             return Err(Error::data(
                 other.path.display().to_string(),
-                format!("{} rows", other.rows()),
-                format!("{} rows, as {} has", self.rows(), self.path.display()),
+                super::counted(other.rows(), "row"),
+                format!("{}, as {} has", super::counted(self.rows(), "row"), self.path.display()),
                 "give two files with one line for each row, in the same order",
             ));
         }
+        self.beside = Some(other.path);
         for mut column in other.columns {
             while self.columns.iter().any(|c| c.name == column.name) {
                 column.name.push_str("_target");
@@ -256,7 +259,7 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
         columns.push(Column { name: name.clone(), cells });
     }
     let lines = rows.lines[usize::from(header)..].to_vec();
-    Ok(Table { path: path.to_path_buf(), columns, lines, header, delimiter, options: options.clone() })
+    Ok(Table { path: path.to_path_buf(), columns, lines, header, delimiter, options: options.clone(), beside: None })
 }
 
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {

@@ -124,6 +124,7 @@ impl Toy {
             header: true,
             delimiter: b',',
             options: ReadOptions::default(),
+            beside: None,
         }
     }
 }

@@ -23,7 +23,8 @@ pub struct ReliabilityFigure {
 }
 
 const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
-const BAR: f64 = 0.75;
+const ACCURACY: Stroke = Stroke::solid(BLUE, 3.0);
+const BAR: f64 = 0.45;
 const GAP: f64 = 0.35;
 
 /// Writes `stem`.png and `stem`.svg into `dir`.
@@ -77,7 +78,7 @@ impl Figure for ReliabilityFigure {
         let ece = if usable(self.ece) { format!("{:.4}", self.ece) } else { "unknown".into() };
         let subtitle = format!("expected calibration error {ece} · {} predictions", thousands(total));
         let legend = [
-            entry(Symbol::Patch(BLUE.alpha(BAR)), "accuracy"),
+            entry(Symbol::Line(ACCURACY), "accuracy"),
             entry(Symbol::Patch(VERMILLION.alpha(GAP)), "gap to confidence"),
             entry(Symbol::Line(IDEAL), "ideal"),
         ];
@@ -96,8 +97,9 @@ impl Figure for ReliabilityFigure {
             // A sliver of ground between the bars.
             let inset = (to - from) * 0.03;
             let sides = (from + inset, to - inset);
-            plot.bar(s, sides, (0.0, accuracy), BLUE.alpha(BAR));
+            plot.bar(s, sides, (0.0, accuracy.min(confidence)), BLUE.alpha(BAR));
             plot.bar(s, sides, (accuracy.min(confidence), accuracy.max(confidence)), VERMILLION.alpha(GAP));
+            plot.line(s, &[from + inset, to - inset], &[accuracy, accuracy], ACCURACY);
         }
         plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
         plot.draw_frame(s, false, true);

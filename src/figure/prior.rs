@@ -101,7 +101,11 @@ impl Figure for PriorFigure {
             let wides = samples.iter().filter_map(|s| central(s.iter().copied(), 0.01)).flat_map(|w| [w.0, w.1]);
             let size = data.iter().copied().filter(|v| usable(*v)).fold(0.0, |m: f64, v| m.max(v.abs()));
             let y = extent(data.iter().copied().chain(wides)).unwrap_or((0.0, 1.0));
-            Shared { x: x_limits(xs), y, log_from: Some(if size > 0.0 { 10f64.powf(size.log10().round()) } else { 1.0 }) }
+            Shared {
+                x: x_limits(xs),
+                y,
+                log_from: Some(if size > 0.0 { 10f64.powf(size.log10().round()) } else { 1.0 }),
+            }
         } else {
             Shared { x: x_limits(xs), y: y_limits(&data, &samples), log_from: None }
         };

@@ -1,4 +1,4 @@
-//! Every kind of figure with good and with bad input. `cargo test -- --ignored samples` writes samples to look at.
+//! Every kind of figure with good and with bad input. `samples` can leave them for a look.
 
 use std::path::Path;
 
@@ -86,11 +86,12 @@ fn every_figure_is_written_with_its_words() {
     write_all(dir.path());
 }
 
+/// `FIGURE_SAMPLES=FOLDER cargo test samples` leaves them for a look.
 #[test]
-#[ignore = "writes samples into $FIGURE_SAMPLES for a look"]
 fn samples() {
-    let dir = std::env::var_os("FIGURE_SAMPLES").expect("FIGURE_SAMPLES names a folder");
-    let dir = Path::new(&dir);
+    let temp = tempfile::tempdir().unwrap();
+    let chosen = std::env::var_os("FIGURE_SAMPLES");
+    let dir = chosen.as_deref().map_or(temp.path(), Path::new);
     write_all(dir);
     empty_and_wild(dir);
     let mut many = curves_figure(false);

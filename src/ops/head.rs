@@ -265,7 +265,14 @@ const PAIRS: usize = 256;
 /// The sampled expectation of a Gaussian likelihood for the rows of `block`, `sampled_expectation` turned on its side:
 /// over (row, sample) pairs, so that it becomes vector code. `first_row` is the block's place among the data rows.
 #[inline(always)]
-fn gaussian_samples<T: Real>(p: &VifoHead, n_samples: u32, draw: &Draw, first_row: usize, block: &mut Block<T>, scale: T) {
+fn gaussian_samples<T: Real>(
+    p: &VifoHead,
+    n_samples: u32,
+    draw: &Draw,
+    first_row: usize,
+    block: &mut Block<T>,
+    scale: T,
+) {
     let m = n_samples as usize;
     let share = scale / T::of(m as f64);
     let each = T::one() / T::of(m as f64);
@@ -320,8 +327,16 @@ impl<T: Real> Block<T> {
     fn new(sigma_link: u32, outputs: &[T], targets: &[T]) -> Self {
         let zero = T::zero();
         let pair = [[zero; ROWS]; 2];
-        let mut block =
-            Block { len: outputs.len() / 4, y: [zero; ROWS], mu: pair, sd: pair, slope: pair, loss: [zero; ROWS], dmu: pair, dsd: pair };
+        let mut block = Block {
+            len: outputs.len() / 4,
+            y: [zero; ROWS],
+            mu: pair,
+            sd: pair,
+            slope: pair,
+            loss: [zero; ROWS],
+            dmu: pair,
+            dsd: pair,
+        };
         block.y[..targets.len()].copy_from_slice(targets);
         let mut rho = pair;
         for (b, row) in outputs.as_chunks::<4>().0.iter().take(ROWS).enumerate() {
@@ -372,8 +387,17 @@ pub fn vifo_head<T: Real>(
             args,
             outputs: &outputs[part.clone()],
             targets: &targets[r / p.share as usize * data_rows..][..data_rows],
-            moments: if p.regularizer >= regularizer::REG_MEAN_ALL { &moments[r * 6 * k..(r + 1) * 6 * k] } else { &[] },
-            draw: Draw { seed: args.seed, stream: Stream::Head as u32, step: args.step, replica: p.first_replica + r as u32 },
+            moments: if p.regularizer >= regularizer::REG_MEAN_ALL {
+                &moments[r * 6 * k..(r + 1) * 6 * k]
+            } else {
+                &[]
+            },
+            draw: Draw {
+                seed: args.seed,
+                stream: Stream::Head as u32,
+                step: args.step,
+                replica: p.first_replica + r as u32,
+            },
         };
         let terms = &mut terms[r * rows * 3..(r + 1) * rows * 3];
         if p.likelihood == LIKELIHOOD_GAUSSIAN {
@@ -411,7 +435,8 @@ impl<T: Real> Rows<'_, T> {
         }
         let is_data = b < self.p.data_rows as usize;
         let (data_weight, aux_weight) = self.weights();
-        let (weight, group) = if is_data { (self.args.eta * data_weight, 0) } else { (self.args.eta_aux * aux_weight, 1) };
+        let (weight, group) =
+            if is_data { (self.args.eta * data_weight, 0) } else { (self.args.eta_aux * aux_weight, 1) };
         let moments = if self.moments.is_empty() { &[] } else { &self.moments[group * 3 * mu.len()..] };
         term[1 + group] = regularizer::row(self.p.regularizer, &self.args.prior, mu, s2, moments, weight, dmu, ds2);
     }
@@ -441,7 +466,8 @@ impl<T: Real> Rows<'_, T> {
                         let (mu, sd) = ([block.mu[0][i], block.mu[1][i]], [block.sd[0][i], block.sd[1][i]]);
                         let (mut dmu, mut dsd) = ([T::zero(); 2], [T::zero(); 2]);
                         block.loss[i] = exact_expectation(&mu, &sd, block.y[i], weight, &mut dmu, &mut dsd);
-                        (block.dmu[0][i], block.dmu[1][i], block.dsd[0][i], block.dsd[1][i]) = (dmu[0], dmu[1], dsd[0], dsd[1]);
+                        (block.dmu[0][i], block.dmu[1][i], block.dsd[0][i], block.dsd[1][i]) =
+                            (dmu[0], dmu[1], dsd[0], dsd[1]);
                     }
                 } else {
                     gaussian_samples(p, self.args.n_samples, &self.draw, b, &mut block, weight);
@@ -463,7 +489,8 @@ impl<T: Real> Rows<'_, T> {
     #[inline(always)]
     fn softmax(&self, terms: &mut [T], doutputs: &mut [T], scratch: &mut [T]) {
         let p = self.p;
-        let (rows, data_rows, n_valid, k) = (p.rows as usize, p.data_rows as usize, self.args.n_valid as usize, p.k as usize);
+        let (rows, data_rows, n_valid, k) =
+            (p.rows as usize, p.data_rows as usize, self.args.n_valid as usize, p.k as usize);
         let mut normals = Normals::new(self.draw);
         for b in 0..rows {
             let term = &mut terms[b * 3..b * 3 + 3];
@@ -488,7 +515,19 @@ impl<T: Real> Rows<'_, T> {
             if b < data_rows {
                 let eps = || T::of(normals.take() as f64);
                 let weight = self.weights().0;
-                term[0] = sampled_expectation(p, self.args.n_samples, mu, sd, self.targets[b], eps, z, e, weight, dmu, dsigma);
+                term[0] = sampled_expectation(
+                    p,
+                    self.args.n_samples,
+                    mu,
+                    sd,
+                    self.targets[b],
+                    eps,
+                    z,
+                    e,
+                    weight,
+                    dmu,
+                    dsigma,
+                );
             }
             self.regularize(b, mu, s2, term, dmu, ds2);
             let two = T::of(2.0);

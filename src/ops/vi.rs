@@ -95,7 +95,12 @@ pub fn vi_sample<T: Real>(p: &ViSample, args: &StepArgs<T>, q: &[T], weights: &m
             }
             for s in 0..p.samples as usize {
                 let replica = e * p.samples as usize + s;
-                let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + replica as u32 };
+                let draw = Draw {
+                    seed: args.seed,
+                    stream: p.stream,
+                    step: args.step,
+                    replica: p.first_replica + replica as u32,
+                };
                 let mut eps = [0f32; CHUNK];
                 draw.fill_normal((i * CHUNK) as u32, &mut eps[..mu.len()]);
                 let w = &mut weights[replica * n + i * CHUNK..][..mu.len()];
@@ -120,7 +125,8 @@ pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], v
                 let sd = sigma(SIGMA_SOFTPLUS, *rho).0;
                 let s2 = sd * sd;
                 s_lanes[i] += *mu * *mu + s2;
-                v_lanes[i] += if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, *mu, s2).0 };
+                v_lanes[i] +=
+                    if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, *mu, s2).0 };
             }
         }
         let (s, mut v): (T, T) = (s_lanes.into_iter().sum(), v_lanes.into_iter().sum());

@@ -161,7 +161,17 @@ mod tests {
     #[test]
     fn rejects_sizes_that_contradict() {
         use crate::ops::linear::LinearForward;
-        let good = LinearForward { replicas: 2, share: 2, rows: 3, n_in: 2, n_out: 3, weight: 0, bias: 6, stride: 9, activation: 0 };
+        let good = LinearForward {
+            replicas: 2,
+            share: 2,
+            rows: 3,
+            n_in: 2,
+            n_out: 3,
+            weight: 0,
+            bias: 6,
+            stride: 9,
+            activation: 0,
+        };
         for (op, sound) in [
             (good, true),
             (LinearForward { bias: 7, ..good }, false),

@@ -3,6 +3,7 @@
 //! data, seed and split.
 
 mod show;
+mod tally;
 
 use super::results::Better;
 use super::{Metric, Results, RunFolder};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 pub use show::write;
+use tally::Tally;
 
 /// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
 const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
@@ -308,7 +310,8 @@ fn columns(runs: &[Run], wanted: &[String]) -> Result<Vec<Column>> {
         let find = |w: &String| {
             let near = |m: &&&Metric| strsim::jaro_winkler(&m.name, w);
             let cure = || all.iter().max_by(|a, b| near(a).total_cmp(&near(b))).map_or("", |m| m.name.as_str());
-            let none = || Error::usage("--metric", format!("no metric '{w}'"), names(), format!("did you mean {}?", cure()));
+            let none =
+                || Error::usage("--metric", format!("no metric '{w}'"), names(), format!("did you mean {}?", cure()));
             all.iter().find(|m| m.name == *w).copied().ok_or_else(none)
         };
         wanted.iter().map(find).collect::<Result<_>>()?
@@ -352,51 +355,5 @@ fn mark_best(groups: &mut [Group], metrics: &[Column]) {
         for s in groups.iter_mut().filter_map(|g| g.metrics[c].as_mut()) {
             s.best = means.len() > 1 && s.mean == best;
         }
-    }
-}
-
-/// Cells won and cells shared, [row against column].
-struct Tally {
-    won: Vec<Vec<f64>>,
-    shared: Vec<Vec<f64>>,
-}
-
-impl Tally {
-    fn new(n: usize) -> Tally {
-        Tally { won: vec![vec![0.0; n]; n], shared: vec![vec![0.0; n]; n] }
-    }
-
-    /// All cells of one data set; `groups` are (method, runs).
-    fn add(&mut self, groups: &[(usize, Vec<Run>)], metrics: &[Column]) {
-        for column in metrics.iter().filter(|c| c.better != Better::Neither) {
-            let sign = if column.better == Better::Higher { 1.0 } else { -1.0 };
-            for (i, ours) in groups {
-                for (j, theirs) in groups.iter().filter(|(j, _)| j != i) {
-                    for (a, b) in ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b))) {
-                        let both = a.results.get(&column.name).zip(b.results.get(&column.name));
-                        let Some((x, y)) = both.filter(|_| pair(a) == pair(b)) else { continue };
-                        self.shared[*i][*j] += 1.0;
-                        self.won[*i][*j] += if x == y { 0.5 } else { f64::from(sign * x > sign * y) };
-                    }
-                }
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Tally) {
-        for (mine, theirs) in [(&mut self.won, &other.won), (&mut self.shared, &other.shared)] {
-            for (a, b) in mine.iter_mut().flatten().zip(theirs.iter().flatten()) {
-                *a += b;
-            }
-        }
-    }
-
-    fn rate(&self, i: usize, j: usize) -> Option<f64> {
-        (self.shared[i][j] > 0.0).then(|| self.won[i][j] / self.shared[i][j])
-    }
-
-    fn overall(&self, i: usize) -> Option<f64> {
-        let (won, shared): (f64, f64) = (self.won[i].iter().sum(), self.shared[i].iter().sum());
-        (shared > 0.0).then(|| won / shared)
     }
 }

@@ -16,8 +16,11 @@ use crate::train::{Event, Flow, Predictor};
 use std::f64::consts::PI;
 use std::path::Path;
 
+/// Recipe keys and their values.
+type Keys = &'static [(&'static str, &'static str)];
+
 /// Title and recipe keys of each method of the demo.
-const METHODS: [(&str, &str, &[(&str, &str)]); 6] = [
+const METHODS: [(&str, &str, Keys); 6] = [
     ("base", "Plain network", &[("method.name", "base"), ("method.eta_aux", "0")]),
     ("vifo-mean", "VIFO-mean", &[("method.name", "vifo-mean"), ("method.eta_aux", "0")]),
     ("vifo-mean-aux", "VIFO-mean, auxiliary", &[("method.name", "vifo-mean")]),
@@ -26,10 +29,14 @@ const METHODS: [(&str, &str, &[(&str, &str)]); 6] = [
     ("vi-mean", "VI-mean", VI_MEAN),
 ];
 // MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
-const VI_NAIVE: &[(&str, &str)] = &[
-    ("method.name", "vi-naive"), ("method.eta_aux", "0"), ("prior.variance", "1"), ("vi.init", "torch"), ("vi.init_rho", "-4"),
+const VI_NAIVE: Keys = &[
+    ("method.name", "vi-naive"),
+    ("method.eta_aux", "0"),
+    ("prior.variance", "1"),
+    ("vi.init", "torch"),
+    ("vi.init_rho", "-4"),
 ];
-const VI_MEAN: &[(&str, &str)] =
+const VI_MEAN: Keys =
     &[("method.name", "vi-mean"), ("method.eta_aux", "0"), ("vi.init", "torch"), ("vi.init_rho", "-4")];
 
 pub struct Demo {
@@ -53,9 +60,22 @@ pub fn recipe(name: &str, gap: &str, seed: u32) -> Result<Recipe> {
     Recipe::from_table(&table, "demo")
 }
 
-pub fn run(dir: &Path, gap: &str, seed: u32, device: &Device, listen: &mut dyn FnMut(&str, &Event) -> Flow) -> Result<Option<Demo>> {
+pub fn run(
+    dir: &Path,
+    gap: &str,
+    seed: u32,
+    device: &Device,
+    listen: &mut dyn FnMut(&str, &Event) -> Flow,
+) -> Result<Option<Demo>> {
     let mut table = TextTable::new(&[
-        "method", "test NLL, nats ↓", "RMSE ↓", "sd on data", "sd in gap", "sd outside", "seconds", "steps/s",
+        "method",
+        "test NLL, nats ↓",
+        "RMSE ↓",
+        "sd on data",
+        "sd in gap",
+        "sd outside",
+        "seconds",
+        "steps/s",
     ]);
     let (mut panels, mut priors, mut outside) = (vec![], vec![], (f64::NAN, f64::NAN));
     for (name, title, _) in METHODS {
@@ -89,7 +109,13 @@ pub fn run(dir: &Path, gap: &str, seed: u32, device: &Device, listen: &mut dyn F
             panels,
         },
     )?;
-    let figure = PriorFigure { title: "Predictions sampled from each learned prior".into(), x_label, y_label: "y".into(), log: true, panels: priors };
+    let figure = PriorFigure {
+        title: "Predictions sampled from each learned prior".into(),
+        x_label,
+        y_label: "y".into(),
+        log: true,
+        panels: priors,
+    };
     let priors = figure::prior_samples(dir, "figure2_priors", &figure)?;
     super::write_atomic(&dir.join("table.csv"), table.csv().as_bytes())?;
     super::write_atomic(&dir.join("table.md"), table.render(super::tables::Format::Markdown).as_bytes())?;
@@ -101,7 +127,8 @@ fn sd_by_region(panel: &BandPanel) -> [f64; 3] {
     let inner = panel.train_x.iter().map(|x| x.abs()).fold(f64::INFINITY, f64::min);
     let outer = panel.train_x.iter().map(|x| x.abs()).fold(0.0, f64::max);
     let mean = |inside: &dyn Fn(f64) -> bool| {
-        let v: Vec<f64> = panel.x.iter().zip(&panel.total_sd).filter(|(x, _)| inside(x.abs())).map(|(_, s)| *s).collect();
+        let v: Vec<f64> =
+            panel.x.iter().zip(&panel.total_sd).filter(|(x, _)| inside(x.abs())).map(|(_, s)| *s).collect();
         v.iter().sum::<f64>() / v.len().max(1) as f64
     };
     // Outside as far as the test inputs go.
@@ -133,11 +160,15 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
     let n = x.len();
     let encoder = &fitted.data.encoder;
     let standard: Vec<f32> = match &encoder.features[0].kind {
-        crate::data::encode::FeatureKind::Numeric { mean, sd, .. } => x.iter().map(|x| ((x - mean) / sd) as f32).collect(),
+        crate::data::encode::FeatureKind::Numeric { mean, sd, .. } => {
+            x.iter().map(|x| ((x - mean) / sd) as f32).collect()
+        }
         crate::data::encode::FeatureKind::Levels { .. } => return Ok(None),
     };
     let normal = |curve: u32, element: u32| {
-        f64::from(Draw { seed: fitted.plan.seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element))
+        f64::from(
+            Draw { seed: fitted.plan.seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element),
+        )
     };
     // z [curves, n, 2] from the prior.
     let z: Vec<f64> = match setup.kind {
@@ -150,9 +181,8 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
             (0..CURVES)
                 .flat_map(|c| {
                     let outputs = &outputs;
-                    (0..2 * n).map(move |i| {
-                        (1.0 - a) * f64::from(outputs[i / 2 * 4 + i % 2]) + sd * normal(c, i as u32)
-                    })
+                    (0..2 * n)
+                        .map(move |i| (1.0 - a) * f64::from(outputs[i / 2 * 4 + i % 2]) + sd * normal(c, i as u32))
                 })
                 .collect()
         }
@@ -189,7 +219,13 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
                 .collect()
         })
         .collect();
-    Ok(Some(PriorPanel { title: panel.title.clone(), x, samples, train_x: panel.train_x.clone(), train_y: panel.train_y.clone() }))
+    Ok(Some(PriorPanel {
+        title: panel.title.clone(),
+        x,
+        samples,
+        train_x: panel.train_x.clone(),
+        train_y: panel.train_y.clone(),
+    }))
 }
 
 /// Predictive sd at the points of a band, for tests.

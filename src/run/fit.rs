@@ -38,7 +38,13 @@ fn absolute(recipe: &Recipe) -> Result<Recipe> {
 }
 
 /// Starts a new run in `path`, which is made only once the data is known to be good.
-pub fn fit(recipe: &Recipe, path: &Path, force: bool, device: &Device, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
+pub fn fit(
+    recipe: &Recipe,
+    path: &Path,
+    force: bool,
+    device: &Device,
+    listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
+) -> Result<Fitted> {
     let data = load::load(recipe)?;
     let plan = plan(recipe, &data)?;
     let mut trainer = Trainer::new(&plan, &data, device)?;
@@ -49,7 +55,12 @@ pub fn fit(recipe: &Recipe, path: &Path, force: bool, device: &Device, listen: &
     let folder = RunFolder::create(path)?;
     folder.write("recipe.toml", absolute(recipe)?.to_toml()?.as_bytes())?;
     folder.write_json("encoder.json", &data.encoder)?;
-    train(&folder, recipe, &plan, &data, &mut trainer, vec![], device, listen)
+    let fitted = train(&folder, recipe, &plan, &data, &mut trainer, vec![], device, listen);
+    if fitted.is_err() && !folder.last().is_file() {
+        // Nothing in it can be resumed or read: it would only stand in the way.
+        let _ = std::fs::remove_dir_all(path);
+    }
+    fitted
 }
 
 /// Only what is recognisably a run of ours may be deleted.
@@ -182,7 +193,12 @@ fn finish(folder: &RunFolder, recipe: &Recipe, fitted: &mut Fitted, device: &Dev
     }
     let mut all = report::input_figures(&folder.figures(), fitted, device)?;
     all.append(&mut figures);
-    all.push(report::learning_curves(&folder.figures(), &recipe_name(recipe), &fitted.rows, fitted.data.encoder.target_sd())?);
+    all.push(report::learning_curves(
+        &folder.figures(),
+        &recipe_name(recipe),
+        &fitted.rows,
+        fitted.data.encoder.target_sd(),
+    )?);
     report::write(folder, recipe, fitted, results.as_ref(), device_name, &all)?;
     fitted.results = results;
     Ok(())
@@ -229,7 +245,8 @@ pub fn recipe_name(recipe: &Recipe) -> String {
         return name.clone();
     }
     let stem = |p: &PathBuf| {
-        let stem = p.file_name().map(|s| s.to_string_lossy().split('.').next().unwrap_or("").to_string()).unwrap_or_default();
+        let stem =
+            p.file_name().map(|s| s.to_string_lossy().split('.').next().unwrap_or("").to_string()).unwrap_or_default();
         // "data.csv" says nothing; its folder does.
         match p.parent().and_then(|d| d.file_name()) {
             Some(dir) if stem == "data" || stem == "train" => dir.to_string_lossy().to_string(),

@@ -14,7 +14,7 @@ pub struct Manifest {
     pub git: String,
     pub device: String,
     pub seed: u32,
-    /// SHA-256 of the data file, or a toy's description.
+    /// SHA-256 of the data files, or a toy's description.
     pub data: String,
     pub train_rows: usize,
     pub validation_rows: usize,
@@ -53,8 +53,16 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 const METRICS_HEADER: [&str; 10] = [
-    "epoch", "step", "seconds", "learning_rate", "loss_nats", "expected_nll_nats", "regularizer_nats", "auxiliary_nats",
-    "validation_nll_nats", "validation_score",
+    "epoch",
+    "step",
+    "seconds",
+    "learning_rate",
+    "loss_nats",
+    "expected_nll_nats",
+    "regularizer_nats",
+    "auxiliary_nats",
+    "validation_nll_nats",
+    "validation_score",
 ];
 
 impl RunFolder {
@@ -76,8 +84,17 @@ impl RunFolder {
 
     pub fn open(path: &Path) -> Result<RunFolder> {
         if !path.join("manifest.json").is_file() || !path.join("recipe.toml").is_file() {
-            let found = if path.exists() { "is not a run folder: manifest.json or recipe.toml is missing" } else { "does not exist" };
-            return Err(Error::usage(path.display().to_string(), found, "a folder made by `vifo fit`", "check the path"));
+            let found = if path.exists() {
+                "is not a run folder: manifest.json or recipe.toml is missing"
+            } else {
+                "does not exist"
+            };
+            return Err(Error::usage(
+                path.display().to_string(),
+                found,
+                "a folder made by `vifo fit`",
+                "check the path",
+            ));
         }
         Ok(RunFolder { path: path.to_path_buf() })
     }
@@ -109,7 +126,12 @@ impl RunFolder {
         let path = self.path.join(name);
         let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
         serde_json::from_str(&text).map_err(|e| {
-            Error::data(path.display().to_string(), e.to_string(), "", "the file is damaged: restore it, or train again with `vifo fit`")
+            Error::data(
+                path.display().to_string(),
+                e.to_string(),
+                "",
+                "the file is damaged: restore it, or train again with `vifo fit`",
+            )
         })
     }
 
@@ -133,8 +155,16 @@ impl RunFolder {
             let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
             text += &format!(
                 "{},{},{},{},{},{},{},{},{},{}\n",
-                r.epoch, r.step, r.seconds, r.learning_rate, r.loss, r.expected_nll, r.regularizer, r.auxiliary,
-                option(r.validation_nll), option(r.validation_score)
+                r.epoch,
+                r.step,
+                r.seconds,
+                r.learning_rate,
+                r.loss,
+                r.expected_nll,
+                r.regularizer,
+                r.auxiliary,
+                option(r.validation_nll),
+                option(r.validation_score)
             );
         }
         self.write("metrics.csv", text.as_bytes())
@@ -163,7 +193,9 @@ impl RunFolder {
                 })
             })();
             let place = format!("{}, line {}", path.display(), i + 1);
-            let row = row.ok_or_else(|| Error::data(place, "not a row of numbers", METRICS_HEADER.join(","), "restore the file"))?;
+            let row = row.ok_or_else(|| {
+                Error::data(place, "not a row of numbers", METRICS_HEADER.join(","), "restore the file")
+            })?;
             if row.epoch <= epoch {
                 rows.push(row);
             }
@@ -181,8 +213,16 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let run = RunFolder::create(&dir.path().join("run")).expect("a new folder");
         let row = |epoch| EpochRow {
-            epoch, step: 7, seconds: 0.25, learning_rate: 1e-3, loss: -1.5, expected_nll: 0.1 + 0.2, regularizer: 3.0, auxiliary: 0.0,
-            validation_nll: Some(1.0 / 3.0), validation_score: None,
+            epoch,
+            step: 7,
+            seconds: 0.25,
+            learning_rate: 1e-3,
+            loss: -1.5,
+            expected_nll: 0.1 + 0.2,
+            regularizer: 3.0,
+            auxiliary: 0.0,
+            validation_nll: Some(1.0 / 3.0),
+            validation_score: None,
         };
         run.write_metrics(&[row(1), row(2), row(3)]).expect("written");
         assert_eq!(run.metrics(2).expect("read"), vec![row(1), row(2)]);

@@ -1,8 +1,8 @@
 //! The run folder: recipe, manifest, encoder, metrics, checkpoints, predictions, figures and report of one experiment.
 //! Every file is written to a temporary name, synced and renamed, so that a reader never sees half of one.
 
-pub mod compare;
 pub mod bench;
+pub mod compare;
 pub mod demo;
 pub mod fit;
 pub mod folder;

@@ -55,7 +55,12 @@ impl Model {
         let kept = self.encoder.rows_without_missing(&table, need_target)?;
         let data = self.encoder.encode(&table, &kept.rows, need_target)?;
         if data.n == 0 {
-            return Err(Error::data(file.display().to_string(), "no rows to predict", "at least one row", "check the file"));
+            return Err(Error::data(
+                file.display().to_string(),
+                "no rows to predict",
+                "at least one row",
+                "check the file",
+            ));
         }
         Ok((table, data, kept.dropped))
     }
@@ -84,5 +89,7 @@ pub fn predict(plan: &Plan, encoder: &Encoder, weights: &[f32], device: &Device,
 }
 
 pub fn targets(encoder: &Encoder, y: &[f32]) -> Vec<f64> {
-    y.iter().map(|&v| if encoder.task() == Task::Regression { encoder.destandardise(v as f64) } else { v as f64 }).collect()
+    y.iter()
+        .map(|&v| if encoder.task() == Task::Regression { encoder.destandardise(v as f64) } else { v as f64 })
+        .collect()
 }

@@ -11,8 +11,8 @@ use crate::data::load::Loaded;
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{
-    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable, ReliabilityFigure,
-    Report, RocFigure, Saved, ScatterFigure, Section, Series,
+    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable,
+    ReliabilityFigure, Report, RocFigure, Saved, ScatterFigure, Section, Series,
 };
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
@@ -26,13 +26,36 @@ fn drawn(saved: Saved, caption: &str) -> Drawn {
     (saved.svg, caption.into())
 }
 
-/// Name, mean, sd and training range of each numeric input, if all are numeric.
-fn numeric_inputs(encoder: &Encoder) -> Option<Vec<(String, f64, f64, f64, f64)>> {
+/// A numeric input: statistics of its training rows, in the file's unit.
+struct Input {
+    name: String,
+    mean: f64,
+    sd: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Input {
+    /// The training range widened by half its length on either side.
+    fn wide(&self) -> (f64, f64) {
+        let half = 0.5 * (self.max - self.min);
+        (self.min - half, self.max + half)
+    }
+    fn standard(&self, v: f64) -> f32 {
+        ((v - self.mean) / self.sd) as f32
+    }
+    fn raw(&self, v: f32) -> f64 {
+        self.mean + self.sd * f64::from(v)
+    }
+}
+
+/// The inputs, if all are numeric.
+fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
     encoder
         .features
         .iter()
         .map(|f| match f.kind {
-            FeatureKind::Numeric { mean, sd, min, max } => Some((f.name.clone(), mean, sd, min, max)),
+            FeatureKind::Numeric { mean, sd, min, max } => Some(Input { name: f.name.clone(), mean, sd, min, max }),
             FeatureKind::Levels { .. } => None,
         })
         .collect()
@@ -41,13 +64,11 @@ fn numeric_inputs(encoder: &Encoder) -> Option<Vec<(String, f64, f64, f64, f64)>
 /// The band of a one-input regression on the training range widened by half its length on either side.
 pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f64)>) -> Result<Option<BandPanel>> {
     let encoder = &fitted.data.encoder;
-    let Some([(_, mean, sd, min, max)]) = numeric_inputs(encoder).as_deref().map(|v| <[_; 1]>::try_from(v.to_vec())).and_then(|r| r.ok())
-    else {
-        return Ok(None);
-    };
-    let (low, high) = range.unwrap_or((min - 0.5 * (max - min), max + 0.5 * (max - min)));
+    let inputs = numeric_inputs(encoder).unwrap_or_default();
+    let [input] = &inputs[..] else { return Ok(None) };
+    let (low, high) = range.unwrap_or_else(|| input.wide());
     let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
-    let standard: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
+    let standard: Vec<f32> = x.iter().map(|x| input.standard(*x)).collect();
     let Predictive::Regression(r) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &standard)? else {
         return Ok(None);
     };
@@ -58,7 +79,7 @@ pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f
         aleatoric_sd: r.aleatoric.iter().map(|v| v.sqrt()).collect(),
         mean: r.mean.clone(),
         truth: None,
-        train_x: fitted.data.train.x.iter().map(|&v| mean + sd * v as f64).collect(),
+        train_x: fitted.data.train.x.iter().map(|&v| input.raw(v)).collect(),
         train_y: targets(encoder, &fitted.data.train.y),
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
@@ -74,7 +95,7 @@ pub fn input_figures(dir: &Path, fitted: &Fitted, device: &Device) -> Result<Vec
         let Some(panel) = band(fitted, device, "", None)? else { return Ok(vec![]) };
         let figure = BandsFigure {
             title: format!("Prediction of {target} with 1 and 2 sd"),
-            x_label: inputs[0].0.clone(),
+            x_label: inputs[0].name.clone(),
             y_label: target.into(),
             panels: vec![panel],
         };
@@ -88,37 +109,48 @@ pub fn input_figures(dir: &Path, fitted: &Fitted, device: &Device) -> Result<Vec
     Ok(vec![])
 }
 
-fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[(String, f64, f64, f64, f64)]) -> Result<Drawn> {
+fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Result<Drawn> {
     const N: usize = 80;
-    let range = |i: usize| (inputs[i].3 - 0.5 * (inputs[i].4 - inputs[i].3), inputs[i].4 + 0.5 * (inputs[i].4 - inputs[i].3));
-    let (xr, yr) = (range(0), range(1));
+    let (xr, yr) = (inputs[0].wide(), inputs[1].wide());
     let at = |(low, high): (f64, f64), i: usize| low + (high - low) * (i as f64 + 0.5) / N as f64;
-    let standard = |i: usize, v: f64| ((v - inputs[i].1) / inputs[i].2) as f32;
     let grid: Vec<f32> =
-        (0..N * N).flat_map(|i| [standard(0, at(xr, i % N)), standard(1, at(yr, i / N))]).collect();
+        (0..N * N).flat_map(|i| [inputs[0].standard(at(xr, i % N)), inputs[1].standard(at(yr, i / N))]).collect();
     let encoder = &fitted.data.encoder;
     let Predictive::Classification(c) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &grid)? else {
         return Ok((PathBuf::new(), String::new()));
     };
     let panel = |title: &str, value_label: &str, values: Vec<f64>| HeatPanel {
-        title: title.into(), x_range: xr, y_range: yr, nx: N, ny: N, values, value_label: value_label.into(),
+        title: title.into(),
+        x_range: xr,
+        y_range: yr,
+        nx: N,
+        ny: N,
+        values,
+        value_label: value_label.into(),
     };
     let confidence = metrics::confidences(&c.probs, c.k).0;
     let first = if c.k == 2 { c.probs.iter().skip(1).step_by(2).copied().collect() } else { confidence };
     let d = &fitted.data.train;
-    let raw = |row: usize, i: usize| inputs[i].1 + inputs[i].2 * d.x[row * 2 + i] as f64;
+    let raw = |row: usize, i: usize| inputs[i].raw(d.x[row * 2 + i]);
     let figure = HeatFigure {
         title: format!("Uncertainty of {} over the inputs", encoder.target_name()),
-        x_label: inputs[0].0.clone(),
-        y_label: inputs[1].0.clone(),
+        x_label: inputs[0].name.clone(),
+        y_label: inputs[1].name.clone(),
         panels: vec![
-            panel(if c.k == 2 { "Probability of the second class" } else { "Largest probability" }, "probability", first),
+            panel(
+                if c.k == 2 { "Probability of the second class" } else { "Largest probability" },
+                "probability",
+                first,
+            ),
             panel("Total entropy", "nats", c.total),
-            panel("Mutual information (epistemic)", "nats", c.epistemic),
+            panel("Mutual information (epistemic)", "nats, own scale", c.epistemic),
         ],
         points: (0..d.n).map(|i| (raw(i, 0), raw(i, 1), d.y[i] as usize)).collect(),
     };
-    Ok(drawn(figure::heat2d(dir, "heat", &figure)?, "Where the model is sure, where classes meet, and where it has seen nothing."))
+    Ok(drawn(
+        figure::heat2d(dir, "heat", &figure)?,
+        "Where the model is sure, where classes meet, and where it has seen nothing.",
+    ))
 }
 
 /// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit.
@@ -129,16 +161,26 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         series("training loss", rows.iter().map(|r| r.loss).collect()),
         series("expected NLL (training)", rows.iter().map(|r| r.expected_nll).collect()),
     ];
-    for (name, value) in [("regularizer", (|r: &EpochRow| r.regularizer) as fn(&EpochRow) -> f64), ("auxiliary", |r| r.auxiliary)] {
+    for (name, value) in
+        [("regularizer", (|r: &EpochRow| r.regularizer) as fn(&EpochRow) -> f64), ("auxiliary", |r| r.auxiliary)]
+    {
         if rows.iter().any(|r| value(r) != 0.0) {
             all.push(series(name, rows.iter().map(value).collect()));
         }
     }
     if rows.iter().any(|r| r.validation_nll.is_some()) {
-        all.push(series("validation NLL", rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - target_sd.ln())).collect()));
+        all.push(series(
+            "validation NLL",
+            rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - target_sd.ln())).collect(),
+        ));
     }
-    let figure =
-        CurvesFigure { title: format!("Learning curves of {name}"), x_label: "epoch".into(), y_label: "nats a row".into(), log: true, series: all };
+    let figure = CurvesFigure {
+        title: format!("Learning curves of {name}"),
+        x_label: "epoch".into(),
+        y_label: "nats a row".into(),
+        log: true,
+        series: all,
+    };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,
         "Loss and its terms, and the validation NLL of the whole ensemble, all for the standardised target, on a scale that is linear near zero.",
@@ -181,13 +223,20 @@ pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -
 pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Result<Vec<Drawn>> {
     let (conf, class) = metrics::confidences(&c.probs, c.k);
     let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| *c == *y as usize).collect();
-    let bins = metrics::reliability_bins(&conf, &correct, 10, true);
+    let bins = metrics::reliability_bins(&conf, &correct, 10, false);
     let figure = ReliabilityFigure {
         title: "Reliability of the test predictions".into(),
-        bins: bins.iter().map(|b| (b.confidence, b.accuracy, b.count)).collect(),
-        ece: metrics::ece_equal_mass(&conf, &correct, 20),
+        // One entry a bin, empty ones too: the figure places them by their number.
+        bins: (0..10)
+            .map(|i| {
+                let here = bins.iter().find(|b| (b.low * 10.0).round() as usize == i);
+                here.map_or((f64::NAN, f64::NAN, 0), |b| (b.confidence, b.accuracy, b.count))
+            })
+            .collect(),
+        ece: metrics::ece_equal_width(&conf, &correct, 10),
     };
-    let split = |right: bool| c.total.iter().zip(&correct).filter(|(_, c)| **c == right).map(|(v, _)| *v).collect::<Vec<f64>>();
+    let split =
+        |right: bool| c.total.iter().zip(&correct).filter(|(_, c)| **c == right).map(|(v, _)| *v).collect::<Vec<f64>>();
     let histogram = HistogramFigure {
         title: "Entropy of right and wrong predictions".into(),
         x_label: "entropy, nats".into(),
@@ -195,7 +244,10 @@ pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Resu
         bins: 20,
     };
     Ok(vec![
-        drawn(figure::reliability(dir, "reliability", &figure)?, "Accuracy against confidence in bins of equal mass. On the diagonal a confidence of 0.8 is right eight times in ten."),
+        drawn(
+            figure::reliability(dir, "reliability", &figure)?,
+            "Accuracy against confidence in ten bins of equal width. On the diagonal a confidence of 0.8 is right eight times in ten.",
+        ),
         drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should be the uncertain ones."),
     ])
 }
@@ -205,7 +257,8 @@ pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Res
     type Scores = Vec<(&'static str, Vec<f64>, Vec<f64>)>;
     let (label, groups, scores): (&str, [Vec<f64>; 2], Scores) = match (inside, outside) {
         (Predictive::Classification(a), Predictive::Classification(b)) => {
-            let conf = |c: &Classification| metrics::confidences(&c.probs, c.k).0.iter().map(|p| -p).collect::<Vec<_>>();
+            let conf =
+                |c: &Classification| metrics::confidences(&c.probs, c.k).0.iter().map(|p| -p).collect::<Vec<_>>();
             (
                 "entropy, nats",
                 [a.total.clone(), b.total.clone()],
@@ -227,6 +280,9 @@ pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Res
         _ => return Ok(vec![]),
     };
     let [a, b] = groups;
+    // One member without output variance has no epistemic part: a curve of zeros against zeros would say nothing.
+    let mut scores = scores;
+    scores.retain(|(_, a, b)| a.iter().chain(b).any(|v| *v != 0.0));
     let histogram = HistogramFigure {
         title: "Uncertainty in and out of distribution".into(),
         x_label: label.into(),
@@ -244,18 +300,26 @@ pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Res
             .collect(),
     };
     Ok(vec![
-        drawn(figure::histograms(dir, "ood_uncertainty", &histogram)?, "The further apart the two, the better the model knows what it does not know."),
+        drawn(
+            figure::histograms(dir, "ood_uncertainty", &histogram)?,
+            "The further apart the two, the better the model knows what it does not know.",
+        ),
         drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
     ])
 }
 
 /// Uncertainty scores: low = in distribution = positive.
 fn roc_curve(inside: &[f64], outside: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let mut all: Vec<(f64, bool)> = inside.iter().map(|v| (*v, true)).chain(outside.iter().map(|v| (*v, false))).collect();
+    let mut all: Vec<(f64, bool)> =
+        inside.iter().map(|v| (*v, true)).chain(outside.iter().map(|v| (*v, false))).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut fpr, mut tpr, mut fp, mut tp) = (vec![0.0], vec![0.0], 0usize, 0usize);
     for (i, (v, positive)) in all.iter().enumerate() {
-        if *positive { tp += 1 } else { fp += 1 }
+        if *positive {
+            tp += 1
+        } else {
+            fp += 1
+        }
         if all.get(i + 1).is_none_or(|next| next.0 != *v) {
             fpr.push(fp as f64 / outside.len().max(1) as f64);
             tpr.push(tp as f64 / inside.len().max(1) as f64);
@@ -268,15 +332,39 @@ pub fn html(table: &TextTable) -> HtmlTable {
     HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
 }
 
-pub fn write(folder: &RunFolder, recipe: &Recipe, fitted: &Fitted, results: Option<&Results>, device: &str, figures: &[Drawn]) -> Result<()> {
+pub fn write(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    fitted: &Fitted,
+    results: Option<&Results>,
+    device: &str,
+    figures: &[Drawn],
+) -> Result<()> {
     let (data, setup) = (&fitted.data, &fitted.plan.setup);
     let m = &recipe.method;
     let mut summary = vec![
         ("method".to_string(), format!("{}, {} members, eta {}, eta_aux {}", m.name, m.members, m.eta, m.eta_aux)),
-        ("network".into(), format!("{} inputs, hidden {:?}, {} outputs, {} numbers a member", setup.net.n_in, setup.net.hidden, setup.net.n_out, setup.member_len())),
+        (
+            "network".into(),
+            format!(
+                "{} inputs, hidden {:?}, {} outputs, {} numbers a member",
+                setup.net.n_in,
+                setup.net.hidden,
+                setup.net.n_out,
+                setup.member_len()
+            ),
+        ),
         ("target".into(), format!("{} ({})", data.encoder.target_name(), data.task())),
         ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
-        ("training".into(), format!("{} epochs in {:.1} s on {device}, seed {}", fitted.rows.last().map_or(0, |r| r.epoch), fitted.seconds, recipe.seed)),
+        (
+            "training".into(),
+            format!(
+                "{} epochs in {:.1} s on {device}, seed {}",
+                fitted.rows.last().map_or(0, |r| r.epoch),
+                fitted.seconds,
+                recipe.seed
+            ),
+        ),
     ];
     if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.train.patience > 0) {
         summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));

@@ -2,8 +2,8 @@
 
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::metrics::{self, ConstantModel, LinearModel, Measure, normal_quantile};
 use crate::method::predictive::{Classification, Regression};
+use crate::metrics::{self, ConstantModel, LinearModel, Measure, normal_quantile};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,14 @@ impl Results {
 }
 
 fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
-    Metric { name: name.into(), unit: unit.into(), value: Measure::Value(value), constant: None, least_squares: None, better }
+    Metric {
+        name: name.into(),
+        unit: unit.into(),
+        value: Measure::Value(value),
+        constant: None,
+        least_squares: None,
+        better,
+    }
 }
 
 /// Nominal levels of the central intervals in tables.
@@ -72,7 +79,13 @@ impl Baselines {
 }
 
 /// Predictions and targets `y` in the user's unit; `x` are the standardised rows for the linear model.
-pub fn regression(p: &Regression, y: &[f64], x: &Dataset, baselines: Option<&Baselines>, unit: &str) -> Result<Results> {
+pub fn regression(
+    p: &Regression,
+    y: &[f64],
+    x: &Dataset,
+    baselines: Option<&Baselines>,
+    unit: &str,
+) -> Result<Results> {
     let n = y.len();
     let rows = || (0..n).map(|i| p.row(i));
     let mut out = vec![
@@ -108,7 +121,11 @@ pub fn regression(p: &Regression, y: &[f64], x: &Dataset, baselines: Option<&Bas
 /// The metrics of a Gaussian with one sd for all rows.
 fn beside(out: &mut [Metric], mean: &[f64], sd: f64, y: &[f64], place: impl Fn(&mut Metric) -> &mut Option<f64>) {
     let n = y.len() as f64;
-    let crps = mean.iter().zip(y).map(|(m, y)| metrics::Mixture { weights: &[1.0], means: &[*m], vars: &[sd * sd] }.crps(*y)).sum::<f64>();
+    let crps = mean
+        .iter()
+        .zip(y)
+        .map(|(m, y)| metrics::Mixture { weights: &[1.0], means: &[*m], vars: &[sd * sd] }.crps(*y))
+        .sum::<f64>();
     for m in out {
         let value = match m.name.as_str() {
             "rmse" => metrics::rmse(mean, y),
@@ -158,9 +175,17 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
         .iter()
         .zip(numbers(&p.probs))
         .enumerate()
-        .map(|(i, ((name, unit, better), v))| Metric { constant: constant.map(|c| c[i]), ..metric(name, unit, v, *better) })
+        .map(|(i, ((name, unit, better), v))| Metric {
+            constant: constant.map(|c| c[i]),
+            ..metric(name, unit, v, *better)
+        })
         .collect();
-    out.push(metric("mean_mutual_information", "nats", p.epistemic.iter().sum::<f64>() / y.len().max(1) as f64, Better::Neither));
+    out.push(metric(
+        "mean_mutual_information",
+        "nats",
+        p.epistemic.iter().sum::<f64>() / y.len().max(1) as f64,
+        Better::Neither,
+    ));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes: vec![] }
 }
 

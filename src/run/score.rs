@@ -74,7 +74,12 @@ pub fn score(file: &Path, options: &ReadOptions, asked: &Asked) -> Result<Scored
 }
 
 /// Predictions of out-of-distribution rows from a file with the same columns; the target may be absent.
-pub fn out_of_distribution(file: &Path, options: &ReadOptions, inside: &Scored, asked: &Asked) -> Result<(Predictive, Results)> {
+pub fn out_of_distribution(
+    file: &Path,
+    options: &ReadOptions,
+    inside: &Scored,
+    asked: &Asked,
+) -> Result<(Predictive, Results)> {
     let table = read_table(file, options)?;
     let column = |name: &String| table.column_index(name);
     let columns = match &inside.columns {
@@ -227,7 +232,12 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
             let place = format!("{}, line {}, columns '{first}' to '{last}'", place(table), table.lines[row]);
             let found = format!("the {k} probabilities sum to {sum}");
             let allowed = format!("1 within {SUM_TOLERANCE}");
-            return Err(Error::data(place, found, allowed, "give every class its column, or name the columns with --probs"));
+            return Err(Error::data(
+                place,
+                found,
+                allowed,
+                "give every class its column, or name the columns with --probs",
+            ));
         }
         // Rounding of the sum itself is no reason to touch a number.
         if (sum - 1.0).abs() > 1e-12 {
@@ -260,7 +270,9 @@ fn classes(table: &Table, target: usize, labels: &[String]) -> Result<Vec<usize>
             let shown: Vec<String> = labels.iter().take(12).map(|l| format!("'{l}'")).collect();
             Error::data(table.place(row, name), found, format!("the labels {}", shown.join(", ")), cure)
         };
-        let Some(label) = value else { return Err(fault("the label is missing".into(), "mend the cell or leave the row out")) };
+        let Some(label) = value else {
+            return Err(fault("the label is missing".into(), "mend the cell or leave the row out"));
+        };
         let found = || format!("the label '{label}' has no column of probabilities");
         class_of(label, labels).ok_or_else(|| fault(found(), "add the column, or name the target with --target"))
     };
@@ -292,6 +304,9 @@ fn from_quantiles(table: &Table, y: &[f64], results: &mut Results) -> Result<Opt
         }
         levels.push(format!("{percent} %"));
     }
-    let note = format!("coverage and width of {} from the file's quantiles; nll and crps are those of one Gaussian a row", levels.join(", "));
+    let note = format!(
+        "coverage and width of {} from the file's quantiles; nll and crps are those of one Gaussian a row",
+        levels.join(", ")
+    );
     Ok((!levels.is_empty()).then_some(note))
 }

@@ -37,7 +37,11 @@ impl TextTable {
     /// Numbers to the right, words to the left.
     fn aligned(&self, left: &str, between: &str, right: &str, markdown: bool) -> String {
         let width: Vec<usize> = (0..self.header.len())
-            .map(|c| self.rows.iter().chain([&self.header]).filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0))
+            .map(|c| {
+                let cells = self.rows.iter().chain([&self.header]).filter_map(|r| r.get(c));
+                // Markdown wants three dashes under a column.
+                cells.map(|s| s.chars().count()).max().unwrap_or(0).max(if markdown { 3 } else { 0 })
+            })
             .collect();
         let line = |row: &[String]| {
             let cells: Vec<String> = row
@@ -69,7 +73,13 @@ impl TextTable {
             for c in s.chars() {
                 match c {
                     '_' | '%' | '&' | '#' | '$' => t.extend(['\\', c]),
+                    '{' | '}' => t.extend(['\\', c]),
+                    '\\' => t.push_str("\\textbackslash{}"),
+                    '~' => t.push_str("\\textasciitilde{}"),
+                    '^' => t.push_str("\\textasciicircum{}"),
                     '±' => t.push_str("$\\pm$"),
+                    '↑' => t.push_str("$\\uparrow$"),
+                    '↓' => t.push_str("$\\downarrow$"),
                     c => t.push(c),
                 }
             }
@@ -78,7 +88,10 @@ impl TextTable {
         let line = |row: &[String]| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
         let columns = "l".to_string() + &"r".repeat(self.header.len().saturating_sub(1));
         let body: String = self.rows.iter().map(|r| line(r)).collect();
-        format!("\\begin{{tabular}}{{{columns}}}\n\\hline\n{}\\hline\n{body}\\hline\n\\end{{tabular}}\n", line(&self.header))
+        format!(
+            "\\begin{{tabular}}{{{columns}}}\n\\hline\n{}\\hline\n{body}\\hline\n\\end{{tabular}}\n",
+            line(&self.header)
+        )
     }
 
     pub fn csv(&self) -> String {
@@ -149,10 +162,12 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
         t.header.push(encoder.target_name().to_string());
     }
     let full = |v: f64| format!("{v}");
+    let has_target = y.is_some();
     match predictive {
         Predictive::Regression(r) => {
             t.header.extend(["mean", "sd", "aleatoric_sd", "epistemic_sd"].map(String::from));
             t.header.extend(QUANTILES.iter().map(|q| format!("q{}", q * 100.0)));
+            distinct_target(&mut t.header, has_target);
             for i in 0..r.n() {
                 let mut row = vec![ids[i].clone()];
                 row.extend(y.map(|y| full(y[i])));
@@ -171,6 +186,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             t.header.push("predicted".into());
             t.header.extend((0..c.k).map(|j| format!("p_{}", name(j))));
             t.header.extend(["entropy", "aleatoric_entropy", "mutual_information"].map(String::from));
+            distinct_target(&mut t.header, has_target);
             let classes = crate::metrics::confidences(&c.probs, c.k).1;
             for i in 0..classes.len() {
                 let mut row = vec![ids[i].clone()];
@@ -185,10 +201,22 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     t
 }
 
+/// A target named "sd" would give two columns of that name.
+fn distinct_target(header: &mut [String], has_target: bool) {
+    while has_target && header.iter().filter(|h| **h == header[1]).count() > 1 {
+        header[1].push_str("_target");
+    }
+}
+
 /// Writes a table to a file, or an error that names it.
 pub fn write_csv(path: &std::path::Path, table: &TextTable) -> Result<()> {
     if path.is_dir() {
-        return Err(Error::usage(path.display().to_string(), "is a folder", "the name of a CSV file", "add a file name"));
+        return Err(Error::usage(
+            path.display().to_string(),
+            "is a folder",
+            "the name of a CSV file",
+            "add a file name",
+        ));
     }
     super::write_atomic(path, table.csv().as_bytes())
 }
@@ -199,7 +227,14 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        for (v, want) in [(0.0, "0"), (0.12345, "0.1235"), (12.3456, "12.35"), (123456.0, "123456"), (1e-7, "1.000e-7"), (-3.21, "-3.210")] {
+        for (v, want) in [
+            (0.0, "0"),
+            (0.12345, "0.1235"),
+            (12.3456, "12.35"),
+            (123456.0, "123456"),
+            (1e-7, "1.000e-7"),
+            (-3.21, "-3.210"),
+        ] {
             assert_eq!(number(v), want);
         }
         assert_eq!(number(f64::NAN), "NaN");

@@ -47,7 +47,11 @@ impl Checkpoint {
             }
         }
         for (name, values) in &self.optimizer {
-            tensors.push((format!("optimizer.{name}"), vec![self.members, member_len], bytemuck::cast_slice(values).to_vec()));
+            tensors.push((
+                format!("optimizer.{name}"),
+                vec![self.members, member_len],
+                bytemuck::cast_slice(values).to_vec(),
+            ));
         }
         let mut meta = HashMap::new();
         meta.insert("vifo_version".to_string(), VERSION.to_string());
@@ -69,12 +73,24 @@ impl Checkpoint {
     }
 
     /// `path` names the file in messages; `layout` and `members` are what the recipe asks for.
-    pub fn from_bytes(bytes: &[u8], path: &Path, layout: &Layout, members: usize, member_len: usize) -> Result<Checkpoint> {
+    pub fn from_bytes(
+        bytes: &[u8],
+        path: &Path,
+        layout: &Layout,
+        members: usize,
+        member_len: usize,
+    ) -> Result<Checkpoint> {
         let place = path.display().to_string();
         let broken = |found: String| {
-            Error::data(place.clone(), found, "", "the file is damaged or not of this run: restore it, or train again with `vifo fit`")
+            Error::data(
+                place.clone(),
+                found,
+                "",
+                "the file is damaged or not of this run: restore it, or train again with `vifo fit`",
+            )
         };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
+        let (_, header) =
+            SafeTensors::read_metadata(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
         let meta = header.metadata().clone().unwrap_or_default();
         let version = meta.get("vifo_version").map_or("none", String::as_str);
         if version != VERSION {
@@ -152,8 +168,21 @@ mod tests {
         let layout = Mlp { n_in: 2, hidden: vec![3], n_out: 2, activation: Act::Relu, dropout: 0.0 }.layout();
         let n = 2 * layout.total;
         let weights = (0..2 * n).map(|i| i as f32 * 0.5).collect();
-        let optimizer = vec![("adam.first".to_string(), vec![1.5; 2 * n]), ("adam.second".to_string(), vec![2.5; 2 * n])];
-        (layout, Checkpoint { epoch: 3, step: 12, seconds: 0.5, best: Some((2, 0.1 + 0.2)), members: 2, best_weights: Some(vec![7.0; 2 * n]), weights, optimizer })
+        let optimizer =
+            vec![("adam.first".to_string(), vec![1.5; 2 * n]), ("adam.second".to_string(), vec![2.5; 2 * n])];
+        (
+            layout,
+            Checkpoint {
+                epoch: 3,
+                step: 12,
+                seconds: 0.5,
+                best: Some((2, 0.1 + 0.2)),
+                members: 2,
+                best_weights: Some(vec![7.0; 2 * n]),
+                weights,
+                optimizer,
+            },
+        )
     }
 
     #[test]
@@ -176,7 +205,10 @@ mod tests {
         let text = String::from_utf8_lossy(&bytes).replace("\"vifo_version\":\"1\"", "\"vifo_version\":\"9\"");
         assert_ne!(text.as_bytes(), &bytes[..]);
         let mut other = bytes.clone();
-        let at = bytes.windows(19).position(|w| w == b"\"vifo_version\":\"1\"," || w == b"\"vifo_version\":\"1\"}").expect("the version");
+        let at = bytes
+            .windows(19)
+            .position(|w| w == b"\"vifo_version\":\"1\"," || w == b"\"vifo_version\":\"1\"}")
+            .expect("the version");
         other[at + 16] = b'9';
         let e = Checkpoint::from_bytes(&other, Path::new("c"), &layout, 2, len).expect_err("version");
         assert!(e.to_string().contains("format 9"), "{e}");

@@ -24,7 +24,13 @@ pub struct EpochRow {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// Before the first step: what it runs on, parameters of one member, steps to go.
-    Started { device: String, parameters: usize, first_epoch: u32, epochs: u32, steps_per_epoch: u32 },
+    Started {
+        device: String,
+        parameters: usize,
+        first_epoch: u32,
+        epochs: u32,
+        steps_per_epoch: u32,
+    },
     Epoch(EpochRow),
     /// A checkpoint is due; the state is complete at this epoch.
     Checkpoint,

@@ -44,7 +44,8 @@ impl Session {
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
             let part = setup.part(first as u32, (last - first) as u32);
-            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums } = part.record_training()?;
+            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums } =
+                part.record_training()?;
             let mut exec = device.executor(program)?;
             exec.write(data_x, &data.x)?;
             exec.write(data_y, &data.y)?;

@@ -56,7 +56,15 @@ impl<'a> Trainer<'a> {
             None
         };
         Ok(Trainer {
-            plan, data, session, validation, epoch: 0, seconds: 0.0, best: None, best_weights: None, started: Instant::now(),
+            plan,
+            data,
+            session,
+            validation,
+            epoch: 0,
+            seconds: 0.0,
+            best: None,
+            best_weights: None,
+            started: Instant::now(),
         })
     }
 
@@ -110,7 +118,14 @@ impl<'a> Trainer<'a> {
         let weights = self.final_weights()?;
         let last = self.checkpoint()?;
         let epoch = if self.plan.train.patience > 0 { self.best.map_or(self.epoch, |b| b.0) } else { self.epoch };
-        Ok(Checkpoint { weights, optimizer: vec![], best_weights: None, epoch, step: u64::from(epoch) * u64::from(self.plan.steps_per_epoch()), ..last })
+        Ok(Checkpoint {
+            weights,
+            optimizer: vec![],
+            best_weights: None,
+            epoch,
+            step: u64::from(epoch) * u64::from(self.plan.steps_per_epoch()),
+            ..last
+        })
     }
 
     /// Trains to the end, telling `listen` of every evaluation and every due checkpoint.
@@ -216,7 +231,12 @@ impl<'a> Trainer<'a> {
             if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {
                 return Err(Error::run(
                     format!("step {}", self.step()),
-                    format!("training diverged: weight {} of member {} is {}", i % self.plan.setup.member_len(), i / self.plan.setup.member_len(), weights[i]),
+                    format!(
+                        "training diverged: weight {} of member {} is {}",
+                        i % self.plan.setup.member_len(),
+                        i / self.plan.setup.member_len(),
+                        weights[i]
+                    ),
                     self.plan.cure(),
                 ));
             }

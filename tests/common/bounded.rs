@@ -146,7 +146,7 @@ impl Real for Bounded {
         let least = self.value - self.error;
         Bounded::new(value, rounding + if least > 0.0 { self.error / least } else { f64::INFINITY })
     }
-    fn ln_1p(self) -> Self {
+    fn ln_1p_unit(self) -> Self {
         let value = self.value.ln_1p();
         Bounded::new(value, self.error / (1.0 + self.value - self.error) + 10.0 * U * value.abs() + TINY)
     }

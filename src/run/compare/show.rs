@@ -23,7 +23,8 @@ impl Comparison {
         let mut parts: Vec<String> =
             self.blocks.iter().map(|b| heading(&b.data) + &self.table(b).render(format)).collect();
         if let Some(table) = self.wins.table() {
-            let of = if self.blocks.len() == 1 { String::new() } else { format!(" over {} data sets", self.blocks.len()) };
+            let of =
+                if self.blocks.len() == 1 { String::new() } else { format!(" over {} data sets", self.blocks.len()) };
             let text = format!("win rates{of}: share of (data, seed, split, metric) in which the row beats the column");
             parts.push(heading(&text) + &table.render(format));
         }
@@ -31,7 +32,7 @@ impl Comparison {
     }
 
     fn table(&self, block: &Block) -> TextTable {
-        let mut t = TextTable::new(&["method", "n"]);
+        let mut t = TextTable::new(&["method", "runs"]);
         let shown: Vec<usize> =
             (0..self.metrics.len()).filter(|&c| block.groups.iter().any(|g| g.metrics[c].is_some())).collect();
         for &c in &shown {
@@ -50,7 +51,9 @@ impl Comparison {
         }
         for g in &block.groups {
             let mut row = vec![g.label.clone(), g.runs.len().to_string()];
-            row.extend(shown.iter().map(|&c| g.metrics[c].map_or_else(|| "undefined".into(), |s| cell(s, g.runs.len()))));
+            row.extend(
+                shown.iter().map(|&c| g.metrics[c].map_or_else(|| "undefined".into(), |s| cell(s, g.runs.len()))),
+            );
             if has_wins {
                 row.push(share(g.wins));
             }
@@ -140,9 +143,15 @@ fn curves(block: &Block) -> Option<CurvesFigure> {
 /// Mean and sd over the runs of a group at the epochs that all of them reached: a mean over fewer runs would jump where
 /// one stopped early.
 fn series(group: &Group, value: Of) -> Option<Series> {
-    let at = |rows: &[EpochRow], epoch: u32| rows.binary_search_by_key(&epoch, |r| r.epoch).ok().and_then(|i| value(&rows[i]));
-    let with_rows: Vec<&[EpochRow]> =
-        group.members.iter().map(|r| r.rows.as_slice()).filter(|rows| rows.iter().any(|r| value(r).is_some())).collect();
+    let at = |rows: &[EpochRow], epoch: u32| {
+        rows.binary_search_by_key(&epoch, |r| r.epoch).ok().and_then(|i| value(&rows[i]))
+    };
+    let with_rows: Vec<&[EpochRow]> = group
+        .members
+        .iter()
+        .map(|r| r.rows.as_slice())
+        .filter(|rows| rows.iter().any(|r| value(r).is_some()))
+        .collect();
     let mut out = Series { name: group.label.clone(), sd: (with_rows.len() > 1).then(Vec::new), ..Default::default() };
     for row in *with_rows.first()? {
         let values: Vec<f64> = with_rows.iter().filter_map(|rows| at(rows, row.epoch)).collect();

@@ -10,9 +10,8 @@ const MEANS: [&str; 1] = ["mean"];
 const SDS: [&str; 4] = ["sd", "std", "sigma", VARIANCE];
 pub const VARIANCE: &str = "variance";
 /// Columns of vifo's own predictions.csv, and usual row numbers: never the target unless named.
-const BESIDE: [&str; 9] = [
-    "line", "id", "row", "index", "predicted", "entropy", "aleatoric_entropy", "mutual_information", "aleatoric_sd",
-];
+const BESIDE: [&str; 9] =
+    ["line", "id", "row", "index", "predicted", "entropy", "aleatoric_entropy", "mutual_information", "aleatoric_sd"];
 
 /// Which column is what, by index.
 #[derive(Debug, Clone)]
@@ -57,7 +56,12 @@ pub fn find(table: &Table, asked: &Asked) -> Result<(Columns, usize)> {
             let probs = probs.iter().map(|p| table.column_index(p)).collect::<Result<Vec<_>>>()?;
             if probs.len() < 2 {
                 let found = format!("one column of probabilities, '{}'", table.columns[probs[0]].name);
-                return Err(Error::usage(place(table), found, "one column a class", "add the column of the other class"));
+                return Err(Error::usage(
+                    place(table),
+                    found,
+                    "one column a class",
+                    "add the column of the other class",
+                ));
             }
             let target = target(table, asked_target, &probs)?;
             let labels = probs.iter().map(|&c| label_of(table, c)).collect();

@@ -1,0 +1,403 @@
+//! Bad input, verb by verb: one line on stderr that begins with "error: ", names the place, what is wrong and a cure; exit
+//! code 1 (data, run) or 2 (usage); nothing left behind. The rows of each table share one folder, so that a file that a
+//! row leaves fails that row.
+
+use assert_cmd::Command;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn vifo(dir: &Path) -> Command {
+    let mut c = Command::cargo_bin("vifo").unwrap();
+    c.current_dir(dir);
+    // A Vulkan layer of Mesa writes to stderr where no display is; that line is not ours.
+    c.env("NODEVICE_SELECT", "1");
+    // No driver, so that an adapter of the machine cannot decide what a row finds.
+    c.env("VK_DRIVER_FILES", "/nonexistent").env("VK_ICD_FILENAMES", "/nonexistent");
+    c.timeout(Duration::from_secs(120));
+    c
+}
+
+/// Arguments, exit code, what the line must hold.
+type Case<'a> = (&'a str, i32, &'a [&'a str]);
+
+fn files(dir: &Path) -> BTreeSet<PathBuf> {
+    let mut all = BTreeSet::new();
+    for entry in dir.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        }
+        all.insert(path);
+    }
+    all
+}
+
+/// None if the case is refused as it should be, else what is wrong with the refusal.
+fn fault(dir: &Path, (args, code, parts): Case) -> Option<String> {
+    let before = files(dir);
+    let out = vifo(dir).args(args.split_whitespace()).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    let mut wrong = vec![];
+    if out.status.code() != Some(code) {
+        wrong.push(format!("exit code {:?}, not {code}", out.status.code()));
+    }
+    if !err.starts_with("error: ") || err.trim_end().lines().count() != 1 {
+        wrong.push("not one line that begins with error:".into());
+    }
+    for part in parts.iter().filter(|part| !err.contains(**part)) {
+        wrong.push(format!("{part:?} is missing"));
+    }
+    if err.contains("panicked") || err.contains("RUST_BACKTRACE") {
+        wrong.push("a panic".into());
+    }
+    let left: Vec<String> = files(dir).difference(&before).map(|p| p.display().to_string()).collect();
+    if !left.is_empty() {
+        wrong.push(format!("leaves {left:?}"));
+    }
+    (!wrong.is_empty()).then(|| format!("vifo {args}: {}\n    {err}", wrong.join("; ")))
+}
+
+#[track_caller]
+fn check(dir: &Path, cases: &[Case]) {
+    let faults: Vec<String> = cases.iter().filter_map(|c| fault(dir, *c)).collect();
+    assert!(faults.is_empty(), "{} of {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
+}
+
+#[test]
+#[should_panic(expected = "not 2")]
+fn the_table_rejects_a_wrong_code() {
+    let dir = tempfile::tempdir().unwrap();
+    check(dir.path(), &[("inspect nosuch.csv", 2, &["nosuch.csv"])]);
+}
+
+fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) {
+    std::fs::write(dir.join(name), text).unwrap();
+}
+
+/// 40 rows of x, z and a last column; then more lines.
+fn table(dir: &Path, name: &str, last: impl Fn(usize) -> String, more: &str) {
+    let row = |i: usize| format!("{},{},{}\n", i as f64 / 10.0, i * 7 % 11, last(i));
+    let rows: String = (0..40).map(row).collect();
+    write(dir, name, format!("x,z,y\n{rows}{more}"));
+}
+
+fn tables() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    let line = |i: usize| (i as f64 * 0.3 - 1.0).to_string();
+    table(d, "good.csv", line, "");
+    table(d, "text.csv", line, "low,1,2\n");
+    table(d, "ragged.csv", line, "1,2\n");
+    table(d, "nan.csv", line, "nan,1,2\n");
+    table(d, "inf.csv", line, "1,inf,2\n");
+    table(d, "same.csv", |_| "3.5".into(), "");
+    table(d, "one_class.csv", |_| "cat".into(), "");
+    table(d, "many_classes.csv", |i| format!("c{i}"), "");
+    table(d, "classes.csv", |i| ["no", "yes"][i % 2].into(), "");
+    table(d, "other_label.csv", |i| ["no", "perhaps"][i % 2].into(), "");
+    write(d, "one_row.csv", "x,z,y\n1,2,3\n");
+    write(d, "empty.csv", "");
+    write(d, "header.csv", "x,z,y\n");
+    write(d, "binary.csv", [0u8, 1, 2, 3]);
+    write(d, "latin.csv", b"x,y\n1,caf\xe9\n");
+    write(d, "hole.csv", "x,z,y\n1,2,3\n2,,3\n3,4,5\n");
+    write(d, "narrow.csv", "x,y\n1,2\n3,4\n");
+    let levels: String = (0..40).map(|i| format!("{i},{},{}\n", ["red", "blue"][i % 2], i * 3 % 17)).collect();
+    write(d, "levels.csv", format!("x,colour,y\n{levels}"));
+    write(d, "other_level.csv", "x,colour,y\n1,green,2\n2,red,3\n");
+    std::fs::create_dir(d.join("folder")).unwrap();
+    std::fs::create_dir(d.join("theirs")).unwrap();
+    write(d, "theirs/thesis.txt", "not to be deleted");
+    dir
+}
+
+const FAST: &str = "--device cpu -q --epochs 3 --members 1";
+
+fn fit(dir: &Path, args: &str) {
+    vifo(dir).arg("fit").args(args.split_whitespace()).args(FAST.split_whitespace()).assert().success();
+}
+
+#[test]
+fn fit_names_what_is_wrong_with_a_table() {
+    let dir = tables();
+    check(
+        dir.path(),
+        &[
+            ("fit folder --device cpu", 1, &["folder", "is a folder", "name a file"]),
+            ("fit nosuch.csv --device cpu", 2, &["nosuch.csv", "no such file", "check the path"]),
+            ("fit empty.csv --device cpu", 1, &["empty.csv", "empty", "check"]),
+            ("fit header.csv --device cpu", 1, &["header.csv", "only a header", "check"]),
+            ("fit binary.csv --device cpu", 1, &["binary.csv", "binary", "export"]),
+            ("fit latin.csv --device cpu", 1, &["latin.csv, line 2", "0xE9", "iconv"]),
+            ("fit ragged.csv --device cpu", 1, &["ragged.csv, line 42", "2 cells", "3 cells", "fix the row"]),
+            ("fit text.csv --device cpu", 1, &["text.csv, line 42, column 'x'", "'low'", "--text-column"]),
+            ("fit nan.csv --device cpu", 1, &["nan.csv, line 42, column 'x'", "missing", "--missing drop"]),
+            ("fit inf.csv --device cpu", 1, &["inf.csv, line 42, column 'z'", "infinite", "leave the cell empty"]),
+            ("fit one_row.csv --device cpu", 1, &["one_row.csv", "1 row", "at least 10 rows", "add data"]),
+            ("fit one_class.csv --device cpu", 1, &["one_class.csv", "'y'", "only one class", "another --target"]),
+            ("fit many_classes.csv --device cpu", 1, &["many_classes.csv", "'y'", "classes", "another --target"]),
+            ("fit same.csv --device cpu", 1, &["same.csv", "'y'", "the same value", "another --target"]),
+            ("fit good.csv --target yy --device cpu", 2, &["good.csv", "'yy'", "'x', 'z', 'y'"]),
+            ("fit good.csv --ignore q --device cpu", 2, &["good.csv", "'q'", "'x', 'z', 'y'"]),
+            ("fit good.csv --test-file narrow.csv --device cpu", 1, &["narrow.csv", "'z'", "add it"]),
+            ("fit good.csv --split-file nosuch.txt --device cpu", 1, &["nosuch.txt", "cannot read", "check the path"]),
+        ],
+    );
+}
+
+#[test]
+fn fit_names_what_is_wrong_with_a_recipe() {
+    let dir = tables();
+    let d = dir.path();
+    write(d, "key.toml", "[data]\ntoy = \"moons\"\n[train]\nepoch = 3\n");
+    write(d, "syntax.toml", "[data]\ntoy = \"moons\"\n[train\nepochs = 3\n");
+    write(d, "nothing.toml", "[train]\nepochs = 3\n");
+    write(d, "eta.toml", "[data]\ntoy = \"moons\"\n[method]\neta = -1\n");
+    check(
+        d,
+        &[
+            ("fit key.toml --device cpu", 2, &["key.toml", "train.epoch:", "did you mean train.epochs?"]),
+            ("fit syntax.toml --device cpu", 2, &["syntax.toml, line 3", "not TOML", "mend the line"]),
+            ("fit nothing.toml --device cpu", 2, &["nothing.toml", "no data", "set data.file or data.toy"]),
+            ("fit nosuch.toml", 1, &["nosuch.toml", "cannot read", "check the path"]),
+            ("fit eta.toml --device cpu", 2, &["eta.toml", "method.eta", "-1", "at least 0", "default"]),
+            ("fit good.csv --eta -1 --device cpu", 2, &["--eta", "-1", "at least 0"]),
+            ("fit good.csv --eta nan --device cpu", 2, &["--eta", "nan", "at least 0"]),
+            ("fit good.csv --set method.etta=1 --device cpu", 2, &["--set", "method.etta", "did you mean method.eta?"]),
+            ("fit good.csv --set nonsense --device cpu", 2, &["--set", "\"nonsense\"", "key=value"]),
+            ("fit good.csv --epochs many --device cpu", 2, &["--epochs", "\"many\"", "a whole number from 1"]),
+            ("fit good.csv --method vifoo --device cpu", 2, &["--method", "\"vifoo\"", "\"vifo-mean\""]),
+            ("fit good.csv --hidden 0 --device cpu", 2, &["--hidden", "[0]", "from 1"]),
+            ("fit good.csv --header maybe --device cpu", 2, &["--header", "\"maybe\"", "yes, no"]),
+            ("fit good.csv --device gpu", 1, &["--device gpu", "no hardware GPU", "--device cpu"]),
+            ("fit good.csv --device nosuch", 1, &["--device nosuch", "no adapter", "--device cpu"]),
+        ],
+    );
+}
+
+#[test]
+fn fit_spares_what_exists() {
+    let dir = tables();
+    let d = dir.path();
+    fit(d, "good.csv --out run");
+    let before = std::fs::read(d.join("run/results.json")).unwrap();
+    check(
+        d,
+        &[
+            ("fit good.csv --device cpu --out run", 2, &["run", "already exists", "--out", "--force", "--resume"]),
+            ("fit good.csv --device cpu --out theirs --force", 2, &["theirs", "not a run folder", "--out"]),
+            ("fit good.csv --device cpu --out theirs/thesis.txt", 1, &["thesis.txt", "cannot create", "another name"]),
+            ("fit good.csv --device cpu --out theirs/thesis.txt --force", 2, &["thesis.txt", "not a run folder"]),
+            // A run that could be replaced, but by nothing: the old one must survive.
+            ("fit same.csv --device cpu --out run --force", 1, &["same.csv", "the same value"]),
+            ("fit --resume theirs", 2, &["theirs", "is not a run folder", "check the path"]),
+            ("fit --resume nosuch", 2, &["nosuch", "does not exist", "check the path"]),
+        ],
+    );
+    assert_eq!(std::fs::read(d.join("run/results.json")).unwrap(), before);
+    assert!(d.join("theirs/thesis.txt").is_file());
+}
+
+#[test]
+fn training_that_fails_says_where_and_why() {
+    let dir = tables();
+    let args =
+        "fit good.csv --lr 1000 --set train.optimizer=sgd --set train.clip=0 --epochs 50 --device cpu -q --out run";
+    let out = vifo(dir.path()).args(args.split_whitespace()).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!((out.status.code(), err.trim_end().lines().count()), (Some(1), 1), "{err}");
+    for part in ["error: ", "step ", "not a finite number", "lr", "train.clip"] {
+        assert!(err.contains(part), "{part} is not in {err}");
+    }
+    assert!(!dir.path().join("run").exists(), "a run without a checkpoint leaves no folder");
+}
+
+#[test]
+fn predict_and_evaluate_name_what_is_wrong() {
+    let dir = tables();
+    let d = dir.path();
+    fit(d, "good.csv --out run");
+    fit(d, "levels.csv --out levels --target y");
+    fit(d, "classes.csv --out classes");
+    let copy = |name: &str, file: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
+        for path in files(&d.join("run")).iter().filter(|p| p.is_file()) {
+            let to = d.join(name).join(path.strip_prefix(d.join("run")).unwrap());
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(path, to).unwrap();
+        }
+        let path = d.join(name).join(file);
+        write(d, path.to_str().unwrap(), change(std::fs::read(&path).unwrap()));
+    };
+    let best = "checkpoints/best.safetensors";
+    copy("short", best, &|b| b[..100].to_vec());
+    copy("shorter", best, &|b| b[..b.len() - 100].to_vec());
+    copy("void", best, &|_| vec![]);
+    copy("newer", best, &|mut b| {
+        let key = b"\"vifo_version\":\"";
+        let at = b.windows(key.len()).position(|w| w == key).expect("a version in the header") + key.len();
+        b[at] = b'9';
+        b
+    });
+    copy("broken", "encoder.json", &|b| b[..b.len() / 2].to_vec());
+    copy("untold", "recipe.toml", &|_| b"seed = ".to_vec());
+    check(
+        d,
+        &[
+            (
+                "predict levels other_level.csv --device cpu",
+                1,
+                &["other_level.csv, line 2, column 'colour'", "'green'", "'red'", "correct the cell"],
+            ),
+            (
+                "evaluate classes --test other_label.csv --device cpu",
+                1,
+                &["other_label.csv, line 3, column 'y'", "'perhaps'", "'no', 'yes'", "correct the cell"],
+            ),
+            ("predict run narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "'x', 'y'", "add it"]),
+            ("evaluate run --ood narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "add it"]),
+            ("predict run hole.csv --device cpu", 1, &["hole.csv, line 3, column 'z'", "missing", "fill it in"]),
+            ("predict run folder --device cpu", 1, &["folder", "is a folder", "name a file"]),
+            ("predict run nosuch.csv --device cpu", 1, &["nosuch.csv", "cannot read", "check the path"]),
+            ("predict run empty.csv --device cpu", 1, &["empty.csv", "empty", "check"]),
+            ("predict theirs good.csv --device cpu", 2, &["theirs", "is not a run folder", "vifo fit"]),
+            ("evaluate nosuch --device cpu", 2, &["nosuch", "does not exist", "check the path"]),
+            (
+                "predict run good.csv --device cpu --out no/where/p.csv",
+                1,
+                &["no/where/p.csv", "cannot write", "check the path"],
+            ),
+            ("predict run good.csv --device cpu --out folder", 2, &["folder", "is a folder", "add a file name"]),
+            ("predict run good.csv --device gpu", 1, &["--device gpu", "no hardware GPU", "--device cpu"]),
+            (
+                "predict short good.csv --device cpu",
+                1,
+                &["short/checkpoints/best.safetensors", "not a whole checkpoint", "train again"],
+            ),
+            (
+                "predict shorter good.csv --device cpu",
+                1,
+                &["best.safetensors", "not a whole checkpoint", "train again"],
+            ),
+            ("predict void good.csv --device cpu", 1, &["best.safetensors", "not a whole checkpoint", "train again"]),
+            ("evaluate newer --device cpu", 1, &["best.safetensors", "format 9", "format 1", "train again"]),
+            ("predict broken good.csv --device cpu", 1, &["encoder.json", "damaged", "train again"]),
+            ("predict untold good.csv --device cpu", 2, &["recipe.toml, line 1", "not TOML", "mend"]),
+        ],
+    );
+}
+
+#[test]
+fn inspect_score_and_compare_name_what_is_wrong() {
+    let dir = tables();
+    let d = dir.path();
+    fit(d, "good.csv --out run");
+    for (name, file) in [("torn", "results.json"), ("odd", "metrics.csv")] {
+        std::fs::create_dir(d.join(name)).unwrap();
+        for part in ["manifest.json", "recipe.toml", "results.json", "metrics.csv"] {
+            std::fs::copy(d.join("run").join(part), d.join(name).join(part)).unwrap();
+        }
+        write(d, &format!("{name}/{file}"), "a\nb\n");
+    }
+    write(d, "p.csv", "y,mean,sd\n1,0,1\n2,1,1\n");
+    check(
+        d,
+        &[
+            ("inspect folder", 1, &["folder", "is a folder", "name a file"]),
+            ("inspect nosuch.csv", 1, &["nosuch.csv", "cannot read", "check the path"]),
+            ("inspect empty.csv", 1, &["empty.csv", "empty", "check"]),
+            ("inspect header.csv", 1, &["header.csv", "only a header", "check"]),
+            ("inspect ragged.csv", 1, &["ragged.csv, line 42", "2 cells", "fix the row"]),
+            ("inspect text.csv", 1, &["text.csv, line 42", "'low'", "--text-column"]),
+            ("inspect inf.csv", 1, &["inf.csv, line 42", "infinite", "leave the cell empty"]),
+            ("inspect good.csv --target yy", 2, &["good.csv", "'yy'", "did you mean 'y'?"]),
+            ("inspect good.csv --task guess", 2, &["--task", "\"guess\"", "\"regression\"", "leave the key out"]),
+            ("inspect good.csv --delimiter xx", 2, &["good.csv", "xx", "one character"]),
+            ("inspect good.csv --target-file one_row.csv", 1, &["one_row.csv", "40 rows", "give two files"]),
+            ("score folder", 1, &["folder", "is a folder", "name a file"]),
+            ("score nosuch.csv", 1, &["nosuch.csv", "cannot read", "check the path"]),
+            ("score empty.csv", 1, &["empty.csv", "empty", "check"]),
+            ("score header.csv", 1, &["header.csv", "only a header", "check"]),
+            ("score good.csv", 2, &["good.csv", "'x', 'z', 'y'", "mean and sd", "--probs"]),
+            ("score p.csv --ood nosuch.csv", 1, &["nosuch.csv", "cannot read", "check the path"]),
+            ("score p.csv --ood good.csv", 2, &["good.csv", "mean and sd", "--mean"]),
+            ("score p.csv --skip-lines many", 2, &["--skip-lines", "\"many\"", "whole number"]),
+            ("score p.csv --out run", 2, &["run", "is a run folder", "--out"]),
+            ("score p.csv --out p.csv", 1, &["p.csv", "cannot create", "another name"]),
+            ("compare nosuch", 2, &["nosuch", "does not exist", "check the path"]),
+            ("compare theirs", 2, &["theirs", "no run folder", "vifo fit", "check the path"]),
+            ("compare p.csv", 2, &["p.csv", "is not a run folder", "check the path"]),
+            ("compare torn", 1, &["torn/results.json", "damaged", "train again"]),
+            ("compare odd", 1, &["odd/metrics.csv, line 2", "not a row of numbers", "restore"]),
+            ("compare run --metric nlll", 2, &["--metric", "'nlll'", "rmse", "did you mean nll?"]),
+            ("compare run --out p.csv", 1, &["p.csv", "cannot create", "another name"]),
+        ],
+    );
+}
+
+#[test]
+fn huge_targets_train_and_give_finite_metrics() {
+    let dir = tables();
+    table(dir.path(), "huge.csv", |i| (1e12 * (i as f64 * 0.1 + 1.0)).to_string(), "");
+    fit(dir.path(), "huge.csv --out run");
+    let text = std::fs::read_to_string(dir.path().join("run/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let metrics = results["metrics"].as_array().unwrap();
+    assert!(metrics.len() > 6);
+    for m in metrics {
+        assert!(m["value"].as_f64().is_some_and(f64::is_finite), "{m}");
+    }
+}
+
+#[test]
+fn ten_thousand_columns_work_in_reasonable_time() {
+    let dir = tempfile::tempdir().unwrap();
+    const COLUMNS: usize = 10_000;
+    let line = |cell: &dyn Fn(usize) -> String| (0..COLUMNS).map(cell).collect::<Vec<_>>().join(",") + "\n";
+    let rows: String = (0..30).map(|i| line(&move |j| ((i * 7919 + j * 104_729) % 1009).to_string())).collect();
+    write(dir.path(), "wide.csv", line(&|j| format!("x{j}")) + &rows);
+    let start = Instant::now();
+    vifo(dir.path()).args(["inspect", "wide.csv"]).assert().success();
+    fit(dir.path(), "wide.csv --out run --task regression");
+    vifo(dir.path()).args(["predict", "run", "wide.csv", "--device", "cpu", "-q"]).assert().success();
+    // About a second; the bound is there to catch what is quadratic in the columns.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
+/// A disk of 64 KiB, which only root may mount.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named() {
+    let dir = tables();
+    fit(dir.path(), "good.csv --out run");
+    let small = dir.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let mount = |program: &str, args: &[&str]| {
+        std::process::Command::new(program).args(args).arg(&small).output().is_ok_and(|o| o.status.success())
+    };
+    if !mount("mount", &["-t", "tmpfs", "-o", "size=64k", "tmpfs"]) {
+        println!("skipped: mounting a small tmpfs needs root");
+        return;
+    }
+    write(&small, "filler", vec![0u8; 64 * 1024]);
+    let answers: Vec<(std::process::Output, &str)> = ["small/p.csv", "small/run"]
+        .into_iter()
+        .map(|to| {
+            let args =
+                if to.ends_with(".csv") { "predict run good.csv --device cpu" } else { "fit good.csv --device cpu -q" };
+            (vifo(dir.path()).args(args.split_whitespace()).args(["--out", to]).output().unwrap(), to)
+        })
+        .collect();
+    let left = files(&small);
+    assert!(mount("umount", &[]));
+    for (out, to) in answers {
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(1) && err.trim_end().lines().count() == 1, "{err}");
+        for part in ["error: ", to, "No space left on device", "free space on the disk"] {
+            assert!(err.contains(part), "{part} is not in {err}");
+        }
+    }
+    // Not half a file, and no temporary one.
+    let is_file = |p: &&PathBuf| p.file_name().is_some_and(|n| n != "filler" && n.to_string_lossy().contains('.'));
+    assert_eq!(left.iter().filter(is_file).count(), 0, "{left:?}");
+}
