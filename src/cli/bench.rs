@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let (large, small) = b.gemm_gflops;
     say(&format!(
-        "matrix product of one CPU thread: {large:.0} GFLOP/s at 1024x1024x1024, {small:.0} at 100x50x50 (n = 25 each)\n"
+        "matrix product of one CPU thread: {large:.0} GFLOP/s at 1024x1024x1024, {small:.0} at 100x50x50 (n = 25 each)\n\n"
     ));
     let mut t =
         TextTable::new(&["case", "what", "median ms/step", "quartiles", "rounds", "GFLOP/s", "share of GEMM rate"]);
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             format!("{:.0} %", 100.0 * c.gflops / large),
         ]);
     }
-    say(&t.render(args.format));
+    say(&(t.render(args.format) + "\n"));
     let mut t = TextTable::new(&["ratio (median over rounds)", "value", "bound", ""]);
     for (name, value, bound) in &b.ratios {
         let (bound, verdict) = if bound.is_finite() {

@@ -120,7 +120,7 @@ fn labelled(
     match p {
         Predictive::Regression(r) => {
             let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.encoder, &d.train.y)));
-            results::regression(r, &y, rows, baselines.as_ref(), "")
+            results::regression(r, &y, rows, baselines.as_ref(), model.encoder.target_name())
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();

@@ -210,7 +210,7 @@ pub fn test(data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Results
         Predictive::Regression(r) => {
             let seen = joined(&data.train, &data.validation);
             let baselines = Baselines::fit(&seen, &targets(&data.encoder, &seen.y));
-            results::regression(r, y, &data.test, Some(&baselines), "")
+            results::regression(r, y, &data.test, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();

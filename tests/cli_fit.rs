@@ -1,0 +1,229 @@
+//! `vifo fit`, `predict`, `evaluate` and `demo` as a user runs them: the real binary in a temporary folder.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn vifo(dir: &Path) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_vifo"));
+    c.current_dir(dir).env("NODEVICE_SELECT", "1");
+    c
+}
+
+/// Runs to success; returns stdout.
+fn ok(dir: &Path, args: &str) -> String {
+    let out = vifo(dir).args(args.split_whitespace()).output().expect("the binary runs");
+    assert!(out.status.success(), "vifo {args}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
+
+/// 120 rows of y = 3 a - 2 b + level + a little deterministic noise, with a text column.
+fn table(dir: &Path) {
+    let mut text = String::from("a,b,kind,y\n");
+    for i in 0..120 {
+        let (a, b) = ((i as f64 * 0.7).sin(), (i as f64 * 1.3).cos());
+        let kind = ["red", "green", "blue"][i % 3];
+        let y = 3.0 * a - 2.0 * b + (i % 3) as f64 + 0.1 * (i as f64 * 12.9898).sin();
+        text += &format!("{a},{b},{kind},{y}\n");
+    }
+    std::fs::write(dir.join("t.csv"), text).expect("written");
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+const LONG: &str = "fit t.csv --device cpu --members 3 --epochs 3000 --set train.patience=0 --set train.checkpoint_seconds=0 \
+                    --set train.evaluate_every=5 -q";
+
+/// Waits until the run has written a checkpoint and some epochs more.
+fn wait_for_checkpoint(run: &Path) {
+    let start = Instant::now();
+    while !run.join("checkpoints/last.safetensors").is_file() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no checkpoint in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(60));
+}
+
+/// Killed without warning, resumed on another number of threads: predictions and results are those of the unbroken run.
+#[test]
+fn a_killed_run_resumes_to_the_bit() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    ok(d, &format!("{LONG} --out whole"));
+    let mut killed_midway = false;
+    for threads in [1, 2] {
+        let name = format!("broken{threads}");
+        let args = format!("--threads {threads} {LONG} --out {name}");
+        let mut child =
+            vifo(d).args(args.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("spawned");
+        wait_for_checkpoint(&d.join(&name));
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        killed_midway |= !d.join(&name).join("report.html").is_file();
+        ok(d, &format!("--threads {} fit --resume {name} -q", 3 - threads));
+        for file in ["predictions.csv", "results.json"] {
+            assert_eq!(read(&d.join("whole").join(file)), read(&d.join(&name).join(file)), "{name}/{file}");
+        }
+    }
+    assert!(killed_midway, "no run was killed before its end: the test shows nothing");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_with_a_checkpoint() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let args = LONG.replace("3000", "30000000");
+    let child = vifo(d)
+        .args(format!("{args} --out run").replace(" -q", "").split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("spawned");
+    wait_for_checkpoint(&d.join("run"));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    let out = child.wait_with_output().expect("an end");
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.success(), "{err}");
+    assert!(err.contains("vifo fit --resume run"), "{err}");
+    assert!(String::from_utf8_lossy(&read(&d.join("run/manifest.json"))).contains("\"stopped\""));
+}
+
+#[test]
+fn a_run_folder_holds_what_it_promises_and_predicts_anew() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let out = ok(d, "fit t.csv --device cpu --epochs 60 --out run");
+    for word in ["rmse", "nll", "crps", "coverage_90", "least squares", "constant", "vifo predict run"] {
+        assert!(out.contains(word), "{word} is not in {out}");
+    }
+    for file in [
+        "recipe.toml",
+        "manifest.json",
+        "encoder.json",
+        "metrics.csv",
+        "predictions.csv",
+        "results.json",
+        "report.html",
+        "checkpoints/last.safetensors",
+        "checkpoints/best.safetensors",
+        "figures/coverage.png",
+        "figures/coverage.svg",
+        "figures/predicted.png",
+        "figures/learning_curves.png",
+    ] {
+        assert!(d.join("run").join(file).is_file(), "{file}");
+    }
+    let report = String::from_utf8(read(&d.join("run/report.html"))).expect("UTF-8");
+    assert!(
+        report.contains("<svg") && !report.contains("http:") || report.contains("http://www.w3.org"),
+        "figures inlined"
+    );
+    // Columns in another order, no target, one row: the same prediction as in the file with all rows.
+    std::fs::write(d.join("new.csv"), "kind,b,a\ngreen,0.5,-0.25\n").expect("written");
+    std::fs::write(d.join("two.csv"), "a,b,kind\n0.9,0.1,red\n-0.25,0.5,green\n").expect("written");
+    let one = ok(d, "predict run new.csv --out -");
+    let two = ok(d, "predict run two.csv --out -");
+    let row = |text: &str, i: usize| text.lines().nth(i).expect("a row").split_once(',').expect("cells").1.to_string();
+    assert_eq!(row(&one, 1), row(&two, 2));
+    assert!(one.starts_with("line,mean,sd,aleatoric_sd,epistemic_sd,q2.5,q5,q25,q50,q75,q95,q97.5\n"), "{one}");
+    let v: Vec<f64> = row(&one, 1).split(',').map(|c| c.parse().expect("a number")).collect();
+    assert!((v[1] * v[1] - v[2] * v[2] - v[3] * v[3]).abs() < 1e-9 * v[1] * v[1], "variance is the sum of its parts");
+    assert!(v[4..].windows(2).all(|w| w[0] < w[1]), "quantiles rise: {v:?}");
+    ok(d, "predict run t.csv -q");
+    assert!(d.join("run/predictions-t.csv").is_file());
+    // The recipe repeats the run.
+    ok(d, "fit run/recipe.toml --out again -q");
+    assert_eq!(read(&d.join("run/predictions.csv")), read(&d.join("again/predictions.csv")));
+}
+
+#[test]
+fn evaluate_tells_far_rows_from_near_ones() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    ok(d, "fit moons --device cpu --out moons -q");
+    let far: String = (0..50).map(|i| format!("{},{}\n", 3.0 + i as f64 * 0.01, -2.5 + i as f64 * 0.02)).collect();
+    std::fs::write(d.join("far.csv"), format!("x1,x2\n{far}")).expect("written");
+    let out = ok(d, "evaluate moons --ood far.csv --json");
+    let sets: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let value = |set: usize, name: &str| {
+        let metrics = sets[set]["metrics"].as_array().expect("metrics");
+        metrics.iter().find(|m| m["name"] == name).unwrap_or_else(|| panic!("{name}"))["value"]
+            .as_f64()
+            .expect("a number")
+    };
+    assert_eq!((sets[0]["set"].as_str(), sets[1]["set"].as_str()), (Some("test"), Some("ood")));
+    assert!(value(0, "accuracy") > 0.97);
+    assert!(value(1, "auroc_entropy") > 0.9, "{}", value(1, "auroc_entropy"));
+    assert!(d.join("moons/figures/ood_roc.png").is_file() && d.join("moons/figures/ood_uncertainty.svg").is_file());
+}
+
+#[test]
+fn json_is_one_object_a_line_and_quiet_says_only_results() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let out = ok(d, "fit t.csv --device cpu --epochs 3 --json --out a");
+    let events: Vec<serde_json::Value> = out.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!(events[0]["event"], "started");
+    assert_eq!(events.iter().filter(|e| e["event"] == "epoch").count(), 3);
+    let last = events.last().expect("a line");
+    assert_eq!(last["event"], "finished");
+    assert!(last["results"]["metrics"][0]["value"].is_number());
+    let quiet = vifo(d).args("fit t.csv --device cpu --epochs 3 -q --out b".split(' ')).output().expect("runs");
+    assert!(quiet.stderr.is_empty(), "{}", String::from_utf8_lossy(&quiet.stderr));
+}
+
+/// The same numbers on the shaders, within what three hundred f32 steps may drift: figures of merit agree to a few percent.
+#[test]
+fn the_software_adapter_trains_the_same_network() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let rmse = |device: &str| {
+        ok(d, &format!("fit t.csv --device {device} --epochs 40 --members 2 --json --out {device}"))
+            .lines()
+            .last()
+            .and_then(|l| serde_json::from_str::<serde_json::Value>(l).ok())
+            .and_then(|v| v["results"]["metrics"][0]["value"].as_f64())
+            .expect("an RMSE")
+    };
+    let (cpu, gpu) = (rmse("cpu"), rmse("software"));
+    assert!((cpu - gpu).abs() < 0.05 * cpu, "{cpu} on the CPU, {gpu} on the software adapter");
+}
+
+#[test]
+fn a_closed_pipe_is_no_crash() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut child = vifo(dir.path())
+        .args(["fit", "--keys"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("spawned");
+    drop(child.stdout.take());
+    let out = child.wait_with_output().expect("an end");
+    assert!(!String::from_utf8_lossy(&out.stderr).contains("panicked"));
+}
+
+#[test]
+fn demo_shows_the_widening() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = ok(dir.path(), "demo -q");
+    for file in
+        ["figure1_bands.png", "figure1_bands.svg", "figure2_priors.png", "table.csv", "table.md", "vi-mean/report.html"]
+    {
+        assert!(dir.path().join("demo").join(file).is_file(), "{file}");
+    }
+    let table = String::from_utf8(read(&dir.path().join("demo/table.csv"))).expect("UTF-8");
+    let outside = |method: &str| -> f64 {
+        let row = table.lines().find(|l| l.starts_with(method)).unwrap_or_else(|| panic!("{method} in {table}"));
+        row.rsplit(',').nth(2).expect("a cell").parse().expect("a number")
+    };
+    assert!(outside("\"VIFO-mean, auxiliary\"") > 3.0 * outside("VIFO-mean,"), "{out}");
+}
