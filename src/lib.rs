@@ -1,5 +1,8 @@
 //! Neural networks whose predictions carry honest uncertainty. The README draws the rooms and the data flow.
 
+// Shapes stand in brackets, [R, rows, k]: they are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 pub mod base;
 pub mod cli;
 pub mod config;
