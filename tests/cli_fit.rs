@@ -88,7 +88,7 @@ fn ctrl_c_stops_with_a_checkpoint() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     let out = child.wait_with_output().expect("an end");
     let err = String::from_utf8_lossy(&out.stderr).to_string();
-    assert!(out.status.success(), "{err}");
+    assert_eq!(out.status.code(), Some(130), "{err}");
     assert!(err.contains("vifo fit --resume run"), "{err}");
     assert!(String::from_utf8_lossy(&read(&d.join("run/manifest.json"))).contains("\"stopped\""));
 }
@@ -133,7 +133,8 @@ fn a_run_folder_holds_what_it_promises_and_predicts_anew() {
     assert_eq!(row(&one, 1), row(&two, 2));
     assert!(one.starts_with("line,mean,sd,aleatoric_sd,epistemic_sd,q2.5,q5,q25,q50,q75,q95,q97.5\n"), "{one}");
     let v: Vec<f64> = row(&one, 1).split(',').map(|c| c.parse().expect("a number")).collect();
-    assert!((v[1] * v[1] - v[2] * v[2] - v[3] * v[3]).abs() < 1e-9 * v[1] * v[1], "variance is the sum of its parts");
+    // Nine digits are written.
+    assert!((v[1] * v[1] - v[2] * v[2] - v[3] * v[3]).abs() < 1e-7 * v[1] * v[1], "variance is the sum of its parts");
     assert!(v[4..].windows(2).all(|w| w[0] < w[1]), "quantiles rise: {v:?}");
     ok(d, "predict run t.csv -q");
     assert!(d.join("run/predictions-t.csv").is_file());
@@ -195,6 +196,92 @@ fn the_software_adapter_trains_the_same_network() {
     };
     let (cpu, gpu) = (rmse("cpu"), rmse("software"));
     assert!((cpu - gpu).abs() < 0.05 * cpu, "{cpu} on the CPU, {gpu} on the software adapter");
+}
+
+/// An output that is the input, a pipe, a link, a skipped row, a row beyond the training range.
+#[test]
+fn predict_spares_what_is_not_its_own() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    ok(d, "fit t.csv --device cpu --epochs 3 -q --out run");
+    let before = read(&d.join("t.csv"));
+    let out = vifo(d).args("predict run t.csv --out t.csv".split(' ')).output().expect("runs");
+    assert_eq!((out.status.code(), read(&d.join("t.csv"))), (Some(2), before));
+    std::fs::write(d.join("real.csv"), "old").expect("written");
+    std::os::unix::fs::symlink("real.csv", d.join("link.csv")).expect("a link");
+    ok(d, "predict run t.csv -q --out link.csv");
+    assert!(d.join("link.csv").is_symlink() && read(&d.join("real.csv")).starts_with(b"line,"));
+    ok(d, "predict run t.csv -q --out /dev/null");
+    assert!(!Path::new("/dev/null").is_file(), "a device stays one");
+    std::fs::write(d.join("far.csv"), "a,b,kind\n1e6,0,red\n0,0,red\n").expect("written");
+    let far = vifo(d).args("predict run far.csv".split(' ')).output().expect("runs");
+    let err = String::from_utf8_lossy(&far.stderr).to_string();
+    assert!(err.contains("1 of 2 rows lie outside the training range of a"), "{err}");
+    // Trained with a title line; a file without one must not lose its first row in silence.
+    let titled = String::from_utf8(read(&d.join("t.csv"))).expect("UTF-8").replacen("a,b,kind,y", "title,,,", 1);
+    std::fs::write(d.join("titled.csv"), &titled).expect("written");
+    std::fs::write(d.join("plain.csv"), titled.split_once('\n').expect("lines").1).expect("written");
+    ok(d, "fit titled.csv --skip-lines 1 --device cpu --epochs 3 -q --out titled");
+    let lost = vifo(d).args("predict titled plain.csv".split(' ')).output().expect("runs");
+    assert_eq!(lost.status.code(), Some(1), "{}", String::from_utf8_lossy(&lost.stderr));
+    assert!(String::from_utf8_lossy(&lost.stderr).contains("--skip-lines 0"));
+    assert!(ok(d, "predict titled plain.csv --skip-lines 0").starts_with("120 predictions"));
+}
+
+#[test]
+fn evaluate_notices_that_the_data_changed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    ok(d, "fit t.csv --device cpu --epochs 3 -q --out run");
+    ok(d, "evaluate run");
+    let text = String::from_utf8(read(&d.join("t.csv"))).expect("UTF-8");
+    std::fs::write(d.join("t.csv"), text.replacen("red", "blue", 1)).expect("written");
+    let out = vifo(d).args(["evaluate", "run"]).output().expect("runs");
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.code() == Some(1) && err.contains("the data file has changed"), "{err}");
+}
+
+/// Runs started side by side get folders of their own; one folder has one writer.
+#[test]
+fn runs_side_by_side_do_not_meet() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let spawn = |args: &str| {
+        vifo(d).args(args.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("spawned")
+    };
+    let all: Vec<_> = (0..3).map(|s| spawn(&format!("fit t.csv --device cpu --epochs 50 -q --seed {s}"))).collect();
+    for child in all {
+        let out = child.wait_with_output().expect("an end");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+    for name in ["t", "t-2", "t-3"] {
+        assert!(d.join("runs").join(name).join("report.html").is_file(), "{name}");
+    }
+    let mut long = spawn(&format!("{} --out busy", LONG.replace("3000", "30000000")));
+    wait_for_checkpoint(&d.join("busy"));
+    for args in ["fit t.csv --device cpu --epochs 3 -q --out busy --force", "fit --resume busy -q"] {
+        let out = vifo(d).args(args.split(' ')).output().expect("runs");
+        let err = String::from_utf8_lossy(&out.stderr).to_string();
+        assert!(out.status.code() == Some(1) && err.contains("another vifo is writing"), "{err}");
+    }
+    long.kill().expect("killed");
+    long.wait().expect("gone");
+}
+
+#[test]
+fn flags_without_effect_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let said =
+        |args: &str| String::from_utf8_lossy(&vifo(d).args(args.split(' ')).output().expect("runs").stderr).to_string();
+    assert!(said("fit t.csv --method base --eta 0.5 --dry-run").contains("method.eta has no effect with base"));
+    assert!(said("fit t.csv --set data.rows=50 --dry-run").contains("data.rows has no effect"));
+    assert!(said("fit --resume run --epochs 60").contains("cannot be used with"));
+    assert!(!said("fit t.csv --eta 0.5 --dry-run").contains("no effect"));
 }
 
 #[test]

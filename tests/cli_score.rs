@@ -84,7 +84,7 @@ fn columns_are_found_by_other_names_or_named() {
     }
     write(dir.path(), "p.csv", "y,mean,variance\n1,0,1\n5,5,4\n");
     let (v, _) = score(dir.path(), &["p.csv"]);
-    assert!(v[0]["notes"][0].as_str().unwrap().contains("square root"), "{v}");
+    assert!(v[0]["notes"].to_string().contains("square root"), "{v}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_sum_that_nearly_is_1_is_mended_and_said() {
     write(dir.path(), "p.csv", "y,p_a,p_b\na,0.4995,0.4996\nb,0.5,0.5\n");
     let (v, _) = score(dir.path(), &["p.csv"]);
     near(&v[0], "nll", -((0.4995f64 / 0.9991).ln() + 0.5f64.ln()) / 2.0, 1e-12);
-    assert!(v[0]["notes"][0].as_str().unwrap().contains("1 row was renormalised"), "{v}");
+    assert!(v[0]["notes"].to_string().contains("1 row was renormalised"), "{v}");
 }
 
 #[test]

@@ -716,10 +716,10 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
     let (data, labels) = (b.buffer("x", 7, Role::Input), b.buffer("labels", 7, Role::Input));
     let weights = b.buffer("weights", layout.total, Role::State);
     b.set_weights(weights);
-    let z = net.record(&mut b, Tensor { buf: data, replicas: 1, rows: 7, cols: 1 }, true, 0);
+    let z = net.record(&mut b, Tensor::input(data, 1, 7, (1, 1, 1)), true, 0);
     let (terms, dz) = (b.buffer("terms", 21, Role::Output), b.buffer("dz", 28, Role::Scratch));
     b.push(Op::SoftmaxHead(SoftmaxHead { replicas: 1, rows: 7, k: 4, share: 1 }), &[z.buf, labels], &[terms, dz]);
-    let grad = b.backward(dz);
+    let grad = b.backward(z, dz);
     b.keep(grad);
     b.keep(z.buf);
     let mut exec = CpuExecutor::<T>::new(b.finish().expect("a sound program"));

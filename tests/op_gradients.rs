@@ -12,7 +12,7 @@ use vifo::config::{AuxSource, Link, Optimizer, PriorKeys};
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{Kind, Reg, Setup, TrainProgram};
-use vifo::net::Mlp;
+use vifo::net::{Mlp, Net};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
 use vifo::ops::reduce::SUM_WORDS;
@@ -21,6 +21,13 @@ use vifo::program::{Act, Buf};
 
 const N_ROWS: usize = 7;
 const MEMBERS: usize = 2;
+
+fn mlp(s: &Setup) -> &Mlp {
+    match &s.net {
+        Net::Mlp(net) => net,
+        other => panic!("{other:?} is no MLP"),
+    }
+}
 
 /// A setup on seven rows of two inputs; the ensemble's first member is number 1, as in the second part of a cut one.
 fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
@@ -37,7 +44,7 @@ fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
         members: MEMBERS as u32,
         first_member: 1,
         groups_by_layer: false,
-        net: Mlp { n_in: 2, hidden: vec![5, 4], n_out: Setup::n_out(kind, k), activation, dropout: 0.0 },
+        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], n_out: Setup::n_out(kind, k), activation, dropout: 0.0 }),
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
         clip: false,
@@ -49,7 +56,7 @@ fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
 
 /// The same on the last, short batch of an epoch: rows in the epoch's order, one filler row, and dropout.
 fn short_batch(s: &Setup) -> Setup {
-    Setup { batch: 4, net: Mlp { dropout: 0.3, ..s.net.clone() }, ..s.clone() }
+    Setup { batch: 4, net: Net::Mlp(Mlp { dropout: 0.3, ..mlp(s).clone() }), ..s.clone() }
 }
 
 fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
@@ -90,7 +97,7 @@ impl Objective {
         let TrainProgram { program, data_x, data_y, aux_range, weights, sums, .. } =
             s.record_training().expect("a sound program");
         let mut exec = CpuExecutor::new(program);
-        let n_in = s.net.n_in as usize;
+        let n_in = s.net.n_in() as usize;
         let x: Vec<f64> = (0..N_ROWS * n_in).map(|i| 1.3 * (2.1 * i as f64 + 0.4).sin()).collect();
         let y: Vec<f64> = match s.task {
             Task::Regression => (0..N_ROWS).map(|i| 0.9 * (1.7 * i as f64).cos()).collect(),
@@ -205,7 +212,7 @@ impl Bench {
         let eta_aux = if s.aux.is_some() { 0.7 } else { 0.0 };
         let eta = if s.kind == Kind::Base { 0.0 } else { 0.3 };
         for s in [s.clone(), short_batch(s)] {
-            let (args, activation) = (step_args(&s, eta, eta_aux), s.net.activation);
+            let (args, activation) = (step_args(&s, eta, eta_aux), mlp(&s).activation);
             let mut objective = Objective::new(&s);
             let gradient = objective.gradient(&args);
             let start = objective.start.clone();
@@ -308,7 +315,7 @@ fn auxiliary_grid() {
     let mut bench = Bench::default();
     for reg in [Reg::Mean, Reg::EbAll] {
         let s = setup(Kind::Vifo(reg), Task::Regression, Act::Silu);
-        let net = Mlp { n_in: 1, ..s.net.clone() };
+        let net = Net::Mlp(Mlp { n_in: 1, ..mlp(&s).clone() });
         bench.try_both(&Setup { aux: Some(AuxSource::Grid), net, ..s });
     }
     bench.close("auxiliary grid", 4);
@@ -425,7 +432,7 @@ fn vifo_without_variance_is_base() {
     {
         let plain = setup(Kind::Base, task, Act::Silu);
         let full = Setup { exact, ..setup(Kind::Vifo(Reg::Naive), task, Act::Silu) };
-        let (k, hidden) = (plain.k as usize, *plain.net.hidden.last().expect("layers") as usize);
+        let (k, hidden) = (plain.k as usize, *mlp(&plain).hidden.last().expect("layers") as usize);
         let (mut base, mut vifo) = (Objective::new(&plain), Objective::new(&full));
         let (len, len2) = (base.start.len() / MEMBERS, vifo.start.len() / MEMBERS);
         let below = len - (hidden + 1) * k;

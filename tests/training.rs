@@ -50,7 +50,7 @@ fn outcome(trainer: &mut Trainer, ending: Ending) -> Outcome {
         best: c.best.map(|(epoch, nll)| (epoch, nll.to_bits())),
         weights: bits(&c.weights),
         optimizer: c.optimizer.iter().map(|(n, v)| (n.clone(), bits(v))).collect(),
-        chosen: bits(&trainer.final_weights().expect("weights")),
+        chosen: bits(&trainer.final_weights().expect("weights").0),
     }
 }
 
@@ -224,7 +224,8 @@ fn members_start_apart_and_within_their_bounds() {
                 continue;
             }
             for view in &layout.views {
-                let (bound, part) = (1.0 / (view.fan_in as f32).sqrt(), &member[view.offset..view.offset + view.len()]);
+                let (bound, part) =
+                    (1.0 / (view.fan_in() as f32).sqrt(), &member[view.offset..view.offset + view.len()]);
                 let largest = part.iter().fold(0f32, |m, w| m.max(w.abs()));
                 assert!(largest <= bound && (part.len() < 12 || largest > 0.7 * bound), "{method}: {}", view.name);
             }

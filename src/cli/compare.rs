@@ -13,7 +13,8 @@ pub struct Args {
     /// Run folders, or folders of run folders
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Metric to show, such as nll (repeat for more) [default: all]
+    /// Metric to show, such as nll (repeat for more); all = all [default: rmse, nll, crps, coverage_90 or accuracy, nll,
+    /// brier, ece_equal_mass]
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     #[arg(long, value_enum, default_value = "text")]

@@ -27,6 +27,9 @@ pub struct Args {
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
+    /// Lines to leave out at the top of the named files [default: as in training]
+    #[arg(long, value_name = "N")]
+    skip_lines: Option<usize>,
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// Results as one JSON line
@@ -42,15 +45,34 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
     let data = load::load(&model.recipe);
+    let mut notes: Vec<String> = Model::unfinished(&folder)?.into_iter().collect();
+    let recorded = folder.manifest()?.data;
+    let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
+    // Baselines are fitted on the training rows: on other rows they would be no baselines.
+    let known = data.as_ref().ok().filter(|_| !changed);
     let (inside, mut test_results) = match &args.test {
         Some(file) => {
-            let (_, rows, _) = model.read(file, true)?;
+            let (rows, said) = model.read(file, true, args.skip_lines)?;
+            notes.extend(said);
+            let own = model.recipe.data.file.as_deref();
+            if own.is_some_and(|own| matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b)) {
+                notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
+            }
             let p = model.predict(&device, &rows.x)?;
-            let r = labelled(&model, data.as_ref().ok(), &p, &rows)?;
+            let r = labelled(model.encoder.target_name(), known, &p, &rows)?;
             (p, r)
         }
         None => {
             let data = data.as_ref().map_err(Clone::clone)?;
+            if changed {
+                return Err(Error::data(
+                    args.run.display().to_string(),
+                    "the data file has changed since the run was trained: its test rows cannot be told from the others",
+                    "",
+                    "restore the file, or name rows never trained on with --test FILE",
+                )
+                .into());
+            }
             if data.test.n == 0 {
                 let place = args.run.display().to_string();
                 return Err(Error::usage(
@@ -62,22 +84,24 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 .into());
             }
             let p = model.predict(&device, &data.test.x)?;
-            let r = test(data, &p, &targets(&model.encoder, &data.test.y))?;
+            let r = test(data, &p, &targets(&data.test))?;
             (p, r)
         }
     };
     test_results.set = "test".into();
     all.push(test_results);
     if let Some(file) = &args.shift {
-        let (_, rows, _) = model.read(file, true)?;
+        let (rows, said) = model.read(file, true, args.skip_lines)?;
+        notes.extend(said);
         let p = model.predict(&device, &rows.x)?;
-        all.push(Results { set: "shift".into(), ..labelled(&model, data.as_ref().ok(), &p, &rows)? });
+        all.push(Results { set: "shift".into(), ..labelled(model.encoder.target_name(), known, &p, &rows)? });
     }
-    let mut figures = vec![];
+    let mut outside = None;
     if let Some(file) = &args.ood {
-        let (_, rows, _) = model.read(file, false)?;
-        let outside = model.predict(&device, &rows.x)?;
-        all.push(match (&inside, &outside) {
+        // That they lie outside is what they are for.
+        let (rows, _) = model.read(file, false, args.skip_lines)?;
+        let outside = outside.insert(model.predict(&device, &rows.x)?);
+        all.push(match (&inside, &*outside) {
             (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
             (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
             _ => {
@@ -89,9 +113,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 .into());
             }
         });
-        figures = report::ood_figures(&folder.figures(), &inside, &outside)?;
     }
-    folder.write_json("evaluation.json", &all)?;
+    // The numbers first: a folder that cannot be written to is no reason to keep them back.
+    let written = folder.write_json("evaluation.json", &all).and_then(|()| match &outside {
+        Some(outside) => report::ood_figures(&folder.figures(), &inside, outside),
+        None => Ok(vec![]),
+    });
+    let figures = match written {
+        Ok(figures) => figures,
+        Err(e) => {
+            notes.push(format!("nothing was written: {e}"));
+            vec![]
+        }
+    };
+    for note in &notes {
+        tell(&format!("note: {note}"));
+    }
     if args.json {
         say(&serde_json::to_string(&all)?);
         return Ok(());
@@ -111,16 +148,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Metrics of rows with a target, beside the baselines if the training rows can still be read.
 fn labelled(
-    model: &Model,
+    target: &str,
     data: Option<&load::Loaded>,
     p: &Predictive,
     rows: &crate::data::Dataset,
 ) -> crate::error::Result<Results> {
-    let y = model.targets(&rows.y);
+    let y = targets(rows);
     match p {
         Predictive::Regression(r) => {
-            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.encoder, &d.train.y)));
-            results::regression(r, &y, rows, baselines.as_ref(), model.encoder.target_name())
+            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
+            results::regression(r, &y, rows, baselines.as_ref(), target)
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();

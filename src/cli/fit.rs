@@ -2,7 +2,7 @@
 
 use super::options::{DataFlags, input, set, set_pair};
 use super::progress::{Progress, Style};
-use super::{say, tell};
+use super::{say, shell, tell};
 use crate::config::{Recipe, keys};
 use crate::error::Error;
 use crate::exec::Device;
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     method: Option<String>,
     /// Networks of the ensemble [default: 5]
-    #[arg(long, value_name = "N", help_heading = "Method")]
+    #[arg(long, value_name = "N", help_heading = "Method", allow_hyphen_values = true)]
     members: Option<String>,
     /// Weight of the regularizer [default: 0.1]
     #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
@@ -43,17 +43,17 @@ pub struct Args {
     /// Hidden units, such as 50 or 50,50 [default: 50]
     #[arg(long, value_name = "N,N", help_heading = "Training")]
     hidden: Option<String>,
-    /// Passes over the training rows [default: 200]
-    #[arg(long, value_name = "N", help_heading = "Training")]
+    /// Passes over the training rows [default: 200, more for small tables]
+    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
     epochs: Option<String>,
     /// Rows a step [default: 32]
-    #[arg(long, value_name = "N", help_heading = "Training")]
+    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
     batch: Option<String>,
     /// Learning rate [default: 0.01]
     #[arg(long, value_name = "X", help_heading = "Training", allow_hyphen_values = true)]
     lr: Option<String>,
     /// Same seed, same run [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Training")]
+    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
     seed: Option<String>,
     /// auto, cpu, gpu, software, or part of an adapter's name [default: auto]
     #[arg(long, help_heading = "Training")]
@@ -68,7 +68,10 @@ pub struct Args {
     #[arg(long)]
     force: bool,
     /// Go on with a run that was stopped or killed
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "out", "force"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = [
+        "input", "out", "force", "sets", "test_file", "split_file", "split", "method", "members", "eta", "eta_aux", "hidden", "epochs",
+        "batch", "lr", "seed", "dry_run", "DataFlags",
+    ])]
     resume: Option<PathBuf>,
     /// List all recipe keys with defaults, and exit
     #[arg(long)]
@@ -98,28 +101,45 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let fitted = fitting::resume(path, &device, &mut |e, n| progress.listen(e, n))?;
         return done(&fitted, &recipe, path, &progress, style);
     }
-    let recipe = recipe(args)?;
+    let (recipe, given) = recipe(args)?;
+    if style == Style::Normal {
+        for note in without_effect(&recipe, &given) {
+            tell(&format!("note: {note}"));
+        }
+    }
     if args.dry_run {
         say(&recipe.to_toml()?);
         return Ok(());
     }
-    let path = args.out.clone().unwrap_or_else(|| free_folder(&recipe_name(&recipe)));
+    let device = Device::open(&recipe.device)?;
+    let claimed = args.out.is_none();
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => claim_folder(&recipe_name(&recipe))?,
+    };
     if !args.force {
         // Before any work: an existing folder should not cost a training run.
         if path.read_dir().is_ok_and(|mut d| d.next().is_some()) {
             RunFolder::create(&path)?;
         }
     }
-    let device = Device::open(&recipe.device)?;
     let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
-    let fitted = fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n))?;
+    let fitted =
+        fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n)).inspect_err(|_| {
+            if claimed {
+                // Only empty folders go: nothing is left of a run that could not begin.
+                let _ = std::fs::remove_dir(&path).and_then(|()| std::fs::remove_dir("runs"));
+            }
+        })?;
     done(&fitted, &recipe, &path, &progress, style)
 }
 
 /// Input, then flags, then `--set`: the later wins.
-fn recipe(args: &Args) -> crate::error::Result<Recipe> {
+/// Also returns the keys that flags set.
+fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     let name = args.input.as_deref().unwrap_or_default();
     let mut table = input(name)?;
+    let before = table.clone();
     args.data.apply(&mut table)?;
     let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
     for (key, flag, value) in [
@@ -142,38 +162,85 @@ fn recipe(args: &Args) -> crate::error::Result<Recipe> {
     for pair in &args.sets {
         set_pair(&mut table, pair)?;
     }
-    Recipe::from_table(&table, name)
+    let recipe = Recipe::from_table(&table, name)?;
+    let mut given = vec![];
+    for (key, value) in &table {
+        match (value.as_table(), before.get(key).and_then(toml::Value::as_table)) {
+            (Some(inner), old) => {
+                let new = inner.iter().filter(|(k, v)| old.and_then(|o| o.get(*k)) != Some(*v));
+                given.extend(new.map(|(k, _)| format!("{key}.{k}")));
+            }
+            (None, _) if before.get(key) != Some(value) => given.push(key.clone()),
+            _ => {}
+        }
+    }
+    Ok((recipe, given))
 }
 
-fn free_folder(name: &str) -> PathBuf {
-    let taken = |p: &Path| p.read_dir().is_ok_and(|mut d| d.next().is_some()) || p.is_file();
+/// Keys that were set by flags and that this run does not read.
+fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
+    let method = recipe.method.name.as_str();
+    let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
+    let regularizer = method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all"));
+    let reads = |key: &str| match key {
+        "method.eta" => vifo || vi,
+        "method.eta_aux" | "method.expectation" | "method.sigma_link" | "method.aux_source" => vifo,
+        "method.samples" => vi || vifo,
+        "prior.variance" => regularizer == "naive",
+        "prior.gamma" | "prior.a" => regularizer == "mean",
+        "prior.alpha" | "prior.beta" => matches!(regularizer, "mv" | "eb"),
+        "prior.d" => regularizer == "mv",
+        "train.momentum" => recipe.train.optimizer == crate::config::Optimizer::Sgd,
+        "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
+        "data.validation_fraction" | "data.standardise" | "data.toy" | "data.file" => true,
+        "data.test_fraction" => {
+            recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()
+        }
+        key if key.starts_with("vi.") => vi,
+        key if key.starts_with("data.") => recipe.data.file.is_some(),
+        _ => true,
+    };
+    let with = |key: &str| if key.starts_with("data.") { "this data" } else { method };
+    given.iter().filter(|k| !reads(k)).map(|k| format!("{k} has no effect with {}", with(k))).collect()
+}
+
+/// Makes runs/NAME, or the first runs/NAME-2, -3, ... that is free: making it is what claims it, so that runs started side
+/// by side do not meet.
+fn claim_folder(name: &str) -> crate::error::Result<PathBuf> {
     let runs = Path::new("runs");
-    let mut path = runs.join(name);
-    let mut i = 2;
-    while taken(&path) {
-        path = runs.join(format!("{name}-{i}"));
-        i += 1;
+    std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
+    for i in 1u64.. {
+        let path = if i == 1 { runs.join(name) } else { runs.join(format!("{name}-{i}")) };
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io(&path, "create", &e)),
+        }
     }
-    path
+    Err(Error::usage("runs", "no free name", "", "name a folder with --out"))
 }
 
 fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {
     let ending = match fitted.ending {
         Ending::Finished => "done",
-        Ending::Early => "stopped early, no better for some time,",
+        Ending::Early => "stopped early, no better for a while,",
         Ending::Stopped => "stopped",
     };
     progress.finish(ending);
     if style == Style::Json {
         let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
         say(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
+        if fitted.ending == Ending::Stopped {
+            std::process::exit(130);
+        }
         return Ok(());
     }
     if fitted.ending == Ending::Stopped {
-        tell(&format!("go on with `vifo fit --resume {}`", path.display()));
-        return Ok(());
+        tell(&format!("go on with `vifo fit --resume {}`", shell(path)));
+        // As a shell reports a program ended by Ctrl-C, so that `vifo fit ... && vifo predict ...` stops too.
+        std::process::exit(130);
     }
-    if let (Some((epoch, nll)), true) = (fitted.best, recipe.train.patience > 0)
+    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0)
         && style == Style::Normal
     {
         tell(&format!("kept the weights of epoch {epoch}, validation NLL {nll:.4} nats"));
@@ -193,7 +260,11 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         }
         None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
     }
-    say(&format!("run folder {0}: open {0}/report.html; predict with `vifo predict {0} NEW.csv`", path.display()));
+    say(&format!(
+        "run folder {0}: open {0}/report.html; predict with `vifo predict {1} NEW.csv`",
+        path.display(),
+        shell(path)
+    ));
     Ok(())
 }
 

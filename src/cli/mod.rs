@@ -24,12 +24,12 @@ use std::io::Write;
     max_term_width = 110
 )]
 #[command(
-    after_help = "Start with `vifo demo`, then `vifo fit DATA.csv --target COLUMN`. Exit codes: 0 done, 1 the data or the run failed, 2 wrong usage."
+    after_help = "Start with `vifo demo`, then `vifo fit DATA.csv --target COLUMN`. Exit codes: 0 done, 1 the data or the run failed, 2 wrong usage, 130 stopped by Ctrl-C."
 )]
 struct Args {
     /// Threads of the CPU executor [default: all cores]
-    #[arg(long, global = true, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -59,7 +59,7 @@ enum Verb {
 pub fn run() -> anyhow::Result<()> {
     let args = Args::try_parse().unwrap_or_else(|e| refuse(&e));
     if let Some(n) = args.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n.clamp(1, 1024)).build_global();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(n)).build_global();
         pool.map_err(|e| crate::error::Error::run("--threads", e.to_string(), "give a smaller number"))?;
     }
     match args.verb {
@@ -81,10 +81,9 @@ fn refuse(error: &clap::Error) -> ! {
         error.exit();
     }
     let text = error.to_string();
-    let mut lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty() && !l.starts_with("Usage:") && !l.starts_with("For more information"));
+    let mut lines = text.lines().map(str::trim).filter(|l| {
+        !l.is_empty() && !l.starts_with("Usage:") && !l.starts_with("For more information") && !l.starts_with("tip:")
+    });
     let first = lines.next().unwrap_or("error: wrong usage").to_string();
     let rest: Vec<&str> = lines.collect();
     let verb = std::env::args().nth(1).filter(|v| !v.starts_with('-') && Args::command().find_subcommand(v).is_some());
@@ -100,6 +99,11 @@ pub(crate) fn say(text: &str) {
     if write!(out, "{text}{newline}").and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
     }
+}
+
+/// A path as a shell reads it back, for commands to copy.
+pub(crate) fn shell(path: &std::path::Path) -> String {
+    crate::data::inspect::shell(&path.display().to_string())
 }
 
 /// Tells the user something beside the result.

@@ -1,8 +1,9 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
-use super::progress::Style;
 use super::{say, tell};
+use crate::error::Error;
 use crate::exec::Device;
+use crate::run::model::targets;
 use crate::run::{Model, RunFolder, tables};
 use std::path::PathBuf;
 
@@ -15,6 +16,9 @@ pub struct Args {
     /// CSV to write [default: predictions-FILE.csv in the run folder; - = stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Lines to leave out at the top of the file [default: as in training]
+    #[arg(long, value_name = "N")]
+    skip_lines: Option<usize>,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -24,29 +28,42 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let style = Style::of(args.quiet, false);
     let folder = RunFolder::open(&args.run)?;
     let model = Model::open(&folder)?;
-    let (_, data, dropped) = model.read(&args.file, false)?;
+    let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
+    let stem = args
+        .file
+        .file_name()
+        .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
+    let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
+    let same = |a: &PathBuf, b: &PathBuf| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if same(&path, &args.file) {
+        return Err(Error::usage(
+            "--out",
+            "is the file of the rows themselves",
+            "another name",
+            "name a file that is not the input",
+        )
+        .into());
+    }
+    let (data, mut notes) = model.read(&args.file, false, args.skip_lines)?;
+    notes.extend(Model::unfinished(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, &data.x)?;
-    let y = (!data.y.is_empty()).then(|| model.targets(&data.y));
+    let y = (!data.y.is_empty()).then(|| targets(&data));
     let table = tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref());
-    if args.out.as_deref().is_some_and(|p| p.as_os_str() == "-") {
+    if to_stdout {
         say(&table.csv());
     } else {
-        let stem = args
-            .file
-            .file_name()
-            .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
-        let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
         tables::write_csv(&path, &table)?;
-        if style == Style::Normal {
+        if !args.quiet {
             say(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
         }
     }
-    if dropped > 0 && style == Style::Normal {
-        tell(&format!("note: {dropped} rows left out because a cell is missing"));
+    if !args.quiet {
+        for note in notes {
+            tell(&format!("note: {note}"));
+        }
     }
     Ok(())
 }

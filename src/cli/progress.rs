@@ -122,7 +122,11 @@ impl Progress {
             bar.finish_and_clear();
         }
         if self.style == Style::Normal {
-            let seconds = self.view.last().map_or(0.0, |r| r.seconds);
+            let Some(last) = self.view.last() else {
+                tell("already finished: nothing was left to train");
+                return;
+            };
+            let seconds = last.seconds;
             tell(&format!(
                 "{ending} after {} ({:.0} steps/s): {}",
                 duration(seconds),

@@ -97,7 +97,7 @@ keys! {
     "vi.init", Kind::Choice(&["normal", "torch"]), "\"normal\"", "Start of mu: N(0, 0.1^2), or PyTorch's uniform.";
     "vi.init_rho", Kind::Number(-30.0, 30.0), "-5.0", "Mean of rho at the start; its sd is 0.1.";
     "vi.groups", Kind::Choice(&["all", "layer"]), "\"all\"", "eb: one prior for all weights, or one a layer.";
-    "train.epochs", Kind::Whole(1, 100_000_000), "200", "Passes over the training rows.";
+    "train.epochs", Kind::Whole(1, 100_000_000), "", "Passes over the training rows: 200 if absent, or up to 1000 where 200 would be fewer than 3,000 steps.";
     "train.batch", Kind::Whole(1, 10_000_000), "32", "Rows a step.";
     "train.optimizer", Kind::Choice(&["adam", "sgd"]), "\"adam\"", "";
     "train.lr", Kind::Above(0.0, 1e3), "0.01", "Learning rate at the start.";
@@ -106,11 +106,13 @@ keys! {
     "train.weight_decay", Kind::Number(0.0, 1e3), "0.0", "Added to the gradient, as in PyTorch.";
     "train.kl_warmup", Kind::Whole(0, 100_000_000), "0", "Epochs over which eta rises from 0.";
     "train.clip", Kind::Number(0.0, MAX), "1.0", "Largest gradient norm of a member; 0 = unclipped. Keeps rare rows from throwing training off.";
-    "train.patience", Kind::Whole(0, 100_000_000), "50", "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights.";
+    "train.patience", Kind::Whole(0, 100_000_000), "", "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent; 0 = never stop and keep the last weights.";
     "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
     "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";
     "predict.samples", Kind::Whole(1, 100_000), "10", "Monte Carlo samples of a member in prediction.";
 }
+
+pub const SECTIONS: [&str; 7] = ["data", "net", "method", "prior", "vi", "train", "predict"];
 
 pub fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.path == path)
@@ -140,6 +142,11 @@ impl Kind {
             Kind::Text => value.is_str(),
             Kind::Choice(c) => value.as_str().is_some_and(|s| c.contains(&s)),
             Kind::Bool => value.is_bool(),
+            // 1e3 is as whole as 1000.
+            Kind::Whole(low, high) if value.as_float().is_some_and(|x| x.fract() == 0.0 && x.abs() < 1e15) => {
+                let whole = Value::Integer(value.as_float().unwrap_or(0.0) as i64);
+                return whole.as_integer().filter(|i| (low..=high).contains(&i)).map(Value::Integer);
+            }
             Kind::Whole(low, high) => whole(value, *low, *high),
             Kind::Number(low, high) => return number(value).filter(|x| x >= low && x <= high).map(Value::Float),
             Kind::Above(low, high) => return number(value).filter(|x| x > low && x <= high).map(Value::Float),
@@ -154,8 +161,7 @@ impl Kind {
 pub fn check(table: &Table, place: &str) -> Result<Table> {
     let mut out = Table::new();
     for (name, value) in table {
-        let sections = ["data", "net", "method", "prior", "vi", "train", "predict"];
-        if let (Some(inner), true) = (value.as_table(), sections.contains(&name.as_str())) {
+        if let (Some(inner), true) = (value.as_table(), SECTIONS.contains(&name.as_str())) {
             let mut section = Table::new();
             for (key, value) in inner {
                 section.insert(key.clone(), admit(&format!("{name}.{key}"), value, place)?);
@@ -190,6 +196,12 @@ fn default_cure(key: &Key) -> String {
 
 /// The error for a key that does not exist, with the nearest one that does.
 pub fn unknown(path: &str, place: &str) -> Error {
+    if !path.contains('.')
+        && let Some(section) = SECTIONS.iter().find(|s| strsim::jaro_winkler(s, path) > 0.85)
+    {
+        let cure = format!("did you mean the section [{section}]? `vifo fit --keys` lists all keys");
+        return Error::usage(format!("{place}: {path}"), "no such key or section", "", cure);
+    }
     let last = |p: &str| p.rsplit('.').next().unwrap_or(p).to_string();
     let nearest = KEYS
         .iter()

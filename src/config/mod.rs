@@ -156,7 +156,8 @@ pub enum Schedule {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Train {
-    pub epochs: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<u32>,
     pub batch: u32,
     pub optimizer: Optimizer,
     pub lr: f64,
@@ -165,7 +166,8 @@ pub struct Train {
     pub weight_decay: f64,
     pub kl_warmup: u32,
     pub clip: f64,
-    pub patience: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<u32>,
     pub evaluate_every: u32,
     pub checkpoint_seconds: f64,
 }
@@ -215,7 +217,7 @@ impl Recipe {
     /// A recipe with every key at its default unless `table` holds it.
     pub fn from_table(table: &toml::Table, place: &str) -> Result<Recipe> {
         let mut full = toml::Table::new();
-        for section in ["data", "net", "method", "prior", "vi", "train", "predict"] {
+        for section in keys::SECTIONS {
             full.insert(section.into(), toml::Value::Table(toml::Table::new()));
         }
         for key in keys::KEYS.iter().filter(|k| !k.default.is_empty()) {
@@ -291,7 +293,7 @@ mod tests {
     fn a_recipe_survives_its_own_text() {
         let t = Recipe::parse("seed = 3\n[data]\ntoy = \"moons\"\n[method]\neta = 1\n", "r").expect("a recipe");
         let r = Recipe::from_table(&t, "r").expect("a recipe");
-        assert_eq!((r.seed, r.method.eta, r.train.epochs), (3, 1.0, 200));
+        assert_eq!((r.seed, r.method.eta, r.train.epochs), (3, 1.0, None));
         let again =
             Recipe::from_table(&Recipe::parse(&r.to_toml().expect("text"), "r").expect("TOML"), "r").expect("again");
         assert_eq!(r, again);

@@ -4,7 +4,7 @@ use super::{Expectation, Link, Recipe, Schedule, ViGroups};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::method::{BETA1, BETA2, Kind, Reg, Setup};
-use crate::net::Mlp;
+use crate::net::{Mlp, Net};
 use crate::ops::StepArgs;
 use crate::ops::step::Prior;
 
@@ -12,6 +12,9 @@ use crate::ops::step::Prior;
 pub struct Plan {
     pub setup: Setup,
     pub train: super::Train,
+    /// Epochs and patience as resolved from the recipe and the number of steps.
+    pub epochs: u32,
+    pub patience: u32,
     pub prior: Prior<f64>,
     pub eta: f64,
     pub eta_aux: f64,
@@ -77,7 +80,7 @@ impl Plan {
             members: m.members,
             first_member: 0,
             groups_by_layer: recipe.vi.groups == ViGroups::Layer,
-            net,
+            net: Net::Mlp(net),
             optimizer: recipe.train.optimizer,
             momentum: recipe.train.momentum as f32,
             clip: recipe.train.clip > 0.0,
@@ -86,9 +89,13 @@ impl Plan {
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
         };
         fits_counters(&setup)?;
+        let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
+        let epochs = recipe.train.epochs.unwrap_or_else(|| LEAST_STEPS.div_ceil(steps_an_epoch).clamp(200, 1000));
         Ok(Plan {
             setup,
             train: recipe.train.clone(),
+            epochs,
+            patience: recipe.train.patience.unwrap_or((epochs / 4).max(1)),
             prior: reg.prior(&recipe.prior, variance),
             eta: if kind == Kind::Base { 0.0 } else { m.eta },
             eta_aux: m.eta_aux,
@@ -110,7 +117,7 @@ impl Plan {
     }
 
     pub fn total_steps(&self) -> u64 {
-        u64::from(self.steps_per_epoch()) * u64::from(self.train.epochs)
+        u64::from(self.steps_per_epoch()) * u64::from(self.epochs)
     }
 
     /// The rate at `step`, without momentum's or Adam's part.
@@ -162,27 +169,19 @@ impl Plan {
     }
 }
 
+/// Small tables get more than 200 epochs, so that training does not end before it has begun to fit.
+const LEAST_STEPS: u32 = 3000;
+
 /// Element counters and buffer sizes are 32-bit words on every device.
 fn fits_counters(s: &Setup) -> Result<()> {
-    let p: u64 = s
-        .net
-        .hidden
-        .iter()
-        .chain([&s.net.n_out])
-        .fold((0u64, u64::from(s.net.n_in)), |(sum, n_in), &n| {
-            (sum.saturating_add((n_in + 1).saturating_mul(u64::from(n))), u64::from(n))
-        })
-        .0;
+    let p = s.layout().total as u64;
     let samples = if s.is_vi() { u64::from(s.samples.max(s.predict_samples)) } else { 1 };
-    let widest = s.net.hidden.iter().chain([&s.net.n_out, &s.net.n_in]).copied().max().unwrap_or(1);
+    let widest = s.net.widest();
     let rows = u64::from(s.batch_rows()) * 2;
     let largest = [
         ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
-        (
-            "activations",
-            rows.saturating_mul(u64::from(widest)).saturating_mul(u64::from(s.members)).saturating_mul(samples),
-        ),
-        ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in))),
+        ("activations", rows.saturating_mul(widest).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in()))),
         ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
     ];
     for (what, elements) in largest {

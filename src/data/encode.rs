@@ -283,7 +283,11 @@ impl Encoder {
             self.encode_target(table, rows).unwrap_or_default()
         };
         let ids = rows.iter().map(|&row| table.lines[row].to_string()).collect();
-        Ok(Dataset { x, y, n, d, ids })
+        let target = match self.target {
+            Target::Regression { .. } if !y.is_empty() => numbers(table, self.target_column(table)?, rows, None)?,
+            _ => Vec::new(),
+        };
+        Ok(Dataset { x, y, n, d, ids, target })
     }
 
     fn encode_target(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {

@@ -368,7 +368,7 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: 
 }
 
 /// A word as a POSIX shell reads it back.
-fn shell(word: &str) -> String {
+pub(crate) fn shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_string();

@@ -66,7 +66,7 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
         assert!(line.chars().count() <= 100, "{line}");
         assert_eq!(line.trim_end(), line);
     }
-    for part in ["150 rows, 6 columns", "colour", "What fit would do", "Warnings", "--missing drop"] {
+    for part in ["150 rows, 6 columns", "colour", "What the command below would do", "Warnings", "--missing drop"] {
         assert!(text.contains(part), "{part} not in\n{text}");
     }
     let json = serde_json::to_value(&report).unwrap();

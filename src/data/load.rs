@@ -1,6 +1,6 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
-use super::encode::{Encoder, Missing, Target, rows_without_missing};
+use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
 use super::split::{Split, by_fraction, by_index_file};
 use super::table::{ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
@@ -40,6 +40,26 @@ pub fn read(data: &config::Data, file: &Path) -> Result<Table> {
         table.append(read_table(target, &options)?)?;
     }
     Ok(table)
+}
+
+/// A line among the skipped ones of `table`'s file that reads like a row of it: its number.
+pub fn skipped_row(table: &Table) -> Result<Option<usize>> {
+    if table.options.skip_lines == 0 {
+        return Ok(None);
+    }
+    let text = super::source::read_text(&table.path)?;
+    let is_row = |line: &str| {
+        let cells: Vec<&str> = match table.delimiter {
+            b' ' => line.split_whitespace().collect(),
+            d => line.split(char::from(d)).map(str::trim).collect(),
+        };
+        let fits = |(cell, column): (&&str, &super::table::Column)| match column.cells {
+            super::table::Cells::Number(_) => cell.replacen(',', ".", 1).parse::<f64>().is_ok(),
+            super::table::Cells::Text(_) => true,
+        };
+        cells.len() == table.columns.len() && cells.iter().zip(&table.columns).all(fits)
+    };
+    Ok(text.lines().take(table.options.skip_lines).position(is_row).map(|i| i + 1))
 }
 
 /// The target: as named, or the last column.
@@ -90,7 +110,7 @@ fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
 /// Numbers as they stand in the file: the paper's toy is not standardised.
 fn in_own_units(encoder: &mut Encoder) {
     for f in &mut encoder.features {
-        if let super::encode::FeatureKind::Numeric { mean, sd, .. } = &mut f.kind {
+        if let FeatureKind::Numeric { mean, sd, .. } = &mut f.kind {
             (*mean, *sd) = (0.0, 1.0);
         }
     }
@@ -129,6 +149,27 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     if !data.standardise {
         in_own_units(&mut encoder);
     }
+    if data.missing == Missing::Mean {
+        for feature in &encoder.features {
+            let missing = table.columns.iter().find(|c| c.name == feature.name).map_or(0, |c| c.missing());
+            if missing > 0 {
+                let with = if matches!(feature.kind, FeatureKind::Numeric { .. }) {
+                    "the training mean"
+                } else {
+                    "a level of their own"
+                };
+                notes.push(format!(
+                    "{} of column {} filled with {with}",
+                    super::counted(missing, "missing cell"),
+                    feature.name
+                ));
+            }
+        }
+    }
+    // What `inspect` would warn about is no secret of `inspect`; missing cells are told of above.
+    let warnings =
+        super::inspect::inspect(&table, Some(&target), data.task, &data.ignore, Some(data.missing))?.warnings;
+    notes.extend(warnings.into_iter().filter(|w| !w.contains("--missing")).take(5));
     for d in encoder.dropped.iter().filter(|d| !data.ignore.contains(&d.name)) {
         notes.push(format!("column {} left out: {}", d.name, d.reason));
     }

@@ -49,6 +49,8 @@ pub struct Dataset {
     pub d: usize,
     /// `[n]`: line of the row in its file, counted from 1.
     pub ids: Vec<String>,
+    /// `[n]`: the target of a regression as the file has it; empty for classes and where it is unknown.
+    pub target: Vec<f64>,
 }
 
 impl Dataset {
@@ -59,8 +61,10 @@ impl Dataset {
             x.extend_from_slice(&self.x[row * self.d..(row + 1) * self.d]);
         }
         let y = if self.y.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.y[row]).collect() };
-        let ids = rows.iter().map(|&row| self.ids[row].clone()).collect();
-        Dataset { x, y, n: rows.len(), d: self.d, ids }
+        let ids = rows.iter().filter_map(|&row| self.ids.get(row).cloned()).collect();
+        let target =
+            if self.target.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.target[row]).collect() };
+        Dataset { x, y, n: rows.len(), d: self.d, ids, target }
     }
 }
 
@@ -166,10 +170,12 @@ mod tests {
             n: 3,
             d: 2,
             ids: vec!["2".into(), "3".into(), "4".into()],
+            target: vec![1.0, 2.0, 3.0],
         };
         let part = all.subset(&[2, 0]);
         assert_eq!((part.x, part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));
         assert_eq!(part.ids, ["4", "2"]);
+        assert_eq!(part.target, [3.0, 1.0]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Display for Report {
             wrapped(&mut out, "  ", warning)?;
         }
         section(f, "Warnings", &out)?;
-        writeln!(f, "\nWhat fit would do")?;
+        writeln!(f, "\nWhat the command below would do")?;
         for sentence in &self.plan {
             wrapped(f, "  ", sentence)?;
         }

@@ -139,7 +139,12 @@ enum Kind {
     Text,
 }
 
-fn kind_of(cell: &str) -> Kind {
+/// `comma`: the file writes decimal commas.
+fn kind_of(cell: &str, comma: bool) -> Kind {
+    if comma && cell.contains(',') {
+        let point = cell.replacen(',', ".", 1);
+        return if is_decimal_comma(cell) { kind_of(&point, false) } else { Kind::Text };
+    }
     match cell.parse::<f64>() {
         Ok(value) if value.is_finite() => return Kind::Number(value),
         Ok(value) if value.is_nan() => return Kind::Missing,
@@ -154,6 +159,35 @@ fn kind_of(cell: &str) -> Kind {
         return Kind::Comma;
     }
     Kind::Text
+}
+
+/// `-3,5`, `0,942`, `1,5e-3`: digits, one comma, digits.
+fn is_decimal_comma(cell: &str) -> bool {
+    let plain = |c: char| c.is_ascii_digit() || matches!(c, ',' | '-' | '+' | 'e' | 'E');
+    cell.chars().all(plain) && cell.matches(',').count() == 1 && cell.replacen(',', ".", 1).parse::<f64>().is_ok()
+}
+
+/// Whether the file writes decimal commas, as semicolons between cells suggest: some cells have one, no number has a
+/// point, and not all of them could be thousands (`1,234`).
+fn writes_decimal_commas(rows: &Rows<'_>, delimiter: u8) -> bool {
+    if delimiter == b',' {
+        return false;
+    }
+    let (mut commas, mut not_thousands) = (0usize, false);
+    for i in 0..rows.len() {
+        for cell in rows.row(i) {
+            if cell.contains('.') && cell.parse::<f64>().is_ok() {
+                return false;
+            }
+            if is_decimal_comma(cell) {
+                commas += 1;
+                let (whole, rest) = cell.split_once(',').unwrap_or((cell, ""));
+                not_thousands |=
+                    rest.len() != 3 || whole.trim_start_matches('-') == "0" || whole.trim_start_matches('-').len() > 3;
+            }
+        }
+    }
+    commas > 0 && not_thousands
 }
 
 /// How many cells of a column are of each kind.
@@ -197,12 +231,12 @@ struct Probe {
     values: Vec<f64>,
 }
 
-fn probe(rows: &Rows<'_>, column: usize) -> Probe {
+fn probe(rows: &Rows<'_>, column: usize, comma: bool) -> Probe {
     let mut rest = Tally::default();
     let mut values = Vec::with_capacity(rows.len());
     let mut first = Kind::Missing;
     for i in 0..rows.len() {
-        let kind = kind_of(rows.cell(i, column));
+        let kind = kind_of(rows.cell(i, column), comma);
         values.push(if let Kind::Number(value) = kind { value } else { f64::NAN });
         if i == 0 {
             first = kind;
@@ -224,19 +258,20 @@ pub fn read_table(path: &Path, options: &ReadOptions) -> Result<Table> {
 
 /// `path` serves the messages only.
 fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> {
-    let is_number = |cell: &str| matches!(kind_of(cell), Kind::Number(_) | Kind::Comma);
+    let is_number = |cell: &str| matches!(kind_of(cell, false), Kind::Number(_) | Kind::Comma);
     let delimiter = options.delimiter.unwrap_or_else(|| detect_delimiter(text, options.skip_lines, is_number));
     let rows = split_rows(text, delimiter, options.skip_lines, usize::MAX).map_err(|flaw| flaw_error(path, flaw))?;
     if rows.len() == 0 {
         let found = if options.skip_lines > 0 { "no row after the skipped lines" } else { "the file is empty" };
-        return Err(Error::data(path.display().to_string(), found, "at least 10 rows", "check that it was written"));
+        return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
     check_widths(path, &rows)?;
-    let mut probes: Vec<Probe> = (0..rows.row(0).len()).map(|column| probe(&rows, column)).collect();
+    let comma = writes_decimal_commas(&rows, delimiter);
+    let mut probes: Vec<Probe> = (0..rows.row(0).len()).map(|column| probe(&rows, column, comma)).collect();
     let header = options.header.unwrap_or_else(|| detect_header(&rows, &probes));
     if header && rows.len() == 1 {
         let found = "only a header, no row of data";
-        return Err(Error::data(path.display().to_string(), found, "at least 10 rows", "check that it was written"));
+        return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
     // A delimiter at the end of every line makes a nameless column of nothing.
     let is_void = |p: &Probe| p.first == Kind::Missing && p.rest.missing + 1 == rows.len();
@@ -255,7 +290,7 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
     }
     let mut columns = Vec::with_capacity(names.len());
     for (index, (found, name)) in probes.into_iter().zip(&names).enumerate() {
-        let cells = column_cells(path, &rows, found, index, name, header, is_text[index])?;
+        let cells = column_cells(path, &rows, found, index, name, header, is_text[index], comma)?;
         columns.push(Column { name: name.clone(), cells });
     }
     let lines = rows.lines[usize::from(header)..].to_vec();
@@ -342,6 +377,7 @@ fn column_cells(
     name: &str,
     header: bool,
     is_text: bool,
+    comma: bool,
 ) -> Result<Cells> {
     let mut tally = found.rest;
     if !header {
@@ -349,12 +385,20 @@ fn column_cells(
     }
     let first_row = usize::from(header);
     let fault_at = |wrong: fn(Kind) -> bool, what: &str, allowed: &str, cure: &str| {
-        let i = (first_row..rows.len()).find(|&i| wrong(kind_of(rows.cell(i, index)))).unwrap_or(first_row);
+        let i = (first_row..rows.len()).find(|&i| wrong(kind_of(rows.cell(i, index), comma))).unwrap_or(first_row);
         let cell = rows.cell(i, index);
-        Error::data(cell_place(path, rows.lines[i], name), format!("{} {what}", quoted(cell)), allowed, cure)
+        // Near the top a text among numbers is more likely a title or a second header than a cell.
+        let line = rows.lines[i];
+        let title = if i < 3 {
+            format!("if the line is a title or a header, leave it out with --skip-lines {line}; else ")
+        } else {
+            String::new()
+        };
+        Error::data(cell_place(path, line, name), format!("{} {what}", quoted(cell)), allowed, title + cure)
     };
     if !is_text && tally.comma > 0 && tally.looks_numeric() {
-        let cure = format!("write numbers as 3.5 and 1234, or name the column with --text-column {}", quoted(name));
+        let cure = "write numbers as 3.5 and 1234 (decimal commas are read where cells are not separated by commas)"
+            .to_string();
         let what = "has a comma inside a number";
         return Err(fault_at(|k| k == Kind::Comma, what, "a decimal point, no thousands separator", &cure));
     }
@@ -377,7 +421,7 @@ fn column_cells(
     }
     let text = |i: usize| {
         let cell = rows.cell(i, index);
-        (kind_of(cell) != Kind::Missing).then(|| cell.to_string())
+        (kind_of(cell, comma) != Kind::Missing).then(|| cell.to_string())
     };
     Ok(Cells::Text((first_row..rows.len()).map(text).collect()))
 }

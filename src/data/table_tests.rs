@@ -81,9 +81,14 @@ fn text_among_numbers_names_its_cell() {
 }
 
 #[test]
-fn a_decimal_comma_is_explained() {
-    let m = message("a;b\n3,5;1\n4;2\n4,5;3\n");
-    assert!(m.contains("line 2, column 'a': '3,5' has a comma inside a number"), "{m}");
+fn decimal_commas_are_read_and_thousands_explained() {
+    let t = read("a;b\n3,5;1\n-4;2\n4,5e-1;3\n");
+    assert_eq!((numbers(&t.columns[0]), numbers(&t.columns[1])), (&[3.5, -4.0, 0.45][..], &[1.0, 2.0, 3.0][..]));
+    // All could be thousands, or a point elsewhere says that commas are not decimal: no guess.
+    for text in ["a;b\n1,234;1\n2,345;2\n", "a;b\n1,25;1.5\n2,3;2\n"] {
+        let m = message(text);
+        assert!(m.contains("has a comma inside a number"), "{m}");
+    }
     let m = message("a,b\n\"1,234\",1\n\"2,345\",2\n");
     assert!(m.contains("thousands"), "{m}");
 }

@@ -12,7 +12,7 @@ use crate::program::{Buf, Builder, Role};
 pub fn record_head(setup: &Setup, b: &mut Builder, z: Tensor, y: Buf, share: u32) -> (Buf, Buf) {
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
-    let dz = b.buffer("dz", (replicas * rows * z.cols) as usize, Role::Scratch);
+    let dz = b.buffer("dz", (replicas * rows * z.cols()) as usize, Role::Scratch);
     let op = match setup.task {
         Task::Classification => Op::SoftmaxHead(SoftmaxHead { replicas, rows, k: setup.k, share }),
         Task::Regression => Op::GaussianHead(GaussianHead { replicas, rows, share, noise_link: setup.noise_code() }),

@@ -14,7 +14,7 @@ use crate::base::rng::Stream;
 use crate::config::{AuxSource, Link, Optimizer};
 use crate::data::Task;
 use crate::error::Result;
-use crate::net::{Layout, Mlp};
+use crate::net::{Layout, Net};
 use crate::ops::Op;
 use crate::ops::gather::{AuxInputs, GatherRows};
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
@@ -61,7 +61,7 @@ pub struct Setup {
     /// Number of this part's first member in the whole ensemble.
     pub first_member: u32,
     pub groups_by_layer: bool,
-    pub net: Mlp,
+    pub net: Net,
     pub optimizer: Optimizer,
     pub momentum: f32,
     pub clip: bool,
@@ -83,6 +83,8 @@ pub struct TrainProgram {
     /// Optimizer state by its name in checkpoints, each as long as `weights`.
     pub optimizer: Vec<(&'static str, Buf)>,
     pub sums: Buf,
+    /// Running statistics of batch normalisation [R, Q], where the network has any.
+    pub running: Option<Buf>,
 }
 
 /// A recorded forward pass over `rows` rows.
@@ -90,6 +92,7 @@ pub struct PredictProgram {
     pub program: Program,
     pub x: Buf,
     pub weights: Buf,
+    pub running: Option<Buf>,
     /// [replicas, rows, n_out].
     pub outputs: Buf,
     pub replicas: u32,
@@ -104,6 +107,32 @@ impl Setup {
     pub fn member_len(&self) -> usize {
         let n = self.layout().total;
         if self.is_vi() { 2 * n } else { n }
+    }
+    /// Running statistics of one member in training: VI keeps those of each weight sample.
+    pub fn running_len(&self) -> usize {
+        self.layout().running * if self.is_vi() { self.samples as usize } else { 1 }
+    }
+    /// Running statistics at the start: mean 0, variance 1.
+    pub fn initial_running(&self) -> Vec<f32> {
+        let layout = self.layout();
+        let mut one = vec![0.0; layout.running];
+        for (_, c, at) in &layout.norms {
+            one[at + c..at + 2 * c].fill(1.0);
+        }
+        let copies = self.members as usize * if self.is_vi() { self.samples as usize } else { 1 };
+        one.repeat(copies)
+    }
+    /// What the replicas of a prediction take: a member's statistics, averaged over its weight samples.
+    pub fn predict_running(&self, running: &[f32]) -> Vec<f32> {
+        let q = self.layout().running;
+        if !self.is_vi() || q == 0 {
+            return running.to_vec();
+        }
+        let samples = self.samples as usize;
+        let mean = |member: &[f32]| -> Vec<f32> {
+            (0..q).map(|i| member.iter().skip(i).step_by(q).sum::<f32>() / samples as f32).collect()
+        };
+        running.chunks(q * samples).flat_map(|m| mean(m).repeat(self.predict_samples as usize)).collect()
     }
     pub fn is_vi(&self) -> bool {
         matches!(self.kind, Kind::Vi(_))
@@ -138,7 +167,7 @@ impl Setup {
         let samples = if self.is_vi() { self.samples } else { 1 };
         let replicas = self.members * samples;
         let mut b = Builder::new(replicas, p);
-        let (n, d, batch) = (self.n_rows, self.net.n_in, self.batch_rows());
+        let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
         let data_x = b.buffer("data.x", (n * d) as usize, Role::Input);
         let data_y = b.buffer("data.y", n as usize, Role::Input);
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
@@ -148,9 +177,9 @@ impl Setup {
         let aux_rows = if self.aux.is_some() { batch } else { 0 };
         let rows = batch + aux_rows;
         let own_rows = !self.full_batch() || self.aux.is_some();
-        let x = Tensor { buf: data_x, replicas: if own_rows { self.members } else { 1 }, rows, cols: d };
+        let x = Tensor::input(data_x, if own_rows { self.members } else { 1 }, rows, self.net.input());
         let x = if own_rows {
-            Tensor { buf: b.buffer("x", (self.members * rows * d) as usize, Role::Scratch), ..x }
+            Tensor::input(b.buffer("x", x.len(), Role::Scratch), x.replicas, x.rows, self.net.input())
         } else {
             x
         };
@@ -196,6 +225,12 @@ impl Setup {
         } else {
             b.set_weights(weights);
         }
+        let q = self.layout().running;
+        let running = (q > 0).then(|| {
+            let running = b.buffer("running", replicas as usize * q, Role::State);
+            b.set_running(running, q as u32, batch);
+            running
+        });
         let first_replica = self.first_member * samples;
         let outputs = self.net.record(&mut b, x, true, first_replica);
         let share_y = replicas / y_replicas;
@@ -203,7 +238,7 @@ impl Setup {
             Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, share_y, batch),
             Kind::Base | Kind::Vi(_) => base::record_head(self, &mut b, outputs, y, share_y),
         };
-        let dweights = b.backward(dout);
+        let dweights = b.backward(outputs, dout);
 
         // What is regularized outside the outputs: the weights' own distribution, or their squares.
         let (grad, extra) = match self.kind {
@@ -231,7 +266,7 @@ impl Setup {
         };
         b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
         let optimizer = self.record_optimizer(&mut b, grad, weights, none);
-        Ok(TrainProgram { program: b.finish()?, data_x, data_y, aux_range, weights, optimizer, sums })
+        Ok(TrainProgram { program: b.finish()?, data_x, data_y, aux_range, weights, optimizer, sums, running })
     }
 
     fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {
@@ -266,7 +301,7 @@ impl Setup {
         let samples = if self.is_vi() { self.predict_samples } else { 1 };
         let replicas = self.members * samples;
         let mut b = Builder::new(replicas, p);
-        let x = b.buffer("x", (rows * self.net.n_in) as usize, Role::Input);
+        let x = b.buffer("x", (rows * self.net.n_in()) as usize, Role::Input);
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
         if self.is_vi() {
             let op = ViSample {
@@ -282,10 +317,16 @@ impl Setup {
         } else {
             b.set_weights(weights);
         }
-        let x = Tensor { buf: x, replicas: 1, rows, cols: self.net.n_in };
+        let q = self.layout().running;
+        let running = (q > 0).then(|| {
+            let running = b.buffer("running", replicas as usize * q, Role::State);
+            b.set_running(running, q as u32, rows);
+            running
+        });
+        let x = Tensor::input(x, 1, rows, self.net.input());
         let outputs = self.net.record(&mut b, x, false, 0);
         b.keep(outputs.buf);
-        Ok(PredictProgram { program: b.finish()?, x: x.buf, weights, outputs: outputs.buf, replicas, rows })
+        Ok(PredictProgram { program: b.finish()?, x: x.buf, weights, running, outputs: outputs.buf, replicas, rows })
     }
 
     /// Initial weights of all members, one after another.

@@ -20,7 +20,7 @@ pub fn record_head(
 ) -> (Buf, Buf) {
     let (replicas, rows, k) = (out.replicas, out.rows, setup.k);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
-    let dout = b.buffer("doutputs", (replicas * rows * out.cols) as usize, Role::Scratch);
+    let dout = b.buffer("doutputs", (replicas * rows * out.cols()) as usize, Role::Scratch);
     let moments = if reg.code() >= REG_MEAN_ALL {
         let moments = b.buffer("moments", (replicas * 6 * k) as usize, Role::Scratch);
         let op = ColumnMoments { replicas, rows, data_rows, k, sigma_link: setup.sigma_code() };

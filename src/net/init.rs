@@ -12,7 +12,7 @@ pub fn torch_uniform(layout: &Layout, seed: u32, member: u32) -> Vec<f32> {
     let draw = draw(seed, member);
     let mut w = vec![0.0; layout.total];
     for view in &layout.views {
-        let bound = 1.0 / (view.fan_in as f32).sqrt();
+        let bound = 1.0 / (view.fan_in() as f32).sqrt();
         for i in view.offset..view.offset + view.len() {
             w[i] = bound * (2.0 * draw.uniform(i as u32) - 1.0);
         }
@@ -32,7 +32,7 @@ pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, in
         // Elements of their own, so that mu and rho stay independent.
         let shifted = Draw { step: 1, ..draw(seed, member) };
         for view in &layout.views {
-            let bound = 1.0 / (view.fan_in as f32).sqrt();
+            let bound = 1.0 / (view.fan_in() as f32).sqrt();
             for i in view.offset..view.offset + view.len() {
                 q[i] = bound * (2.0 * shifted.uniform(i as u32) - 1.0);
             }

@@ -1,7 +1,7 @@
 //! The multilayer perceptron (MATH.md section 6): linear layers with ReLU or SiLU between them, dropout after each.
 
-use super::{Layout, View};
-use crate::program::builder::{LinearAt, Tensor};
+use super::{Layout, Places};
+use crate::program::builder::Tensor;
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
+    /// Inputs and outputs of each layer.
     fn sizes(&self) -> Vec<(u32, u32)> {
         let mut widths = vec![self.n_in];
         widths.extend(&self.hidden);
@@ -24,31 +25,23 @@ impl Mlp {
 
     /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`.
     pub fn layout(&self) -> Layout {
-        let mut layout = Layout::default();
-        for (layer, (n_in, n_out)) in self.sizes().into_iter().enumerate() {
-            let (n_in, n_out) = (n_in as usize, n_out as usize);
-            for (what, shape) in [("weight", vec![n_out, n_in]), ("bias", vec![n_out])] {
-                let view =
-                    View { name: format!("{}.{what}", 2 * layer), shape, offset: layout.total, fan_in: n_in, layer };
-                layout.total += view.len();
-                layout.views.push(view);
-            }
+        let mut places = Places::default();
+        for (i, (n_in, n_out)) in self.sizes().into_iter().enumerate() {
+            places.linear(&(2 * i).to_string(), n_in, n_out, None);
         }
-        layout
+        places.layout
     }
 
-    /// Records the forward pass; the result is [replicas, rows, n_out]. Dropout only where `training`.
     pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
-        let (mut x, mut offset) = (x, 0);
-        let sizes = self.sizes();
-        for (layer, (n_in, n_out)) in sizes.iter().copied().enumerate() {
-            let at = LinearAt { n_in, n_out, weight: offset, bias: offset + n_in * n_out };
-            let last = layer + 1 == sizes.len();
-            x = b.linear(&format!("layer{layer}"), x, at, (!last).then_some(self.activation));
+        let mut places = Places::default();
+        let mut x = x;
+        for (i, (n_in, n_out)) in self.sizes().into_iter().enumerate() {
+            let at = places.linear(&(2 * i).to_string(), n_in, n_out, None);
+            let last = i == self.hidden.len();
+            x = b.linear(&format!("layer{i}"), x, at, (!last).then_some(self.activation));
             if training && !last {
                 x = b.dropout(x, self.dropout, first_replica);
             }
-            offset = at.bias + n_out;
         }
         x
     }

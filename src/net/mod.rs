@@ -1,22 +1,48 @@
-//! Networks: which weights they have and how they are recorded. `mlp` for tables and curves; images get files of their own.
+//! Networks: which weights they have and how they are recorded. Each file reads like the paper's table of its network.
 
+pub mod alexnet;
+pub mod cnn;
 pub mod init;
 pub mod mlp;
+pub mod preresnet;
 
+pub use alexnet::AlexNet;
+pub use cnn::Cnn;
 pub use mlp::Mlp;
+pub use preresnet::PreResNet;
+
+use crate::program::Builder;
+use crate::program::builder::Tensor;
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     /// PyTorch's name, such as "0.weight".
     pub name: String,
-    /// PyTorch's shape: [n_out, n_in] or [n_out]. The flat vector holds the transpose of a weight: [n_in, n_out].
+    /// PyTorch's shape: [n_out, n_in], [c_out, c_in, kernel_h, kernel_w] or [n].
     pub shape: Vec<usize>,
     pub offset: usize,
-    /// Inputs of one output, for initial weights.
-    pub fan_in: usize,
+    pub kind: ViewKind,
     /// Number of the layer, for the per-layer groups of VI.
     pub layer: usize,
+}
+
+/// What a view's numbers are, for initial weights and for the order of the flat vector: there the output channel is
+/// contiguous, [n_in, n_out] and [kernel_h, kernel_w, c_in, c_out].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewKind {
+    /// A linear layer's weight; `image` = (c, h, w) where its inputs are a flattened image: PyTorch flattens channels
+    /// first, we last.
+    Linear {
+        image: Option<(usize, usize, usize)>,
+    },
+    Conv,
+    /// Bias of a layer with this many inputs an output.
+    Bias {
+        fan_in: usize,
+    },
+    Gamma,
+    Beta,
 }
 
 impl View {
@@ -26,37 +52,68 @@ impl View {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Inputs of one output.
+    pub fn fan_in(&self) -> usize {
+        match self.kind {
+            ViewKind::Bias { fan_in } => fan_in,
+            _ => self.shape[1..].iter().product(),
+        }
+    }
+
+    /// Place in the flat vector, from the view's offset on, of element `i` in PyTorch's order.
+    fn place(&self, i: usize) -> usize {
+        match (self.kind, &self.shape[..]) {
+            (ViewKind::Linear { image }, [n_out, n_in]) => {
+                let (o, j) = (i / n_in, i % n_in);
+                let j = match image {
+                    // (channel, pixel) -> (pixel, channel)
+                    Some((c, h, w)) => j % (h * w) * c + j / (h * w),
+                    None => j,
+                };
+                j * n_out + o
+            }
+            (ViewKind::Conv, [n_out, c, kh, kw]) => {
+                let (o, rest) = (i / (c * kh * kw), i % (c * kh * kw));
+                let (ci, tap) = (rest / (kh * kw), rest % (kh * kw));
+                (tap * c + ci) * n_out + o
+            }
+            _ => i,
+        }
+    }
 }
 
-/// The table of views over one replica's weights.
+/// The table of views over one replica's weights, and the number of running statistics.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layout {
     pub views: Vec<View>,
     /// P.
     pub total: usize,
+    /// Running statistics of batch normalisations: (PyTorch's name without its last part, channels, offset of mean; the
+    /// variance follows it).
+    pub norms: Vec<(String, usize, usize)>,
+    /// Q.
+    pub running: usize,
 }
 
 impl Layout {
     /// This view's weights in PyTorch's order, from the flat vector.
     pub fn to_torch(&self, view: &View, flat: &[f32]) -> Vec<f32> {
-        let part = &flat[view.offset..view.offset + view.len()];
-        match view.shape[..] {
-            [n_out, n_in] => (0..n_out * n_in).map(|i| part[(i % n_in) * n_out + i / n_in]).collect(),
-            _ => part.to_vec(),
-        }
+        (0..view.len()).map(|i| flat[view.offset + view.place(i)]).collect()
     }
 
     /// The other way round: `values` in PyTorch's order into the flat vector.
     pub fn set_from_torch(&self, view: &View, values: &[f32], flat: &mut [f32]) {
-        let part = &mut flat[view.offset..view.offset + view.len()];
-        match view.shape[..] {
-            [n_out, n_in] => {
-                for (i, v) in values.iter().enumerate() {
-                    part[(i % n_in) * n_out + i / n_in] = *v;
-                }
-            }
-            _ => part.copy_from_slice(values),
+        for (i, v) in values.iter().enumerate() {
+            flat[view.offset + view.place(i)] = *v;
         }
+    }
+
+    fn push(&mut self, name: String, shape: Vec<usize>, kind: ViewKind, layer: usize) -> u32 {
+        let view = View { name, shape, offset: self.total, kind, layer };
+        let offset = self.total as u32;
+        self.total += view.len();
+        self.views.push(view);
+        offset
     }
 
     /// (first, length) of each layer's weights.
@@ -69,5 +126,157 @@ impl Layout {
             }
         }
         out
+    }
+}
+
+/// Hands out the places of weights, layer by layer; a network's `layout` and its recording walk the same way.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    pub layout: Layout,
+    layer: usize,
+}
+
+impl Places {
+    pub fn linear(
+        &mut self,
+        name: &str,
+        n_in: u32,
+        n_out: u32,
+        image: Option<(usize, usize, usize)>,
+    ) -> crate::program::builder::LinearAt {
+        let layer = self.next();
+        let shape = vec![n_out as usize, n_in as usize];
+        let weight = self.layout.push(format!("{name}.weight"), shape, ViewKind::Linear { image }, layer);
+        let bias = self.layout.push(
+            format!("{name}.bias"),
+            vec![n_out as usize],
+            ViewKind::Bias { fan_in: n_in as usize },
+            layer,
+        );
+        crate::program::builder::LinearAt { n_in, n_out, weight, bias }
+    }
+
+    /// A square kernel; `pads` = (above and left, below and right).
+    pub fn conv(
+        &mut self,
+        name: &str,
+        c_in: u32,
+        c_out: u32,
+        kernel: u32,
+        stride: u32,
+        pads: (u32, u32),
+        bias: bool,
+    ) -> crate::program::builder::ConvAt {
+        let layer = self.next();
+        let shape = vec![c_out as usize, c_in as usize, kernel as usize, kernel as usize];
+        let fan_in = (c_in * kernel * kernel) as usize;
+        let weight = self.layout.push(format!("{name}.weight"), shape, ViewKind::Conv, layer);
+        let bias = bias
+            .then(|| self.layout.push(format!("{name}.bias"), vec![c_out as usize], ViewKind::Bias { fan_in }, layer));
+        crate::program::builder::ConvAt { c_out, kernel, stride, pad_before: pads.0, pad_after: pads.1, weight, bias }
+    }
+
+    pub fn norm(&mut self, name: &str, c: u32) -> crate::program::builder::NormAt {
+        let layer = self.next();
+        let gamma = self.layout.push(format!("{name}.weight"), vec![c as usize], ViewKind::Gamma, layer);
+        let beta = self.layout.push(format!("{name}.bias"), vec![c as usize], ViewKind::Beta, layer);
+        let running = self.layout.running as u32;
+        self.layout.norms.push((name.to_string(), c as usize, self.layout.running));
+        self.layout.running += 2 * c as usize;
+        crate::program::builder::NormAt { gamma, beta, running }
+    }
+
+    fn next(&mut self) -> usize {
+        self.layer += 1;
+        self.layer - 1
+    }
+}
+
+/// Any of the networks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Net {
+    Mlp(Mlp),
+    AlexNet(AlexNet),
+    PreResNet(PreResNet),
+    Cnn(Cnn),
+}
+
+impl Net {
+    /// (h, w, c) of an input; (1, 1, n) for rows of numbers.
+    pub fn input(&self) -> (u32, u32, u32) {
+        match self {
+            Net::Mlp(n) => (1, 1, n.n_in),
+            Net::AlexNet(n) => (32, 32, n.channels),
+            Net::PreResNet(n) => (32, 32, n.channels),
+            Net::Cnn(n) => (n.size, n.size, n.channels),
+        }
+    }
+    /// Numbers of an input.
+    pub fn n_in(&self) -> u32 {
+        let (h, w, c) = self.input();
+        h * w * c
+    }
+    pub fn n_out(&self) -> u32 {
+        match self {
+            Net::Mlp(n) => n.n_out,
+            Net::AlexNet(n) => n.n_out,
+            Net::PreResNet(n) => n.n_out,
+            Net::Cnn(n) => n.n_out,
+        }
+    }
+    pub fn layout(&self) -> Layout {
+        match self {
+            Net::Mlp(n) => n.layout(),
+            Net::AlexNet(n) => n.layout(),
+            Net::PreResNet(n) => n.layout(),
+            Net::Cnn(n) => n.layout(),
+        }
+    }
+    /// Numbers of a row in the widest layer.
+    pub fn widest(&self) -> u64 {
+        let (h, w, _) = self.input();
+        let pixels = u64::from(h) * u64::from(w);
+        let inside = match self {
+            Net::Mlp(n) => n.hidden.iter().copied().max().map_or(0, u64::from),
+            Net::AlexNet(n) => pixels * u64::from(n.widths[0]),
+            Net::PreResNet(n) => pixels * u64::from(n.width),
+            Net::Cnn(n) => pixels * u64::from(n.widths[0]),
+        };
+        inside.max(u64::from(self.n_in())).max(u64::from(self.n_out()))
+    }
+    /// Multiply-adds of a forward pass of one row.
+    pub fn multiply_adds(&self) -> u64 {
+        let layout = self.layout();
+        let of = |pixels: &dyn Fn(usize) -> u64| {
+            let weights = layout.views.iter().filter(|v| v.shape.len() > 1);
+            weights
+                .enumerate()
+                .map(|(i, v)| v.len() as u64 * if v.kind == ViewKind::Conv { pixels(i) } else { 1 })
+                .sum()
+        };
+        match self {
+            Net::Mlp(_) => of(&|_| 1),
+            Net::AlexNet(_) => of(&|i| [1024, 256, 64, 64, 64][i.min(4)]),
+            Net::Cnn(n) => of(&|i| u64::from(n.size >> i).pow(2)),
+            Net::PreResNet(n) => n.multiply_adds(),
+        }
+    }
+    /// "hidden [50, 50]", "AlexNet", for reports.
+    pub fn describe(&self) -> String {
+        match self {
+            Net::Mlp(n) => format!("MLP with hidden layers {:?}", n.hidden),
+            Net::AlexNet(n) => format!("AlexNet, widths {:?}", n.widths),
+            Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),
+            Net::Cnn(n) => format!("CNN, widths {:?}", n.widths),
+        }
+    }
+    /// Records the forward pass; the result is [replicas, rows, n_out]. Dropout and batch statistics only where `training`.
+    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
+        match self {
+            Net::Mlp(n) => n.record(b, x, training, first_replica),
+            Net::AlexNet(n) => n.record(b, x, training, first_replica),
+            Net::PreResNet(n) => n.record(b, x, training),
+            Net::Cnn(n) => n.record(b, x, training, first_replica),
+        }
     }
 }

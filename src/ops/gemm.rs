@@ -1,6 +1,7 @@
 //! Matrix product of the CPU twins: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B packed into panels
-//! of 32 columns, an 8 x 32 register tile, A read in place through its strides. It allocates nothing, so a training step
-//! does not either, and at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call.
+//! of 32 columns, an 8 x 32 register tile, A read in place. It allocates nothing, so a training step does not either, and
+//! at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call. `tiles` is the part that
+//! convolutions share: there A's rows are windows of an image, read in place as well.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.
 
 use crate::base::Real;
@@ -43,6 +44,44 @@ impl<T> Epilogue<T> for Store {
     fn apply(&self, _: usize, _: usize, _: &mut [T]) {}
 }
 
+/// Where the rows of A begin.
+pub trait Rows: Copy + Sync {
+    fn at(&self, row: usize) -> usize;
+}
+
+/// Evenly spaced rows.
+#[derive(Clone, Copy)]
+pub struct Even {
+    pub first: usize,
+    pub stride: usize,
+}
+impl Rows for Even {
+    #[inline(always)]
+    fn at(&self, row: usize) -> usize {
+        self.first + row * self.stride
+    }
+}
+
+/// The columns of A from a row's beginning on: `count` runs of `len` elements, `col` apart within a run, runs `run` apart.
+#[derive(Clone, Copy)]
+pub struct Runs {
+    pub count: usize,
+    pub len: usize,
+    pub run: usize,
+    pub col: usize,
+}
+
+/// B [k, n] in panels as `pack_panels` leaves them, or in place (`ld` = n) where n is a multiple of the panel.
+#[derive(Clone, Copy)]
+pub struct Panels<'a, T> {
+    pub data: &'a [T],
+    /// Elements from one row of a panel to the next, and from one panel to the next.
+    pub ld: usize,
+    pub next: usize,
+    /// 16 columns wide instead of 32.
+    pub narrow: bool,
+}
+
 /// Elements of packing space that `gemm` needs for B of k x n.
 pub fn pack_len(k: usize, n: usize) -> usize {
     k * n.div_ceil(PANEL) * PANEL
@@ -77,49 +116,71 @@ pub fn gemm<T: Real>(
     if m == 0 || n == 0 {
         return;
     }
-    let narrow = n <= NARROW;
-    let width = if narrow { NARROW } else { PANEL };
-    let pack = &mut pack[..k * n.div_ceil(width) * width];
-    pack_panels(k, n, b, width, pack);
-    let pack = &*pack;
+    let panels = pack_panels(k, n, pack, |l, j| b.data[l * b.row + j * b.col], (b.col == 1).then_some((b.data, b.row)));
+    let runs = Runs { count: 1, len: k, run: 0, col: a.col };
     let threads = rayon::current_num_threads();
     if threads > 1 && 2 * m * n * k >= PARALLEL_FLOPS && m >= 2 * TILE_ROWS {
         use rayon::prelude::*;
         let rows = m.div_ceil(threads * 2).next_multiple_of(TILE_ROWS);
-        c.par_chunks_mut(rows * n)
-            .enumerate()
-            .for_each(|(i, c)| multiply(i * rows, n, k, a, pack, narrow, c, epilogue));
+        c.par_chunks_mut(rows * n).enumerate().for_each(|(i, c)| {
+            let at = Even { first: i * rows * a.row, stride: a.row };
+            tiles(i * rows, n, a.data, at, runs, panels, false, c, epilogue);
+        });
     } else {
-        multiply(0, n, k, a, pack, narrow, c, epilogue);
+        tiles(0, n, a.data, Even { first: 0, stride: a.row }, runs, panels, false, c, epilogue);
     }
 }
 
-fn pack_panels<T: Real>(k: usize, n: usize, b: Mat<T>, width: usize, pack: &mut [T]) {
+/// Packs B [k, n] = `element(l, j)`; `plain` = (data, row stride) where its rows are contiguous.
+pub fn pack_panels<'a, T: Real>(
+    k: usize,
+    n: usize,
+    pack: &'a mut [T],
+    element: impl Fn(usize, usize) -> T,
+    plain: Option<(&[T], usize)>,
+) -> Panels<'a, T> {
+    let narrow = n <= NARROW;
+    let width = if narrow { NARROW } else { PANEL };
+    let pack = &mut pack[..k * n.div_ceil(width) * width];
     for (p, panel) in pack.chunks_exact_mut((k * width).max(1)).enumerate() {
         let first = p * width;
         let w = width.min(n - first);
         for (l, row) in panel.chunks_exact_mut(width).enumerate() {
-            if b.col == 1 {
-                row[..w].copy_from_slice(&b.data[l * b.row + first..l * b.row + first + w]);
-            } else {
-                for j in 0..w {
-                    row[j] = b.data[l * b.row + (first + j) * b.col];
+            match plain {
+                Some((data, stride)) => row[..w].copy_from_slice(&data[l * stride + first..l * stride + first + w]),
+                None => {
+                    for j in 0..w {
+                        row[j] = element(l, first + j);
+                    }
                 }
             }
             row[w..].fill(T::zero());
         }
     }
+    Panels { data: pack, ld: width, next: k * width, narrow }
 }
 
-fn multiply<T: Real>(
+/// B [k, n] read in place, row-major, where n allows it.
+pub fn in_place<T>(data: &[T], n: usize) -> Option<Panels<'_, T>> {
+    match n {
+        _ if n.is_multiple_of(PANEL) => Some(Panels { data, ld: n, next: PANEL, narrow: false }),
+        NARROW => Some(Panels { data, ld: n, next: NARROW, narrow: true }),
+        _ => None,
+    }
+}
+
+/// C's rows `row0 ..` (as many as `c` holds) = (or +=, `add`) A's rows times B. `row0` only names rows to the epilogue;
+/// `rows` counts from 0.
+pub fn tiles<T: Real, R: Rows, E: Epilogue<T>>(
     row0: usize,
     n: usize,
-    k: usize,
-    a: Mat<T>,
-    pack: &[T],
-    narrow: bool,
+    a: &[T],
+    rows: R,
+    runs: Runs,
+    b: Panels<T>,
+    add: bool,
     c: &mut [T],
-    e: &impl Epilogue<T>,
+    e: &E,
 ) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -128,99 +189,102 @@ fn multiply<T: Real>(
             && is_x86_feature_detected!("avx512dq")
         {
             // SAFETY: the processor was just asked for these features.
-            return unsafe { multiply_avx512(row0, n, k, a, pack, narrow, c, e) };
+            return unsafe { tiles_avx512(row0, n, a, rows, runs, b, add, c, e) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: as above.
-            return unsafe { multiply_avx2(row0, n, k, a, pack, narrow, c, e) };
+            return unsafe { tiles_avx2(row0, n, a, rows, runs, b, add, c, e) };
         }
     }
-    multiply_any::<T, { cfg!(target_arch = "aarch64") }>(row0, n, k, a, pack, narrow, c, e)
+    tiles_any::<T, R, E, { cfg!(target_arch = "aarch64") }>(row0, n, a, rows, runs, b, add, c, e)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-fn multiply_avx512<T: Real>(
-    row0: usize,
-    n: usize,
-    k: usize,
-    a: Mat<T>,
-    pack: &[T],
-    narrow: bool,
-    c: &mut [T],
-    e: &impl Epilogue<T>,
-) {
-    multiply_any::<T, true>(row0, n, k, a, pack, narrow, c, e)
+macro_rules! with_features {
+    ($name:ident, $features:literal) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $name<T: Real, R: Rows, E: Epilogue<T>>(
+            row0: usize,
+            n: usize,
+            a: &[T],
+            rows: R,
+            runs: Runs,
+            b: Panels<T>,
+            add: bool,
+            c: &mut [T],
+            e: &E,
+        ) {
+            tiles_any::<T, R, E, true>(row0, n, a, rows, runs, b, add, c, e)
+        }
+    };
 }
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn multiply_avx2<T: Real>(
-    row0: usize,
-    n: usize,
-    k: usize,
-    a: Mat<T>,
-    pack: &[T],
-    narrow: bool,
-    c: &mut [T],
-    e: &impl Epilogue<T>,
-) {
-    multiply_any::<T, true>(row0, n, k, a, pack, narrow, c, e)
-}
+with_features!(tiles_avx512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma");
+with_features!(tiles_avx2, "avx2,fma");
 
 #[inline(always)]
-fn multiply_any<T: Real, const FMA: bool>(
+fn tiles_any<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool>(
     row0: usize,
     n: usize,
-    k: usize,
-    a: Mat<T>,
-    pack: &[T],
-    narrow: bool,
+    a: &[T],
+    rows: R,
+    runs: Runs,
+    b: Panels<T>,
+    add: bool,
     c: &mut [T],
-    e: &impl Epilogue<T>,
+    e: &E,
 ) {
-    if narrow {
-        multiply_panels::<T, FMA, NARROW>(row0, n, k, a, pack, c, e)
+    if b.narrow {
+        tiles_of::<T, R, E, FMA, NARROW>(row0, n, a, rows, runs, b, add, c, e)
     } else {
-        multiply_panels::<T, FMA, PANEL>(row0, n, k, a, pack, c, e)
+        tiles_of::<T, R, E, FMA, PANEL>(row0, n, a, rows, runs, b, add, c, e)
     }
 }
 
 #[inline(always)]
-fn multiply_panels<T: Real, const FMA: bool, const W: usize>(
+fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool, const W: usize>(
     row0: usize,
     n: usize,
-    k: usize,
-    a: Mat<T>,
-    pack: &[T],
+    a: &[T],
+    rows: R,
+    runs: Runs,
+    b: Panels<T>,
+    add: bool,
     c: &mut [T],
-    e: &impl Epilogue<T>,
+    e: &E,
 ) {
     let m = c.len() / n;
     let mut tile = [[T::zero(); W]; TILE_ROWS];
     for p in 0..n.div_ceil(W) {
         let first = p * W;
         let w = W.min(n - first);
-        let panel = &pack[p * k * W..(p + 1) * k * W];
+        let panel = &b.data[p * b.next..];
         let mut i = 0;
         while i < m {
             let h = TILE_ROWS.min(m - i);
-            let start = (row0 + i) * a.row;
+            let mut at = [0; TILE_ROWS];
+            for r in 0..h {
+                at[r] = rows.at(i + r);
+            }
             match h {
-                8 => tile_product::<T, FMA, W, 8>(k, a, start, panel, &mut tile),
-                7 => tile_product::<T, FMA, W, 7>(k, a, start, panel, &mut tile),
-                6 => tile_product::<T, FMA, W, 6>(k, a, start, panel, &mut tile),
-                5 => tile_product::<T, FMA, W, 5>(k, a, start, panel, &mut tile),
-                4 => tile_product::<T, FMA, W, 4>(k, a, start, panel, &mut tile),
-                3 => tile_product::<T, FMA, W, 3>(k, a, start, panel, &mut tile),
-                2 => tile_product::<T, FMA, W, 2>(k, a, start, panel, &mut tile),
-                _ => tile_product::<T, FMA, W, 1>(k, a, start, panel, &mut tile),
+                8 => tile_product::<T, FMA, W, 8>(a, &at, runs, panel, b.ld, &mut tile),
+                7 => tile_product::<T, FMA, W, 7>(a, &at, runs, panel, b.ld, &mut tile),
+                6 => tile_product::<T, FMA, W, 6>(a, &at, runs, panel, b.ld, &mut tile),
+                5 => tile_product::<T, FMA, W, 5>(a, &at, runs, panel, b.ld, &mut tile),
+                4 => tile_product::<T, FMA, W, 4>(a, &at, runs, panel, b.ld, &mut tile),
+                3 => tile_product::<T, FMA, W, 3>(a, &at, runs, panel, b.ld, &mut tile),
+                2 => tile_product::<T, FMA, W, 2>(a, &at, runs, panel, b.ld, &mut tile),
+                _ => tile_product::<T, FMA, W, 1>(a, &at, runs, panel, b.ld, &mut tile),
             }
             for r in 0..h {
-                // The full-width row goes through the epilogue in registers; only the store is cut to w.
-                e.apply(row0 + i + r, first, &mut tile[r][..w]);
-                let at = (i + r) * n + first;
-                c[at..at + w].copy_from_slice(&tile[r][..w]);
+                let out = &mut c[(i + r) * n + first..][..w];
+                if add {
+                    for (out, v) in out.iter_mut().zip(&tile[r]) {
+                        *out += *v;
+                    }
+                } else {
+                    e.apply(row0 + i + r, first, &mut tile[r][..w]);
+                    out.copy_from_slice(&tile[r][..w]);
+                }
             }
             i += h;
         }
@@ -229,20 +293,31 @@ fn multiply_panels<T: Real, const FMA: bool, const W: usize>(
 
 #[inline(always)]
 fn tile_product<T: Real, const FMA: bool, const W: usize, const H: usize>(
-    k: usize,
-    a: Mat<T>,
-    start: usize,
+    a: &[T],
+    at: &[usize; TILE_ROWS],
+    runs: Runs,
     panel: &[T],
+    ld: usize,
     tile: &mut [[T; W]; TILE_ROWS],
 ) {
     let mut acc = [[T::zero(); W]; H];
-    assert!(k == 0 || start + (H - 1) * a.row + (k - 1) * a.col < a.data.len(), "A is smaller than its sizes say");
-    for (l, b) in panel.as_chunks::<W>().0.iter().enumerate() {
-        for r in 0..H {
-            // SAFETY: the assert above bounds the largest index; a check here would cost half the speed.
-            let x = unsafe { *a.data.get_unchecked(start + r * a.row + l * a.col) };
-            for j in 0..W {
-                acc[r][j] = if FMA { x.fma(b[j], acc[r][j]) } else { acc[r][j] + x * b[j] };
+    if runs.count > 0 && runs.len > 0 {
+        let last = (runs.count - 1) * runs.run + (runs.len - 1) * runs.col;
+        let rows_fit = at[..H].iter().all(|start| start + last < a.len());
+        let panel_fits = (runs.count * runs.len - 1) * ld + W <= panel.len();
+        assert!(rows_fit && panel_fits, "A or B is smaller than its sizes say");
+        for run in 0..runs.count {
+            for l in 0..runs.len {
+                let from = run * runs.run + l * runs.col;
+                // SAFETY: the assert above bounds the largest index of both; a check here would cost half the speed.
+                let b: &[T; W] = unsafe { &*panel.as_ptr().add((run * runs.len + l) * ld).cast() };
+                for r in 0..H {
+                    // SAFETY: as above.
+                    let x = unsafe { *a.get_unchecked(at[r] + from) };
+                    for j in 0..W {
+                        acc[r][j] = if FMA { x.fma(b[j], acc[r][j]) } else { acc[r][j] + x * b[j] };
+                    }
+                }
             }
         }
     }
@@ -278,6 +353,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// B in place and adding: C = 1 + A B.
+    #[test]
+    fn in_place_and_adding() {
+        for n in [16, 32, 64] {
+            let (m, k) = (9, 5);
+            let (a, b) = (wave(m * k, 0.7), wave(k * n, 0.2));
+            let (mut c, mut want) = (vec![1.0; m * n], vec![0.0; m * n]);
+            let runs = Runs { count: 1, len: k, run: 0, col: 1 };
+            tiles(0, n, &a, Even { first: 0, stride: k }, runs, in_place(&b, n).expect("fits"), true, &mut c, &Store);
+            naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut want, &Store);
+            for (x, y) in c.iter().zip(&want) {
+                assert!((x - 1.0 - y).abs() <= 8.0 * k as f64 * f64::EPSILON);
+            }
+        }
+        assert!(in_place(&[0.0; 33], 33).is_none());
     }
 
     #[test]

@@ -2,11 +2,14 @@
 //! the shader of the same stem) and its CPU twin. The name of an op is the name of its WGSL entry point, its twin, its
 //! pipeline label and its test row. Twins write every output with `=` unless their doc says `+=`.
 
+pub mod conv;
 pub mod gather;
 pub mod gemm;
 pub mod head;
 pub mod linear;
+pub mod norm;
 pub mod optimizer;
+pub mod pool;
 pub mod reduce;
 pub mod regularizer;
 pub mod step;
@@ -108,6 +111,19 @@ ops! {
     ViGradient, vi, vi_gradient, [q, dweights, energy] -> [dq], true;
     Adam, optimizer, adam, [grad, norm] -> [weights, first, second], true;
     Sgd, optimizer, sgd, [grad, norm] -> [weights, velocity], true;
+    Conv2dForward, conv, conv2d_forward, [x, weights] -> [y, pre], false;
+    Conv2dBackwardData, conv, conv2d_backward_data, [dy, weights, saved] -> [dx], false;
+    Conv2dBackwardWeight, conv, conv2d_backward_weight, [x, dy] -> [grad], false;
+    MaxPool2Forward, pool, max_pool2_forward, [x] -> [y], false;
+    MaxPool2Backward, pool, max_pool2_backward, [x, dy, saved] -> [dx], false;
+    AvgPoolForward, pool, avg_pool_forward, [x] -> [y], false;
+    AvgPoolBackward, pool, avg_pool_backward, [dy, saved] -> [dx], false;
+    BatchNormStats, norm, batch_norm_stats, [x] -> [stats, running], true;
+    BatchNormRunning, norm, batch_norm_running, [running] -> [stats], false;
+    BatchNormForward, norm, batch_norm_forward, [x, stats, weights] -> [y], false;
+    BatchNormSums, norm, batch_norm_sums, [x, y, dy, stats] -> [sums, grad], true;
+    BatchNormBackward, norm, batch_norm_backward, [x, y, dy, stats, sums, weights] -> [dx], true;
+    Add, norm, add, [a, b] -> [y], false;
 }
 
 #[cfg(test)]

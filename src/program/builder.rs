@@ -3,8 +3,11 @@
 use super::{Buf, BufferInfo, Program, Role, Step};
 use crate::base::rng::Stream;
 use crate::ops::Op;
+use crate::ops::conv::Conv2dForward;
 use crate::ops::gather::Dropout;
 use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, LinearForward};
+use crate::ops::norm::{Add, BatchNormForward, BatchNormRunning, BatchNormStats};
+use crate::ops::pool::{AvgPoolForward, MaxPool2Forward};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,13 +26,42 @@ impl Act {
     }
 }
 
-/// An activation tensor [replicas, rows, cols].
+/// An activation tensor [replicas, rows, h, w, c]; h = w = 1 for rows of numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor {
     pub buf: Buf,
     pub replicas: u32,
     pub rows: u32,
-    pub cols: u32,
+    pub h: u32,
+    pub w: u32,
+    pub c: u32,
+    /// The activation fused into the layer that made it, and what its slope is read from: who takes the gradient of this
+    /// tensor multiplies by the slope.
+    pub activation: u32,
+    pub saved: Buf,
+    /// False for the network's inputs: nobody asks for their gradient.
+    pub has_gradient: bool,
+}
+
+impl Tensor {
+    /// The inputs of a network.
+    pub fn input(buf: Buf, replicas: u32, rows: u32, (h, w, c): (u32, u32, u32)) -> Tensor {
+        Tensor { buf, replicas, rows, h, w, c, activation: ACT_NONE, saved: buf, has_gradient: false }
+    }
+    /// Numbers a row.
+    pub fn cols(&self) -> u32 {
+        self.h * self.w * self.c
+    }
+    pub fn len(&self) -> usize {
+        self.replicas as usize * self.rows as usize * self.cols() as usize
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The same numbers as rows without a shape.
+    pub fn flat(self) -> Tensor {
+        Tensor { h: 1, w: 1, c: self.cols(), ..self }
+    }
 }
 
 /// Where a linear layer's weights lie in the flat vector.
@@ -41,16 +73,37 @@ pub struct LinearAt {
     pub bias: u32,
 }
 
+/// A convolution's sizes and the place of its weights.
+#[derive(Debug, Clone, Copy)]
+pub struct ConvAt {
+    pub c_out: u32,
+    pub kernel: u32,
+    pub stride: u32,
+    /// Rows above and columns to the left, rows below and columns to the right.
+    pub pad_before: u32,
+    pub pad_after: u32,
+    pub weight: u32,
+    pub bias: Option<u32>,
+}
+
+/// Where a batch normalisation's numbers lie: gamma and beta in the weights, mean and variance in the running statistics.
+#[derive(Debug, Clone, Copy)]
+pub struct NormAt {
+    pub gamma: u32,
+    pub beta: u32,
+    pub running: u32,
+}
+
 /// What the backward pass must know of a recorded layer.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    Linear {
-        x: Tensor,
-        at: LinearAt,
-        /// The activation that produced x and the buffer its slope is read from; None for the network's input.
-        before: Option<(u32, Buf)>,
-    },
-    Dropout(Dropout),
+    Linear { x: Tensor, y: Tensor, at: LinearAt },
+    Conv { x: Tensor, y: Tensor, op: Conv2dForward },
+    MaxPool { x: Tensor, y: Tensor },
+    AvgPool { x: Tensor, y: Tensor, size: u32 },
+    Norm { x: Tensor, y: Tensor, stats: Buf, op: BatchNormForward },
+    Add { a: Tensor, b: Tensor, y: Tensor },
+    Dropout { x: Tensor, y: Tensor, op: Dropout },
 }
 
 #[derive(Debug)]
@@ -61,13 +114,20 @@ pub struct Builder {
     pub(super) weights: Buf,
     pub(super) replicas: u32,
     pub(super) stride: u32,
-    /// The activation of the last recorded layer and what its slope is read from.
-    before: Option<(u32, Buf)>,
+    /// Running statistics of batch normalisation [R, Q], and Q.
+    running: (Buf, u32),
+    /// Rows before this one are data, the others auxiliary.
+    data_rows: u32,
     dropouts: u32,
+    norms: u32,
 }
 
+/// PyTorch's defaults.
+const NORM_EPS: f32 = 1e-5;
+const NORM_MOMENTUM: f32 = 0.1;
+
 impl Builder {
-    /// `stride` = P; the weights buffer is `weights` if given, else new state.
+    /// `stride` = P.
     pub fn new(replicas: u32, stride: u32) -> Self {
         Builder {
             program: Program::default(),
@@ -75,8 +135,10 @@ impl Builder {
             weights: Buf(0),
             replicas,
             stride,
-            before: None,
+            running: (Buf(0), 0),
+            data_rows: u32::MAX,
             dropouts: 0,
+            norms: 0,
         }
     }
 
@@ -89,16 +151,35 @@ impl Builder {
         self.weights = weights;
     }
 
+    /// Batch normalisation needs its running statistics [R, q] and to know which rows are data.
+    pub fn set_running(&mut self, running: Buf, q: u32, data_rows: u32) {
+        self.running = (running, q);
+        self.data_rows = data_rows;
+    }
+
     pub fn push(&mut self, op: Op, inputs: &[Buf], outputs: &[Buf]) {
         self.program.steps.push(Step { op, inputs: inputs.to_vec(), outputs: outputs.to_vec() });
+    }
+
+    /// A layer's output: a new tensor of this shape.
+    fn output(&mut self, name: &str, like: Tensor, (h, w, c): (u32, u32, u32)) -> Tensor {
+        let y = Tensor { replicas: self.replicas, h, w, c, activation: ACT_NONE, has_gradient: true, ..like };
+        let buf = self.buffer(&format!("{name}.y"), y.len(), Role::Scratch);
+        Tensor { buf, saved: buf, ..y }
+    }
+
+    /// The pre-activation, kept where the slope needs it.
+    fn activated(&mut self, name: &str, y: Tensor, code: u32) -> (Tensor, Buf) {
+        let len = if code == ACT_SILU { y.len() } else { 1 };
+        let pre = self.buffer(&format!("{name}.pre"), len, Role::Scratch);
+        (Tensor { activation: code, saved: if code == ACT_SILU { pre } else { y.buf }, ..y }, pre)
     }
 
     /// y = act(x W + b).
     pub fn linear(&mut self, name: &str, x: Tensor, at: LinearAt, act: Option<Act>) -> Tensor {
         let code = Act::code(act);
-        let len = self.replicas as usize * x.rows as usize * at.n_out as usize;
-        let y = self.buffer(&format!("{name}.y"), len, Role::Scratch);
-        let pre = self.buffer(&format!("{name}.pre"), if code == ACT_SILU { len } else { 1 }, Role::Scratch);
+        let y = self.output(name, x, (1, 1, at.n_out));
+        let (y, pre) = self.activated(name, y, code);
         let op = LinearForward {
             replicas: self.replicas,
             share: self.replicas / x.replicas,
@@ -110,30 +191,124 @@ impl Builder {
             stride: self.stride,
             activation: code,
         };
-        self.push(Op::LinearForward(op), &[x.buf, self.weights], &[y, pre]);
-        self.tape.push(Node::Linear { x, at, before: self.before });
-        self.before = Some((code, if code == ACT_SILU { pre } else { y }));
-        Tensor { buf: y, replicas: self.replicas, rows: x.rows, cols: at.n_out }
+        self.push(Op::LinearForward(op), &[x.buf, self.weights], &[y.buf, pre]);
+        self.tape.push(Node::Linear { x, y, at });
+        y
     }
 
-    /// Dropout after an activation; recorded only where `rate` > 0.
+    /// y = act(x * W + b).
+    pub fn conv2d(&mut self, name: &str, x: Tensor, at: ConvAt, act: Option<Act>) -> Tensor {
+        let code = Act::code(act);
+        let out = |n: u32| (n + at.pad_before + at.pad_after - at.kernel) / at.stride + 1;
+        let y = self.output(name, x, (out(x.h), out(x.w), at.c_out));
+        let (y, pre) = self.activated(name, y, code);
+        let op = Conv2dForward {
+            replicas: self.replicas,
+            share: self.replicas / x.replicas,
+            batch: x.rows,
+            h: x.h,
+            w: x.w,
+            c_in: x.c,
+            out_h: y.h,
+            out_w: y.w,
+            c_out: at.c_out,
+            kernel_h: at.kernel,
+            kernel_w: at.kernel,
+            stride: at.stride,
+            pad_top: at.pad_before,
+            pad_left: at.pad_before,
+            weight: at.weight,
+            bias: at.bias.unwrap_or(0),
+            has_bias: u32::from(at.bias.is_some()),
+            weights_stride: self.stride,
+            activation: code,
+        };
+        self.push(Op::Conv2dForward(op), &[x.buf, self.weights], &[y.buf, pre]);
+        self.tape.push(Node::Conv { x, y, op });
+        y
+    }
+
+    pub fn max_pool2(&mut self, name: &str, x: Tensor) -> Tensor {
+        let y = self.output(name, x, (x.h / 2, x.w / 2, x.c));
+        let op = MaxPool2Forward { images: x.replicas * x.rows, h: x.h, w: x.w, c: x.c };
+        self.push(Op::MaxPool2Forward(op), &[x.buf], &[y.buf]);
+        self.tape.push(Node::MaxPool { x, y });
+        y
+    }
+
+    pub fn avg_pool(&mut self, name: &str, x: Tensor, size: u32) -> Tensor {
+        let y = self.output(name, x, (x.h / size, x.w / size, x.c));
+        let op = AvgPoolForward { images: x.replicas * x.rows, h: x.h, w: x.w, c: x.c, size };
+        self.push(Op::AvgPoolForward(op), &[x.buf], &[y.buf]);
+        self.tape.push(Node::AvgPool { x, y, size });
+        y
+    }
+
+    /// y = act(batch norm of x): by the batch's statistics in training, by the running ones otherwise. Its backward pass
+    /// sees to the activation itself.
+    pub fn batch_norm(&mut self, name: &str, x: Tensor, at: NormAt, act: Option<Act>, training: bool) -> Tensor {
+        let y = self.output(name, x, (x.h, x.w, x.c));
+        let stats =
+            self.buffer(&format!("norm{}.stats", self.norms), 4 * (self.replicas * x.c) as usize, Role::Scratch);
+        self.norms += 1;
+        let (replicas, c, (running, running_stride)) = (self.replicas, x.c, self.running);
+        let (images, pixels, data_images) = (x.rows, x.h * x.w, self.data_rows.min(x.rows));
+        if training {
+            let op = BatchNormStats {
+                replicas,
+                images,
+                data_images,
+                pixels,
+                c,
+                running: at.running,
+                running_stride,
+                eps: NORM_EPS,
+                momentum: NORM_MOMENTUM,
+            };
+            self.push(Op::BatchNormStats(op), &[x.buf], &[stats, running]);
+        } else {
+            let op = BatchNormRunning { replicas, c, running: at.running, running_stride, eps: NORM_EPS };
+            self.push(Op::BatchNormRunning(op), &[running], &[stats]);
+        }
+        let op = BatchNormForward {
+            replicas,
+            images,
+            data_images,
+            pixels,
+            c,
+            gamma: at.gamma,
+            beta: at.beta,
+            weights_stride: self.stride,
+            activation: Act::code(act),
+        };
+        self.push(Op::BatchNormForward(op), &[x.buf, stats, self.weights], &[y.buf]);
+        self.tape.push(Node::Norm { x, y, stats, op });
+        y
+    }
+
+    pub fn add(&mut self, name: &str, a: Tensor, b: Tensor) -> Tensor {
+        // Their gradients would need different slopes.
+        assert!(a.activation == ACT_NONE && b.activation == ACT_NONE, "a sum takes parts without a fused activation");
+        let y = self.output(name, a, (a.h, a.w, a.c));
+        self.push(Op::Add(Add { count: y.len() as u32 }), &[a.buf, b.buf], &[y.buf]);
+        self.tape.push(Node::Add { a, b, y });
+        y
+    }
+
+    /// Dropout after an activation; recorded only where `rate` > 0. It commutes with the slope of the activation before it.
     pub fn dropout(&mut self, x: Tensor, rate: f32, first_replica: u32) -> Tensor {
         if rate <= 0.0 {
             return x;
         }
-        let count = x.rows * x.cols;
-        let y = self.buffer(&format!("dropout{}.y", self.dropouts), (x.replicas * count) as usize, Role::Scratch);
-        let op = Dropout {
-            replicas: x.replicas,
-            count,
-            stream: Stream::Dropout as u32 + self.dropouts,
-            first_replica,
-            rate,
-        };
+        let count = x.rows * x.cols();
+        let buf = self.buffer(&format!("dropout{}.y", self.dropouts), x.len(), Role::Scratch);
+        let stream = Stream::Dropout as u32 + self.dropouts;
+        let op = Dropout { replicas: x.replicas, count, stream, first_replica, rate };
         self.dropouts += 1;
-        self.push(Op::Dropout(op), &[x.buf], &[y]);
-        self.tape.push(Node::Dropout(op));
-        Tensor { buf: y, ..x }
+        self.push(Op::Dropout(op), &[x.buf], &[buf]);
+        let y = Tensor { buf, ..x };
+        self.tape.push(Node::Dropout { x, y, op });
+        y
     }
 
     /// Marks a recorded buffer as one that the host reads.

@@ -69,7 +69,68 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             let w = n(&[p.replicas, p.count]);
             (vec![w, 1], vec![w; 2])
         }
+        Op::Conv2dForward(p) => {
+            let y = n(&[p.replicas, p.batch, p.out_h, p.out_w, p.c_out]);
+            let pre = if p.activation == crate::ops::linear::ACT_SILU { y } else { 1 };
+            let x = n(&[p.replicas / p.share.max(1), p.batch, p.h, p.w, p.c_in]);
+            (vec![x, n(&[p.replicas, p.weights_stride])], vec![y, pre])
+        }
+        Op::Conv2dBackwardData(p) => {
+            let dx = n(&[p.replicas, p.batch, p.h, p.w, p.c_in]);
+            let dy = n(&[p.replicas, p.batch, p.out_h, p.out_w, p.c_out]);
+            let saved = if p.activation == 0 { 1 } else { dx };
+            (vec![dy, n(&[p.replicas, p.weights_stride]), saved], vec![dx])
+        }
+        Op::Conv2dBackwardWeight(p) => {
+            let x = n(&[p.replicas / p.share.max(1), p.batch, p.h, p.w, p.c_in]);
+            let dy = n(&[p.replicas, p.batch, p.out_h, p.out_w, p.c_out]);
+            (vec![x, dy], vec![n(&[p.replicas, p.weights_stride])])
+        }
+        Op::MaxPool2Forward(p) => (vec![n(&[p.images, p.h, p.w, p.c])], vec![n(&[p.images, p.h / 2, p.w / 2, p.c])]),
+        Op::MaxPool2Backward(p) => {
+            let x = n(&[p.images, p.h, p.w, p.c]);
+            (vec![x, n(&[p.images, p.h / 2, p.w / 2, p.c]), if p.activation == 0 { 1 } else { x }], vec![x])
+        }
+        Op::AvgPoolForward(p) => {
+            let k = p.size.max(1);
+            (vec![n(&[p.images, p.h, p.w, p.c])], vec![n(&[p.images, p.h / k, p.w / k, p.c])])
+        }
+        Op::AvgPoolBackward(p) => {
+            let (k, x) = (p.size.max(1), n(&[p.images, p.h, p.w, p.c]));
+            (vec![n(&[p.images, p.h / k, p.w / k, p.c]), if p.activation == 0 { 1 } else { x }], vec![x])
+        }
+        Op::BatchNormStats(p) => {
+            let x = n(&[p.replicas, p.images, p.pixels, p.c]);
+            (vec![x], vec![n(&[p.replicas, 4, p.c]), n(&[p.replicas, p.running_stride])])
+        }
+        Op::BatchNormRunning(p) => (vec![n(&[p.replicas, p.running_stride])], vec![n(&[p.replicas, 4, p.c])]),
+        Op::BatchNormForward(p) => {
+            let x = n(&[p.replicas, p.images, p.pixels, p.c]);
+            (vec![x, n(&[p.replicas, 4, p.c]), n(&[p.replicas, p.weights_stride])], vec![x])
+        }
+        Op::BatchNormSums(p) => {
+            let (x, stats) = (n(&[p.replicas, p.images, p.pixels, p.c]), n(&[p.replicas, 4, p.c]));
+            (vec![x, x, x, stats], vec![stats, n(&[p.replicas, p.weights_stride])])
+        }
+        Op::BatchNormBackward(p) => {
+            let (x, stats) = (n(&[p.replicas, p.images, p.pixels, p.c]), n(&[p.replicas, 4, p.c]));
+            (vec![x, x, x, stats, stats, n(&[p.replicas, p.weights_stride])], vec![x])
+        }
+        Op::Add(p) => (vec![p.count as usize; 2], vec![p.count as usize]),
     }
+}
+
+/// Every window has a size and a place.
+fn windows_fit(s: &crate::ops::conv::Shape) -> bool {
+    s.stride > 0
+        && s.kernel_h > 0
+        && s.kernel_w > 0
+        && s.out_h > 0
+        && s.out_w > 0
+        && s.c_in > 0
+        && s.c_out > 0
+        && s.h > 0
+        && s.w > 0
 }
 
 /// What the sizes of an op must satisfy among themselves, beyond the lengths of its buffers: the shaders run without
@@ -108,6 +169,35 @@ fn sizes_agree(op: &Op) -> bool {
         Op::ViGradient(p) => {
             within(p.first, u64::from(p.length), p.count) && p.length > 0 && p.group < p.groups && p.samples > 0
         }
+        Op::Conv2dForward(p) => {
+            shared(p.replicas, p.share)
+                && windows_fit(&p.shape())
+                && within(p.weight, p.shape().weights(), p.weights_stride)
+                && (p.has_bias == 0 || within(p.bias, u64::from(p.c_out), p.weights_stride))
+        }
+        Op::Conv2dBackwardData(p) => windows_fit(&p.shape()) && within(p.weight, p.shape().weights(), p.weights_stride),
+        Op::Conv2dBackwardWeight(p) => {
+            shared(p.replicas, p.share)
+                && windows_fit(&p.shape())
+                && within(p.weight, p.shape().weights(), p.weights_stride)
+                && (p.has_bias == 0 || within(p.bias, u64::from(p.c_out), p.weights_stride))
+        }
+        Op::AvgPoolForward(p) => p.size > 0,
+        Op::AvgPoolBackward(p) => p.size > 0,
+        Op::BatchNormStats(p) => p.data_images <= p.images && within(p.running, area(2, p.c), p.running_stride),
+        Op::BatchNormRunning(p) => within(p.running, area(2, p.c), p.running_stride),
+        Op::BatchNormForward(p) => {
+            p.data_images <= p.images
+                && within(p.gamma, u64::from(p.c), p.weights_stride)
+                && within(p.beta, u64::from(p.c), p.weights_stride)
+        }
+        Op::BatchNormSums(p) => {
+            p.data_images <= p.images
+                && within(p.gamma, u64::from(p.c), p.weights_stride)
+                && within(p.beta, u64::from(p.c), p.weights_stride)
+        }
+        Op::BatchNormBackward(p) => p.data_images <= p.images && within(p.gamma, u64::from(p.c), p.weights_stride),
+        Op::MaxPool2Forward(_) | Op::MaxPool2Backward(_) | Op::Add(_) => true,
         Op::Dropout(_) | Op::SumSquares(_) | Op::L2Gradient(_) | Op::Adam(_) | Op::Sgd(_) => true,
     }
 }

@@ -2,13 +2,13 @@
 //! walks the tape, `check` proves sizes and write-before-read, `plan` lets buffers share memory, `text` prints.
 //! Nothing here computes.
 
-mod backward;
+pub mod backward;
 pub mod builder;
 pub mod check;
 pub mod plan;
 pub mod text;
 
-pub use builder::{Act, Builder};
+pub use builder::{Act, Builder, Tensor};
 
 use crate::ops::Op;
 

@@ -22,7 +22,9 @@ use tally::Tally;
 /// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
 const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
 /// Keys of the data that are part of the pairing or replaced by the hash of the file.
-const NOT_THE_DATA: [&str; 2] = ["split", "file"];
+const NOT_THE_DATA: [&str; 3] = ["split", "file", "task"];
+/// Shown and counted unless others are named: the rest would make a table that no screen holds.
+pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
 
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -240,7 +242,7 @@ fn pair(run: &Run) -> (u32, usize) {
     (run.recipe.seed, run.recipe.data.split)
 }
 
-/// Groups, summarises and pairs. `wanted` names the metrics to show; empty = all.
+/// Groups, summarises and pairs. `wanted` names the metrics to show; empty = the main ones, "all" = all.
 pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Result<Comparison> {
     let metrics = columns(&runs, wanted)?;
     let (mut data, mut methods): (Vec<Keys>, Vec<Keys>) = (vec![], vec![]);
@@ -304,7 +306,10 @@ fn columns(runs: &[Run], wanted: &[String]) -> Result<Vec<Column>> {
         }
     }
     let names = || all.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-    let chosen: Vec<&Metric> = if wanted.is_empty() {
+    let main = || all.iter().copied().filter(|m| MAIN_METRICS.contains(&m.name.as_str())).collect::<Vec<_>>();
+    let chosen: Vec<&Metric> = if wanted.is_empty() && !main().is_empty() {
+        main()
+    } else if wanted.is_empty() || wanted == ["all"] {
         all.clone()
     } else {
         let find = |w: &String| {

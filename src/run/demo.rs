@@ -230,7 +230,7 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
 
 /// Predictive sd at the points of a band, for tests.
 pub fn sd_at(fitted: &Fitted, device: &Device, x: &[f32]) -> Result<Vec<f64>> {
-    match model::predict(&fitted.plan, &fitted.data.encoder, &fitted.weights, device, x)? {
+    match model::predict(&fitted.plan, &fitted.data.encoder, (&fitted.weights, &fitted.running), device, x)? {
         Predictive::Regression(r) => Ok((0..r.n()).map(|i| r.sd(i)).collect()),
         Predictive::Classification(_) => Ok(vec![]),
     }

@@ -20,6 +20,8 @@ pub struct Fitted {
     pub plan: Plan,
     pub data: Loaded,
     pub weights: Vec<f32>,
+    /// Running statistics of batch normalisation; empty where the network has none.
+    pub running: Vec<f32>,
     pub rows: Vec<EpochRow>,
     /// None where there are no test rows, or where training was stopped.
     pub results: Option<Results>,
@@ -50,12 +52,16 @@ pub fn fit(
     let mut trainer = Trainer::new(&plan, &data, device)?;
     if force && path.exists() {
         replaceable(path)?;
+        drop(RunFolder { path: path.to_path_buf() }.lock()?);
         std::fs::remove_dir_all(path).map_err(|e| Error::io(path, "replace", &e))?;
     }
     let folder = RunFolder::create(path)?;
-    folder.write("recipe.toml", absolute(recipe)?.to_toml()?.as_bytes())?;
-    folder.write_json("encoder.json", &data.encoder)?;
-    let fitted = train(&folder, recipe, &plan, &data, &mut trainer, vec![], device, listen);
+    let lock = folder.lock();
+    let fitted = lock.as_ref().map_err(Clone::clone).and_then(|_| {
+        folder.write("recipe.toml", absolute(recipe)?.to_toml()?.as_bytes())?;
+        folder.write_json("encoder.json", &data.encoder)?;
+        train(&folder, recipe, &plan, &data, &mut trainer, vec![], device, listen)
+    });
     if fitted.is_err() && !folder.last().is_file() {
         // Nothing in it can be resumed or read: it would only stand in the way.
         let _ = std::fs::remove_dir_all(path);
@@ -80,6 +86,7 @@ fn replaceable(path: &Path) -> Result<()> {
 /// Goes on with a run that was stopped or killed; its recipe decides everything.
 pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
     let folder = RunFolder::open(path)?;
+    let _lock = folder.lock()?;
     let recipe = folder.recipe()?;
     let data = load::load(&recipe)?;
     let before = folder.manifest()?;
@@ -146,12 +153,13 @@ fn train(
         Ok(listen(&event, &data.notes))
     })?;
     save(folder, trainer, &rows)?;
-    let weights = trainer.final_weights()?;
+    let (weights, running) = trainer.final_weights()?;
     let mut fitted = Fitted {
         ending,
         plan: plan.clone(),
         data: data.clone(),
         weights,
+        running,
         best: trainer.best(),
         seconds: rows.last().map_or(0.0, |r| r.seconds),
         rows,
@@ -182,8 +190,9 @@ fn finish(folder: &RunFolder, recipe: &Recipe, fitted: &mut Fitted, device: &Dev
     let mut figures: Vec<(PathBuf, String)> = vec![];
     let mut results = None;
     if data.test.n > 0 {
-        let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.weights, device, &data.test.x)?;
-        let y = targets(&data.encoder, &data.test.y);
+        let predictive =
+            model::predict(&fitted.plan, &data.encoder, (&fitted.weights, &fitted.running), device, &data.test.x)?;
+        let y = targets(&data.test);
         let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
         tables::write_csv(&folder.file("predictions.csv"), &table)?;
         let r = test(data, &predictive, &y)?;
@@ -209,7 +218,7 @@ pub fn test(data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Results
     match predictive {
         Predictive::Regression(r) => {
             let seen = joined(&data.train, &data.validation);
-            let baselines = Baselines::fit(&seen, &targets(&data.encoder, &seen.y));
+            let baselines = Baselines::fit(&seen, &targets(&seen));
             results::regression(r, y, &data.test, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
@@ -235,6 +244,7 @@ fn joined(a: &Dataset, b: &Dataset) -> Dataset {
     out.x.extend(&b.x);
     out.y.extend(&b.y);
     out.ids.extend(b.ids.iter().cloned());
+    out.target.extend(&b.target);
     out.n += b.n;
     out
 }

@@ -52,6 +52,23 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
+/// is written to, never replaced.
+pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let mut file =
+                std::fs::OpenOptions::new().write(true).open(path).map_err(|e| Error::io(path, "write", &e))?;
+            file.write_all(bytes).map_err(|e| Error::io(path, "write", &e))
+        }
+        Ok(_) => {
+            let target = path.canonicalize().map_err(|e| Error::io(path, "write", &e))?;
+            write_atomic(&target, bytes)
+        }
+        Err(_) => write_atomic(path, bytes),
+    }
+}
+
 const METRICS_HEADER: [&str; 10] = [
     "epoch",
     "step",
@@ -80,6 +97,22 @@ impl RunFolder {
             std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
         }
         Ok(RunFolder { path: path.to_path_buf() })
+    }
+
+    /// Holds the folder for one writer; the system lets go of it when the program ends, however it ends.
+    pub fn lock(&self) -> Result<std::fs::File> {
+        let path = self.path.join(".lock");
+        let file = std::fs::File::create(&path).map_err(|e| Error::io(&path, "create", &e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::run(
+                self.path.display().to_string(),
+                "another vifo is writing to it",
+                "wait for it to end, or choose another folder with --out",
+            )),
+            // A file system without locks: better unguarded than unusable.
+            Err(std::fs::TryLockError::Error(_)) => Ok(file),
+        }
     }
 
     pub fn open(path: &Path) -> Result<RunFolder> {

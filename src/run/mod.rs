@@ -12,6 +12,6 @@ pub mod results;
 pub mod score;
 pub mod tables;
 
-pub use folder::{Manifest, RunFolder, write_atomic};
+pub use folder::{Manifest, RunFolder, write_atomic, write_to};
 pub use model::Model;
 pub use results::{Metric, Results};

@@ -3,9 +3,9 @@
 use super::RunFolder;
 use crate::config::Recipe;
 use crate::config::plan::Plan;
-use crate::data::encode::{Encoder, Target};
-use crate::data::load::read_options;
-use crate::data::table::{Table, read_table};
+use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::load::{read_options, skipped_row};
+use crate::data::table::read_table;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -18,6 +18,7 @@ pub struct Model {
     pub encoder: Encoder,
     pub plan: Plan,
     pub weights: Vec<f32>,
+    pub running: Vec<f32>,
 }
 
 impl Model {
@@ -35,8 +36,8 @@ impl Model {
                 format!("finish the training with `vifo fit --resume {}`", run.path.display()),
             ));
         }
-        let weights = Self::checkpoint(&path, &plan)?.weights;
-        Ok(Model { recipe, encoder, plan, weights })
+        let Checkpoint { weights, running, .. } = Self::checkpoint(&path, &plan)?;
+        Ok(Model { recipe, encoder, plan, weights, running })
     }
 
     pub fn checkpoint(path: &Path, plan: &Plan) -> Result<Checkpoint> {
@@ -49,9 +50,26 @@ impl Model {
         self.encoder.task()
     }
 
-    /// Reads a table as the training file was read; the target column may be absent unless it is needed.
-    pub fn read(&self, file: &Path, need_target: bool) -> Result<(Table, Dataset, usize)> {
-        let table = read_table(file, &read_options(&self.recipe.data))?;
+    /// Reads a table as the training file was read, but for `skip_lines`; the target column may be absent unless it is
+    /// needed. Also returns what the reader should know, a sentence each.
+    pub fn read(&self, file: &Path, need_target: bool, skip_lines: Option<usize>) -> Result<(Dataset, Vec<String>)> {
+        let mut options = read_options(&self.recipe.data);
+        options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
+        let table = read_table(file, &options)?;
+        let mut notes = vec![];
+        if skip_lines.is_none() && options.skip_lines > 0 {
+            let n = options.skip_lines;
+            let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
+            if let Some(line) = skipped_row(&table)? {
+                return Err(Error::data(
+                    format!("{}, line {line}", file.display()),
+                    format!("is a row of data, but {lines} left out, as in training"),
+                    "",
+                    "say how many lines to leave out: --skip-lines 0 for none",
+                ));
+            }
+            notes.push(format!("{lines} left out, as in training (--skip-lines {n})"));
+        }
         let kept = self.encoder.rows_without_missing(&table, need_target)?;
         let data = self.encoder.encode(&table, &kept.rows, need_target)?;
         if data.n == 0 {
@@ -62,25 +80,75 @@ impl Model {
                 "check the file",
             ));
         }
-        Ok((table, data, kept.dropped))
+        if kept.dropped > 0 {
+            notes.push(format!("{} rows left out because a cell is missing", kept.dropped));
+        }
+        notes.extend(self.beyond(&data));
+        Ok((data, notes))
+    }
+
+    /// Where rows lie outside of what training saw.
+    fn beyond(&self, data: &Dataset) -> Option<String> {
+        let (mut rows, mut names) = (vec![false; data.n], vec![]);
+        let mut at = 0;
+        for f in &self.encoder.features {
+            match &f.kind {
+                FeatureKind::Numeric { mean, sd, min, max } => {
+                    // Half a step of f32 is no departure.
+                    let slack = 1e-6 * (max - min).abs().max(mean.abs());
+                    let out = |i: &usize| {
+                        let v = mean + sd * f64::from(data.x[i * data.d + at]);
+                        v < min - slack || v > max + slack
+                    };
+                    let outside: Vec<usize> = (0..data.n).filter(out).collect();
+                    if !outside.is_empty() {
+                        names.push(f.name.as_str());
+                    }
+                    outside.into_iter().for_each(|i| rows[i] = true);
+                    at += 1;
+                }
+                FeatureKind::Levels { levels } => at += levels.len(),
+            }
+        }
+        let n = rows.iter().filter(|r| **r).count();
+        let more = if names.len() > 5 { ", ..." } else { "" };
+        let names = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        (n > 0).then(|| {
+            format!(
+                "{n} of {} rows lie outside the training range of {names}{more}: there the error bars are only as good as the method's idea \
+                 of what it has not seen",
+                data.n
+            )
+        })
+    }
+
+    /// What to say of a run whose training did not end by itself.
+    pub fn unfinished(run: &RunFolder) -> Result<Option<String>> {
+        let state = run.manifest()?.state;
+        let resume = crate::data::inspect::shell(&run.path.display().to_string());
+        Ok(["stopped", "training"].contains(&state.as_str()).then(|| {
+            format!("training did not end (state: {state}); these are its best weights so far; go on with `vifo fit --resume {resume}`")
+        }))
     }
 
     /// Predictions in the user's units.
     pub fn predict(&self, device: &Device, x: &[f32]) -> Result<Predictive> {
-        predict(&self.plan, &self.encoder, &self.weights, device, x)
-    }
-
-    /// Targets in the user's unit.
-    pub fn targets(&self, y: &[f32]) -> Vec<f64> {
-        targets(&self.encoder, y)
+        predict(&self.plan, &self.encoder, (&self.weights, &self.running), device, x)
     }
 }
 
 /// The same for a run that has just been trained.
-pub fn predict(plan: &Plan, encoder: &Encoder, weights: &[f32], device: &Device, x: &[f32]) -> Result<Predictive> {
+pub fn predict(
+    plan: &Plan,
+    encoder: &Encoder,
+    (weights, running): (&[f32], &[f32]),
+    device: &Device,
+    x: &[f32],
+) -> Result<Predictive> {
     let n = x.len() / encoder.n_inputs().max(1);
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;
     predictor.set_weights(weights)?;
+    predictor.set_running(running)?;
     let mut predictive = predictor.predict(x)?;
     if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut predictive, &encoder.target) {
         r.rescale(*mean, *sd);
@@ -88,8 +156,7 @@ pub fn predict(plan: &Plan, encoder: &Encoder, weights: &[f32], device: &Device,
     Ok(predictive)
 }
 
-pub fn targets(encoder: &Encoder, y: &[f32]) -> Vec<f64> {
-    y.iter()
-        .map(|&v| if encoder.task() == Task::Regression { encoder.destandardise(v as f64) } else { v as f64 })
-        .collect()
+/// Targets as the file has them, or class indices.
+pub fn targets(data: &Dataset) -> Vec<f64> {
+    if data.target.is_empty() { data.y.iter().map(|&v| f64::from(v)).collect() } else { data.target.clone() }
 }

@@ -69,7 +69,9 @@ pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f
     let (low, high) = range.unwrap_or_else(|| input.wide());
     let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
     let standard: Vec<f32> = x.iter().map(|x| input.standard(*x)).collect();
-    let Predictive::Regression(r) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &standard)? else {
+    let Predictive::Regression(r) =
+        model::predict(&fitted.plan, encoder, (&fitted.weights, &fitted.running), device, &standard)?
+    else {
         return Ok(None);
     };
     let members = fitted.plan.setup.members as usize;
@@ -80,7 +82,7 @@ pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f
         mean: r.mean.clone(),
         truth: None,
         train_x: fitted.data.train.x.iter().map(|&v| input.raw(v)).collect(),
-        train_y: targets(encoder, &fitted.data.train.y),
+        train_y: targets(&fitted.data.train),
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
     }))
@@ -116,7 +118,9 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
     let grid: Vec<f32> =
         (0..N * N).flat_map(|i| [inputs[0].standard(at(xr, i % N)), inputs[1].standard(at(yr, i / N))]).collect();
     let encoder = &fitted.data.encoder;
-    let Predictive::Classification(c) = model::predict(&fitted.plan, encoder, &fitted.weights, device, &grid)? else {
+    let Predictive::Classification(c) =
+        model::predict(&fitted.plan, encoder, (&fitted.weights, &fitted.running), device, &grid)?
+    else {
         return Ok((PathBuf::new(), String::new()));
     };
     let panel = |title: &str, value_label: &str, values: Vec<f64>| HeatPanel {
@@ -183,7 +187,7 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
     };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,
-        "Loss and its terms, and the validation NLL of the whole ensemble, all for the standardised target, on a scale that is linear near zero.",
+        "Loss and its terms, and the validation NLL of the whole ensemble, all a row, on a scale that is linear near zero (a regression's target standardised).",
     ))
 }
 
@@ -347,10 +351,10 @@ pub fn write(
         (
             "network".into(),
             format!(
-                "{} inputs, hidden {:?}, {} outputs, {} numbers a member",
-                setup.net.n_in,
-                setup.net.hidden,
-                setup.net.n_out,
+                "{}, inputs {}, outputs {}, {} numbers a member",
+                setup.net.describe(),
+                setup.net.n_in(),
+                setup.net.n_out(),
                 setup.member_len()
             ),
         ),
@@ -366,7 +370,7 @@ pub fn write(
             ),
         ),
     ];
-    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.train.patience > 0) {
+    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
         summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
     }
     let mut sections = vec![];

@@ -115,7 +115,53 @@ pub fn regression(
             Err(why) => notes.push(format!("ordinary least squares {why}")),
         }
     }
+    notes.extend(coverage_verdict(&out, n));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
+}
+
+/// Whether the 90 % intervals hold what they promise, in words; and how little few rows can say.
+fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
+    if n < FEW {
+        return few_rows(n).into_iter().collect();
+    }
+    let nominal: f64 = 0.9;
+    let Some(observed) = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()) else {
+        return vec![];
+    };
+    let error = (nominal * (1.0 - nominal) / n.max(1) as f64).sqrt();
+    let z = (observed - nominal) / error;
+    let mut notes = vec![if z < -2.0 {
+        format!(
+            "the error bars are too narrow: the 90 % intervals hold {:.0} % of the rows, {:.1} standard errors too few",
+            observed * 100.0,
+            -z
+        )
+    } else if z > 2.0 {
+        format!(
+            "the error bars are wider than need be: the 90 % intervals hold {:.0} % of the rows, {z:.1} standard errors too many",
+            observed * 100.0
+        )
+    } else {
+        format!(
+            "the error bars hold: the 90 % intervals cover {:.0} % of the rows, within two standard errors ({:.0} %)",
+            observed * 100.0,
+            error * 200.0
+        )
+    }];
+    notes.extend(few_rows(n));
+    notes
+}
+
+/// Fewer test rows than this say nothing about error bars.
+const FEW: usize = 20;
+
+fn few_rows(n: usize) -> Option<String> {
+    (n < 50).then(|| {
+        format!(
+            "{n} rows are few: every figure here is uncertain by some {:.0} % of itself",
+            100.0 / (2.0 * n.max(1) as f64).sqrt()
+        )
+    })
 }
 
 /// The metrics of a Gaussian with one sd for all rows.
@@ -186,7 +232,25 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
         p.epistemic.iter().sum::<f64>() / y.len().max(1) as f64,
         Better::Neither,
     ));
-    Results { set: "test".into(), rows: y.len(), metrics: out, notes: vec![] }
+    let (conf, class) = metrics::confidences(&p.probs, k);
+    let n = y.len().max(1) as f64;
+    let accuracy = class.iter().zip(y).filter(|(c, y)| c == y).count() as f64 / n;
+    let confidence = conf.iter().sum::<f64>() / n;
+    // The number right is a sum of coins, each with its own confidence, if the confidences mean what they say.
+    let error = (conf.iter().map(|c| c * (1.0 - c)).sum::<f64>()).sqrt() / n;
+    let z = (accuracy - confidence) / error.max(1e-12);
+    let said = format!("mean confidence {:.0} %, {:.0} % right", confidence * 100.0, accuracy * 100.0);
+    let mut notes = vec![if y.len() < FEW {
+        "too few rows to judge the probabilities".to_string()
+    } else if z > 2.0 {
+        format!("the probabilities are too cautious: {said}, {z:.1} standard errors apart")
+    } else if z < -2.0 {
+        format!("the probabilities are too sure: {said}, {:.1} standard errors apart", -z)
+    } else {
+        format!("the probabilities hold on average: {said}, within two standard errors")
+    }];
+    notes.extend(few_rows(y.len()));
+    Results { set: "test".into(), rows: y.len(), metrics: out, notes }
 }
 
 /// In- against out-of-distribution, by maximum probability, total entropy and mutual information (in-distribution positive).
@@ -206,7 +270,8 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
     ] {
         out.extend(separation(by, &a, &b));
     }
-    Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes: vec![] }
+    let notes = ood_notes(&out, inside.total.len(), outside.total.len());
+    Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes }
 }
 
 /// The same by predictive sd, for a regression.
@@ -215,7 +280,25 @@ pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
     let epistemic = |r: &Regression| r.epistemic.iter().map(|v| -v.sqrt()).collect::<Vec<_>>();
     let mut out = separation("total_sd", &total(inside), &total(outside));
     out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside)));
-    Results { set: "ood".into(), rows: outside.n(), metrics: out, notes: vec![] }
+    let notes = ood_notes(&out, inside.n(), outside.n());
+    Results { set: "ood".into(), rows: outside.n(), metrics: out, notes }
+}
+
+fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {
+    let share = inside as f64 / (inside + outside).max(1) as f64;
+    let mut notes = vec![format!(
+        "in-distribution rows are the positive class; a guess would have AUROC 0.5, AUPR {share:.2}, FPR95 0.95"
+    )];
+    let best =
+        metrics.iter().filter(|m| m.name.starts_with("auroc")).filter_map(|m| m.value.value()).fold(f64::NAN, f64::max);
+    if best < 0.6 {
+        notes.push(
+            "the model does not tell these rows from its own: train with auxiliary inputs (--eta-aux 0.1 and up, VIFO), which ask it to be \
+             uncertain where it has no data"
+                .into(),
+        );
+    }
+    notes
 }
 
 fn separation(by: &str, inside: &[f64], outside: &[f64]) -> Vec<Metric> {

@@ -109,7 +109,8 @@ pub fn number(v: f64) -> String {
         return v.to_string();
     }
     let size = v.abs();
-    if size == 0.0 {
+    // What is left of a difference of equal numbers is nothing to show.
+    if size < 1e-12 {
         "0".into()
     } else if !(1e-4..1e6).contains(&size) {
         format!("{v:.3e}")
@@ -161,7 +162,9 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     if y.is_some() {
         t.header.push(encoder.target_name().to_string());
     }
-    let full = |v: f64| format!("{v}");
+    // Nine digits: the weights have seven, and a reader none to spare.
+    let full = |v: f64| format!("{v:.8e}").parse::<f64>().map_or_else(|_| v.to_string(), |v| v.to_string());
+    let exact = |v: f64| v.to_string();
     let has_target = y.is_some();
     match predictive {
         Predictive::Regression(r) => {
@@ -170,7 +173,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             distinct_target(&mut t.header, has_target);
             for i in 0..r.n() {
                 let mut row = vec![ids[i].clone()];
-                row.extend(y.map(|y| full(y[i])));
+                row.extend(y.map(|y| exact(y[i])));
                 row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
                 let mixture = r.row(i);
                 row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
@@ -218,7 +221,7 @@ pub fn write_csv(path: &std::path::Path, table: &TextTable) -> Result<()> {
             "add a file name",
         ));
     }
-    super::write_atomic(path, table.csv().as_bytes())
+    super::folder::write_to(path, table.csv().as_bytes())
 }
 
 #[cfg(test)]

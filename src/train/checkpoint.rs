@@ -21,9 +21,11 @@ pub struct Checkpoint {
     pub members: usize,
     /// All members' weights in flat order, [E, P] or [E, 2P].
     pub weights: Vec<f32>,
+    /// Running statistics of batch normalisation, all members'; empty where the network has none.
+    pub running: Vec<f32>,
     pub optimizer: Vec<(String, Vec<f32>)>,
     /// The weights of the best epoch, in one file with the rest: a kill cannot part them.
-    pub best_weights: Option<Vec<f32>>,
+    pub best_weights: Option<(Vec<f32>, Vec<f32>)>,
 }
 
 /// Names and ranges of the parts of one member's vector: "0.weight", or "mu.0.weight" and "rho.0.weight" for VI.
@@ -35,13 +37,30 @@ impl Checkpoint {
     pub fn to_bytes(&self, layout: &Layout) -> Result<Vec<u8>> {
         let member_len = self.weights.len() / self.members.max(1);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = vec![];
-        for (root, weights) in [("", Some(&self.weights)), ("best.", self.best_weights.as_ref())] {
+        let best = self.best_weights.as_ref();
+        for (root, weights) in [("", Some(&self.weights)), ("best.", best.map(|b| &b.0))] {
             for m in 0..if weights.is_some() { self.members } else { 0 } {
                 for (prefix, offset) in parts(layout, member_len) {
                     let flat = &weights.unwrap_or(&self.weights)[m * member_len + offset..][..layout.total];
                     for view in &layout.views {
                         let bytes = bytemuck::cast_slice(&layout.to_torch(view, flat)).to_vec();
                         tensors.push((format!("{root}members.{m}.{prefix}{}", view.name), view.shape.clone(), bytes));
+                    }
+                }
+            }
+        }
+        // A member's statistics: one set a weight sample in VI, else one.
+        for (root, running) in [("", Some(&self.running)), ("best.", best.map(|b| &b.1))] {
+            let running = running.map_or(&[][..], Vec::as_slice);
+            let sets = running.len() / layout.running.max(1);
+            for (i, set) in running.chunks_exact(layout.running.max(1)).enumerate() {
+                let (m, s, several) =
+                    (i * self.members / sets.max(1), i % (sets / self.members.max(1)).max(1), sets > self.members);
+                let sample = if several { format!("sample{s}.") } else { String::new() };
+                for (name, c, at) in &layout.norms {
+                    for (what, from) in [("running_mean", *at), ("running_var", at + c)] {
+                        let bytes = bytemuck::cast_slice(&set[from..from + c]).to_vec();
+                        tensors.push((format!("{root}members.{m}.{sample}{name}.{what}"), vec![*c], bytes));
                     }
                 }
             }
@@ -128,9 +147,28 @@ impl Checkpoint {
             }
             Ok(weights)
         };
+        let all_running = |root: &str| -> Result<Vec<f32>> {
+            let Some((first, ..)) = layout.norms.first() else { return Ok(vec![]) };
+            let samples = (0..)
+                .take_while(|s| tensors.tensor(&format!("{root}members.0.sample{s}.{first}.running_mean")).is_ok())
+                .count();
+            let mut running = vec![0.0; members * samples.max(1) * layout.running];
+            for (i, set) in running.chunks_exact_mut(layout.running).enumerate() {
+                let (m, s) = (i / samples.max(1), i % samples.max(1));
+                let sample = if samples > 0 { format!("sample{s}.") } else { String::new() };
+                for (name, c, at) in &layout.norms {
+                    for (what, to) in [("running_mean", *at), ("running_var", at + c)] {
+                        set[to..to + c]
+                            .copy_from_slice(&get(&format!("{root}members.{m}.{sample}{name}.{what}"), &[*c])?);
+                    }
+                }
+            }
+            Ok(running)
+        };
         let weights = all_members("")?;
+        let running = all_running("")?;
         let has_best = tensors.names().iter().any(|n| n.starts_with("best."));
-        let best_weights = if has_best { Some(all_members("best.")?) } else { None };
+        let best_weights = if has_best { Some((all_members("best.")?, all_running("best.")?)) } else { None };
         let mut optimizer = vec![];
         for name in tensors.names() {
             if let Some(short) = name.strip_prefix("optimizer.") {
@@ -152,6 +190,7 @@ impl Checkpoint {
             best,
             members,
             weights,
+            running,
             optimizer,
             best_weights,
         })
@@ -178,7 +217,8 @@ mod tests {
                 seconds: 0.5,
                 best: Some((2, 0.1 + 0.2)),
                 members: 2,
-                best_weights: Some(vec![7.0; 2 * n]),
+                running: vec![],
+                best_weights: Some((vec![7.0; 2 * n], vec![])),
                 weights,
                 optimizer,
             },

@@ -15,6 +15,7 @@ pub struct Predictor {
     exec: Box<dyn Executor>,
     x: Buf,
     weights: Buf,
+    running: Option<Buf>,
     outputs: Buf,
     replicas: usize,
     rows: usize,
@@ -23,7 +24,7 @@ pub struct Predictor {
 impl Predictor {
     /// `n` = rows to expect; smaller sets get a smaller program.
     pub fn new(setup: &Setup, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
-        let PredictProgram { program, x, weights, outputs, replicas, rows } =
+        let PredictProgram { program, x, weights, running, outputs, replicas, rows } =
             setup.record_prediction(n.clamp(1, CHUNK) as u32)?;
         let exec = device.executor(program)?;
         Ok(Predictor {
@@ -32,6 +33,7 @@ impl Predictor {
             exec,
             x,
             weights,
+            running,
             outputs,
             replicas: replicas as usize,
             rows: rows as usize,
@@ -42,9 +44,17 @@ impl Predictor {
         self.exec.write(self.weights, weights)
     }
 
+    /// Running statistics as training left them; nothing to set where the network has none.
+    pub fn set_running(&mut self, running: &[f32]) -> Result<()> {
+        match self.running {
+            Some(buf) => self.exec.write(buf, &self.setup.predict_running(running)),
+            None => Ok(()),
+        }
+    }
+
     /// Outputs [replicas, n, n_out] of x [n, n_in].
     pub fn outputs(&mut self, x: &[f32]) -> Result<Vec<f32>> {
-        let (d, n_out) = (self.setup.net.n_in as usize, self.setup.net.n_out as usize);
+        let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
         let n = x.len() / d;
         let mut all = vec![0.0; self.replicas * n * n_out];
         let mut padded = vec![0.0; self.rows * d];
@@ -66,7 +76,7 @@ impl Predictor {
 
     /// The predictive distribution in standardised units.
     pub fn predict(&mut self, x: &[f32]) -> Result<Predictive> {
-        let n = x.len() / self.setup.net.n_in as usize;
+        let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
         Ok(self.setup.predictive(&outputs, n, self.seed))
     }

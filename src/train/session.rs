@@ -16,11 +16,12 @@ struct Part {
     weights: Buf,
     optimizer: Vec<(&'static str, Buf)>,
     sums: Buf,
+    running: Option<Buf>,
 }
 
 pub struct Session {
     parts: Vec<Part>,
-    member_len: usize,
+    members: usize,
     pub device: String,
 }
 
@@ -44,7 +45,7 @@ impl Session {
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
             let part = setup.part(first as u32, (last - first) as u32);
-            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums } =
+            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums, running } =
                 part.record_training()?;
             let mut exec = device.executor(program)?;
             exec.write(data_x, &data.x)?;
@@ -53,13 +54,16 @@ impl Session {
                 exec.write(low, &aux_range.0)?;
                 exec.write(high, &aux_range.1)?;
             }
-            parts.push(Part { members: last - first, exec, weights, optimizer, sums });
+            if let Some(running) = running {
+                exec.write(running, &part.initial_running())?;
+            }
+            parts.push(Part { members: last - first, exec, weights, optimizer, sums, running });
         }
         let device = match n_parts {
             1 => parts[0].exec.device(),
             n => format!("{}, {n} threads", parts[0].exec.device()),
         };
-        Ok(Session { parts, member_len: setup.member_len(), device })
+        Ok(Session { parts, members, device })
     }
 
     pub fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
@@ -103,10 +107,29 @@ impl Session {
         Ok(out)
     }
 
+    /// Running statistics of batch normalisation, all members one after another; empty where the network has none.
+    pub fn running(&mut self) -> Result<Vec<f32>> {
+        let mut out = vec![];
+        for p in &mut self.parts {
+            if let Some(running) = p.running {
+                out.extend(p.exec.read(running)?);
+            }
+        }
+        Ok(out)
+    }
+
+    pub fn set_running(&mut self, values: &[f32]) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.write(|p| p.running.unwrap_or(p.weights), values)
+    }
+
     fn write(&mut self, buf: impl Fn(&Part) -> Buf, values: &[f32]) -> Result<()> {
+        let each = values.len() / self.members.max(1);
         let mut rest = values;
         for p in &mut self.parts {
-            let (mine, others) = rest.split_at(p.members * self.member_len);
+            let (mine, others) = rest.split_at(p.members * each);
             let b = buf(p);
             p.exec.write(b, mine)?;
             rest = others;

@@ -42,7 +42,8 @@ pub struct Trainer<'a> {
     epoch: u32,
     seconds: f64,
     best: Option<(u32, f64)>,
-    best_weights: Option<Vec<f32>>,
+    /// Weights and running statistics of the best epoch.
+    best_weights: Option<(Vec<f32>, Vec<f32>)>,
     started: Instant,
 }
 
@@ -75,6 +76,7 @@ impl<'a> Trainer<'a> {
         self.epoch = last.epoch;
         self.seconds = last.seconds;
         self.best = last.best;
+        self.session.set_running(&last.running)?;
         self.best_weights = last.best_weights.clone();
         Ok(())
     }
@@ -100,26 +102,28 @@ impl<'a> Trainer<'a> {
             best: self.best,
             members: self.plan.setup.members as usize,
             weights: self.session.weights()?,
+            running: self.session.running()?,
             optimizer: self.session.optimizer()?,
             best_weights: self.best_weights.clone(),
         })
     }
 
     /// The weights to predict with: the best ones on the validation part where early stopping is on, else the last.
-    pub fn final_weights(&mut self) -> Result<Vec<f32>> {
-        match (&self.best_weights, self.plan.train.patience > 0) {
+    pub fn final_weights(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
+        match (&self.best_weights, self.plan.patience > 0) {
             (Some(w), true) => Ok(w.clone()),
-            _ => self.session.weights(),
+            _ => Ok((self.session.weights()?, self.session.running()?)),
         }
     }
 
     /// `final_weights` as a checkpoint without optimizer state.
     pub fn best_checkpoint(&mut self) -> Result<Checkpoint> {
-        let weights = self.final_weights()?;
+        let (weights, running) = self.final_weights()?;
         let last = self.checkpoint()?;
-        let epoch = if self.plan.train.patience > 0 { self.best.map_or(self.epoch, |b| b.0) } else { self.epoch };
+        let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch, |b| b.0) } else { self.epoch };
         Ok(Checkpoint {
             weights,
+            running,
             optimizer: vec![],
             best_weights: None,
             epoch,
@@ -130,7 +134,7 @@ impl<'a> Trainer<'a> {
 
     /// Trains to the end, telling `listen` of every evaluation and every due checkpoint.
     pub fn run(&mut self, mut listen: impl FnMut(&mut Trainer, Event) -> Result<Flow>) -> Result<Ending> {
-        let epochs = self.plan.train.epochs;
+        let epochs = self.plan.epochs;
         let started = Event::Started {
             device: self.session.device.clone(),
             parameters: self.plan.setup.member_len(),
@@ -167,7 +171,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn exhausted(&self) -> bool {
-        let patience = self.plan.train.patience;
+        let patience = self.plan.patience;
         patience > 0 && self.best.is_some_and(|(epoch, _)| self.epoch >= epoch.saturating_add(patience))
     }
 
@@ -211,7 +215,9 @@ impl<'a> Trainer<'a> {
         };
         if let Some(predictor) = &mut self.validation {
             let weights = self.session.weights()?;
+            let running = self.session.running()?;
             predictor.set_weights(&weights)?;
+            predictor.set_running(&running)?;
             let (nll, score) = score(&predictor.predict(&self.data.validation.x)?, self.data, &self.data.validation.y);
             if !nll.is_finite() {
                 return Err(Error::run(
@@ -223,9 +229,9 @@ impl<'a> Trainer<'a> {
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
             if self.best.is_none_or(|(_, best)| nll < best) {
                 self.best = Some((self.epoch, nll));
-                self.best_weights = Some(weights);
+                self.best_weights = Some((weights, running));
             }
-        } else if self.epoch == self.plan.train.epochs {
+        } else if self.epoch == self.plan.epochs {
             // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
             let weights = self.session.weights()?;
             if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {

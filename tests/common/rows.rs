@@ -1,7 +1,10 @@
 //! What each op is tried on: awkward sizes around the workgroup (63, 64, 65) and the 4 x 4 tile (1, 3, 50, 65), replicas
 //! with and without a shared input, short last batches, every enum value. Outputs start as NaN unless the op reads them.
 
+mod conv;
 mod heads;
+mod norm;
+mod pool;
 
 use super::bounded::U;
 use heads::{column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head};
@@ -104,6 +107,19 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::ViGradient(_) => vi_gradient(),
         Op::Adam(_) => adam(),
         Op::Sgd(_) => sgd(),
+        Op::Conv2dForward(_) => conv::conv2d_forward(),
+        Op::Conv2dBackwardData(_) => conv::conv2d_backward_data(),
+        Op::Conv2dBackwardWeight(_) => conv::conv2d_backward_weight(),
+        Op::MaxPool2Forward(_) => pool::max_pool2_forward(),
+        Op::MaxPool2Backward(_) => pool::max_pool2_backward(),
+        Op::AvgPoolForward(_) => pool::avg_pool_forward(),
+        Op::AvgPoolBackward(_) => pool::avg_pool_backward(),
+        Op::BatchNormStats(_) => norm::batch_norm_stats(),
+        Op::BatchNormRunning(_) => norm::batch_norm_running(),
+        Op::BatchNormForward(_) => norm::batch_norm_forward(),
+        Op::BatchNormSums(_) => norm::batch_norm_sums(),
+        Op::BatchNormBackward(_) => norm::batch_norm_backward(),
+        Op::Add(_) => norm::add(),
     }
 }
 

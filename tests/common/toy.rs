@@ -56,7 +56,7 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
         AuxInputs { replicas: members, cols: 1, count: AUX, first_row: ROWS, out_rows: rows, grid: 0, first_member: 0 };
     b.push(Op::AuxInputs(aux), &[low, high], &[x]);
 
-    let mut h = Tensor { buf: x, replicas: members, rows, cols: 1 };
+    let mut h = Tensor::input(x, members, rows, (1, 1, 1));
     let mut at = 0;
     let mut start = vec![0f32; n];
     for (i, s) in sizes.windows(2).enumerate() {
@@ -91,7 +91,7 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
     b.push(Op::VifoHead(head), &[h.buf, y, none], &[terms, dout]);
     let loss = LossReduce { members, samples: 1, rows, data_rows: ROWS, has_extra: 0, extra_scale: 0.0 };
     b.push(Op::LossReduce(loss), &[terms, none], &[states[2]]);
-    let grad = b.backward(dout);
+    let grad = b.backward(h, dout);
     let norm = b.buffer("norm", members as usize, Role::Scratch);
     b.push(Op::SumSquares(SumSquares { replicas: members, count: stride }), &[grad], &[norm]);
     if adam {

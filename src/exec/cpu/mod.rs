@@ -3,10 +3,15 @@
 use super::Executor;
 use crate::base::Real;
 use crate::error::Result;
+use crate::ops::conv::{conv2d_backward_data, conv2d_backward_weight, conv2d_forward};
 use crate::ops::gather::{aux_inputs, dropout, gather_rows};
 use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
 use crate::ops::linear::{linear_backward_data, linear_backward_weight, linear_forward};
+use crate::ops::norm::{
+    add, batch_norm_backward, batch_norm_forward, batch_norm_running, batch_norm_stats, batch_norm_sums,
+};
 use crate::ops::optimizer::{adam, l2_gradient, sgd};
+use crate::ops::pool::{avg_pool_backward, avg_pool_forward, max_pool2_backward, max_pool2_forward};
 use crate::ops::reduce::{loss_reduce, sum_squares};
 use crate::ops::regularizer::column_moments;
 use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
@@ -169,5 +174,18 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
         Op::ViGradient(p) => call!(vi_gradient(p, args); 0 1 2; dq;),
         Op::Adam(p) => call!(adam(p, args); 0 1; weights first second;),
         Op::Sgd(p) => call!(sgd(p, args); 0 1; weights velocity;),
+        Op::Conv2dForward(p) => call!(conv2d_forward(p); 0 1; y pre; scratch),
+        Op::Conv2dBackwardData(p) => call!(conv2d_backward_data(p); 0 1 2; dx; scratch),
+        Op::Conv2dBackwardWeight(p) => call!(conv2d_backward_weight(p); 0 1; grad; scratch),
+        Op::MaxPool2Forward(p) => call!(max_pool2_forward(p); 0; y;),
+        Op::MaxPool2Backward(p) => call!(max_pool2_backward(p); 0 1 2; dx;),
+        Op::AvgPoolForward(p) => call!(avg_pool_forward(p); 0; y;),
+        Op::AvgPoolBackward(p) => call!(avg_pool_backward(p); 0 1; dx;),
+        Op::BatchNormStats(p) => call!(batch_norm_stats(p, args); 0; stats running; scratch),
+        Op::BatchNormRunning(p) => call!(batch_norm_running(p); 0; stats;),
+        Op::BatchNormForward(p) => call!(batch_norm_forward(p); 0 1 2; y;),
+        Op::BatchNormSums(p) => call!(batch_norm_sums(p, args); 0 1 2 3; sums grad; scratch),
+        Op::BatchNormBackward(p) => call!(batch_norm_backward(p, args); 0 1 2 3 4 5; dx;),
+        Op::Add(p) => call!(add(p); 0 1; y;),
     }
 }

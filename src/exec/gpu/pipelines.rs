@@ -26,6 +26,9 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
 pub const FAMILIES: &[(&str, &str)] = &[
     ("gather", shader!("gather.wgsl")),
     ("linear", shader!("linear.wgsl")),
+    ("conv", shader!("conv.wgsl")),
+    ("pool", shader!("pool.wgsl")),
+    ("norm", shader!("norm.wgsl")),
     ("head", shader!("head.wgsl")),
     ("regularizer", shader!("regularizer.wgsl")),
     ("reduce", shader!("reduce.wgsl")),

@@ -42,7 +42,8 @@ impl Comparison {
                 Better::Lower => " ↓",
                 Better::Neither => "",
             };
-            let unit = if m.unit.is_empty() { String::new() } else { format!(" [{}]", m.unit) };
+            // The target's unit is not the same in every block; that of nats is.
+            let unit = if m.unit == "nats" { " [nats]" } else { "" };
             t.header.push(format!("{}{unit}{arrow}", m.name));
         }
         let has_wins = block.groups.iter().any(|g| g.wins.is_some());
