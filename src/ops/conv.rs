@@ -164,7 +164,10 @@ impl Shape {
         for fy in self.pad_top..fh.min(self.pad_top + self.h) {
             let (from, to) = ((fy - self.pad_top) * self.w * c, (fy * fw + self.pad_left) * c);
             let len = self.w.min(fw.saturating_sub(self.pad_left)) * c;
-            frame[to..to + len].copy_from_slice(&x[from..from + len]);
+            // Nothing where every window lies in the left padding.
+            if len > 0 {
+                frame[to..to + len].copy_from_slice(&x[from..from + len]);
+            }
         }
     }
 

@@ -41,7 +41,8 @@ impl Readback {
             });
         })?;
         gpu.wait(Some(submission))?;
-        match mapped.try_recv() {
+        // Another thread that shares the device may have collected the callback and be about to call it.
+        match mapped.recv_timeout(std::time::Duration::from_secs(10)) {
             Ok(Ok(())) => {}
             Ok(Err(e)) => return Err(failed(format!("reading failed: {e}"))),
             Err(_) => return Err(failed("reading failed: the buffer was never mapped".into())),
