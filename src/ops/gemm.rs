@@ -4,7 +4,10 @@
 //! convolutions share: there A's rows are windows of an image, read in place as well.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.
 
+mod tile;
+
 use crate::base::Real;
+use tile::{Isa, product};
 
 /// Columns of a packed panel.
 const PANEL: usize = 32;
@@ -182,25 +185,20 @@ pub fn tiles<T: Real, R: Rows, E: Epilogue<T>>(
     c: &mut [T],
     e: &E,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq")
-        {
-            // SAFETY: the processor was just asked for these features.
-            return unsafe { tiles_avx512(row0, n, a, rows, runs, b, add, c, e) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: as above.
-            return unsafe { tiles_avx2(row0, n, a, rows, runs, b, add, c, e) };
-        }
+    match Isa::detect() {
+        // SAFETY: the processor was just asked for these features.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { tiles_avx512(row0, n, a, rows, runs, b, add, c, e) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { tiles_avx2(row0, n, a, rows, runs, b, add, c, e) },
+        Isa::Plain => tiles_any(Isa::Plain, row0, n, a, rows, runs, b, add, c, e),
     }
-    tiles_any::<T, R, E, { cfg!(target_arch = "aarch64") }>(row0, n, a, rows, runs, b, add, c, e)
 }
 
 macro_rules! with_features {
-    ($name:ident, $features:literal) => {
+    ($name:ident, $isa:expr, $features:literal) => {
+        /// The epilogue, compiled for the machine's vectors.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         fn $name<T: Real, R: Rows, E: Epilogue<T>>(
@@ -214,15 +212,16 @@ macro_rules! with_features {
             c: &mut [T],
             e: &E,
         ) {
-            tiles_any::<T, R, E, true>(row0, n, a, rows, runs, b, add, c, e)
+            tiles_any($isa, row0, n, a, rows, runs, b, add, c, e)
         }
     };
 }
-with_features!(tiles_avx512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma");
-with_features!(tiles_avx2, "avx2,fma");
+with_features!(tiles_avx512, Isa::Avx512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma");
+with_features!(tiles_avx2, Isa::Avx2, "avx2,fma");
 
 #[inline(always)]
-fn tiles_any<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool>(
+fn tiles_any<T: Real, R: Rows, E: Epilogue<T>>(
+    isa: Isa,
     row0: usize,
     n: usize,
     a: &[T],
@@ -234,14 +233,15 @@ fn tiles_any<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool>(
     e: &E,
 ) {
     if b.narrow {
-        tiles_of::<T, R, E, FMA, NARROW>(row0, n, a, rows, runs, b, add, c, e)
+        tiles_of::<T, R, E, NARROW>(isa, row0, n, a, rows, runs, b, add, c, e)
     } else {
-        tiles_of::<T, R, E, FMA, PANEL>(row0, n, a, rows, runs, b, add, c, e)
+        tiles_of::<T, R, E, PANEL>(isa, row0, n, a, rows, runs, b, add, c, e)
     }
 }
 
 #[inline(always)]
-fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool, const W: usize>(
+fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const W: usize>(
+    isa: Isa,
     row0: usize,
     n: usize,
     a: &[T],
@@ -254,10 +254,13 @@ fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool, const W: usize>(
 ) {
     let m = c.len() / n;
     let mut tile = [[T::zero(); W]; TILE_ROWS];
+    let k = runs.count * runs.len;
+    let last = if k > 0 { (runs.count - 1) * runs.run + (runs.len - 1) * runs.col } else { 0 };
     for p in 0..n.div_ceil(W) {
         let first = p * W;
         let w = W.min(n - first);
         let panel = &b.data[p * b.next..];
+        assert!(k == 0 || (k - 1) * b.ld + W <= panel.len(), "B is smaller than its sizes say");
         let mut i = 0;
         while i < m {
             let h = TILE_ROWS.min(m - i);
@@ -265,16 +268,9 @@ fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool, const W: usize>(
             for r in 0..h {
                 at[r] = rows.at(i + r);
             }
-            match h {
-                8 => tile_product::<T, FMA, W, 8>(a, &at, runs, panel, b.ld, &mut tile),
-                7 => tile_product::<T, FMA, W, 7>(a, &at, runs, panel, b.ld, &mut tile),
-                6 => tile_product::<T, FMA, W, 6>(a, &at, runs, panel, b.ld, &mut tile),
-                5 => tile_product::<T, FMA, W, 5>(a, &at, runs, panel, b.ld, &mut tile),
-                4 => tile_product::<T, FMA, W, 4>(a, &at, runs, panel, b.ld, &mut tile),
-                3 => tile_product::<T, FMA, W, 3>(a, &at, runs, panel, b.ld, &mut tile),
-                2 => tile_product::<T, FMA, W, 2>(a, &at, runs, panel, b.ld, &mut tile),
-                _ => tile_product::<T, FMA, W, 1>(a, &at, runs, panel, b.ld, &mut tile),
-            }
+            assert!(k == 0 || at[..h].iter().all(|start| start + last < a.len()), "A is smaller than its sizes say");
+            // SAFETY: the two asserts bound the largest index of both; `tiles` asked the machine for `isa`.
+            unsafe { product(isa, a, &at, h, runs, panel, b.ld, &mut tile) };
             for r in 0..h {
                 let out = &mut c[(i + r) * n + first..][..w];
                 if add {
@@ -289,39 +285,6 @@ fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const FMA: bool, const W: usize>(
             i += h;
         }
     }
-}
-
-#[inline(always)]
-fn tile_product<T: Real, const FMA: bool, const W: usize, const H: usize>(
-    a: &[T],
-    at: &[usize; TILE_ROWS],
-    runs: Runs,
-    panel: &[T],
-    ld: usize,
-    tile: &mut [[T; W]; TILE_ROWS],
-) {
-    let mut acc = [[T::zero(); W]; H];
-    if runs.count > 0 && runs.len > 0 {
-        let last = (runs.count - 1) * runs.run + (runs.len - 1) * runs.col;
-        let rows_fit = at[..H].iter().all(|start| start + last < a.len());
-        let panel_fits = (runs.count * runs.len - 1) * ld + W <= panel.len();
-        assert!(rows_fit && panel_fits, "A or B is smaller than its sizes say");
-        for run in 0..runs.count {
-            for l in 0..runs.len {
-                let from = run * runs.run + l * runs.col;
-                // SAFETY: the assert above bounds the largest index of both; a check here would cost half the speed.
-                let b: &[T; W] = unsafe { &*panel.as_ptr().add((run * runs.len + l) * ld).cast() };
-                for r in 0..H {
-                    // SAFETY: as above.
-                    let x = unsafe { *a.get_unchecked(at[r] + from) };
-                    for j in 0..W {
-                        acc[r][j] = if FMA { x.fma(b[j], acc[r][j]) } else { acc[r][j] + x * b[j] };
-                    }
-                }
-            }
-        }
-    }
-    tile[..H].copy_from_slice(&acc);
 }
 
 #[cfg(test)]
