@@ -4,6 +4,7 @@ const STREAM_ORDER: u32 = 2u;
 const STREAM_HEAD: u32 = 3u;
 const STREAM_AUX: u32 = 4u;
 const STREAM_WEIGHTS: u32 = 5u;
+const STREAM_AUGMENT: u32 = 8u;
 
 // WGSL has no 64-bit product: its upper word from 16-bit limbs. No partial sum exceeds 32 bits.
 fn mul_hi(a: u32, b: u32) -> u32 {

@@ -13,6 +13,7 @@ pub enum Stream {
     Weights = 5,
     Predict = 6,
     Prior = 7,
+    Augment = 8,
     /// Dropout of layer l draws from `Dropout as u32 + l`.
     Dropout = 64,
 }

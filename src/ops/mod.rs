@@ -6,6 +6,7 @@ pub mod conv;
 pub mod gather;
 pub mod gemm;
 pub mod head;
+pub mod images;
 pub mod linear;
 pub mod norm;
 pub mod optimizer;
@@ -124,6 +125,14 @@ ops! {
     BatchNormSums, norm, batch_norm_sums, [x, y, dy, stats] -> [sums, grad], true;
     BatchNormBackward, norm, batch_norm_backward, [x, y, dy, stats, sums, weights] -> [dx], true;
     Add, norm, add, [a, b] -> [y], false;
+    GatherImages, images, gather_images, [images0, images1, images2, images3] -> [out], true;
+}
+
+impl Op {
+    /// Whether the inputs hold bytes in place of scalars.
+    pub fn reads_bytes(&self) -> bool {
+        matches!(self, Op::GatherImages(_))
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Records layers onto a tape. A layer is one call; its backward pass follows from the tape.
 
-use super::{Buf, BufferInfo, Program, Role, Step};
+use super::{Buf, BufferInfo, Element, Program, Role, Step};
 use crate::base::rng::Stream;
 use crate::ops::Op;
 use crate::ops::conv::Conv2dForward;
@@ -142,8 +142,18 @@ impl Builder {
         }
     }
 
+    /// A buffer of scalars.
     pub fn buffer(&mut self, name: &str, len: usize, role: Role) -> Buf {
-        self.program.buffers.push(BufferInfo { name: name.into(), len: len.max(1), role });
+        self.new_buffer(name, len, role, Element::Scalar)
+    }
+
+    /// A buffer of bytes, which the host writes.
+    pub fn bytes(&mut self, name: &str, len: usize) -> Buf {
+        self.new_buffer(name, len, Role::Input, Element::Bytes)
+    }
+
+    fn new_buffer(&mut self, name: &str, len: usize, role: Role, kind: Element) -> Buf {
+        self.program.buffers.push(BufferInfo { name: name.into(), len: len.max(1), role, kind });
         Buf(self.program.buffers.len() as u32 - 1)
     }
 

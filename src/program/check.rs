@@ -1,7 +1,8 @@
 //! Proves of a recorded program, before it runs anywhere: every binding is there and long enough, no buffer is read
-//! before it is written, none is both input and output of one step. A failure is a bug of ours, told in one line.
+//! before it is written, none is both input and output of one step, bytes are read as bytes and nothing else is. A failure
+//! is a bug of ours, told in one line.
 
-use super::{Program, Role};
+use super::{Element, Program, Role};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 
@@ -117,6 +118,10 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             (vec![x, x, x, stats, stats, n(&[p.replicas, p.weights_stride])], vec![x])
         }
         Op::Add(p) => (vec![p.count as usize; 2], vec![p.count as usize]),
+        Op::GatherImages(p) => {
+            let shards = (0..crate::ops::images::SHARDS).map(|s| p.images_of(s) as usize * p.image_len());
+            (shards.collect(), vec![n(&[p.replicas, p.out_rows, p.h, p.w, p.c])])
+        }
     }
 }
 
@@ -197,6 +202,15 @@ fn sizes_agree(op: &Op) -> bool {
                 && within(p.beta, u64::from(p.c), p.weights_stride)
         }
         Op::BatchNormBackward(p) => p.data_images <= p.images && within(p.gamma, u64::from(p.c), p.weights_stride),
+        Op::GatherImages(p) => {
+            p.batch <= p.out_rows
+                && p.n_rows > 0
+                && u64::from(p.n_rows) <= crate::ops::images::SHARDS as u64 * u64::from(p.shard_rows)
+                && p.h > 0
+                && p.w > 0
+                && matches!(p.c, 1 | 3)
+                && p.crop < 1 << 16
+        }
         Op::MaxPool2Forward(_) | Op::MaxPool2Backward(_) | Op::Add(_) => true,
         Op::Dropout(_) | Op::SumSquares(_) | Op::L2Gradient(_) | Op::Adam(_) | Op::Sgd(_) => true,
     }
@@ -206,6 +220,11 @@ pub fn check(program: &Program) -> Result<()> {
     let bug = |i: usize, what: String| {
         Err(Error::run(format!("program step {i}"), what, "this is a bug of vifo: please report it with the recipe"))
     };
+    for info in &program.buffers {
+        if info.kind == Element::Bytes && info.role != Role::Input {
+            return bug(0, format!("{} holds bytes and has the role {:?}", info.name, info.role));
+        }
+    }
     let mut written: Vec<bool> = program.buffers.iter().map(|b| matches!(b.role, Role::Input | Role::State)).collect();
     for (i, step) in program.steps.iter().enumerate() {
         let name = step.op.name();
@@ -216,8 +235,12 @@ pub fn check(program: &Program) -> Result<()> {
         if step.inputs.len() != need_in.len() || step.outputs.len() != need_out.len() {
             return bug(i, format!("{name} has {} + {} bindings", step.inputs.len(), step.outputs.len()));
         }
+        let reads = if step.op.reads_bytes() { Element::Bytes } else { Element::Scalar };
         for (buf, need) in step.inputs.iter().zip(need_in) {
             let info = program.info(*buf);
+            if info.kind != reads {
+                return bug(i, format!("{name} reads {reads:?}, {} holds {:?}", info.name, info.kind));
+            }
             if info.len < need {
                 return bug(i, format!("{name} reads {need} of {} ({})", info.name, info.len));
             }

@@ -12,7 +12,7 @@ pub use builder::{Act, Builder, Tensor};
 
 use crate::ops::Op;
 
-/// A buffer of scalars, by its place in `Program::buffers`.
+/// A buffer of scalars or bytes, by its place in `Program::buffers`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Buf(pub u32);
 
@@ -28,11 +28,22 @@ pub enum Role {
     Scratch,
 }
 
+/// What a buffer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// f32 on a GPU, the twins' scalar on the CPU.
+    Scalar,
+    /// Data kept as its files have it: of role Input, uploaded by `Executor::write_bytes`, never read back.
+    Bytes,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferInfo {
     pub name: String,
+    /// Number of elements.
     pub len: usize,
     pub role: Role,
+    pub kind: Element,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,10 @@
 //! Memory of a program: scratch buffers whose lives do not overlap share a slot. Planned once, so a step allocates nothing.
 
-use super::{Program, Role};
+use super::{Element, Program, Role};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Slot of each buffer.
+    /// Slot of each buffer of scalars; `usize::MAX` for bytes, whose place is the executor's own.
     pub slot: Vec<usize>,
     /// Elements of each slot.
     pub slot_len: Vec<usize>,
@@ -22,7 +22,7 @@ pub fn plan(program: &Program) -> Plan {
         }
     }
     let (mut slot, mut slot_len, mut free_at): (_, Vec<usize>, Vec<usize>) = (vec![usize::MAX; n], vec![], vec![]);
-    let mut order: Vec<usize> = (0..n).collect();
+    let mut order: Vec<usize> = (0..n).filter(|&b| program.buffers[b].kind == Element::Scalar).collect();
     order.sort_by_key(|&b| birth[b]);
     for b in order {
         let info = &program.buffers[b];

@@ -1,6 +1,6 @@
 //! A program as text, one line an op, so that a diff shows what a change did.
 
-use super::{Buf, Program};
+use super::{Buf, Element, Program};
 use std::fmt::Write;
 
 impl std::fmt::Display for Program {
@@ -10,7 +10,8 @@ impl std::fmt::Display for Program {
                 bufs.iter()
                     .map(|b| {
                         let info = self.info(*b);
-                        format!("{}[{}]", info.name, info.len)
+                        let kind = if info.kind == Element::Bytes { " u8" } else { "" };
+                        format!("{}[{}{kind}]", info.name, info.len)
                     })
                     .collect::<Vec<_>>()
                     .join(", ")

@@ -1,11 +1,12 @@
 //! The CPU executor: calls the twins one after another. Memory is taken once; a step allocates nothing.
 
-use super::Executor;
+use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::base::Real;
 use crate::error::Result;
 use crate::ops::conv::{conv2d_backward_data, conv2d_backward_weight, conv2d_forward};
 use crate::ops::gather::{aux_inputs, dropout, gather_rows};
 use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
+use crate::ops::images::gather_images;
 use crate::ops::linear::{linear_backward_data, linear_backward_weight, linear_forward};
 use crate::ops::norm::{
     add, batch_norm_backward, batch_norm_forward, batch_norm_running, batch_norm_stats, batch_norm_sums,
@@ -17,7 +18,9 @@ use crate::ops::regularizer::column_moments;
 use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
 use crate::ops::{Op, StepArgs};
 use crate::program::plan::plan;
-use crate::program::{Buf, Program, Step};
+use crate::program::{Buf, Element, Program, Step};
+use std::ops::Range;
+use std::sync::Arc;
 
 pub struct CpuExecutor<T> {
     program: Program,
@@ -29,6 +32,8 @@ struct Memory<T> {
     slots: Vec<Vec<T>>,
     slot: Vec<usize>,
     len: Vec<usize>,
+    /// Of each buffer of bytes, what the host shares.
+    bytes: Vec<Option<(Arc<Vec<u8>>, Range<usize>)>>,
 }
 
 impl<T: Real> Memory<T> {
@@ -36,6 +41,10 @@ impl<T: Real> Memory<T> {
     fn get(&self, buf: Buf) -> &[T] {
         let b = buf.0 as usize;
         &self.slots[self.slot[b]][..self.len[b]]
+    }
+    #[inline(always)]
+    fn bytes(&self, buf: Buf) -> &[u8] {
+        self.bytes[buf.0 as usize].as_ref().map_or(&[], |(bytes, range)| &bytes[range.clone()])
     }
     /// Moves the slot out, so that inputs and outputs can be borrowed side by side; `put` moves it back.
     #[inline(always)]
@@ -54,7 +63,11 @@ impl<T: Real> CpuExecutor<T> {
         let scratch = program.steps.iter().map(|s| s.op.scratch()).max().unwrap_or(0);
         let len = program.buffers.iter().map(|b| b.len).collect();
         let slots = plan.slot_len.iter().map(|&n| vec![T::zero(); n]).collect();
-        CpuExecutor { memory: Memory { slots, slot: plan.slot, len }, scratch: vec![T::zero(); scratch], program }
+        // Zeros until they are written, as on a GPU; the system gives such memory only once it is read.
+        let zeros = |n: usize| (Arc::new(vec![0; n]), 0..n);
+        let bytes = program.buffers.iter().map(|b| (b.kind == Element::Bytes).then(|| zeros(b.len))).collect();
+        let memory = Memory { slots, slot: plan.slot, len, bytes };
+        CpuExecutor { memory, scratch: vec![T::zero(); scratch], program }
     }
 
     pub fn set(&mut self, buf: Buf, values: &[T]) {
@@ -88,13 +101,20 @@ impl<T: Real> CpuExecutor<T> {
 
 impl<T: Real> Executor for CpuExecutor<T> {
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
+        takes_scalars(self.program.info(buf), values.len())?;
         let b = buf.0 as usize;
         for (to, from) in self.memory.slots[self.memory.slot[b]].iter_mut().zip(values) {
             *to = T::of(*from as f64);
         }
         Ok(())
     }
+    fn write_bytes(&mut self, buf: Buf, bytes: Arc<Vec<u8>>, range: Range<usize>) -> Result<()> {
+        takes_bytes(self.program.info(buf), &bytes, &range)?;
+        self.memory.bytes[buf.0 as usize] = Some((bytes, range));
+        Ok(())
+    }
     fn read(&mut self, buf: Buf) -> Result<Vec<f32>> {
+        gives_scalars(self.program.info(buf))?;
         Ok(self.get(buf).iter().map(|v| v.f64() as f32).collect())
     }
     fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
@@ -187,5 +207,9 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
         Op::BatchNormSums(p) => call!(batch_norm_sums(p, args); 0 1 2 3; sums grad; scratch),
         Op::BatchNormBackward(p) => call!(batch_norm_backward(p, args); 0 1 2 3 4 5; dx;),
         Op::Add(p) => call!(add(p); 0 1; y;),
+        Op::GatherImages(p) => {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|i| step.inputs[i]);
+            call!(gather_images(p, args, memory.bytes(a), memory.bytes(b), memory.bytes(c), memory.bytes(d)); ; out;)
+        }
     }
 }

@@ -4,18 +4,28 @@ use super::device::Gpu;
 use crate::error::{Error, Result};
 use crate::ops::{Grid, Op};
 use crate::program::plan::{Plan, plan};
-use crate::program::{Buf, Program};
+use crate::program::{Buf, BufferInfo, Element, Program};
 
 const CURE: &str = "use a smaller --batch, fewer members or --device cpu";
 /// Threads of a workgroup, in every shader.
 const GROUP_SIZE: u64 = 64;
 
-/// Buffers by slot of the plan.
+const CURE_BYTES: &str = "use --device cpu or fewer images";
+
+/// Buffers by slot of the plan, then those of bytes.
 pub(super) struct Memory {
     slots: Vec<wgpu::Buffer>,
     slot: Vec<usize>,
-    /// Elements of each buffer of the program.
-    len: Vec<usize>,
+    /// Size in bytes of each buffer of the program.
+    size: Vec<u64>,
+}
+
+/// Bytes are packed into words, the first in the lowest bits.
+fn size_of(info: &BufferInfo) -> u64 {
+    match info.kind {
+        Element::Scalar => info.len as u64 * 4,
+        Element::Bytes => (info.len as u64).next_multiple_of(4),
+    }
 }
 
 /// Refuses, before anything is created, what the adapter cannot hold or start.
@@ -25,14 +35,17 @@ pub(super) fn preflight(gpu: &Gpu, program: &Program) -> Result<Plan> {
         Err(Error::device(gpu.report().name.clone(), found, allowed, cure))
     };
     let plan = plan(program);
-    let most = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
     for info in &program.buffers {
-        let need = info.len as u64 * 4;
+        let need = size_of(info);
+        let (most, cure) = match info.kind {
+            Element::Scalar => (limits.max_buffer_size.min(limits.max_storage_buffer_binding_size), CURE),
+            Element::Bytes => (gpu.max_bytes_binding(), CURE_BYTES),
+        };
         if need > most {
             return refuse(
                 format!("buffer '{}' needs {need} bytes ({})", info.name, mib(need)),
                 format!("{most} bytes ({}) a buffer", mib(most)),
-                CURE,
+                cure,
             );
         }
     }
@@ -77,14 +90,22 @@ pub(super) fn groups(op: &Op, most: u32) -> Option<(u32, u32)> {
 
 impl Memory {
     pub fn new(gpu: &Gpu, program: &Program, plan: Plan) -> Result<Self> {
+        let (mut slot, size) = (plan.slot, program.buffers.iter().map(size_of).collect::<Vec<_>>());
+        let mut slot_size: Vec<u64> = plan.slot_len.iter().map(|len| (*len as u64).max(1) * 4).collect();
+        for (b, info) in program.buffers.iter().enumerate() {
+            if info.kind == Element::Bytes {
+                slot[b] = slot_size.len();
+                slot_size.push(size[b]);
+            }
+        }
         let slots = gpu.creating("the program's buffers", || {
-            plan.slot_len
+            slot_size
                 .iter()
                 .enumerate()
-                .map(|(i, len)| {
+                .map(|(i, size)| {
                     gpu.device.create_buffer(&wgpu::BufferDescriptor {
                         label: Some(&format!("slot {i}")),
-                        size: (*len as u64).max(1) * 4,
+                        size: *size,
                         usage: wgpu::BufferUsages::STORAGE
                             | wgpu::BufferUsages::COPY_SRC
                             | wgpu::BufferUsages::COPY_DST,
@@ -93,19 +114,15 @@ impl Memory {
                 })
                 .collect()
         })?;
-        Ok(Memory { slots, slot: plan.slot, len: program.buffers.iter().map(|b| b.len).collect() })
+        Ok(Memory { slots, slot, size })
     }
 
     pub fn buffer(&self, buf: Buf) -> &wgpu::Buffer {
         &self.slots[self.slot[buf.0 as usize]]
     }
 
-    pub fn bytes(&self, buf: Buf) -> u64 {
-        self.len[buf.0 as usize] as u64 * 4
-    }
-
-    pub fn len(&self, buf: Buf) -> usize {
-        self.len[buf.0 as usize]
+    pub fn size(&self, buf: Buf) -> u64 {
+        self.size[buf.0 as usize]
     }
 
     /// Cut to the buffer's own length: a slot may be longer.
@@ -113,7 +130,7 @@ impl Memory {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer: self.buffer(buf),
             offset: 0,
-            size: wgpu::BufferSize::new(self.bytes(buf)),
+            size: wgpu::BufferSize::new(self.size(buf)),
         })
     }
 }

@@ -195,6 +195,12 @@ impl Gpu {
         &self.report
     }
 
+    /// Bytes that one binding may hold: whole words, whose bytes a shader can number.
+    pub fn max_bytes_binding(&self) -> u64 {
+        let most = self.limits.max_buffer_size.min(self.limits.max_storage_buffer_binding_size);
+        most.min(u64::from(u32::MAX)) / 4 * 4
+    }
+
     /// Destroys the device under its executors, so that a test can show what a lost device does.
     #[doc(hidden)]
     pub fn lose(&self) {

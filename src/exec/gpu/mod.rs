@@ -10,13 +10,14 @@ mod readback;
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
 
-use super::Executor;
+use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::error::{Error, Result};
 use crate::ops::StepArgs;
-use crate::program::{Buf, Program, Role};
+use crate::program::{Buf, BufferInfo, Program};
 use buffers::{Memory, groups, preflight};
 use pipelines::{Pipeline, STEP_BYTES};
 use readback::Readback;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 const SCHEDULE_ROWS: usize = 256;
 /// Windows resets a GPU whose submit takes two seconds, and a hidden desktop stutters long before.
 const SUBMIT: Duration = Duration::from_millis(50);
+/// Bytes of one upload: each takes as much again on its way to the device.
+const UPLOAD: usize = 16 << 20;
 
 struct Dispatch {
     pipeline: wgpu::ComputePipeline,
@@ -33,7 +36,7 @@ struct Dispatch {
 
 pub struct GpuExecutor {
     gpu: Arc<Gpu>,
-    roles: Vec<Role>,
+    infos: Vec<BufferInfo>,
     memory: Memory,
     /// `advance`, then the program's steps.
     step: Vec<Dispatch>,
@@ -107,8 +110,16 @@ impl GpuExecutor {
                 step.push(bind(s.op.name(), gpu.pipeline_of(&s.op, checks)?, resources, groups)?);
             }
         }
-        let roles = program.buffers.iter().map(|b| b.role).collect();
-        Ok(GpuExecutor { gpu, roles, memory, step, schedule, cursor, readback: Readback::default(), chunk: 1 })
+        Ok(GpuExecutor {
+            gpu,
+            infos: program.buffers,
+            memory,
+            step,
+            schedule,
+            cursor,
+            readback: Readback::default(),
+            chunk: 1,
+        })
     }
 
     /// Uploads these rows and submits one replay of the program for each.
@@ -166,17 +177,34 @@ fn uniforms(gpu: &Gpu, program: &Program) -> Result<(wgpu::Buffer, u64)> {
 impl Executor for GpuExecutor {
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
         self.gpu.check()?;
-        let (len, role) = (self.memory.len(buf), self.roles[buf.0 as usize]);
-        if values.len() > len || !matches!(role, Role::Input | Role::State) {
-            let found = format!("{} values for a buffer of {len} and role {role:?}", values.len());
-            return Err(Error::run("write to the device", found, "this is a bug of vifo: please report it"));
-        }
+        takes_scalars(&self.infos[buf.0 as usize], values.len())?;
         self.gpu.guarded(|| self.gpu.queue.write_buffer(self.memory.buffer(buf), 0, bytemuck::cast_slice(values)))?;
         self.gpu.check()
     }
 
+    fn write_bytes(&mut self, buf: Buf, bytes: Arc<Vec<u8>>, range: Range<usize>) -> Result<()> {
+        self.gpu.check()?;
+        takes_bytes(&self.infos[buf.0 as usize], &bytes, &range)?;
+        let (whole, rest) = bytes[range].as_chunks::<4>();
+        let (buffer, queue) = (self.memory.buffer(buf), &self.gpu.queue);
+        for (i, piece) in whole.chunks(UPLOAD / 4).enumerate() {
+            let submission = self.gpu.guarded(|| {
+                queue.write_buffer(buffer, (i * UPLOAD) as u64, piece.as_flattened());
+                queue.submit([])
+            })?;
+            self.gpu.wait(Some(submission))?;
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            self.gpu.guarded(|| queue.write_buffer(buffer, 4 * whole.len() as u64, &last))?;
+        }
+        self.gpu.check()
+    }
+
     fn read(&mut self, buf: Buf) -> Result<Vec<f32>> {
-        self.readback.read(&self.gpu, self.memory.buffer(buf), self.memory.bytes(buf))
+        gives_scalars(&self.infos[buf.0 as usize])?;
+        self.readback.read(&self.gpu, self.memory.buffer(buf), self.memory.size(buf))
     }
 
     /// Two submits are under way at a time: one runs while the next is encoded.

@@ -25,6 +25,7 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
 /// One file a family of ops, and `step` with the entry point `advance`.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("gather", shader!("gather.wgsl")),
+    ("images", shader!("images.wgsl")),
     ("linear", shader!("linear.wgsl")),
     ("conv", shader!("conv.wgsl")),
     ("pool", shader!("pool.wgsl")),
