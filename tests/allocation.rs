@@ -5,8 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use vifo::config::Recipe;
 use vifo::config::plan::Plan;
+use vifo::data::encode::{Encoder, Feature, FeatureKind, Missing, Target};
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::TrainProgram;
+use vifo::method::{DataX, TrainProgram};
 
 struct Counting;
 
@@ -54,12 +55,20 @@ const STEPS: u64 = 100;
 /// Allocator calls of 100 steps after the first one, on 100 rows of one input.
 fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
     let table = Recipe::parse(recipe, "test").expect("a recipe");
-    let plan = Plan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, 1, n_classes).expect("a plan");
+    let target = match n_classes {
+        None => Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
+        Some(k) => Target::Classes { name: "y".into(), labels: (0..k).map(|c| c.to_string()).collect() },
+    };
+    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
+    let features = vec![Feature { name: "x".into(), kind }];
+    let encoder = Encoder { features, dropped: vec![], target, missing: Missing::Error, pixels: None };
+    let plan = Plan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, &encoder).expect("a plan");
     let TrainProgram { program, data_x, data_y, aux_range, weights, sums, .. } =
-        plan.setup.record_training().expect("a program");
+        plan.setup.record_training(u64::MAX).expect("a program");
     let mut exec = CpuExecutor::<f32>::new(program);
     let x: Vec<f32> = (0..100).map(|i| (i as f32 - 50.0) / 25.0).collect();
     let y: Vec<f32> = x.iter().map(|x| if n_classes.is_some() { f32::from(*x > 0.0) } else { x.sin() }).collect();
+    let DataX::Rows(data_x) = data_x else { panic!("a table") };
     exec.set(data_x, &x);
     exec.set(data_y, &y);
     if let Some((low, high)) = aux_range {

@@ -1,29 +1,30 @@
-//! `vifo evaluate`: a trained run on a test set, a shifted set and an out-of-distribution set.
+//! `vifo evaluate`: a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
 use super::{say, tell};
-use crate::data::load;
-use crate::error::Error;
+use crate::data::images::Corruption;
 use crate::exec::Device;
-use crate::method::Predictive;
-use crate::run::fit::{shares, test};
-use crate::run::model::targets;
-use crate::run::tables::Format;
-use crate::run::{Model, Results, RunFolder, report, results};
+use crate::run::evaluate::{Asked, evaluate, parse_corruption};
+use crate::run::tables::{Format, TextTable, number};
+use crate::run::{Results, RunFolder};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Run folder of `vifo fit`
     run: PathBuf,
-    /// Table to test on [default: the run's own test rows]
+    /// Table or image set to test on [default: the run's own test rows]
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
-    /// Table from a shifted distribution, with the target
+    /// Table or image set from a shifted distribution, with the target (CIFAR-10 against STL-10: classes are matched)
     #[arg(long, value_name = "FILE")]
     shift: Option<PathBuf>,
-    /// Table of rows unlike the training rows; the target may be absent
+    /// Rows or images unlike the training ones; the target may be absent (repeat for more)
     #[arg(long, value_name = "FILE")]
-    ood: Option<PathBuf>,
+    ood: Vec<PathBuf>,
+    /// Corrupt the test images: a name such as fog, with a severity (fog:3) or all five; all = the 13 of CIFAR-10-C that need
+    /// no other pictures (repeat for more)
+    #[arg(long, value_name = "NAME[:1-5]")]
+    corrupt: Vec<String>,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -39,129 +40,69 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = RunFolder::open(&args.run)?;
-    let model = Model::open(&folder)?;
+    let mut corrupt: Vec<(Corruption, u8)> = vec![];
+    for text in &args.corrupt {
+        corrupt.extend(parse_corruption(text)?);
+    }
     let device = Device::open(&args.device)?;
-    let mut all: Vec<Results> = vec![];
-
-    // The run's own data: its test rows, and the training rows that the baselines are fitted on.
-    let data = load::load(&model.recipe);
-    let mut notes: Vec<String> = Model::unfinished(&folder)?.into_iter().collect();
-    let recorded = folder.manifest()?.data;
-    let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
-    // Baselines are fitted on the training rows: on other rows they would be no baselines.
-    let known = data.as_ref().ok().filter(|_| !changed);
-    let (inside, mut test_results) = match &args.test {
-        Some(file) => {
-            let (rows, said) = model.read(file, true, args.skip_lines)?;
-            notes.extend(said);
-            let own = model.recipe.data.file.as_deref();
-            if own.is_some_and(|own| matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b)) {
-                notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
-            }
-            let p = model.predict(&device, &rows.x)?;
-            let r = labelled(model.encoder.target_name(), known, &p, &rows)?;
-            (p, r)
-        }
-        None => {
-            let data = data.as_ref().map_err(Clone::clone)?;
-            if changed {
-                return Err(Error::data(
-                    args.run.display().to_string(),
-                    "the data file has changed since the run was trained: its test rows cannot be told from the others",
-                    "",
-                    "restore the file, or name rows never trained on with --test FILE",
-                )
-                .into());
-            }
-            if data.test.n == 0 {
-                let place = args.run.display().to_string();
-                return Err(Error::usage(
-                    place,
-                    "the run has no test rows of its own",
-                    "",
-                    "name a table with --test FILE",
-                )
-                .into());
-            }
-            let p = model.predict(&device, &data.test.x)?;
-            let r = test(data, &p, &targets(&data.test))?;
-            (p, r)
-        }
+    let asked = Asked {
+        test: args.test.clone(),
+        shift: args.shift.clone(),
+        ood: args.ood.clone(),
+        corrupt,
+        skip_lines: args.skip_lines,
     };
-    test_results.set = "test".into();
-    all.push(test_results);
-    if let Some(file) = &args.shift {
-        let (rows, said) = model.read(file, true, args.skip_lines)?;
-        notes.extend(said);
-        let p = model.predict(&device, &rows.x)?;
-        all.push(Results { set: "shift".into(), ..labelled(model.encoder.target_name(), known, &p, &rows)? });
-    }
-    let mut outside = None;
-    if let Some(file) = &args.ood {
-        // That they lie outside is what they are for.
-        let (rows, _) = model.read(file, false, args.skip_lines)?;
-        let outside = outside.insert(model.predict(&device, &rows.x)?);
-        all.push(match (&inside, &*outside) {
-            (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
-            (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
-            _ => {
-                return Err(Error::run(
-                    "evaluate",
-                    "two kinds of prediction",
-                    "this is a bug of vifo: please report it",
-                )
-                .into());
-            }
-        });
-    }
-    // The numbers first: a folder that cannot be written to is no reason to keep them back.
-    let written = folder.write_json("evaluation.json", &all).and_then(|()| match &outside {
-        Some(outside) => report::ood_figures(&folder.figures(), &inside, outside),
-        None => Ok(vec![]),
-    });
-    let figures = match written {
-        Ok(figures) => figures,
-        Err(e) => {
-            notes.push(format!("nothing was written: {e}"));
-            vec![]
-        }
-    };
-    for note in &notes {
-        tell(&format!("note: {note}"));
+    let done = evaluate(&folder, &device, &asked)?;
+    for note in &done.notes {
+        tell(&format!("note: {}", note.trim_end_matches('.')));
     }
     if args.json {
-        say(&serde_json::to_string(&all)?);
+        say(&serde_json::to_string(&done.results)?);
         return Ok(());
     }
-    for r in &all {
+    let method = folder.recipe()?.method.name;
+    let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k} {s}"));
+    for r in done.results.iter().filter(|r| of(r).is_none()) {
         say(&format!("{}: {} rows", r.set, r.rows));
-        say(&r.table(&model.recipe.method.name).render(args.format));
+        say(&r.table(&method).render(args.format));
         for note in &r.notes {
             tell(&format!("note: {note}"));
         }
     }
-    for (figure, caption) in figures {
+    let corrupted: Vec<&Results> = done.results.iter().filter(|r| of(r).is_some()).collect();
+    if !corrupted.is_empty() {
+        say(&format!("corrupted test images: {} rows each", corrupted[0].rows));
+        say(&corruptions(&corrupted, &asked.corrupt).render(args.format));
+    }
+    for (figure, caption) in &done.figures {
         say(&format!("figure {}: {caption}", figure.display()));
     }
     Ok(())
 }
 
-/// Metrics of rows with a target, beside the baselines if the training rows can still be read.
-fn labelled(
-    target: &str,
-    data: Option<&load::Loaded>,
-    p: &Predictive,
-    rows: &crate::data::Dataset,
-) -> crate::error::Result<Results> {
-    let y = targets(rows);
-    match p {
-        Predictive::Regression(r) => {
-            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
-            results::regression(r, &y, rows, baselines.as_ref(), target)
-        }
-        Predictive::Classification(c) => {
-            let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            Ok(results::classification(c, &classes, data.map(shares).as_deref()))
-        }
+/// One row a corruption and severity, and their mean.
+fn corruptions(results: &[&Results], asked: &[(Corruption, u8)]) -> TextTable {
+    const METRICS: [(&str, &str); 6] = [
+        ("accuracy", "accuracy ↑"),
+        ("nll", "nll, nats ↓"),
+        ("brier", "brier ↓"),
+        ("ece_equal_mass", "ece ↓"),
+        ("mean_entropy", "mean entropy"),
+        ("mean_mutual_information", "mean mutual information"),
+    ];
+    let mut t = TextTable::new(&["corruption", "severity"]);
+    t.header.extend(METRICS.iter().map(|(_, title)| title.to_string()));
+    let value = |r: &Results, name: &str| r.get(name).unwrap_or(f64::NAN);
+    for (r, (kind, severity)) in results.iter().zip(asked) {
+        let mut row = vec![kind.to_string(), severity.to_string()];
+        row.extend(METRICS.iter().map(|(name, _)| number(value(r, name))));
+        t.rows.push(row);
     }
+    if results.len() > 1 {
+        let mut row = vec!["mean".to_string(), String::new()];
+        let n = results.len() as f64;
+        row.extend(METRICS.iter().map(|(m, _)| number(results.iter().map(|r| value(r, m)).sum::<f64>() / n)));
+        t.rows.push(row);
+    }
+    t
 }

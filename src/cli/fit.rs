@@ -3,7 +3,7 @@
 use super::options::{DataFlags, input, set, set_pair};
 use super::progress::{Progress, Style};
 use super::{say, shell, tell};
-use crate::config::{Recipe, keys};
+use crate::config::{NetName, Recipe, keys};
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::RunFolder;
@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A table (CSV, TSV, ...; .gz too), a recipe (.toml), or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings
+    /// A table (CSV, TSV, ...; .gz too), images (a folder with one subfolder a class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
+    /// or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings, digits
     #[arg(required_unless_present_any = ["resume", "keys"])]
     input: Option<String>,
     #[command(flatten)]
     data: DataFlags,
-    /// Table to test on, instead of a tenth of the rows
+    /// Table or image set to test on, instead of a tenth of the rows or the set's own test part
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     test_file: Option<PathBuf>,
     /// File with one line a split: the 0-based test rows
@@ -28,6 +29,12 @@ pub struct Args {
     /// Which line of the split file
     #[arg(long, value_name = "N", help_heading = "Data")]
     split: Option<String>,
+    /// Resize images to N x N [default: their own size, at most 32]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    image_size: Option<String>,
+    /// Train on N images only, drawn at random
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    limit: Option<String>,
     /// base, vifo-{naive,mean,mv,eb,mean_all,mv_all,eb_all,l2}, vi-{naive,mean,mv,eb} [default: vifo-mean]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     method: Option<String>,
@@ -40,16 +47,19 @@ pub struct Args {
     /// Weight of the regularizer on auxiliary inputs; 0 = off [default: 0]
     #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
     eta_aux: Option<String>,
+    /// mlp, cnn, alexnet or preresnet [default: mlp for tables; alexnet for 32 x 32 colour images, else cnn]
+    #[arg(long, value_name = "NAME", help_heading = "Training")]
+    net: Option<String>,
     /// Hidden units, such as 50 or 50,50 [default: 50]
     #[arg(long, value_name = "N,N", help_heading = "Training")]
     hidden: Option<String>,
-    /// Passes over the training rows [default: 200, more for small tables]
+    /// Passes over the training rows [default: 200, more for small tables; 20 to 100 for images]
     #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
     epochs: Option<String>,
-    /// Rows a step [default: 32]
+    /// Rows a step [default: 32; 128 for images]
     #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
     batch: Option<String>,
-    /// Learning rate [default: 0.01]
+    /// Learning rate [default: 0.01; 0.001 for images]
     #[arg(long, value_name = "X", help_heading = "Training", allow_hyphen_values = true)]
     lr: Option<String>,
     /// Same seed, same run [default: 1]
@@ -70,7 +80,7 @@ pub struct Args {
     /// Go on with a run that was stopped or killed
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "input", "out", "force", "sets", "test_file", "split_file", "split", "method", "members", "eta", "eta_aux", "hidden", "epochs",
-        "batch", "lr", "seed", "dry_run", "DataFlags",
+        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "DataFlags",
     ])]
     resume: Option<PathBuf>,
     /// List all recipe keys with defaults, and exit
@@ -146,6 +156,9 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
         ("data.test_file", "--test-file", file(&args.test_file)),
         ("data.split_file", "--split-file", file(&args.split_file)),
         ("data.split", "--split", args.split.clone()),
+        ("data.image_size", "--image-size", args.image_size.clone()),
+        ("data.limit", "--limit", args.limit.clone()),
+        ("net.name", "--net", args.net.clone()),
         ("method.name", "--method", args.method.clone()),
         ("method.members", "--members", args.members.clone()),
         ("method.eta", "--eta", args.eta.clone()),
@@ -192,7 +205,13 @@ fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         "prior.d" => regularizer == "mv",
         "train.momentum" => recipe.train.optimizer == crate::config::Optimizer::Sgd,
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
-        "data.validation_fraction" | "data.standardise" | "data.toy" | "data.file" => true,
+        "data.validation_fraction" | "data.toy" | "data.file" | "data.images" => true,
+        "data.standardise" => recipe.data.images.is_none(),
+        "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" => recipe.data.images.is_some(),
+        "data.test_file" => recipe.data.toy.is_none(),
+        "net.depth" => recipe.net.name == Some(NetName::PreResNet),
+        "net.widths" => recipe.data.images.is_some() && recipe.net.name != Some(NetName::Mlp),
+        "net.activation" => !matches!(recipe.net.name, Some(NetName::AlexNet | NetName::PreResNet)),
         "data.test_fraction" => {
             recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()
         }
@@ -261,9 +280,10 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
     }
     say(&format!(
-        "run folder {0}: open {0}/report.html; predict with `vifo predict {1} NEW.csv`",
+        "run folder {0}: open {0}/report.html; predict with `vifo predict {1} {2}`",
         path.display(),
-        shell(path)
+        shell(path),
+        if fitted.data.encoder.pixels.is_some() { "IMAGES" } else { "NEW.csv" }
     ));
     Ok(())
 }

@@ -92,18 +92,29 @@ pub fn input(name: &str) -> Result<Table> {
     if path.extension().is_some_and(|e| e == "toml") {
         return Recipe::read(path);
     }
-    if !path.exists() {
+    if !path.exists() && !name.ends_with("#coarse") {
         if let Some(text) = recipes::find(name) {
             return Recipe::parse(text, name);
         }
         return Err(Error::usage(
             name,
             "no such file",
-            format!("a table, a recipe (.toml), or a built-in recipe: {}", recipes::names()),
+            format!("a table, an image set, a recipe (.toml), or a built-in recipe: {}", recipes::names()),
             "check the path",
         ));
     }
     let mut table = Table::new();
-    set(&mut table, "data.file", name, Some(name.to_string()))?;
+    let key = if is_images(path) { "data.images" } else { "data.file" };
+    set(&mut table, key, name, Some(name.to_string()))?;
     Ok(table)
+}
+
+/// Folders and the files of image sets; everything else is read as a table.
+pub fn is_images(path: &Path) -> bool {
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
+    path.is_dir()
+        || name.ends_with("#coarse")
+        || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))
+        || name.contains("idx3")
+        || name.contains("ubyte")
 }

@@ -1,6 +1,7 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
 use super::{say, tell};
+use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::model::targets;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 pub struct Args {
     /// Run folder of `vifo fit`
     run: PathBuf,
-    /// Table with the same columns as the training file; the target may be absent
+    /// Table with the same columns as the training file, the target may be absent; for a run on images an image, a folder of
+    /// images or an image set
     file: PathBuf,
     /// CSV to write [default: predictions-FILE.csv in the run folder; - = stdout]
     #[arg(long, value_name = "FILE")]
@@ -46,10 +48,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let (data, mut notes) = model.read(&args.file, false, args.skip_lines)?;
+    let (data, mut notes) = model.read(&args.file, Part::All, false, args.skip_lines)?;
     notes.extend(Model::unfinished(&folder)?);
     let device = Device::open(&args.device)?;
-    let predictive = model.predict(&device, &data.x)?;
+    let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
     let table = tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref());
     if to_stdout {
@@ -62,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     if !args.quiet {
         for note in notes {
-            tell(&format!("note: {note}"));
+            tell(&format!("note: {}", note.trim_end_matches('.')));
         }
     }
     Ok(())

@@ -40,6 +40,17 @@ pub struct Data {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_size: Option<u32>,
+    pub coarse: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crop: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_file: Option<PathBuf>,
@@ -65,9 +76,33 @@ pub struct Data {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Net {
-    pub hidden: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<NetName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widths: Option<Vec<u32>>,
+    pub depth: u32,
     pub activation: Act,
     pub dropout: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetName {
+    Mlp,
+    Cnn,
+    AlexNet,
+    PreResNet,
+}
+
+impl NetName {
+    /// Height and width of its inputs, where it takes one size only.
+    pub fn fixed_side(self) -> Option<u32> {
+        matches!(self, NetName::AlexNet | NetName::PreResNet).then_some(32)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,9 +193,11 @@ pub enum Schedule {
 pub struct Train {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<u32>,
-    pub batch: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     pub optimizer: Optimizer,
-    pub lr: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lr: Option<f64>,
     pub schedule: Schedule,
     pub momentum: f64,
     pub weight_decay: f64,
@@ -177,8 +214,18 @@ pub struct Predict {
     pub samples: u32,
 }
 
+/// Keys that hold paths.
+const FILE_KEYS: &[(&str, &str)] = &[
+    ("data", "file"),
+    ("data", "images"),
+    ("data", "target_file"),
+    ("data", "test_file"),
+    ("data", "split_file"),
+    ("net", "weights"),
+];
+
 impl Data {
-    /// All files that the data comes from.
+    /// All files that a table comes from.
     pub fn files(&self) -> Vec<&Path> {
         [&self.file, &self.target_file, &self.test_file, &self.split_file]
             .into_iter()
@@ -195,10 +242,13 @@ impl Recipe {
         let place = path.display().to_string();
         let mut table = Self::parse(&text, &place)?;
         let base = path.parent().unwrap_or(Path::new("."));
-        if let Some(data) = table.get_mut("data").and_then(toml::Value::as_table_mut) {
-            for key in ["file", "target_file", "test_file", "split_file"] {
-                if let Some(toml::Value::String(file)) = data.get_mut(key) {
-                    *file = base.join(&*file).display().to_string();
+        for (section, key) in FILE_KEYS {
+            let section = table.get_mut(*section).and_then(toml::Value::as_table_mut);
+            if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
+                let beside = base.join(&*file);
+                // "digits" names a set inside the program, unless a folder of that name lies beside the recipe.
+                if beside.exists() || !crate::data::pixels::BUNDLED.contains(&file.as_str()) {
+                    *file = beside.display().to_string();
                 }
             }
         }
@@ -241,10 +291,18 @@ impl Recipe {
     /// What no single key can say.
     fn check(&self, place: &str) -> Result<()> {
         let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
-        match (&self.data.toy, &self.data.file) {
-            (None, None) => return err("no data", "set data.file or data.toy"),
-            (Some(_), Some(_)) => return err("data.toy and data.file are both set", "keep one of them"),
-            _ => {}
+        let d = &self.data;
+        match [d.toy.is_some(), d.file.is_some(), d.images.is_some()].iter().filter(|given| **given).count() {
+            0 => return err("no data", "set data.file, data.images or data.toy"),
+            1 => {}
+            _ => return err("more than one of data.toy, data.file and data.images is set", "keep one of them"),
+        }
+        if self.train.epochs == Some(0) && self.net.weights.is_none() {
+            return err("train.epochs = 0 leaves random weights", "train for an epoch or more, or set net.weights");
+        }
+        let is_image_net = matches!(self.net.name, Some(n) if n != NetName::Mlp);
+        if is_image_net && d.images.is_none() {
+            return err("net.name needs images", "set data.images, or leave net.name out");
         }
         if self.data.test_fraction + self.data.validation_fraction >= 0.95 {
             return err(
@@ -252,7 +310,7 @@ impl Recipe {
                 "lower one of them",
             );
         }
-        if self.net.hidden.len() > 100 {
+        if self.net.hidden.as_ref().is_some_and(|h| h.len() > 100) {
             return err("net.hidden has more than 100 layers", "shorten it");
         }
         if self.method.eta_aux > 0.0 && (!self.method.name.starts_with("vifo-") || self.method.name == "vifo-l2") {
@@ -306,6 +364,7 @@ mod tests {
         for key in keys::KEYS {
             let value = match (key.path, key.kind) {
                 ("data.toy", _) => continue,
+                ("net.depth", _) => "26".into(),
                 (_, keys::Kind::Choice(c)) => format!("\"{}\"", c[c.len() - 1]),
                 (_, keys::Kind::Text) => "\"x\"".into(),
                 (_, keys::Kind::Bool) => "true".into(),

@@ -1,10 +1,11 @@
 //! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
 
-use super::{Expectation, Link, Recipe, Schedule, ViGroups};
+use super::{Expectation, Link, NetName, Recipe, Schedule, ViGroups};
 use crate::data::Task;
+use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
-use crate::method::{BETA1, BETA2, Kind, Reg, Setup};
-use crate::net::{Mlp, Net};
+use crate::method::{BETA1, BETA2, ImageInput, Kind, Reg, Setup};
+use crate::net::{AlexNet, Cnn, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::step::Prior;
 
@@ -12,6 +13,8 @@ use crate::ops::step::Prior;
 pub struct Plan {
     pub setup: Setup,
     pub train: super::Train,
+    /// Learning rate at the start.
+    pub first_lr: f64,
     /// Epochs and patience as resolved from the recipe and the number of steps.
     pub epochs: u32,
     pub patience: u32,
@@ -26,9 +29,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `n_classes` is None for a regression.
-    pub fn new(recipe: &Recipe, n_rows: usize, n_inputs: usize, n_classes: Option<usize>) -> Result<Plan> {
+    pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
         let m = &recipe.method;
+        let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
         let kind = Kind::parse(&m.name).ok_or_else(|| {
             Error::usage("method.name", format!("{:?}", m.name), super::keys::METHODS.join(", "), "choose one of them")
         })?;
@@ -61,13 +64,14 @@ impl Plan {
             Kind::Vifo(reg) => (reg, 1.0),
             Kind::Vi(reg) => (reg, 0.05),
         };
-        let net = Mlp {
-            n_in: n_inputs as u32,
-            hidden: recipe.net.hidden.clone(),
-            n_out: Setup::n_out(kind, k),
-            activation: recipe.net.activation,
-            dropout: recipe.net.dropout as f32,
-        };
+        let net = network(&recipe.net, encoder, Setup::n_out(kind, k))?;
+        let image = encoder.pixels.as_ref().map(|p| {
+            let three = |v: &[f32]| std::array::from_fn(|i| v.get(i).copied().unwrap_or(1.0));
+            let inv_sd: Vec<f32> = p.sd.iter().map(|s| 1.0 / s).collect();
+            let size = (p.h as u32, p.w as u32, p.c as u32);
+            ImageInput { size, crop: p.crop, flip: p.flip, mean: three(&p.mean), inv_sd: three(&inv_sd) }
+        });
+        let is_image = image.is_some();
         let setup = Setup {
             kind,
             task,
@@ -80,20 +84,25 @@ impl Plan {
             members: m.members,
             first_member: 0,
             groups_by_layer: recipe.vi.groups == ViGroups::Layer,
-            net: Net::Mlp(net),
+            net,
+            image,
             optimizer: recipe.train.optimizer,
             momentum: recipe.train.momentum as f32,
             clip: recipe.train.clip > 0.0,
             n_rows: n_rows as u32,
-            batch: recipe.train.batch,
+            batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
         };
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
-        let epochs = recipe.train.epochs.unwrap_or_else(|| LEAST_STEPS.div_ceil(steps_an_epoch).clamp(200, 1000));
+        let epochs = recipe.train.epochs.unwrap_or_else(|| {
+            let (low, high) = if is_image { (20, 100) } else { (200, 1000) };
+            LEAST_STEPS.div_ceil(steps_an_epoch).clamp(low, high)
+        });
         Ok(Plan {
             setup,
             train: recipe.train.clone(),
+            first_lr: recipe.train.lr.unwrap_or(if is_image { 0.001 } else { 0.01 }),
             epochs,
             patience: recipe.train.patience.unwrap_or((epochs / 4).max(1)),
             prior: reg.prior(&recipe.prior, variance),
@@ -109,7 +118,7 @@ impl Plan {
     /// What to do when training diverged; checkpoints written before stay intact.
     pub fn cure(&self) -> String {
         let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
-        format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.train.lr)
+        format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.first_lr)
     }
 
     pub fn steps_per_epoch(&self) -> u32 {
@@ -136,7 +145,7 @@ impl Plan {
                 }
             }
         };
-        self.train.lr * factor
+        self.first_lr * factor
     }
 
     /// Everything that changes from step to step, as a function of the step alone: a resumed run goes on as if unbroken.
@@ -167,6 +176,69 @@ impl Plan {
             prior: self.prior,
         }
     }
+}
+
+/// The network that the recipe names, or the one that suits the data.
+fn network(net: &super::Net, encoder: &Encoder, n_out: u32) -> Result<Net> {
+    let dropout = net.dropout as f32;
+    fn refuse<T>(key: &str, found: String, allowed: &str, cure: &str) -> Result<T> {
+        Err(Error::usage(key, found, allowed, cure))
+    }
+    let Some(pixels) = &encoder.pixels else {
+        let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
+        let n_in = encoder.n_inputs() as u32;
+        return Ok(Net::Mlp(Mlp { n_in, hidden, n_out, activation: net.activation, dropout }));
+    };
+    let (side, channels) = (pixels.h as u32, pixels.c as u32);
+    let name = net.name.unwrap_or(if side == 32 && channels == 3 { NetName::AlexNet } else { NetName::Cnn });
+    if let Some(want) = name.fixed_side()
+        && side != want
+    {
+        let found = format!("images of {side} x {side}");
+        return refuse("net.name", found, "32 x 32 for alexnet and preresnet", "leave data.image_size out, or use cnn");
+    }
+    let widths = |default: &[u32]| -> Result<Vec<u32>> {
+        match &net.widths {
+            Some(w) if w.len() != default.len() => refuse(
+                "net.widths",
+                format!("{} numbers", w.len()),
+                &format!("{}", default.len()),
+                "see `vifo fit --keys`",
+            ),
+            Some(w) => Ok(w.clone()),
+            None => Ok(default.to_vec()),
+        }
+    };
+    let one_hidden = |default: u32| match net.hidden.as_deref() {
+        None => Ok(default),
+        Some([hidden]) => Ok(*hidden),
+        Some(h) => refuse("net.hidden", format!("{} layers", h.len()), "one number for this network", "leave it out"),
+    };
+    Ok(match name {
+        NetName::Mlp => {
+            let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
+            Net::Mlp(Mlp { n_in: encoder.n_inputs() as u32, hidden, n_out, activation: net.activation, dropout })
+        }
+        NetName::Cnn => {
+            let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);
+            let activation = net.activation;
+            Net::Cnn(Cnn { size: side, channels, n_out, widths: [w[0], w[1]], hidden, activation, dropout })
+        }
+        NetName::AlexNet => {
+            let (w, hidden) = (widths(&[64, 128, 256, 128, 64])?, one_hidden(256)?);
+            Net::AlexNet(AlexNet { channels, n_out, widths: [w[0], w[1], w[2], w[3], w[4]], hidden, dropout })
+        }
+        NetName::PreResNet => {
+            if net.depth < 8 || net.depth % 6 != 2 {
+                return refuse("net.depth", net.depth.to_string(), "6 n + 2: 8, 14, 20, ...", "the paper's is 20");
+            }
+            if net.hidden.is_some() || dropout > 0.0 {
+                let found = "net.hidden or net.dropout with preresnet, which has neither".to_string();
+                return refuse("net", found, "", "leave them out");
+            }
+            Net::PreResNet(PreResNet { channels, n_out, depth: net.depth, width: widths(&[16])?[0] })
+        }
+    })
 }
 
 /// Small tables get more than 200 epochs, so that training does not end before it has begun to fit.

@@ -4,6 +4,7 @@
 //! Inputs, in the order of `features`: a number gives one input (x - mean)/sd; a text gives one input a level, 0 or 1.
 //! Must not compute statistics (that is `fit`) and must not fill a missing target.
 
+use super::pixels::Pixels;
 use super::table::{Cells, Column, Table};
 use super::{Dataset, Task, listed, quoted};
 use crate::error::{Error, Result};
@@ -40,6 +41,9 @@ pub struct Encoder {
     pub dropped: Vec<Dropped>,
     pub target: Target,
     pub missing: Missing,
+    /// The inputs are images; there are no features then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pixels: Option<Pixels>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -184,7 +188,7 @@ impl Encoder {
 
     /// Width of an encoded row.
     pub fn n_inputs(&self) -> usize {
-        self.features.iter().map(|f| f.kind.inputs()).sum()
+        self.features.iter().map(|f| f.kind.inputs()).sum::<usize>() + self.pixels.as_ref().map_or(0, Pixels::len)
     }
 
     pub fn n_classes(&self) -> Option<usize> {
@@ -197,6 +201,9 @@ impl Encoder {
     /// Per encoded input the range of the auxiliary rows, [min - d/2, max + d/2] with d = max - min (MATH.md section 2),
     /// in standardised units; [0, 1] for the inputs of a text.
     pub fn aux_range(&self) -> (Vec<f32>, Vec<f32>) {
+        if let Some(pixels) = &self.pixels {
+            return pixels.aux_range();
+        }
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for feature in &self.features {
             match &feature.kind {
@@ -287,7 +294,7 @@ impl Encoder {
             Target::Regression { .. } if !y.is_empty() => numbers(table, self.target_column(table)?, rows, None)?,
             _ => Vec::new(),
         };
-        Ok(Dataset { x, y, n, d, ids, target })
+        Ok(Dataset { x, y, n, d, ids, target, ..Default::default() })
     }
 
     fn encode_target(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {

@@ -99,7 +99,7 @@ impl Encoder {
                 "add a column, or ignore fewer",
             ));
         }
-        Ok(Encoder { features, dropped, target: fitted_target, missing })
+        Ok(Encoder { features, dropped, target: fitted_target, missing, pixels: None })
     }
 }
 

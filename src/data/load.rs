@@ -68,9 +68,10 @@ fn target_of(data: &config::Data, table: &Table) -> String {
 }
 
 pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
-    let loaded = match &recipe.data.toy {
-        Some(kind) => load_toy(recipe, *kind),
-        None => load_file(recipe),
+    let loaded = match (&recipe.data.toy, &recipe.data.images) {
+        (Some(kind), _) => load_toy(recipe, *kind),
+        (None, Some(path)) => super::pixels::load(recipe, path),
+        (None, None) => load_file(recipe),
     }?;
     if loaded.train.n == 0 {
         return Err(Error::data(

@@ -1,15 +1,16 @@
 //! Data: from a file or a toy to a matrix of standardised numbers.
 //!
 //! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::fit` on the training rows ->
-//! `Encoder::encode` for each part. Rooms below this one know nothing of files. Must not: print, train, name a device,
+//! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`. Rooms below this one know nothing of files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
 pub mod encode;
 mod fit;
+pub mod images;
 pub mod inspect;
 pub mod load;
+pub mod pixels;
 mod report;
-
 mod rows;
 mod source;
 pub mod split;
@@ -20,6 +21,7 @@ pub use fit::{detect_task, strata};
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is learnt: a number or a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,20 +53,49 @@ pub struct Dataset {
     pub ids: Vec<String>,
     /// `[n]`: the target of a regression as the file has it; empty for classes and where it is unknown.
     pub target: Vec<f64>,
+    /// `[n, h, w, c]` where the inputs are images; then `x` is empty and `d` = h w c.
+    pub bytes: Arc<Vec<u8>>,
+}
+
+/// What a network is given: rows of standardised numbers, or images as bytes.
+#[derive(Debug, Clone, Copy)]
+pub enum Inputs<'a> {
+    Rows(&'a [f32]),
+    Images(&'a [u8]),
+}
+
+impl Inputs<'_> {
+    /// Numbers of all inputs together.
+    pub fn len(&self) -> usize {
+        match self {
+            Inputs::Rows(x) => x.len(),
+            Inputs::Images(bytes) => bytes.len(),
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Dataset {
     /// The named rows, in the order given; each must be below `n`.
     pub fn subset(&self, rows: &[usize]) -> Dataset {
-        let mut x = Vec::with_capacity(rows.len() * self.d);
-        for &row in rows {
-            x.extend_from_slice(&self.x[row * self.d..(row + 1) * self.d]);
+        fn pick<T: Copy>(from: &[T], rows: &[usize], d: usize) -> Vec<T> {
+            if from.is_empty() {
+                return vec![];
+            }
+            rows.iter().flat_map(|&row| from[row * d..(row + 1) * d].iter().copied()).collect()
         }
+        let (x, bytes) = (pick(&self.x, rows, self.d), Arc::new(pick(&self.bytes, rows, self.d)));
         let y = if self.y.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.y[row]).collect() };
         let ids = rows.iter().filter_map(|&row| self.ids.get(row).cloned()).collect();
         let target =
             if self.target.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.target[row]).collect() };
-        Dataset { x, y, n: rows.len(), d: self.d, ids, target }
+        Dataset { x, y, n: rows.len(), d: self.d, ids, target, bytes }
+    }
+
+    pub fn inputs(&self) -> Inputs<'_> {
+        if self.bytes.is_empty() { Inputs::Rows(&self.x) } else { Inputs::Images(&self.bytes) }
     }
 }
 
@@ -171,6 +202,7 @@ mod tests {
             d: 2,
             ids: vec!["2".into(), "3".into(), "4".into()],
             target: vec![1.0, 2.0, 3.0],
+            ..Default::default()
         };
         let part = all.subset(&[2, 0]);
         assert_eq!((part.x, part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));

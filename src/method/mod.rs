@@ -18,6 +18,7 @@ use crate::net::{Layout, Net};
 use crate::ops::Op;
 use crate::ops::gather::{AuxInputs, GatherRows};
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
+use crate::ops::images::{GatherImages, SHARDS, shards};
 use crate::ops::optimizer::{Adam, L2Gradient, Sgd};
 use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
@@ -43,6 +44,20 @@ impl Kind {
     }
 }
 
+/// How bytes become a network's inputs, and how training images are varied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ImageInput {
+    /// (h, w, c) of an image.
+    pub size: (u32, u32, u32),
+    /// Largest shift in pixels.
+    pub crop: u32,
+    /// Mirrored with probability one half.
+    pub flip: bool,
+    /// Per channel, in units where 255 is 1.
+    pub mean: [f32; 3],
+    pub inv_sd: [f32; 3],
+}
+
 /// Everything a recording depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
@@ -62,6 +77,8 @@ pub struct Setup {
     pub first_member: u32,
     pub groups_by_layer: bool,
     pub net: Net,
+    /// The inputs are images, kept as bytes.
+    pub image: Option<ImageInput>,
     pub optimizer: Optimizer,
     pub momentum: f32,
     pub clip: bool,
@@ -72,10 +89,19 @@ pub struct Setup {
     pub aux: Option<AuxSource>,
 }
 
+/// Where the host puts the training inputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DataX {
+    /// [n, d].
+    Rows(Buf),
+    /// Bytes [n, h, w, c], `shard_rows` images a buffer.
+    Images { shards: [Buf; SHARDS], shard_rows: u32 },
+}
+
 /// A recorded training step and the buffers through which the host talks to it.
 pub struct TrainProgram {
     pub program: Program,
-    pub data_x: Buf,
+    pub data_x: DataX,
     pub data_y: Buf,
     pub aux_range: Option<(Buf, Buf)>,
     /// Flat weights [E, P], or (mu, rho) [E, 2P] for VI.
@@ -161,28 +187,32 @@ impl Setup {
         Setup { first_member: self.first_member + first, members: count, ..self.clone() }
     }
 
-    /// Records one training step: gather, forward, head, backward, optimizer.
-    pub fn record_training(&self) -> Result<TrainProgram> {
+    /// Records one training step: gather, forward, head, backward, optimizer. `max_bytes` = largest buffer of bytes that
+    /// the device can bind.
+    pub fn record_training(&self, max_bytes: u64) -> Result<TrainProgram> {
         let p = self.layout().total as u32;
         let samples = if self.is_vi() { self.samples } else { 1 };
         let replicas = self.members * samples;
         let mut b = Builder::new(replicas, p);
         let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
-        let data_x = b.buffer("data.x", (n * d) as usize, Role::Input);
+        let data_x = match self.image {
+            None => DataX::Rows(b.buffer("data.x", (n * d) as usize, Role::Input)),
+            Some(_) => {
+                let shard_rows = shards(n, d, max_bytes)?;
+                let shards = std::array::from_fn(|s| {
+                    let rows = n.saturating_sub(s as u32 * shard_rows).min(shard_rows);
+                    b.bytes(&format!("data.images{s}"), rows as usize * d as usize)
+                });
+                DataX::Images { shards, shard_rows }
+            }
+        };
         let data_y = b.buffer("data.y", n as usize, Role::Input);
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
         let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
 
-        // A full batch needs no order, so all members read the data in place.
+        // A full batch of a table needs no order, so all members read the data in place; images are varied for each.
         let aux_rows = if self.aux.is_some() { batch } else { 0 };
         let rows = batch + aux_rows;
-        let own_rows = !self.full_batch() || self.aux.is_some();
-        let x = Tensor::input(data_x, if own_rows { self.members } else { 1 }, rows, self.net.input());
-        let x = if own_rows {
-            Tensor::input(b.buffer("x", x.len(), Role::Scratch), x.replicas, x.rows, self.net.input())
-        } else {
-            x
-        };
         let shuffle = u32::from(!self.full_batch());
         let gather = GatherRows {
             replicas: self.members,
@@ -193,9 +223,43 @@ impl Setup {
             shuffle,
             first_member: self.first_member,
         };
-        if own_rows {
-            b.push(Op::GatherRows(gather), &[data_x], &[x.buf]);
-        }
+        let own = |b: &mut Builder| b.buffer("x", (self.members * rows * d) as usize, Role::Scratch);
+        let (x, x_replicas) = match (data_x, self.image) {
+            (DataX::Images { shards, shard_rows }, Some(image)) => {
+                let x = own(&mut b);
+                let (h, w, c) = image.size;
+                let op = GatherImages {
+                    replicas: self.members,
+                    n_rows: n,
+                    shard_rows,
+                    h,
+                    w,
+                    c,
+                    batch,
+                    out_rows: rows,
+                    shuffle,
+                    first_member: self.first_member,
+                    crop: image.crop,
+                    flip: u32::from(image.flip),
+                    mean0: image.mean[0],
+                    mean1: image.mean[1],
+                    mean2: image.mean[2],
+                    inv_sd0: image.inv_sd[0],
+                    inv_sd1: image.inv_sd[1],
+                    inv_sd2: image.inv_sd[2],
+                };
+                b.push(Op::GatherImages(op), &shards, &[x]);
+                (x, self.members)
+            }
+            (DataX::Rows(data), _) if !self.full_batch() || self.aux.is_some() => {
+                let x = own(&mut b);
+                b.push(Op::GatherRows(gather), &[data], &[x]);
+                (x, self.members)
+            }
+            (DataX::Rows(data), _) => (data, 1),
+            (DataX::Images { shards, .. }, None) => (shards[0], 1),
+        };
+        let x = Tensor::input(x, x_replicas, rows, self.net.input());
         let (y, y_replicas) = if self.full_batch() {
             (data_y, 1)
         } else {

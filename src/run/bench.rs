@@ -9,7 +9,7 @@ use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
-use crate::method::{Kind, Reg, Setup};
+use crate::method::{DataX, Kind, Reg, Setup};
 use crate::net::{AlexNet, Net, PreResNet};
 use crate::ops::gemm::{Mat, Store, gemm, naive, pack_len};
 use crate::train::session::Session;
@@ -98,7 +98,7 @@ fn setup(extra: &[(&str, &str)]) -> Result<Prepared> {
     }
     let recipe = Recipe::from_table(&table, "bench")?;
     let data = load(&recipe)?;
-    let plan = Plan::new(&recipe, data.train.n, data.encoder.n_inputs(), data.encoder.n_classes())?;
+    let plan = Plan::new(&recipe, data.train.n, &data.encoder)?;
     let range = data.encoder.aux_range();
     Ok((plan, data.train, range))
 }
@@ -308,10 +308,12 @@ fn step_error(case: &Case, device: &Device) -> Result<f64> {
     let mut session = Session::new(&plan.setup, device, data, range)?;
     let start = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
     session.set_weights(&start)?;
-    let p = plan.setup.record_training()?;
+    let p = plan.setup.record_training(u64::MAX)?;
     let mut twin = CpuExecutor::<f64>::new(p.program);
     let wide = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
-    twin.set(p.data_x, &wide(&data.x));
+    if let DataX::Rows(buf) = p.data_x {
+        twin.set(buf, &wide(&data.x));
+    }
     twin.set(p.data_y, &wide(&data.y));
     twin.set(p.weights, &wide(&start));
     if let Some(running) = p.running {

@@ -6,6 +6,7 @@ use super::tables::{TextTable, number};
 use crate::base::rng::{Draw, Stream};
 use crate::config::Recipe;
 use crate::config::keys;
+use crate::data::Inputs;
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{self, BandPanel, BandsFigure, PriorFigure, PriorPanel, Saved};
@@ -175,7 +176,7 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
         Kind::Vifo(Reg::Mean) => {
             let mut predictor = Predictor::new(setup, device, fitted.plan.seed, n)?;
             predictor.set_weights(&fitted.weights)?;
-            let outputs = predictor.outputs(&standard)?;
+            let outputs = predictor.outputs(Inputs::Rows(&standard))?;
             let (gamma, a) = (prior.p0, prior.p1);
             let sd = (gamma * (1.0 - a) + gamma).sqrt();
             (0..CURVES)
@@ -204,7 +205,7 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
             let plain = Setup { kind: Kind::Base, members: CURVES, ..setup.clone() };
             let mut predictor = Predictor::new(&plain, device, fitted.plan.seed, n)?;
             predictor.set_weights(&weights)?;
-            predictor.outputs(&standard)?.iter().map(|&v| f64::from(v)).collect()
+            predictor.outputs(Inputs::Rows(&standard))?.iter().map(|&v| f64::from(v)).collect()
         }
         _ => return Ok(None),
     };
@@ -230,7 +231,13 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
 
 /// Predictive sd at the points of a band, for tests.
 pub fn sd_at(fitted: &Fitted, device: &Device, x: &[f32]) -> Result<Vec<f64>> {
-    match model::predict(&fitted.plan, &fitted.data.encoder, (&fitted.weights, &fitted.running), device, x)? {
+    match model::predict(
+        &fitted.plan,
+        &fitted.data.encoder,
+        (&fitted.weights, &fitted.running),
+        device,
+        Inputs::Rows(x),
+    )? {
         Predictive::Regression(r) => Ok((0..r.n()).map(|i| r.sd(i)).collect()),
         Predictive::Classification(_) => Ok(vec![]),
     }

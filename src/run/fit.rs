@@ -32,9 +32,10 @@ pub struct Fitted {
 /// Paths in a run folder's recipe are absolute: the folder may be read from anywhere.
 fn absolute(recipe: &Recipe) -> Result<Recipe> {
     let mut recipe = recipe.clone();
-    let d = &mut recipe.data;
-    for path in [&mut d.file, &mut d.target_file, &mut d.test_file, &mut d.split_file].into_iter().flatten() {
-        *path = std::path::absolute(&path).map_err(|e| Error::io(path, "find", &e))?;
+    let Recipe { data: d, net, .. } = &mut recipe;
+    let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];
+    for path in paths.into_iter().flatten() {
+        *path = crate::data::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     }
     Ok(recipe)
 }
@@ -110,7 +111,7 @@ pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[Str
 }
 
 fn plan(recipe: &Recipe, data: &Loaded) -> Result<Plan> {
-    Plan::new(recipe, data.train.n, data.encoder.n_inputs(), data.encoder.n_classes())
+    Plan::new(recipe, data.train.n, &data.encoder)
 }
 
 fn manifest(recipe: &Recipe, data: &Loaded, device: &str, state: &str) -> Manifest {
@@ -190,8 +191,13 @@ fn finish(folder: &RunFolder, recipe: &Recipe, fitted: &mut Fitted, device: &Dev
     let mut figures: Vec<(PathBuf, String)> = vec![];
     let mut results = None;
     if data.test.n > 0 {
-        let predictive =
-            model::predict(&fitted.plan, &data.encoder, (&fitted.weights, &fitted.running), device, &data.test.x)?;
+        let predictive = model::predict(
+            &fitted.plan,
+            &data.encoder,
+            (&fitted.weights, &fitted.running),
+            device,
+            data.test.inputs(),
+        )?;
         let y = targets(&data.test);
         let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
         tables::write_csv(&folder.file("predictions.csv"), &table)?;
@@ -263,7 +269,7 @@ pub fn recipe_name(recipe: &Recipe) -> String {
             _ => stem,
         }
     };
-    match (&recipe.data.file, &recipe.data.toy) {
+    match (recipe.data.file.as_ref().or(recipe.data.images.as_ref()), &recipe.data.toy) {
         (Some(file), _) => std::path::absolute(file).map_or_else(|_| stem(file), |f| stem(&f)),
         (None, Some(toy)) => format!("{toy:?}").to_lowercase(),
         (None, None) => "run".into(),

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod compare;
 pub mod demo;
+pub mod evaluate;
 pub mod fit;
 pub mod folder;
 pub mod model;

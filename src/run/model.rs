@@ -4,9 +4,10 @@ use super::RunFolder;
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::images::Part;
 use crate::data::load::{read_options, skipped_row};
 use crate::data::table::read_table;
-use crate::data::{Dataset, Task};
+use crate::data::{Dataset, Inputs, Task, pixels};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
@@ -26,7 +27,7 @@ impl Model {
         let recipe = run.recipe()?;
         let encoder = run.encoder()?;
         let n_rows = run.manifest()?.train_rows;
-        let plan = Plan::new(&recipe, n_rows, encoder.n_inputs(), encoder.n_classes())?;
+        let plan = Plan::new(&recipe, n_rows, &encoder)?;
         let path = run.best();
         if !path.is_file() {
             return Err(Error::data(
@@ -52,7 +53,18 @@ impl Model {
 
     /// Reads a table as the training file was read, but for `skip_lines`; the target column may be absent unless it is
     /// needed. Also returns what the reader should know, a sentence each.
-    pub fn read(&self, file: &Path, need_target: bool, skip_lines: Option<usize>) -> Result<(Dataset, Vec<String>)> {
+    ///
+    /// For a run on images `file` is an image set, of which `part` is read if it comes in parts.
+    pub fn read(
+        &self,
+        file: &Path,
+        part: Part,
+        need_target: bool,
+        skip_lines: Option<usize>,
+    ) -> Result<(Dataset, Vec<String>)> {
+        if self.encoder.pixels.is_some() {
+            return pixels::read(&self.encoder, file, part, need_target);
+        }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
         let table = read_table(file, &options)?;
@@ -132,7 +144,7 @@ impl Model {
     }
 
     /// Predictions in the user's units.
-    pub fn predict(&self, device: &Device, x: &[f32]) -> Result<Predictive> {
+    pub fn predict(&self, device: &Device, x: Inputs) -> Result<Predictive> {
         predict(&self.plan, &self.encoder, (&self.weights, &self.running), device, x)
     }
 }
@@ -143,7 +155,7 @@ pub fn predict(
     encoder: &Encoder,
     (weights, running): (&[f32], &[f32]),
     device: &Device,
-    x: &[f32],
+    x: Inputs,
 ) -> Result<Predictive> {
     let n = x.len() / encoder.n_inputs().max(1);
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;

@@ -158,7 +158,7 @@ pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
 
 /// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
 pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y: Option<&[f64]>) -> TextTable {
-    let mut t = TextTable::new(&["line"]);
+    let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
     if y.is_some() {
         t.header.push(encoder.target_name().to_string());
     }

@@ -1,5 +1,6 @@
 //! Forward passes over whole data sets, a chunk of rows at a time.
 
+use crate::data::Inputs;
 use crate::error::Result;
 use crate::exec::{Device, Executor};
 use crate::method::{PredictProgram, Predictive, Setup};
@@ -53,7 +54,7 @@ impl Predictor {
     }
 
     /// Outputs [replicas, n, n_out] of x [n, n_in].
-    pub fn outputs(&mut self, x: &[f32]) -> Result<Vec<f32>> {
+    pub fn outputs(&mut self, x: Inputs) -> Result<Vec<f32>> {
         let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
         let n = x.len() / d;
         let mut all = vec![0.0; self.replicas * n * n_out];
@@ -62,7 +63,11 @@ impl Predictor {
         let args = [StepArgs { seed: self.seed, ..Default::default() }];
         for first in (0..n).step_by(self.rows) {
             let rows = self.rows.min(n - first);
-            padded[..rows * d].copy_from_slice(&x[first * d..(first + rows) * d]);
+            let part = first * d..(first + rows) * d;
+            match x {
+                Inputs::Rows(x) => padded[..rows * d].copy_from_slice(&x[part]),
+                Inputs::Images(bytes) => self.normalise(&bytes[part], &mut padded),
+            }
             self.exec.write(self.x, &padded)?;
             self.exec.run(&args)?;
             let out = self.exec.read(self.outputs)?;
@@ -74,8 +79,19 @@ impl Predictor {
         Ok(all)
     }
 
+    /// Bytes as `gather_images` makes them numbers, without its shifts and mirrors.
+    fn normalise(&self, bytes: &[u8], out: &mut [f32]) {
+        let Some(image) = self.setup.image else { return };
+        let c = image.size.2 as usize;
+        for (to, from) in out.chunks_exact_mut(c).zip(bytes.chunks_exact(c)) {
+            for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
+                *to = (f32::from(*from) * (1.0 / 255.0) - image.mean[i]) * image.inv_sd[i];
+            }
+        }
+    }
+
     /// The predictive distribution in standardised units.
-    pub fn predict(&mut self, x: &[f32]) -> Result<Predictive> {
+    pub fn predict(&mut self, x: Inputs) -> Result<Predictive> {
         let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
         Ok(self.setup.predictive(&outputs, n, self.seed))

@@ -4,7 +4,7 @@
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::{Device, Executor};
-use crate::method::{Setup, TrainProgram};
+use crate::method::{DataX, Setup, TrainProgram};
 use crate::ops::StepArgs;
 use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
 use crate::program::Buf;
@@ -35,6 +35,23 @@ pub struct Losses {
     pub bad: Option<(u64, &'static str)>,
 }
 
+/// Hands the training inputs to an executor; on the CPU all parts of an ensemble share the images.
+pub fn write_inputs(exec: &mut dyn Executor, to: DataX, data: &Dataset) -> Result<()> {
+    match to {
+        DataX::Rows(buf) => exec.write(buf, &data.x),
+        DataX::Images { shards, shard_rows } => {
+            let shard = shard_rows as usize * data.d;
+            for (s, buf) in shards.into_iter().enumerate() {
+                let (first, last) = ((s * shard).min(data.bytes.len()), ((s + 1) * shard).min(data.bytes.len()));
+                if first < last {
+                    exec.write_bytes(buf, data.bytes.clone(), first..last)?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
 const TERMS: [&str; 3] = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
 
 impl Session {
@@ -46,9 +63,9 @@ impl Session {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
             let part = setup.part(first as u32, (last - first) as u32);
             let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums, running } =
-                part.record_training()?;
+                part.record_training(device.max_bytes_binding())?;
             let mut exec = device.executor(program)?;
-            exec.write(data_x, &data.x)?;
+            write_inputs(exec.as_mut(), data_x, data)?;
             exec.write(data_y, &data.y)?;
             if let Some((low, high)) = aux {
                 exec.write(low, &aux_range.0)?;

@@ -218,7 +218,8 @@ impl<'a> Trainer<'a> {
             let running = self.session.running()?;
             predictor.set_weights(&weights)?;
             predictor.set_running(&running)?;
-            let (nll, score) = score(&predictor.predict(&self.data.validation.x)?, self.data, &self.data.validation.y);
+            let (nll, score) =
+                score(&predictor.predict(self.data.validation.inputs())?, self.data, &self.data.validation.y);
             if !nll.is_finite() {
                 return Err(Error::run(
                     format!("epoch {}", self.epoch),

@@ -105,7 +105,7 @@ fn find_file(path: &Path) -> Result<Found> {
     } else if name.contains("ubyte") || name.contains("idx") {
         Format::Idx
     } else if folder::is_image_name(&name) {
-        return Err(Error::data(place(path), "is one image", READABLE, "name the folder that holds it"));
+        Format::Folder
     } else {
         return Err(Error::data(place(path), "is no image set by its name", READABLE, "name another file or folder"));
     };

@@ -118,7 +118,9 @@ pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
     let number = |item: &Item| item.class.as_ref().and_then(|c| classes.binary_search(c).ok()).map(|i| i as u32);
     let labels: Vec<u32> = items.iter().filter_map(number).collect();
     if labels.is_empty() {
-        notes.push("The folder has no subfolders: the images are unlabelled.".into());
+        if root.is_dir() {
+            notes.push("The folder has no subfolders: the images are unlabelled.".into());
+        }
     }
 
     let headers: Vec<Result<Header>> = items.par_iter().map(|item| decode::header(&item.path)).collect();
@@ -153,12 +155,15 @@ fn all_or_first<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 
 /// Path relative to the root, with forward slashes.
 fn id(root: &Path, path: &Path) -> String {
-    let parts = path.strip_prefix(root).unwrap_or(path).components();
+    let parts = path.strip_prefix(root).ok().filter(|p| p.components().next().is_some()).unwrap_or(path).components();
     parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/")
 }
 
 /// The images of one part: class folder after class folder, each sorted; a flat folder's images have no class.
 fn scan(dir: &Path, skipped: &mut Skipped) -> Result<Vec<Item>> {
+    if dir.is_file() {
+        return Ok(vec![Item { path: dir.to_path_buf(), class: None }]);
+    }
     let (files, dirs) = entries(dir)?;
     let loose = keep_images(files, skipped);
     if dirs.is_empty() {
@@ -242,11 +247,12 @@ fn choose_size(headers: &[Header], options: &Options, notes: &mut Vec<String>) -
         a.1.cmp(&b.1).then((b.0.0 * b.0.1).cmp(&(a.0.0 * a.0.1))).then(b.0.cmp(&a.0))
     };
     let frequent = counts.iter().map(|(&size, &n)| (size, n)).max_by(order).map_or((1, 1), |(size, _)| size);
-    let size = options.size.unwrap_or(frequent);
+    let size = options.resolve(frequent);
     let other = headers.len() - counts.get(&size).copied().unwrap_or(0);
     if other > 0 {
         let why = match options.size {
             Some(_) => "the size asked for",
+            None if size != frequent => "a size that networks can take",
             None if counts.len() == headers.len() => "the smallest, as no two agree",
             None => "the most frequent size",
         };

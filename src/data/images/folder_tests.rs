@@ -174,5 +174,5 @@ fn folders_without_images_say_what_they_hold() {
     std::fs::write(dir.path().join("a/1.png"), "no picture").unwrap();
     std::fs::write(dir.path().join("a/2.png"), "no picture").unwrap();
     assert_says(&refusal(dir.path(), Part::All), &["1.png", "first bytes", "1 file more like it"]);
-    assert_says(&refusal(&dir.path().join("a/1.png"), Part::All), &["is one image"]);
+    assert_says(&refusal(&dir.path().join("a/1.png"), Part::All), &["1.png", "is no image by its first bytes"]);
 }

@@ -4,6 +4,7 @@
 //! own encoder. `corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
 //! whole or not at all. Must not: print, fetch anything, normalise in secret, or know what a network is.
 
+mod bundled;
 mod cifar;
 pub mod corrupt;
 mod corrupt_colour;
@@ -19,6 +20,7 @@ mod stl10;
 mod svhn;
 pub mod transform;
 
+pub use bundled::digits;
 pub use corrupt::{Corruption, corrupt};
 pub use known::recognise;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
@@ -60,6 +62,17 @@ impl ImageSet {
     pub fn image(&self, i: usize) -> Option<&[u8]> {
         let size = self.pixels();
         self.bytes.get(i.checked_mul(size)?..i.checked_add(1)?.checked_mul(size)?)
+    }
+
+    /// The named images, in the order given; each must be below `n`.
+    pub fn select(&self, rows: &[usize]) -> ImageSet {
+        let size = self.pixels();
+        let mut bytes = Vec::with_capacity(rows.len() * size);
+        rows.iter().for_each(|&row| bytes.extend_from_slice(&self.bytes[row * size..(row + 1) * size]));
+        let labels = if self.labels.is_empty() { vec![] } else { rows.iter().map(|&row| self.labels[row]).collect() };
+        let ids = rows.iter().map(|&row| self.ids[row].clone()).collect();
+        let (classes, source, notes) = (self.classes.clone(), self.source.clone(), self.notes.clone());
+        ImageSet { bytes, labels, ids, n: rows.len(), classes, source, notes, ..*self }
     }
 
     /// Whether the parts agree with each other; sets of `open` always do.
@@ -125,6 +138,19 @@ pub struct Options {
     pub coarse: bool,
     /// Height and width of the result; without it a folder takes its most frequent size, other formats their own.
     pub size: Option<(usize, usize)>,
+    /// Where `size` is left open: square images of at most this side.
+    pub most: Option<usize>,
+}
+
+impl Options {
+    /// The size of the result, for images that are (h, w) now.
+    fn resolve(&self, (h, w): (usize, usize)) -> (usize, usize) {
+        match (self.size, self.most) {
+            (Some(size), _) => size,
+            (None, Some(most)) if h != w || h > most => (h.max(w).min(most), h.max(w).min(most)),
+            _ => (h, w),
+        }
+    }
 }
 
 /// Reads the set at `path`, whatever its format; see `open_with`.
@@ -162,9 +188,8 @@ pub fn open_with(path: &Path, part: Part, options: &Options) -> Result<ImageSet>
             set.append(piece?, path)?;
         }
         set.ids = (0..set.n).map(|i| i.to_string()).collect();
-        if let Some((h, w)) = options.size
-            && (h, w) != (set.h, set.w)
-        {
+        let (h, w) = options.resolve((set.h, set.w));
+        if (h, w) != (set.h, set.w) {
             set.notes.push(format!("Images of {} x {} were resized to {h} x {w}.", set.h, set.w));
             check_bytes(path, set.n, h, w, set.c)?;
             set = resize(&set, h, w);

@@ -1,0 +1,175 @@
+//! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
+
+use super::fit::{shares, test};
+use super::model::{Model, targets};
+use super::results::{self, Results};
+use super::{RunFolder, report};
+use crate::data::images::{Corruption, Part};
+use crate::data::{Dataset, load, pixels};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::method::Predictive;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Rows to test on; the run's own test rows if absent.
+    pub test: Option<PathBuf>,
+    pub shift: Option<PathBuf>,
+    pub ood: Vec<PathBuf>,
+    /// Corruptions of the test images with their severities.
+    pub corrupt: Vec<(Corruption, u8)>,
+    pub skip_lines: Option<usize>,
+}
+
+pub struct Evaluation {
+    pub results: Vec<Results>,
+    pub notes: Vec<String>,
+    pub figures: Vec<(PathBuf, String)>,
+}
+
+/// "fog:3" is severity 3, "fog" all five, "all" every corruption.
+pub fn parse_corruption(text: &str) -> Result<Vec<(Corruption, u8)>> {
+    let (name, severity) = match text.split_once(':') {
+        None => (text, None),
+        Some((name, s)) => match s.parse::<u8>() {
+            Ok(s @ 1..=5) => (name, Some(s)),
+            _ => return Err(Error::usage("--corrupt", format!("severity \"{s}\""), "1 to 5", "for example fog:3")),
+        },
+    };
+    let kinds = if name == "all" { Corruption::ALL.to_vec() } else { vec![name.parse()?] };
+    let severities = severity.map_or_else(|| (1..=5).collect::<Vec<u8>>(), |s| vec![s]);
+    Ok(kinds.into_iter().flat_map(|k| severities.iter().map(move |s| (k, *s))).collect())
+}
+
+pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Evaluation> {
+    let model = Model::open(folder)?;
+    let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
+    let mut all: Vec<Results> = vec![];
+    // The run's own data: its test rows, and the training rows that the baselines are fitted on.
+    let data = load::load(&model.recipe);
+    let recorded = folder.manifest()?.data;
+    let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
+    // Baselines are fitted on the training rows: on other rows they would be no baselines.
+    let known = data.as_ref().ok().filter(|_| !changed);
+    let (rows, mut first, inside) = match &asked.test {
+        Some(file) => {
+            let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
+            notes.extend(said);
+            if is_training_file(&model, file) {
+                notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
+            }
+            let p = model.predict(device, rows.inputs())?;
+            let r = labelled(model.encoder.target_name(), known, &p, &rows)?;
+            (rows, r, p)
+        }
+        None => {
+            let data = data.as_ref().map_err(Clone::clone)?;
+            own_test_rows(folder, data, changed)?;
+            let p = model.predict(device, data.test.inputs())?;
+            let r = test(data, &p, &targets(&data.test))?;
+            (data.test.clone(), r, p)
+        }
+    };
+    first.set = "test".into();
+    all.push(first);
+    if let Some(file) = &asked.shift {
+        let (shifted, partner, said) = match model.encoder.pixels {
+            Some(_) => pixels::read_shifted(&model.encoder, file)?,
+            None => {
+                let (rows, said) = model.read(file, Part::All, true, asked.skip_lines)?;
+                let all = vec![true; rows.n];
+                (rows, all, said)
+            }
+        };
+        notes.extend(said);
+        let mut add = |set: &str, rows: &Dataset| -> Result<()> {
+            let p = model.predict(device, rows.inputs())?;
+            all.push(Results { set: set.into(), ..labelled(model.encoder.target_name(), known, &p, rows)? });
+            Ok(())
+        };
+        add("shift", &shifted)?;
+        let kept: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
+        if kept.len() < shifted.n && !kept.is_empty() {
+            add("shift, without frog and monkey", &shifted.subset(&kept))?;
+        }
+    }
+    for &(kind, severity) in &asked.corrupt {
+        let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
+        let p = model.predict(device, bad.inputs())?;
+        let set = format!("{kind} {severity}");
+        all.push(Results { set, ..labelled(model.encoder.target_name(), known, &p, &rows)? });
+    }
+    let mut outside = vec![];
+    for file in &asked.ood {
+        // That they lie outside is what they are for.
+        let (rows, _) = model.read(file, Part::Test, false, asked.skip_lines)?;
+        let p = model.predict(device, rows.inputs())?;
+        let r = match (&inside, &p) {
+            (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
+            (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
+            _ => {
+                let cure = "this is a bug of vifo: please report it";
+                return Err(Error::run("evaluate", "two kinds of prediction", cure));
+            }
+        };
+        let name = file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
+        all.push(Results { set, ..r });
+        outside.push((name, p));
+    }
+    // The numbers first: a folder that cannot be written to is no reason to keep them back.
+    let written = folder.write_json("evaluation.json", &all).and_then(|()| {
+        let mut figures = vec![];
+        for (i, (name, p)) in outside.iter().enumerate() {
+            let dir = if i == 0 { folder.figures() } else { folder.figures().join(name) };
+            figures.extend(report::ood_figures(&dir, &inside, p)?);
+        }
+        Ok(figures)
+    });
+    let figures = written.unwrap_or_else(|e| {
+        notes.push(format!("nothing was written: {e}"));
+        vec![]
+    });
+    Ok(Evaluation { results: all, notes, figures })
+}
+
+fn is_training_file(model: &Model, file: &Path) -> bool {
+    let data = &model.recipe.data;
+    let own = data.file.as_deref().or(data.images.as_deref().filter(|_| data.test_file.is_none()));
+    let same = own.is_some_and(|own| matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b));
+    // A set that comes in halves is tested on its test half.
+    same && !(data.images.is_some() && crate::data::images::is_divided(file).unwrap_or(false))
+}
+
+fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Result<()> {
+    let place = folder.path.display().to_string();
+    if changed {
+        return Err(Error::data(
+            place,
+            "the data file has changed since the run was trained: its test rows cannot be told from the others",
+            "",
+            "restore the file, or name rows never trained on with --test FILE",
+        ));
+    }
+    if data.test.n == 0 {
+        let cure = "name a table or image set with --test FILE";
+        return Err(Error::usage(place, "the run has no test rows of its own", "", cure));
+    }
+    Ok(())
+}
+
+/// Metrics of rows with a target, beside the baselines if the training rows can still be read.
+fn labelled(target: &str, data: Option<&load::Loaded>, p: &Predictive, rows: &Dataset) -> Result<Results> {
+    let y = targets(rows);
+    match p {
+        Predictive::Regression(r) => {
+            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
+            results::regression(r, &y, rows, baselines.as_ref(), target)
+        }
+        Predictive::Classification(c) => {
+            let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
+            Ok(results::classification(c, &classes, data.map(shares).as_deref()))
+        }
+    }
+}
