@@ -33,8 +33,11 @@ struct Memory<T> {
     slot: Vec<usize>,
     len: Vec<usize>,
     /// Of each buffer of bytes, what the host shares.
-    bytes: Vec<Option<(Arc<Vec<u8>>, Range<usize>)>>,
+    bytes: Vec<Option<Shared>>,
 }
+
+/// A part of the host's bytes.
+type Shared = (Arc<Vec<u8>>, Range<usize>);
 
 impl<T: Real> Memory<T> {
     #[inline(always)]
