@@ -1,29 +1,6 @@
-// needs: index, math, step, reduce
+// needs: index, math, activation, step, reduce
 // Batch normalisation, NHWC, and the sum of two tensors. Valid data rows and auxiliary rows are two groups with statistics
 // of their own; filler rows belong to none. Sums run over one channel a workgroup. Twin: src/ops/norm.rs.
-
-const ACT_RELU: u32 = 1u;
-const ACT_SILU: u32 = 2u;
-
-fn activate(activation: u32, z: f32) -> f32 {
-    if activation == ACT_RELU {
-        return at_least(z, 0.0);
-    }
-    if activation == ACT_SILU {
-        return silu(z);
-    }
-    return z;
-}
-
-fn activation_slope(activation: u32, saved: f32) -> f32 {
-    if activation == ACT_RELU {
-        return select(0.0, 1.0, saved > 0.0);
-    }
-    if activation == ACT_SILU {
-        return silu_slope(saved);
-    }
-    return 1.0;
-}
 
 // First image of a part and the image past its last: part 0 = valid data rows, 1 = auxiliary rows.
 fn part_range(part: u32, n_valid: u32, data_images: u32, images: u32) -> vec2<u32> {

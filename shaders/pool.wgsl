@@ -1,17 +1,6 @@
-// needs: index, math
+// needs: index, math, activation
 // Pooling over windows that do not overlap, NHWC; one thread an element of the output or of the gradient. What no window
 // reaches (the last row or column of an odd size) gets no gradient. Twin: src/ops/pool.rs.
-
-const ACT_RELU: u32 = 1u;
-const ACT_SILU: u32 = 2u;
-
-// The slope of the activation that produced x, from what its forward pass kept. Callers ask only if there is one.
-fn activation_slope(activation: u32, saved: f32) -> f32 {
-    if activation == ACT_RELU {
-        return select(0.0, 1.0, saved > 0.0);
-    }
-    return silu_slope(saved);
-}
 
 struct MaxPool2Forward {
     images: u32,

@@ -95,7 +95,14 @@ fn difference(op: &Op, fields: &[ops::Field], source: &str) -> Option<String> {
             }
             ("args", TypeInner::Struct { span, .. }) if *span as usize == STEP_WORDS * 4 => {}
             ("args", _) => return Some(format!("{name}: args are {inner:?}")),
-            (_, TypeInner::Array { stride: 4, .. }) => {}
+            (_, TypeInner::Array { base, stride: 4, .. }) => {
+                // Bytes are packed into words; everything else is a number.
+                let words = op.reads_bytes() && op.inputs().contains(&want);
+                let kind = if words { ScalarKind::Uint } else { ScalarKind::Float };
+                if !matches!(&module.types[*base].inner, TypeInner::Scalar(s) if s.kind == kind) {
+                    return Some(format!("{name}: {want} should hold {kind:?}"));
+                }
+            }
             _ => return Some(format!("{name}: binding {i} is {inner:?}")),
         }
     }
@@ -135,6 +142,14 @@ fn differences_are_seen() {
         assert_ne!(changed, source, "{from}");
         assert!(difference(&op, op.fields(), &changed).is_some(), "{to}");
     }
+    // Bytes bound as numbers.
+    let op = ops::all().into_iter().find(|op| op.name() == "gather_images").expect("the op is there");
+    let source = source_of(&op);
+    let changed = source
+        .replace("gather_images3: array<u32>", "gather_images3: array<f32>")
+        .replace("gather_images3[at / 4u]", "bitcast<u32>(gather_images3[at / 4u])");
+    assert_ne!(changed, source);
+    assert!(difference(&op, op.fields(), source).is_none() && difference(&op, op.fields(), &changed).is_some());
 }
 
 /// Names of StepArgs' fields in the order of `words`, found by setting one field at a time.

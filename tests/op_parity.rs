@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use vifo::base::rng::{Draw, Permutation, normals, philox};
 use vifo::error::Error;
-use vifo::exec::Executor;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::exec::gpu::{Checks, Choice, Gpu, GpuExecutor, adapters, open};
+use vifo::exec::{Device, Executor};
+use vifo::ops::images::GatherImages;
 use vifo::ops::linear::{LinearBackwardWeight, LinearForward};
 use vifo::ops::norm::BatchNormStats;
 use vifo::ops::optimizer::L2Gradient;
 use vifo::ops::reduce::{SUM_BAD_STEP, SUM_WORDS, SumSquares};
 use vifo::ops::step::Prior;
 use vifo::ops::{self, Op, StepArgs};
-use vifo::program::{Buf, BufferInfo, Program, Role, Step};
+use vifo::program::{Buf, BufferInfo, Builder, Element, Program, Role, Step};
 
 /// One device for the whole binary: opening it costs more than a row.
 fn gpu() -> Arc<Gpu> {
@@ -55,29 +56,9 @@ fn bounded_args(args: &StepArgs<f64>) -> StepArgs<Bounded> {
     }
 }
 
-/// A program of one step whose outputs can be poisoned and read.
-fn program(row: &Row) -> (Program, Vec<Buf>, Vec<Buf>) {
-    let mut program = Program::default();
-    let mut add = |names: &[&str], values: &[Vec<f32>], role| -> Vec<Buf> {
-        assert_eq!(names.len(), values.len(), "{}", row.name());
-        let mut bufs = vec![];
-        for (name, v) in names.iter().zip(values) {
-            program.buffers.push(BufferInfo { name: name.to_string(), len: v.len(), role });
-            bufs.push(Buf(program.buffers.len() as u32 - 1));
-        }
-        bufs
-    };
-    let inputs = add(row.op.inputs(), &row.inputs, Role::Input);
-    let outputs = add(row.op.outputs(), &row.outputs, Role::State);
-    program.steps.push(Step { op: row.op, inputs: inputs.clone(), outputs: outputs.clone() });
-    (program, inputs, outputs)
-}
-
 fn run(row: &Row, executor: &mut dyn Executor, inputs: &[Buf], outputs: &[Buf]) -> Vec<Vec<f32>> {
     let fail = |e: Error| -> ! { panic!("{}: {e}", row.name()) };
-    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
-        executor.write(*buf, values).unwrap_or_else(|e| fail(e));
-    }
+    row.load(executor, inputs, outputs).unwrap_or_else(|e| fail(e));
     executor.run(&row.args).unwrap_or_else(|e| fail(e));
     outputs.iter().map(|b| executor.read(*b).unwrap_or_else(|e| fail(e))).collect()
 }
@@ -86,11 +67,9 @@ fn run(row: &Row, executor: &mut dyn Executor, inputs: &[Buf], outputs: &[Buf]) 
 type Shares = BTreeMap<&'static str, [f64; 3]>;
 
 fn check_row(row: &Row, shares: &mut Shares) -> Result<(), String> {
-    let (program, inputs, outputs) = program(row);
+    let (program, inputs, outputs) = row.program();
     let mut oracle = CpuExecutor::<Bounded>::new(program.clone());
-    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
-        oracle.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
-    }
+    row.load(&mut oracle, &inputs, &outputs).expect("sizes that fit");
     drawn_error(row.drawn.0, row.drawn.1);
     for args in &row.args {
         oracle.step(&bounded_args(args));
@@ -218,7 +197,7 @@ fn an_offset_channel_keeps_its_variance() {
                 one_pass_fails |= ((1.0 / (one_pass + EPS).sqrt()) as f64 - want).abs() > 4.0 * bound;
             }
         }
-        let (program, inputs, outputs) = program(&row);
+        let (program, inputs, outputs) = row.program();
         let mut executors: Vec<Box<dyn Executor>> = vec![Box::new(CpuExecutor::<f32>::new(program.clone()))];
         for checks in [Checks::On, Checks::Off] {
             executors.push(Box::new(GpuExecutor::with_checks(program.clone(), gpu(), checks).expect("an executor")));
@@ -241,14 +220,12 @@ fn an_offset_channel_keeps_its_variance() {
 fn a_wrong_kernel_is_seen() {
     let op = ops::all().into_iter().find(|o| o.name() == "adam").expect("adam is an op");
     let row = rows(&op).pop().expect("adam has rows");
-    let (program, inputs, outputs) = program(&row);
+    let (program, inputs, outputs) = row.program();
     let mut wrong = program.clone();
     let Op::Adam(p) = &mut wrong.steps[0].op else { panic!("not adam") };
     p.beta1 = f32::from_bits(p.beta1.to_bits() + 64);
     let mut right = CpuExecutor::<Bounded>::new(program);
-    for (buf, values) in inputs.iter().zip(&row.inputs).chain(outputs.iter().zip(&row.outputs)) {
-        right.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
-    }
+    row.load(&mut right, &inputs, &outputs).expect("sizes that fit");
     for args in &row.args {
         right.step(&bounded_args(args));
     }
@@ -321,7 +298,7 @@ fn one_step(op: Op, inputs: &[usize], outputs: &[usize]) -> Program {
         inputs.iter().map(|n| vec![0.0; *n]).collect(),
         outputs.iter().map(|n| vec![0.0; *n]).collect(),
     );
-    program(&row).0
+    row.program().0
 }
 
 /// A run on a lost device ends in one line that names the device and the way on; nothing panics.
@@ -350,6 +327,71 @@ fn a_lost_device_is_an_error() {
     }
 }
 
+/// One byte of an image changed by one: the comparison fails.
+#[test]
+fn a_wrong_byte_is_seen() {
+    let op = ops::all().into_iter().find(|o| o.name() == "gather_images").expect("gather_images is an op");
+    let row = rows(&op).swap_remove(0);
+    assert_eq!(check_row(&row, &mut Shares::new()), Ok(()));
+    let (program, inputs, outputs) = row.program();
+    let mut right = CpuExecutor::<Bounded>::new(program.clone());
+    row.load(&mut right, &inputs, &outputs).expect("sizes that fit");
+    right.step(&bounded_args(&row.args[0]));
+    let mut wrong = row.clone();
+    let bytes = Arc::make_mut(&mut wrong.bytes[0].0);
+    bytes[0] ^= 1;
+    let got = run(&wrong, &mut GpuExecutor::new(program, gpu()).expect("an executor"), &inputs, &outputs);
+    let want: Vec<f64> = right.get(outputs[0]).iter().map(|b| b.value).collect();
+    let bounds: Vec<f64> = right.get(outputs[0]).iter().map(|b| SLACK * b.error).collect();
+    assert!(compare("images", &got[0], &want, Tolerance::Each(&bounds)).is_err());
+}
+
+/// Buffers of bytes take bytes, exactly as many as they hold, and give nothing back; the CPU's are tested beside it.
+#[test]
+fn bytes_that_do_not_fit_are_refused() {
+    let op = ops::all().into_iter().find(|o| o.name() == "gather_images").expect("gather_images is an op");
+    let row = rows(&op).swap_remove(0);
+    let (program, inputs, outputs) = row.program();
+    let mut executor = GpuExecutor::new(program, gpu()).expect("an executor");
+    let (bytes, range) = row.bytes[0].clone();
+    for wrong in [0..range.end - 1, 1..range.end + 1, 0..0] {
+        assert!(executor.write_bytes(inputs[0], bytes.clone(), wrong).is_err());
+    }
+    assert!(executor.write(inputs[0], &[0.0]).is_err() && executor.read(inputs[0]).is_err());
+    assert!(executor.write_bytes(outputs[0], bytes.clone(), range.clone()).is_err());
+    assert!(executor.write_bytes(inputs[0], bytes, range).is_ok());
+}
+
+#[test]
+fn too_many_images_are_refused() {
+    let most = gpu().max_bytes_binding();
+    assert_eq!((Device::Gpu(gpu()).max_bytes_binding(), Device::Cpu.max_bytes_binding()), (most, u64::MAX));
+    let n_rows = most as u32 + 1;
+    let mut b = Builder::new(1, 1);
+    let images = [n_rows as usize, 4, 4, 4].map(|n| b.bytes("data.images", n));
+    let out = b.buffer("x", 1, Role::Output);
+    let p = GatherImages {
+        replicas: 1,
+        n_rows,
+        shard_rows: n_rows,
+        h: 1,
+        w: 1,
+        c: 1,
+        batch: 1,
+        out_rows: 1,
+        ..bytemuck::Zeroable::zeroed()
+    };
+    b.push(Op::GatherImages(p), &images, &[out]);
+    let error = GpuExecutor::new(b.finish().expect("a sound program"), gpu()).err().expect("refused");
+    assert!(matches!(error, Error::Device(_)));
+    let text = error.to_string();
+    for part in
+        ["'data.images'", &format!("{} bytes", most + 4), &format!("{most} bytes"), "--device cpu or fewer images"]
+    {
+        assert!(text.contains(part), "'{part}' is missing: {text}");
+    }
+}
+
 /// What the adapter cannot hold is refused by name and number before anything is created.
 #[test]
 fn too_large_a_program_is_refused() {
@@ -357,7 +399,7 @@ fn too_large_a_program_is_refused() {
     let len = most as usize / 4 + 1;
     let mut program = Program::default();
     for (name, len, role) in [("activations", len, Role::Input), ("sums", 1, Role::Output)] {
-        program.buffers.push(BufferInfo { name: name.into(), len, role });
+        program.buffers.push(BufferInfo { name: name.into(), len, role, kind: Element::Scalar });
     }
     let op = Op::SumSquares(SumSquares { replicas: 1, count: len as u32 });
     program.steps.push(Step { op, inputs: vec![Buf(0)], outputs: vec![Buf(1)] });
@@ -466,7 +508,7 @@ fn a_large_dispatch_splits() {
         args: vec![StepArgs { eta: 0.5, ..Default::default() }],
         ..Row::new(op, "large", vec![values(0)], vec![values(7)])
     };
-    let (program, inputs, outputs) = program(&row);
+    let (program, inputs, outputs) = row.program();
     for checks in [Checks::On, Checks::Off] {
         let mut executor = GpuExecutor::with_checks(program.clone(), gpu(), checks).expect("an executor");
         let got = run(&row, &mut executor, &inputs, &outputs);

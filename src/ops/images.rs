@@ -248,3 +248,6 @@ fn moved(p: &GatherImages, change: Change, image: &[u8], first: usize, mut to: &
         (to, y, x) = (later, y + 1, 0);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,6 +295,55 @@ mod tests {
         }
     }
 
+    /// Bytes where bytes are read and nowhere else, shards long enough, sizes within what the shader can number.
+    #[test]
+    fn bytes_are_read_as_bytes() {
+        use crate::ops::images::GatherImages;
+        let good = GatherImages {
+            replicas: 1,
+            n_rows: 5,
+            shard_rows: 3,
+            h: 2,
+            w: 3,
+            c: 1,
+            batch: 2,
+            out_rows: 2,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        let sound = |p: GatherImages, lens: [usize; 4], bytes: bool| {
+            let mut b = Builder::new(1, 1);
+            let images = lens.map(|n| if bytes { b.bytes("images", n) } else { b.buffer("x", n, Role::Input) });
+            let out = b.buffer("out", 12, Role::Output);
+            b.push(Op::GatherImages(p), &images, &[out]);
+            b.finish()
+        };
+        let text = sound(good, [18, 12, 4, 4], true).expect("a sound program").to_string();
+        assert!(text.starts_with("out[12] <- gather_images(images[18 u8], images[12 u8], images[4 u8], "), "{text}");
+        assert!(sound(good, [18, 12, 4, 4], false).is_err(), "scalars");
+        for lens in [[17, 12, 4, 4], [18, 11, 4, 4]] {
+            assert!(sound(good, lens, true).is_err(), "{lens:?}");
+        }
+        for wrong in [
+            GatherImages { shard_rows: 1, ..good },
+            GatherImages { shard_rows: 0, ..good },
+            GatherImages { n_rows: 0, ..good },
+            GatherImages { batch: 3, ..good },
+            GatherImages { c: 2, ..good },
+            GatherImages { w: 0, ..good },
+            GatherImages { crop: 1 << 16, ..good },
+        ] {
+            assert!(sound(wrong, [60; 4], true).is_err(), "{wrong:?}");
+        }
+        let mut b = Builder::new(1, 1);
+        let (v, s) = (b.bytes("v", 6), b.buffer("s", 2, Role::Output));
+        b.push(Op::SumSquares(SumSquares { replicas: 2, count: 3 }), &[v], &[s]);
+        assert!(b.finish().is_err(), "a sum of bytes");
+        let mut b = Builder::new(1, 1);
+        let v = b.bytes("v", 6);
+        b.keep(v);
+        assert!(b.finish().is_err(), "bytes are never read back");
+    }
+
     #[test]
     fn rejects_what_is_wrong() {
         let op = Op::SumSquares(SumSquares { replicas: 2, count: 3 });

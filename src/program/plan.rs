@@ -56,6 +56,16 @@ mod tests {
     use crate::ops::gather::Dropout;
     use crate::program::{Buf, Builder};
 
+    #[test]
+    fn bytes_take_no_slot() {
+        let mut b = Builder::new(1, 1);
+        b.buffer("x", 8, Role::Input);
+        let bytes = b.bytes("images", 1000);
+        b.buffer("y", 5, Role::Scratch);
+        let plan = plan(&b.finish().expect("a sound program"));
+        assert_eq!((plan.elements(), plan.slot[bytes.0 as usize]), (13, usize::MAX));
+    }
+
     /// A chain of ten same-sized buffers needs two slots for the middle ones, one each for both ends.
     #[test]
     fn a_chain_needs_two_slots() {

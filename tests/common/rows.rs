@@ -3,24 +3,32 @@
 
 mod conv;
 mod heads;
+mod images;
 mod norm;
 mod pool;
 
 use super::bounded::U;
 use heads::{column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head};
+use std::ops::Range;
+use std::sync::Arc;
 use vifo::base::rng::Draw;
+use vifo::error::Result;
+use vifo::exec::Executor;
 use vifo::ops::gather::{AuxInputs, Dropout, GatherRows};
 use vifo::ops::linear::*;
 use vifo::ops::optimizer::{Adam, L2Gradient, Sgd};
 use vifo::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
 use vifo::ops::step::Prior;
 use vifo::ops::{Op, StepArgs};
+use vifo::program::{Buf, BufferInfo, Element, Program, Role, Step};
 
 #[derive(Clone)]
 pub struct Row {
     pub op: Op,
     pub label: String,
+    /// Empty where the op reads bytes.
     pub inputs: Vec<Vec<f32>>,
+    pub bytes: Vec<(Arc<Vec<u8>>, Range<usize>)>,
     pub outputs: Vec<Vec<f32>>,
     pub args: Vec<StepArgs<f64>>,
     /// Error (relative, absolute) of the random numbers that the twin draws in f32; see `drawn_error`.
@@ -36,10 +44,42 @@ const QUOTIENT: (f64, f64) = (5.0 * U, 0.0);
 
 impl Row {
     pub fn new(op: Op, label: impl Into<String>, inputs: Vec<Vec<f32>>, outputs: Vec<Vec<f32>>) -> Self {
-        Row { op, label: label.into(), inputs, outputs, args: vec![args()], drawn: (0.0, 0.0) }
+        Row { op, label: label.into(), inputs, bytes: vec![], outputs, args: vec![args()], drawn: (0.0, 0.0) }
     }
     pub fn name(&self) -> String {
         format!("{} {}", self.op.name(), self.label)
+    }
+    /// A program of this one step whose outputs can be poisoned and read, its inputs and its outputs.
+    pub fn program(&self) -> (Program, Vec<Buf>, Vec<Buf>) {
+        let mut program = Program::default();
+        let mut add = |names: &[&str], lens: Vec<usize>, role, kind| -> Vec<Buf> {
+            assert_eq!(names.len(), lens.len(), "{}", self.name());
+            let first = program.buffers.len() as u32;
+            let infos =
+                names.iter().zip(&lens).map(|(name, &len)| BufferInfo { name: name.to_string(), len, role, kind });
+            program.buffers.extend(infos);
+            (first..program.buffers.len() as u32).map(Buf).collect()
+        };
+        let lens = |values: &[Vec<f32>]| values.iter().map(Vec::len).collect();
+        let inputs = if self.op.reads_bytes() {
+            let lens = self.bytes.iter().map(|(_, range)| range.len()).collect();
+            add(self.op.inputs(), lens, Role::Input, Element::Bytes)
+        } else {
+            add(self.op.inputs(), lens(&self.inputs), Role::Input, Element::Scalar)
+        };
+        let outputs = add(self.op.outputs(), lens(&self.outputs), Role::State, Element::Scalar);
+        program.steps.push(Step { op: self.op, inputs: inputs.clone(), outputs: outputs.clone() });
+        (program, inputs, outputs)
+    }
+    /// Writes everything that the row starts from.
+    pub fn load(&self, executor: &mut dyn Executor, inputs: &[Buf], outputs: &[Buf]) -> Result<()> {
+        for (buf, (bytes, range)) in inputs.iter().zip(&self.bytes) {
+            executor.write_bytes(*buf, bytes.clone(), range.clone())?;
+        }
+        for (buf, values) in inputs.iter().zip(&self.inputs).chain(outputs.iter().zip(&self.outputs)) {
+            executor.write(*buf, values)?;
+        }
+        Ok(())
     }
     fn with(mut self, change: impl Fn(&mut StepArgs<f64>)) -> Self {
         self.args.iter_mut().for_each(change);
@@ -120,6 +160,7 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::BatchNormSums(_) => norm::batch_norm_sums(),
         Op::BatchNormBackward(_) => norm::batch_norm_backward(),
         Op::Add(_) => norm::add(),
+        Op::GatherImages(_) => images::gather_images(),
     }
 }
 

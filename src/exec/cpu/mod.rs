@@ -33,8 +33,11 @@ struct Memory<T> {
     slot: Vec<usize>,
     len: Vec<usize>,
     /// Of each buffer of bytes, what the host shares.
-    bytes: Vec<Option<(Arc<Vec<u8>>, Range<usize>)>>,
+    bytes: Vec<Option<Shared>>,
 }
+
+/// A part of the host's bytes.
+type Shared = (Arc<Vec<u8>>, Range<usize>);
 
 impl<T: Real> Memory<T> {
     #[inline(always)]
@@ -211,5 +214,35 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
             let [a, b, c, d] = [0, 1, 2, 3].map(|i| step.inputs[i]);
             call!(gather_images(p, args, memory.bytes(a), memory.bytes(b), memory.bytes(c), memory.bytes(d)); ; out;)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Builder, Role};
+
+    /// Two executors and the caller hold one data set, not three.
+    #[test]
+    fn bytes_are_shared() {
+        let program = || {
+            let mut b = Builder::new(1, 1);
+            (b.bytes("images", 4), b.buffer("x", 4, Role::Input), b.finish().expect("a sound program"))
+        };
+        let (buf, x, one) = program();
+        let (mut one, mut two) = (CpuExecutor::<f32>::new(one), CpuExecutor::<f32>::new(program().2));
+        let data = Arc::new(vec![1, 2, 3, 4, 5, 6]);
+        assert_eq!(one.memory.bytes(buf), [0; 4], "zeros before they are written");
+        one.write_bytes(buf, data.clone(), 0..4).expect("four bytes");
+        two.write_bytes(buf, data.clone(), 2..6).expect("four bytes");
+        assert_eq!((one.memory.bytes(buf), two.memory.bytes(buf)), (&data[..4], &data[2..]));
+        assert_eq!(Arc::strong_count(&data), 3);
+        for range in [0..3, 0..5, 3..7] {
+            assert!(one.write_bytes(buf, data.clone(), range).is_err());
+        }
+        assert!(one.write_bytes(x, data.clone(), 0..4).is_err() && one.write(buf, &[0.0; 4]).is_err());
+        assert!(one.read(buf).is_err() && one.write(x, &[0.0; 5]).is_err());
+        one.write_bytes(buf, Arc::new(vec![0; 4]), 0..4).expect("four bytes");
+        assert_eq!(Arc::strong_count(&data), 2, "let go when overwritten");
     }
 }

@@ -16,6 +16,7 @@ macro_rules! shader {
 pub const FRAGMENTS: &[(&str, &str)] = &[
     ("index", shader!("common/index.wgsl")),
     ("math", shader!("common/math.wgsl")),
+    ("activation", shader!("common/activation.wgsl")),
     ("rng", shader!("common/rng.wgsl")),
     ("step", shader!("common/step.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
