@@ -90,6 +90,8 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
     for part in ["ood: 1797 rows", "auroc_entropy", "fog", "contrast", "mean", "most of its rows are no test"] {
         assert!(said.contains(part), "{part:?} is missing in\n{said}");
     }
+    let said = good(dir, "compare run --metric auroc_entropy --metric fog.3.accuracy --metric nll");
+    assert!(said.contains("auroc_entropy ↑") && said.contains("fog.3.accuracy ↑"), "{said}");
     let shift = good(dir, "evaluate run --shift bars --json");
     assert!(shift.contains("\"set\":\"shift\""), "{shift}");
 }

@@ -93,6 +93,8 @@ pub struct Layout {
     pub norms: Vec<(String, usize, usize)>,
     /// Q.
     pub running: usize,
+    /// Convolutions start at N(0, 2 / (k k out)) instead of PyTorch's uniform.
+    pub normal_convs: bool,
 }
 
 impl Layout {

@@ -97,7 +97,7 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
     for &(kind, severity) in &asked.corrupt {
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
-        let set = format!("{kind} {severity}");
+        let set = format!("{kind}.{severity}");
         all.push(Results { set, ..labelled(model.encoder.target_name(), known, &p, &rows)? });
     }
     let mut outside = vec![];
