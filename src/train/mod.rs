@@ -6,6 +6,7 @@ pub mod evaluate;
 pub mod event;
 pub mod session;
 pub mod trainer;
+pub mod weights;
 
 pub use checkpoint::Checkpoint;
 pub use evaluate::Predictor;
