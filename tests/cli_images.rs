@@ -106,6 +106,9 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
 fn bundled_digits_and_what_follows_from_flags() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();
+    // A run folder of the set's name does not hide the set.
+    good(dir, "fit digits --epochs 1 --members 1 --limit 40 --out digits");
+    refused(dir, "fit digits/", 2, &["is a run folder", "--resume"]);
     let said = good(dir, "fit digits --epochs 3 --members 2 --limit 200 --out run");
     assert!(said.contains("200 images to train on"), "{said}");
     let recipe = std::fs::read_to_string(dir.join("run/recipe.toml")).expect("a recipe");

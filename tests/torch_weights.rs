@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use vifo::config::{Link, Optimizer};
-use vifo::data::Task;
+use vifo::data::{Inputs, Task};
 use vifo::exec::Device;
 use vifo::method::{Kind, Setup};
 use vifo::net::{AlexNet, Cnn, Net, PreResNet};
@@ -92,6 +92,7 @@ fn setup(net: &Net) -> Setup {
         members: 1,
         first_member: 0,
         groups_by_layer: false,
+        image: None,
         net: net.clone(),
         optimizer: Optimizer::Adam,
         momentum: 0.0,
@@ -107,7 +108,7 @@ fn difference(case: &Case, device: &Device, (weights, running): (&[f32], &[f32])
     let mut predictor = Predictor::new(&setup(&case.net), device, 1, 3).map_err(|e| e.to_string())?;
     predictor.set_weights(weights).expect("weights");
     predictor.set_running(running).expect("statistics");
-    let outputs = predictor.outputs(&case.x).expect("outputs");
+    let outputs = predictor.outputs(Inputs::Rows(&case.x)).expect("outputs");
     let largest = case.y.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     // f32 rounds by 6e-8 of a value; 20 layers of sums over up to 512 terms stay below a thousand of these.
     let report = compare(case.name, &outputs, &case.y, Tolerance::Absolute(1e-4 * largest))?;

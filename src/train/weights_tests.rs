@@ -237,6 +237,7 @@ fn setup(kind: Kind, members: u32, net: Net) -> Setup {
         first_member: 0,
         groups_by_layer: false,
         net,
+        image: None,
         optimizer: Optimizer::Adam,
         momentum: 0.0,
         clip: false,
