@@ -11,6 +11,7 @@ mod inspect;
 mod options;
 mod predict;
 mod progress;
+mod reproduce;
 mod score;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -48,6 +49,8 @@ enum Verb {
     Score(score::Args),
     /// Put runs side by side: mean +- sd over seeds, win rates, curves
     Compare(compare::Args),
+    /// The paper's tables, ours beside theirs: trains what is missing, at any scale
+    Reproduce(reproduce::Args),
     /// Look at a data file before training
     Inspect(inspect::Args),
     /// Check parity, then time ops and training steps on this machine
@@ -69,6 +72,7 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Evaluate(a) => evaluate::run(&a),
         Verb::Score(a) => score::run(&a),
         Verb::Compare(a) => compare::run(&a),
+        Verb::Reproduce(a) => reproduce::run(&a),
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),
