@@ -101,7 +101,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     match outcome {
         Outcome::Failed(n) => {
-            let (found, cure) = (format!("{n} of its runs failed and are left out of the table"), "see the messages above");
+            let (found, cure) =
+                (format!("{n} of its runs failed and are left out of the table"), "see the messages above");
             Err(crate::error::Error::run(args.table.as_str(), found, cure).into())
         }
         _ => Ok(()),
@@ -130,11 +131,19 @@ fn words(args: &Args) -> Words {
 /// How many runs there are, how many are done, and how long the rest will take.
 fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate::error::Result<()> {
     let todo = p.todo();
-    let begun = todo.iter().filter(|r| matches!(r.state, State::Begun(_))).count();
+    let begun = match todo.iter().filter(|r| matches!(r.state, State::Begun(_))).count() {
+        0 => String::new(),
+        n => format!(", {n} begun"),
+    };
     let (all, left) = (p.runs.len(), todo.len());
     let mut text = match all {
-        0 => format!("{}: nothing to train", p.asked.table.name),
-        _ => format!("{}: {all} run{}, {} done, {begun} begun", p.asked.table.name, if all == 1 { "" } else { "s" }, all - left),
+        0 => format!(
+            "{}: times steps, trains nothing; at least 12 steps of each network, set and method",
+            p.asked.table.name
+        ),
+        _ => {
+            format!("{}: {all} run{}, {} done{begun}", p.asked.table.name, if all == 1 { "" } else { "s" }, all - left)
+        }
     };
     if left > 0 && (dry_run || style == Style::Normal) {
         let e = p.estimate(device, &mut || !stopped())?;
@@ -148,7 +157,8 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
     if dry_run {
         say(&text);
         for run in &todo {
-            let from = if let State::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
+            let from =
+                if let State::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
             say(&format!("  {}{from}", run.title()));
         }
     } else if style == Style::Normal {

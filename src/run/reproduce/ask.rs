@@ -94,7 +94,7 @@ impl Asked {
             methods,
             eta_aux,
             eta_aux_given: words.eta_aux.is_some(),
-            ood: words.ood.iter().map(|o| outside(o)).collect::<Result<_>>()?,
+            ood: outsides(&words.ood)?,
             device: words.device.clone(),
         };
         asked.possible()?;
@@ -104,7 +104,11 @@ impl Asked {
     /// Tables that need a second set cannot be made of a set that has none.
     fn possible(&self) -> Result<()> {
         let name = self.table.name;
-        if self.sets.iter().any(|s| has_partner(s, self.table.show) || !self.ood.is_empty() && wants_outside(self.table.show)) {
+        if self
+            .sets
+            .iter()
+            .any(|s| has_partner(s, self.table.show) || !self.ood.is_empty() && wants_outside(self.table.show))
+        {
             return Ok(());
         }
         let (what, cure) = match wants_outside(self.table.show) {
@@ -113,7 +117,12 @@ impl Asked {
         };
         let sets: Vec<&str> = self.sets.iter().map(|s| s.name).collect();
         let allowed: Vec<&str> = SETS.iter().filter(|s| has_partner(s, self.table.show)).map(|s| s.name).collect();
-        Err(Error::usage("--datasets", format!("{name} needs a {what}, and {} has none", sets.join(", ")), allowed.join(", "), cure))
+        Err(Error::usage(
+            "--datasets",
+            format!("{name} needs a {what}, and {} has none", sets.join(", ")),
+            allowed.join(", "),
+            cure,
+        ))
     }
 
     /// The networks that a set is trained with.
@@ -217,7 +226,12 @@ fn seeds(text: &str) -> Result<Vec<u32>> {
         let n = whole("--seeds", "seed", text)?;
         return match n {
             1..=1000 => Ok((1..=n as u32).collect()),
-            _ => Err(Error::usage("--seeds", n.to_string(), "1 to 1000, or a list such as 1,2,3", "how many runs of each")),
+            _ => Err(Error::usage(
+                "--seeds",
+                n.to_string(),
+                "1 to 1000, or a list such as 1,2,3",
+                "how many runs of each",
+            )),
         };
     }
     let mut out = vec![];
@@ -227,16 +241,39 @@ fn seeds(text: &str) -> Result<Vec<u32>> {
             out.push(seed);
         }
     }
-    if out.is_empty() { Err(Error::usage("--seeds", "an empty list", "such as 1,2,3", "name one or more")) } else { Ok(out) }
+    if out.is_empty() {
+        Err(Error::usage("--seeds", "an empty list", "such as 1,2,3", "name one or more"))
+    } else {
+        Ok(out)
+    }
+}
+
+fn outsides(all: &[String]) -> Result<Vec<(String, PathBuf)>> {
+    let mut out: Vec<(String, PathBuf)> = vec![];
+    for text in all {
+        let (name, path) = outside(text)?;
+        if out.iter().any(|(n, _)| *n == name) {
+            return Err(Error::usage(
+                "--ood",
+                format!("'{name}' twice"),
+                "a name for each set",
+                "give one another name",
+            ));
+        }
+        out.push((name, path));
+    }
+    Ok(out)
 }
 
 fn outside(text: &str) -> Result<(String, PathBuf)> {
     match text.split_once('=') {
         Some((name, path)) if !name.trim().is_empty() && !path.trim().is_empty() => {
             let (name, path) = (name.trim(), PathBuf::from(path.trim()));
-            if SETS.iter().any(|s| s.name == plain(name)) {
+            // A bundled set is one by its own name.
+            if SETS.iter().any(|s| s.name == plain(name)) && path.to_str() != Some("digits") {
                 let cure = "choose another name, or put the set into the folder of --data";
-                return Err(Error::usage("--ood", format!("'{name}' is one of the paper's sets"), "another name", cure));
+                let found = format!("'{name}' is the name of one of the data sets");
+                return Err(Error::usage("--ood", found, "another name", cure));
             }
             Ok((name.into(), path))
         }

@@ -125,8 +125,20 @@ pub fn report(p: &Prepared, metric: &Metric) -> Result<Report> {
     let mut out = Report::new(
         format!("{}: {} ({})", p.asked.table.name, p.asked.table.title, p.asked.table.source),
         &[
-            "table", "metric", "network", "trained_on", "tested_on", "method", "eta_aux", "ours_mean", "ours_sd", "ours_runs",
-            "ours_matched_mean", "ours_matched_sd", "paper_mean", "paper_sd",
+            "table",
+            "metric",
+            "network",
+            "trained_on",
+            "tested_on",
+            "method",
+            "eta_aux",
+            "ours_mean",
+            "ours_sd",
+            "ours_runs",
+            "ours_matched_mean",
+            "ours_matched_sd",
+            "paper_mean",
+            "paper_sd",
         ],
     );
     let mut at: Option<(NetName, &str, String)> = None;

@@ -68,8 +68,15 @@ pub fn report(p: &Prepared) -> Result<Report> {
             });
             for (epoch, s) in &curve {
                 let (set, net) = place;
-                let mut line: Vec<String> = ["learning-curves", net, set, group[0].method.paper].map(String::from).into();
-                line.extend([eta(group[0].eta_aux), epoch.to_string(), full(Some(s.mean)), full(s.sd), s.n.to_string()]);
+                let mut line: Vec<String> =
+                    ["learning-curves", net, set, group[0].method.paper].map(String::from).into();
+                line.extend([
+                    eta(group[0].eta_aux),
+                    epoch.to_string(),
+                    full(Some(s.mean)),
+                    full(s.sd),
+                    s.n.to_string(),
+                ]);
                 out.flat.rows.push(line);
             }
         }

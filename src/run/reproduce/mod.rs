@@ -13,6 +13,8 @@ mod plan;
 mod sets;
 mod sizes;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod times;
 mod wins;
 mod work;

@@ -160,7 +160,12 @@ fn remains(folder: &Path) -> Result<State> {
         let name = entry.file_name().to_string_lossy().to_string();
         if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
             let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
-            return Err(Error::usage(folder.display().to_string(), found, "", "move it away, or choose another --runs"));
+            return Err(Error::usage(
+                folder.display().to_string(),
+                found,
+                "",
+                "move it away, or choose another --runs",
+            ));
         }
     }
     Ok(State::Remains)
@@ -175,7 +180,9 @@ fn same_recipe(folder: &Path, there: &Recipe, wanted: &Recipe) -> Result<()> {
     };
     let (a, b) = (table(there)?, table(wanted)?);
     for (section, value) in &b {
-        let (Some(new), Some(old)) = (value.as_table(), a.get(section).and_then(toml::Value::as_table)) else { continue };
+        let (Some(new), Some(old)) = (value.as_table(), a.get(section).and_then(toml::Value::as_table)) else {
+            continue;
+        };
         for key in keys::KEYS.iter().filter_map(|k| k.path.split_once('.')).filter(|(s, _)| s == section) {
             let (old, new) = (old.get(key.1), new.get(key.1));
             if old != new {
@@ -194,7 +201,13 @@ impl Run {
     pub fn title(&self) -> String {
         let aux = self.eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(" aux {e}"));
         let members = if self.members > 1 { format!(" x{}", self.members) } else { String::new() };
-        format!("{} {} {}{aux}{members} seed {}", self.set.name, network_names(self.network).0, self.method.ours, self.seed)
+        format!(
+            "{} {} {}{aux}{members} seed {}",
+            self.set.name,
+            network_names(self.network).0,
+            self.method.ours,
+            self.seed
+        )
     }
 
     /// Where its images are; an error where they are not there.

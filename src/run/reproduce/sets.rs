@@ -47,7 +47,7 @@ impl Places {
         let names = missing.iter().map(|s| s.name).collect::<Vec<_>>().join(", ");
         // The reader of each set knows where it is to be had.
         let source = |set: &&&Set| images::is_divided(&data.join(set.name)).err().map(|e| cure_of(&e));
-        let sources = missing.iter().filter_map(|s| source(&s)).collect::<Vec<_>>().join("; ");
+        let sources = missing.iter().filter_map(source).collect::<Vec<_>>().join("; ");
         let there: Vec<&str> = needed.iter().filter(|s| self.of(s.name).is_some()).map(|s| s.name).collect();
         let there = if there.is_empty() { "digits".into() } else { there.join(",") };
         Err(Error::data(
@@ -72,8 +72,11 @@ fn folders(data: &Path) -> Result<Vec<(String, PathBuf)>> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
         Err(e) => return Err(Error::io(data, "read", &e)),
     };
-    let mut out: Vec<(String, PathBuf)> =
-        entries.flatten().filter(|e| e.path().is_dir()).map(|e| (plain(&e.file_name().to_string_lossy()), e.path())).collect();
+    let mut out: Vec<(String, PathBuf)> = entries
+        .flatten()
+        .filter(|e| e.path().is_dir())
+        .map(|e| (plain(&e.file_name().to_string_lossy()), e.path()))
+        .collect();
     out.sort();
     Ok(out)
 }

@@ -1,10 +1,10 @@
 //! A report in every format, and the pieces that the tables share.
 
 use super::plan::Run;
+use crate::error::Result;
 use crate::figure::{CurvesFigure, curves};
 use crate::run::compare::Summary;
 use crate::run::tables::{Format, TextTable};
-use crate::error::Result;
 use std::path::{Path, PathBuf};
 
 /// Sections for people, one flat table for programs.

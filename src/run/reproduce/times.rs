@@ -36,31 +36,59 @@ struct Timed {
 pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
     let title = format!("table1: {} ({})", p.asked.table.title, p.asked.table.source);
     let flat = [
-        "table", "network", "trained_on", "images", "method", "ours_mean", "ours_sd", "rounds", "steps_timed",
-        "steps_of_epoch", "paper_mean", "paper_sd",
+        "table",
+        "network",
+        "trained_on",
+        "images",
+        "method",
+        "ours_mean",
+        "ours_sd",
+        "rounds",
+        "steps_timed",
+        "steps_of_epoch",
+        "paper_mean",
+        "paper_sd",
     ];
     let mut out = Report::new(title, &flat);
     for set in p.asked.sets.iter().copied() {
         for network in p.asked.networks_of(set) {
             let net = network_names(network).0;
             let images = p.asked.limit.map_or(set.images, |l| (l as usize).min(set.images));
-            let mut table = TextTable::new(&["method", "ours, s", "times base", "steps timed", "paper, s", "paper, times base"]);
-            let mut rows: Vec<(&Method, Option<Timed>, Option<(f64, f64)>)> = vec![];
-            for method in p.asked.methods.iter().copied() {
-                let paper = PAPER_SECONDS.iter().find(|(s, m, ..)| Some(*s) == set.paper && *m == method.paper);
-                let paper = paper.filter(|_| network == NetName::AlexNet).map(|t| (t.2, t.3));
-                if listen(News::Times { what: format!("{} {net} {}", set.name, method.ours) }) == Flow::Stop {
+            let mut table =
+                TextTable::new(&["method", "ours, s", "times base", "steps timed", "paper, s", "paper, times base"]);
+            let named = p.asked.methods.iter().copied();
+            let mut clocks: Vec<Option<Clock>> = vec![];
+            for method in named.clone() {
+                let clock = if method.trainable() {
+                    Some(Clock::new(p, (set, network, method), images, device)?)
+                } else {
+                    None
+                };
+                clocks.push(clock);
+            }
+            // In turn, so that a noisy machine is unfair to none.
+            for round in 1..=ROUNDS {
+                if listen(News::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) }) == Flow::Stop
+                {
                     return Err(Error::run("table1", "stopped", "it starts anew with the same command"));
                 }
-                let ours = if method.trainable() { Some(time(p, (set, network, method), images, device)?) } else { None };
-                if ours.is_some() || paper.is_some() {
-                    rows.push((method, ours, paper));
-                }
+                clocks.iter_mut().flatten().try_for_each(Clock::round)?;
             }
+            let rows: Vec<Row> = named
+                .zip(&clocks)
+                .map(|(method, clock)| {
+                    let paper = PAPER_SECONDS.iter().find(|(s, m, ..)| Some(*s) == set.paper && *m == method.paper);
+                    let paper = paper.filter(|_| network == NetName::AlexNet).map(|t| (t.2, t.3));
+                    (method, clock.as_ref().map(Clock::timed), paper)
+                })
+                .filter(|(_, ours, paper)| ours.is_some() || paper.is_some())
+                .collect();
             let base = rows.iter().find(|r| r.0.ours == "base");
-            let (base_ours, base_paper) = (base.and_then(|b| b.1.as_ref()).map(|t| t.epoch.mean), base.and_then(|b| b.2));
+            let (base_ours, base_paper) =
+                (base.and_then(|b| b.1.as_ref()).map(|t| t.epoch.mean), base.and_then(|b| b.2));
             for (method, ours, paper) in &rows {
-                let times = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(String::new(), |(a, b)| format!("{:.2}", a / b));
+                let times =
+                    |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(String::new(), |(a, b)| format!("{:.2}", a / b));
                 let epoch = ours.as_ref().map(|t| t.epoch);
                 table.rows.push(vec![
                     method.paper.into(),
@@ -71,7 +99,12 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
                     times(paper.map(|p| p.0), base_paper.map(|b| b.0)),
                 ]);
                 let mut line: Vec<String> = ["table1", net, set.name].map(String::from).into();
-                line.extend([images.to_string(), method.paper.into(), full(epoch.map(|s| s.mean)), full(epoch.and_then(|s| s.sd))]);
+                line.extend([
+                    images.to_string(),
+                    method.paper.into(),
+                    full(epoch.map(|s| s.mean)),
+                    full(epoch.and_then(|s| s.sd)),
+                ]);
                 let steps = ours.as_ref().map(|t| t.steps);
                 line.extend([ROUNDS.to_string(), full(steps.map(|s| s.0 as f64)), full(steps.map(|s| f64::from(s.1)))]);
                 line.extend([full(paper.map(|p| p.0)), full(paper.map(|p| p.1))]);
@@ -90,34 +123,62 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
     Ok(out)
 }
 
-fn time(p: &Prepared, (set, network, method): (&'static Set, NetName, &'static Method), images: usize, device: &Device) -> Result<Timed> {
-    let eta_aux = p.asked.eta_aux_of(method).first().copied().flatten();
-    let recipe = recipe(&p.asked, Path::new(set.name), (set, network, method, eta_aux, 1))?;
-    let encoder = encoder(set, network);
-    let whole = Plan::new(&recipe, images, &encoder)?;
-    let rows = images.min(BATCHES * p.asked.batch as usize);
-    let plan = Plan::new(&recipe, rows, &encoder)?;
-    let data = random_images(rows, &encoder);
-    let mut session = Session::new(&plan.setup, device, &data, &encoder.aux_range())?;
-    session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
-    let mut step = 0;
-    let mut run = |count: u64| -> Result<f64> {
-        let args: Vec<_> = (step..step + count).map(|s| plan.args(s)).collect();
-        let start = Instant::now();
-        session.run(&args)?;
-        session.take_sums()?;
-        step += count;
-        Ok(start.elapsed().as_secs_f64() / count as f64)
-    };
-    let first = run(1)?;
-    let count = ((ROUND_SECONDS / first) as u64).clamp(1, 64);
-    let steps = whole.steps_per_epoch();
-    let mut seconds = vec![];
-    for _ in 0..ROUNDS {
-        seconds.push(run(count)? * f64::from(steps));
-    }
-    Ok(Timed { epoch: summary(&seconds), steps: (ROUNDS * count as usize, steps) })
+/// One method's training steps under the clock.
+struct Clock {
+    session: Session,
+    plan: Plan,
+    /// Steps done, of a round, and of an epoch.
+    done: u64,
+    count: u64,
+    steps: u32,
+    /// Of an epoch, by round.
+    seconds: Vec<f64>,
 }
+
+impl Clock {
+    fn new(
+        p: &Prepared,
+        (set, network, method): (&'static Set, NetName, &'static Method),
+        images: usize,
+        device: &Device,
+    ) -> Result<Clock> {
+        let eta_aux = p.asked.eta_aux_of(method).first().copied().flatten();
+        let recipe = recipe(&p.asked, Path::new(set.name), (set, network, method, eta_aux, 1))?;
+        let encoder = encoder(set, network);
+        let steps = Plan::new(&recipe, images, &encoder)?.steps_per_epoch();
+        let rows = images.min(BATCHES * p.asked.batch as usize);
+        let plan = Plan::new(&recipe, rows, &encoder)?;
+        let mut session = Session::new(&plan.setup, device, &random_images(rows, &encoder), &encoder.aux_range())?;
+        session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
+        let mut clock = Clock { session, plan, done: 0, count: 1, steps, seconds: vec![] };
+        // One to warm up, one to see how many fill a round.
+        clock.step_seconds()?;
+        clock.count = ((ROUND_SECONDS / clock.step_seconds()?) as u64).clamp(1, 64);
+        Ok(clock)
+    }
+
+    fn step_seconds(&mut self) -> Result<f64> {
+        let args: Vec<_> = (self.done..self.done + self.count).map(|s| self.plan.args(s)).collect();
+        let start = Instant::now();
+        self.session.run(&args)?;
+        // Waits for the device.
+        self.session.take_sums()?;
+        self.done += self.count;
+        Ok(start.elapsed().as_secs_f64() / self.count as f64)
+    }
+
+    fn round(&mut self) -> Result<()> {
+        let seconds = self.step_seconds()? * f64::from(self.steps);
+        self.seconds.push(seconds);
+        Ok(())
+    }
+
+    fn timed(&self) -> Timed {
+        Timed { epoch: summary(&self.seconds), steps: (ROUNDS * self.count as usize, self.steps) }
+    }
+}
+
+type Row = (&'static Method, Option<Timed>, Option<(f64, f64)>);
 
 fn encoder(set: &Set, network: NetName) -> Encoder {
     let (h, w, c) = set.shape;

@@ -18,7 +18,11 @@ pub struct Share {
 
 impl Share {
     fn text(self) -> String {
-        if self.of == 0 { String::new() } else { format!("{:.3} ({} of {})", self.won / self.of as f64, self.won, self.of) }
+        if self.of == 0 {
+            String::new()
+        } else {
+            format!("{:.3} ({} of {})", self.won / self.of as f64, self.won, self.of)
+        }
     }
     fn value(self) -> Option<f64> {
         (self.of > 0).then(|| self.won / self.of as f64)
@@ -53,11 +57,13 @@ pub fn papers_of(c: &Cell) -> Option<f64> {
 pub fn report(p: &Prepared) -> Result<Report> {
     let cells = cells(p, &AUROC)?;
     let title = format!("win-rates: {} ({})", p.asked.table.title, p.asked.table.source);
-    let flat = ["table", "winner", "eta_aux", "method", "ours_won", "ours_of", "ours", "paper_won", "paper_of", "paper"];
+    let flat =
+        ["table", "winner", "eta_aux", "method", "ours_won", "ours_of", "ours", "paper_won", "paper_of", "paper"];
     let mut out = Report::new(title, &flat);
     let others = || p.asked.methods.iter().filter(|m| m.family != Family::Vifo);
     for &eta_aux in &p.asked.eta_aux {
-        let mut table = TextTable::new(&["better than", "VIFO-mean, ours", "VIFO-mean, paper", "VIFO-mv, ours", "VIFO-mv, paper"]);
+        let mut table =
+            TextTable::new(&["better than", "VIFO-mean, ours", "VIFO-mean, paper", "VIFO-mv, ours", "VIFO-mv, paper"]);
         for method in others() {
             let mut row = vec![method.paper.to_string()];
             for winner in WINNERS {

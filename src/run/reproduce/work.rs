@@ -29,14 +29,29 @@ pub struct Prepared {
 /// What the work tells whoever listens.
 pub enum News<'a> {
     /// The run of this number (from 1, of the runs that are not done) begins or goes on.
-    Begins { number: usize, of: usize, run: &'a Run },
+    Begins {
+        number: usize,
+        of: usize,
+        run: &'a Run,
+    },
     Training(&'a Event, &'a [String]),
-    Ended { ending: Ending },
-    Failed { run: &'a Run, error: &'a Error },
+    Ended {
+        ending: Ending,
+    },
+    Failed {
+        run: &'a Run,
+        error: &'a Error,
+    },
     /// A finished run is looked at on other sets or by member.
-    Evaluates { number: usize, of: usize, run: &'a Run },
+    Evaluates {
+        number: usize,
+        of: usize,
+        run: &'a Run,
+    },
     /// Rounds of table1.
-    Times { what: String },
+    Times {
+        what: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +94,8 @@ impl Prepared {
     /// The sets of the table that a run is evaluated on and that are there.
     pub fn partners(&self, set: &Set) -> Vec<Partner> {
         let rows = self.partner_rows();
-        let here = |name: &str, shifted: bool| {
-            self.places.of(name).map(|path| Partner { name: name.into(), path, shifted })
-        };
+        let here =
+            |name: &str, shifted: bool| self.places.of(name).map(|path| Partner { name: name.into(), path, shifted });
         match rows {
             Some(Rows::Shift) => set.shift.and_then(|s| here(s, true)).into_iter().collect(),
             Some(Rows::Outside) => {
@@ -124,9 +138,11 @@ impl Prepared {
             if !hashes.iter().any(|(k, _)| *k == key) {
                 hashes.push((key, load::load(recipe)?.hash));
             }
-            let same = hashes.iter().any(|(k, hash)| *k == key && *hash == folder.manifest().map_or("".into(), |m| m.data));
+            let same =
+                hashes.iter().any(|(k, hash)| *k == key && *hash == folder.manifest().map_or("".into(), |m| m.data));
             if !same {
-                let found = format!("was trained on other images than {} holds now", shown(recipe.data.images.as_deref()));
+                let found =
+                    format!("was trained on other images than {} holds now", shown(recipe.data.images.as_deref()));
                 let cure = "name the folder of those images with --data, or choose another with --runs";
                 return Err(Error::data(run.folder.display().to_string(), found, "", cure));
             }
@@ -138,17 +154,21 @@ impl Prepared {
     fn first_notes(&self) -> Vec<String> {
         let mut notes = vec![];
         let show = self.asked.table.show;
+        let has_paper = self.asked.sets.iter().any(|s| s.paper.is_some());
         let scale = match self.asked.limit {
-            _ if show == Show::Time => None,
+            _ if show == Show::Time || !has_paper => None,
             None if self.asked.epochs == PAPER_EPOCHS => None,
-            None => Some(format!("{} epochs", self.asked.epochs)),
-            Some(limit) => Some(format!("{} epochs on {limit} images", self.asked.epochs)),
+            None => Some(counted(self.asked.epochs.into(), "epoch")),
+            Some(limit) => {
+                Some(format!("{} on {}", counted(self.asked.epochs.into(), "epoch"), counted(limit, "image")))
+            }
         };
         notes.extend(scale.map(|s| format!("ours are of {s}; the paper's of {PAPER_EPOCHS} epochs on all images")));
         let without: Vec<&str> = self.asked.methods.iter().filter(|m| !m.trainable()).map(|m| m.paper).collect();
         if !without.is_empty() {
             let those = without.join(", ");
-            notes.push(format!("vifo has no training for {those}: their rows have the paper's numbers alone"));
+            let rows = if has_paper { ": the paper's numbers stand alone there" } else { "" };
+            notes.push(format!("vifo has no training for {those}{rows}"));
         }
         if self.runs.iter().any(|r| r.method.family == Family::Sgd) {
             let mut text = "SGD's rate falls along a cosine; the paper's falls linearly to swa_lr between epochs 80 and 145 and stays there".to_string();
@@ -167,11 +187,8 @@ impl Prepared {
     fn missing_partners(&self, rows: Rows) -> Option<String> {
         let of = |s: &&'static Set| if rows == Rows::Shift { s.shift.as_slice() } else { s.outside }.to_vec();
         let wanted: Vec<&str> = self.asked.sets.iter().flat_map(of).collect();
-        let missing: Vec<&str> = SETS
-            .iter()
-            .map(|s| s.name)
-            .filter(|s| wanted.contains(s) && self.places.of(s).is_none())
-            .collect();
+        let missing: Vec<&str> =
+            SETS.iter().map(|s| s.name).filter(|s| wanted.contains(s) && self.places.of(s).is_none()).collect();
         let what = if rows == Rows::Shift { "shifted" } else { "out-of-distribution" };
         (!missing.is_empty()).then(|| {
             let (names, data) = (missing.join(", "), self.asked.data.display());
@@ -205,8 +222,7 @@ impl Prepared {
                 Err(error) => return Err(error),
             }
         }
-        let left: Vec<&Run> =
-            self.runs.iter().filter(|r| r.state == State::Done && self.to_evaluate(r)).collect();
+        let left: Vec<&Run> = self.runs.iter().filter(|r| r.state == State::Done && self.to_evaluate(r)).collect();
         for (i, run) in left.iter().enumerate() {
             if listen(News::Evaluates { number: i + 1, of: left.len(), run }) == Flow::Stop {
                 return Ok(Outcome::Stopped);
@@ -273,4 +289,9 @@ impl Prepared {
 
 fn shown(path: Option<&std::path::Path>) -> String {
     path.map_or_else(String::new, |p| p.display().to_string())
+}
+
+/// "1 epoch", "2 epochs".
+fn counted(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
