@@ -102,7 +102,7 @@ macro_rules! size {
 }
 size! {
     BatchNormStats: |p| Grid::Groups(p.replicas as u64 * 2 * p.c as u64),
-        |p| GROUPS * 3 * lanes(p.c as usize) + 2 * p.c as usize;
+        |p| (GROUPS + 1) * lanes(p.c as usize) + 2 * p.c as usize;
     BatchNormRunning: |p| Grid::Threads(p.replicas as u64 * p.c as u64), |_| 0;
     BatchNormForward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
     BatchNormSums: |p| Grid::Groups(p.replicas as u64 * p.c as u64), |p| (GROUPS * 2 + 1) * lanes(p.c as usize);
@@ -118,10 +118,11 @@ fn lanes(c: usize) -> usize {
     c * (256 / c.max(1)).max(1)
 }
 
-/// Adds the rows of `lanes` up, into its first one.
+/// Adds up the rows of `lanes` that `len` elements of the input filled, into the first one.
 #[inline(always)]
-fn fold<T: Real>(lanes: &mut [T], c: usize) {
-    let (first, others) = lanes.split_at_mut(c);
+fn fold<T: Real>(lanes: &mut [T], len: usize, c: usize) {
+    let filled = lanes.len().min(len);
+    let (first, others) = lanes[..filled].split_at_mut(c);
     for row in others.chunks_exact(c) {
         for (f, v) in first.iter_mut().zip(row) {
             *f += *v;
@@ -143,8 +144,9 @@ pub fn batch_norm_stats<T: Real>(
     running: &mut [T],
     scratch: &mut [T],
 ) {
-    let (c, pixels, part) = (p.c as usize, p.pixels as usize, 3 * lanes(p.c as usize));
-    let (parts, totals) = scratch.split_at_mut(GROUPS * part);
+    let (c, pixels, width) = (p.c as usize, p.pixels as usize, lanes(p.c as usize));
+    let (parts, totals) = scratch.split_at_mut(GROUPS * width);
+    let (means, totals) = totals.split_at_mut(width);
     let (mean, square) = totals[..2 * c].split_at_mut(c);
     let momentum = T::of(p.momentum as f64);
     for (r, k) in (0..p.replicas as usize).flat_map(|r| [(r, 0), (r, 1)]) {
@@ -152,26 +154,25 @@ pub fn batch_norm_stats<T: Real>(
         let group = (last - first).div_ceil(GROUPS).max(1) * pixels * c;
         let from = r * p.images as usize;
         let rows = &x[(from + first) * pixels * c..(from + last) * pixels * c];
-        share(rows.len(), rows.par_chunks(group).zip(parts.par_chunks_mut(part)), |(rows, part)| {
-            moments(c, rows, part);
-        });
-        // The groups' means and squares joined one by one (Chan, Golub & LeVeque 1983): x is read once, and no large squares
-        // are subtracted, which would lose the variance of an offset channel.
-        mean.fill(T::zero());
-        square.fill(T::zero());
-        let mut joined = T::zero();
-        for (rows, part) in rows.chunks(group).zip(parts.chunks_exact(part)) {
-            let more = T::of((rows.len() / c) as f64);
-            let share = more / (joined + more);
-            for i in 0..c {
-                let offset = part[i] - mean[i];
-                mean[i] += offset * share;
-                square[i] += part[c + i] + offset * offset * joined * share;
-            }
-            joined += more;
-        }
         let n = (last - first) * pixels;
         let inv = T::one() / T::of(n.max(1) as f64);
+        // Two passes: the difference of large squares would lose the variance of an offset channel, and so would groups
+        // whose own means are joined.
+        share(rows.len(), rows.par_chunks(group).zip(parts.par_chunks_mut(width)), |(rows, part)| {
+            row_sums(c, rows, part);
+        });
+        let groups = rows.len().div_ceil(group);
+        add_parts(&parts[..groups * width], width, mean);
+        for m in mean.iter_mut() {
+            *m *= inv;
+        }
+        for row in means.chunks_exact_mut(c) {
+            row.copy_from_slice(mean);
+        }
+        share(rows.len(), rows.par_chunks(group).zip(parts.par_chunks_mut(width)), |(rows, part)| {
+            row_squares(c, rows, means, part);
+        });
+        add_parts(&parts[..groups * width], width, square);
         let out = &mut stats[(r * 2 + k) * 2 * c..][..2 * c];
         for i in 0..c {
             out[i] = mean[i];
@@ -189,34 +190,39 @@ pub fn batch_norm_stats<T: Real>(
     }
 }
 
+/// total = the sum of what stands at the front of each part of `width` elements.
+fn add_parts<T: Real>(parts: &[T], width: usize, total: &mut [T]) {
+    total.fill(T::zero());
+    for (i, part) in parts.chunks_exact(width).enumerate() {
+        for (t, v) in total.iter_mut().zip(part) {
+            *t = if i == 0 { *v } else { *t + *v };
+        }
+    }
+}
+
 wide! {
-    /// Means [c] and sums of squared deviations [c] of a group's rows, at the front of `out` [3 * lanes(c)].
-    fn moments<T: Real>(c: usize, rows: &[T], out: &mut [T]) {
-        let n = lanes(c);
-        let (sum, rest) = out.split_at_mut(n);
-        let (square, mean) = rest.split_at_mut(n);
-        sum.fill(T::zero());
-        square.fill(T::zero());
-        for row in rows.chunks(n) {
-            for (s, v) in sum.iter_mut().zip(row) {
+    /// Sums [c] of a group's rows, at the front of `out` [lanes(c)].
+    fn row_sums<T: Real>(c: usize, rows: &[T], out: &mut [T]) {
+        out.fill(T::zero());
+        for row in rows.chunks(out.len()) {
+            for (s, v) in out.iter_mut().zip(row) {
                 *s += *v;
             }
         }
-        fold(sum, c);
-        let inv = T::one() / T::of((rows.len() / c) as f64);
-        for mean in mean.chunks_exact_mut(c) {
-            for (m, s) in mean.iter_mut().zip(&*sum) {
-                *m = *s * inv;
-            }
-        }
-        for row in rows.chunks(n) {
-            for ((q, v), m) in square.iter_mut().zip(row).zip(&*mean) {
+        fold(out, rows.len(), c);
+    }
+}
+
+wide! {
+    /// Sums [c] of squared deviations from `means` [lanes(c)], in the same way.
+    fn row_squares<T: Real>(c: usize, rows: &[T], means: &[T], out: &mut [T]) {
+        out.fill(T::zero());
+        for row in rows.chunks(out.len()) {
+            for ((q, v), m) in out.iter_mut().zip(row).zip(means) {
                 *q += (*v - *m) * (*v - *m);
             }
         }
-        fold(square, c);
-        out.copy_within(n..n + c, c);
-        out.copy_within(2 * n..2 * n + c, 0);
+        fold(out, rows.len(), c);
     }
 }
 
@@ -320,8 +326,8 @@ wide! {
                 s2[i] += d * (x[i] - mean[i]);
             }
         }
-        fold(s1, c);
-        fold(s2, c);
+        fold(s1, x.len(), c);
+        fold(s2, x.len(), c);
     }
 }
 
