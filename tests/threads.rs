@@ -10,6 +10,9 @@ use vifo::net::{AlexNet, Net, PreResNet};
 
 const CLASSES: u32 = 10;
 
+/// Name, method, network of so many outputs, batch, lines of the recipe's section `train`.
+type Case = (&'static str, Kind, fn(u32) -> Net, u32, &'static str);
+
 /// Two steps on `batch` made-up images, the second with a short batch; every number that lives on, as bits.
 fn two_steps(kind: Kind, net: fn(u32) -> Net, batch: u32, train: &str, threads: usize) -> Vec<u32> {
     let method = if kind == Kind::Base { "base" } else { "vi-mean" };
@@ -57,7 +60,7 @@ fn image_networks_train_alike_on_one_and_more_threads() {
     let alexnet = |n_out| Net::AlexNet(AlexNet::paper(3, n_out));
     let preresnet = |n_out| Net::PreResNet(PreResNet::paper(3, n_out));
     let clipped_sgd = "optimizer = \"sgd\"\nclip = 1";
-    let cases: [(&str, Kind, fn(u32) -> Net, u32, &str); 3] = [
+    let cases: [Case; 3] = [
         ("PreResNet20, Adam", Kind::Base, preresnet, 17, ""),
         ("AlexNet, clipped SGD", Kind::Base, alexnet, 8, clipped_sgd),
         ("AlexNet, VI", Kind::Vi(Reg::Mean), alexnet, 4, ""),
