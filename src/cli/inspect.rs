@@ -1,14 +1,15 @@
 //! `vifo inspect`: what a data file holds, what looks wrong, and what `vifo fit` would do with it.
 
-use super::options::{DataFlags, set};
+use super::options::{DataFlags, is_images, set};
 use super::say;
 use crate::config::Recipe;
+use crate::data::inspect_images::inspect_images;
 use crate::data::{inspect, load};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A table (CSV, TSV, ...; .gz too)
+    /// A table (CSV, TSV, ...; .gz too) or an image set
     file: PathBuf,
     #[command(flatten)]
     data: DataFlags,
@@ -18,6 +19,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if is_images(&args.file) {
+        let report = inspect_images(&args.file)?;
+        say(&if args.json { serde_json::to_string(&report)? } else { report.to_string() });
+        return Ok(());
+    }
     let name = args.file.display().to_string();
     let mut table = toml::Table::new();
     set(&mut table, "data.file", &name, Some(name.clone()))?;

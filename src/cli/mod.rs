@@ -6,6 +6,7 @@ mod compare;
 mod demo;
 mod doctor;
 mod evaluate;
+mod export;
 mod fit;
 mod inspect;
 mod options;
@@ -51,6 +52,8 @@ enum Verb {
     Compare(compare::Args),
     /// The paper's tables, ours beside theirs: trains what is missing, at any scale
     Reproduce(reproduce::Args),
+    /// Write a run's weights under PyTorch's names, as safetensors
+    Export(export::Args),
     /// Look at a data file before training
     Inspect(inspect::Args),
     /// Check parity, then time ops and training steps on this machine
@@ -73,6 +76,7 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Score(a) => score::run(&a),
         Verb::Compare(a) => compare::run(&a),
         Verb::Reproduce(a) => reproduce::run(&a),
+        Verb::Export(a) => export::run(&a),
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),

@@ -8,6 +8,7 @@ pub mod encode;
 mod fit;
 pub mod images;
 pub mod inspect;
+pub mod inspect_images;
 pub mod load;
 pub mod pixels;
 mod report;

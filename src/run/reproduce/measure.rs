@@ -75,12 +75,7 @@ impl Measured {
 
 /// The metrics of the run's own test images.
 pub fn test_results(run: &Run) -> Result<Results> {
-    let path = run.folder.join("results.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
-    serde_json::from_str(&text).map_err(|e| {
-        let cure = "delete the run folder and reproduce it again";
-        Error::data(path.display().to_string(), e.to_string(), "", cure)
-    })
+    RunFolder::open(&run.folder)?.results()
 }
 
 /// Evaluates a finished run on the partners that it has no results for.
