@@ -9,6 +9,6 @@ pub mod trainer;
 pub mod weights;
 
 pub use checkpoint::Checkpoint;
-pub use evaluate::Predictor;
+pub use evaluate::{Predictor, recompute_running};
 pub use event::{EpochRow, Event};
 pub use trainer::{Ending, Flow, Trainer};
