@@ -125,7 +125,7 @@ fn ensembles_curves_and_times_are_drawn_and_counted() {
             assert!(file.is_file(), "{}", file.display());
         }
     }
-    let (times, _) = ok(d, &format!("table1 --datasets digits --limit 50 --device cpu --methods base -q --format csv"));
+    let (times, _) = ok(d, "table1 --datasets digits --limit 50 --device cpu --methods base -q --format csv");
     let line: Vec<&str> = times.lines().nth(1).expect("a line").split(',').collect();
     assert!(line[5].parse::<f64>().expect("seconds") > 0.0, "{times}");
 }
