@@ -172,6 +172,38 @@ fn other_sets_stand_beside_the_papers_numbers() {
     refused(d, &format!("{args} --data other -q"), 1, &["other images", "--runs"]);
 }
 
+/// A run that fails is told of and left out; the others are trained, and the exit code says that not all is there. Here
+/// another program holds the folder.
+#[test]
+fn one_run_that_fails_does_not_stop_the_others() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let held = d.join("runs/reproduce/digits-cnn-base-x2-2ep-100im-seed1");
+    std::fs::create_dir_all(&held).expect("made");
+    let lock = std::fs::File::create(held.join(".lock")).expect("made");
+    lock.lock().expect("held");
+    let args = format!("nll --datasets digits --methods base {SMALL}");
+    let out = run(d, &format!("{args} -q --format csv"));
+    let (table, err) =
+        (String::from_utf8_lossy(&out.stdout).to_string(), String::from_utf8_lossy(&out.stderr).to_string());
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("failed: digits cnn base x2 seed 1: ") && err.contains("1 of its runs failed"), "{err}");
+    let line: Vec<&str> = table.lines().nth(1).expect("a line").split(',').collect();
+    assert_eq!(line[9], "1", "runs of {table}");
+    drop(lock);
+    let (table, said) = ok(d, &format!("{args} --format csv"));
+    assert!(said.contains("2 runs, 1 done; 1 to train"), "{said}");
+    assert_eq!(table.lines().nth(1).expect("a line").split(',').nth(9), Some("2"), "{table}");
+}
+
+#[test]
+fn a_dry_run_of_times_says_how_long_and_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (times, _) = ok(dir.path(), "table1 --datasets digits --limit 50 --device cpu --dry-run");
+    assert!(times.contains("times steps and trains nothing: about "), "{times}");
+    assert_eq!(dir.path().read_dir().expect("a folder").count(), 0, "nothing is left behind");
+}
+
 #[test]
 fn wrong_words_are_refused_with_the_nearest_right_one() {
     let dir = tempfile::tempdir().expect("a folder");

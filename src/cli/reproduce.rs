@@ -136,23 +136,24 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
         n => format!(", {n} begun"),
     };
     let (all, left) = (p.runs.len(), todo.len());
+    let (name, times) = (p.asked.table.name, p.times());
     let mut text = match all {
-        0 => format!(
-            "{}: times steps, trains nothing; at least 12 steps of each network, set and method",
-            p.asked.table.name
-        ),
-        _ => {
-            format!("{}: {all} run{}, {} done{begun}", p.asked.table.name, if all == 1 { "" } else { "s" }, all - left)
-        }
+        0 if times => format!("{name}: times steps and trains nothing"),
+        0 => format!("{name}: nothing to train"),
+        1 => format!("{name}: 1 run, {} done{begun}", 1 - left),
+        _ => format!("{name}: {all} runs, {} done{begun}", all - left),
     };
-    if left > 0 && (dry_run || style == Style::Normal) {
+    if (left > 0 || times) && (dry_run || style == Style::Normal) {
         let e = p.estimate(device, &mut || !stopped())?;
-        let (n, kinds) = (e.steps, e.kinds);
-        text += &format!(
-            "; {left} to train: about {} ({n} steps, {kinds} kind{} of them timed), and then the evaluation",
-            duration(e.seconds),
-            if kinds == 1 { "" } else { "s" }
-        );
+        let about = duration(e.seconds);
+        let kinds = if e.kinds == 1 { "1 kind".into() } else { format!("{} kinds", e.kinds) };
+        text += &match times {
+            true => format!(": about {about}"),
+            false => format!(
+                "; {left} to train: about {about} ({} steps, {kinds} of them timed), and then the evaluation",
+                e.steps
+            ),
+        };
     }
     if dry_run {
         say(&text);

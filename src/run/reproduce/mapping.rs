@@ -289,8 +289,8 @@ pub const PAPER_SECONDS: [(&str, &str, f64, f64); 12] = [
 /// Set, method, single and ensemble, each mean and sd.
 pub type SingleAndEnsemble = (&'static str, &'static str, (f64, f64), (f64, f64));
 
-/// tab:single-ens; it does not say which weight of auxiliary training it has: VIFO-mv's agree with the NLL tables at 0.1
-/// alone, and on SVHN at none.
+/// tab:single-ens; it does not say its weight of auxiliary training: 0.1 is nearest to the NLL tables but on SVHN, where the
+/// two disagree at every weight.
 pub const PAPER_SINGLE: [SingleAndEnsemble; 8] = [
     ("CIFAR10", "VIFO-mean", (0.527, 0.015), (0.345, 0.003)),
     ("CIFAR10", "VIFO-mv", (0.626, 0.010), (0.324, 0.001)),

@@ -112,21 +112,23 @@ fn win_rates_of_the_papers_numbers() {
     assert!(mv.iter().sum::<f64>() > mean.iter().sum::<f64>());
 }
 
-/// tab:single-ens does not say its eta_aux ("VIFO with auxiliary training"). Its ensembles are those of the NLL tables at
-/// 0.1 to 0.01, and for VIFO-mv those of no other weight; but on SVHN the paper's two tables disagree whatever the weight.
+/// tab:single-ens does not say its eta_aux ("VIFO with auxiliary training"). Its ensembles are within 0.01 of the NLL tables
+/// at 0.1, which for VIFO-mv is the nearest weight on every set; but on SVHN the paper's two tables disagree at every weight.
 #[test]
-fn table2_agrees_with_the_nll_tables_at_one_weight_but_on_svhn() {
+fn table2_is_at_a_weight_of_one_tenth_and_disagrees_on_svhn() {
     let paper = Paper::read().expect("numbers");
     for (set, name, _, ensemble) in PAPER_SINGLE {
         let method = METHODS.iter().find(|m| m.paper == name).expect("a method");
-        let near = PAPER_ETA_AUX.map(|e| {
+        let apart = PAPER_ETA_AUX.map(|e| {
             let there = paper.find("nll", (set, set), "AlexNet", method, Some(e)).expect("a number");
-            (there.0 - ensemble.0).abs() < 0.01
+            (there.0 - ensemble.0).abs()
         });
-        match (set, name) {
-            ("SVHN", _) => assert_eq!(near, [false; 4], "{set} {name}"),
-            (_, "VIFO-mv") => assert_eq!(near, [false, true, false, false], "{set} {name}"),
-            _ => assert!(near[1], "{set} {name}: {near:?}"),
+        let nearest = apart.iter().copied().fold(f64::INFINITY, f64::min);
+        if set == "SVHN" {
+            assert!(nearest > 0.1, "{name}: {apart:?}");
+        } else {
+            assert!(apart[1] < 0.01, "{set} {name}: {apart:?}");
+            assert!(name != "VIFO-mv" || apart[1] == nearest, "{set} {name}: {apart:?}");
         }
     }
 }

@@ -53,14 +53,14 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
     for set in p.asked.sets.iter().copied() {
         for network in p.asked.networks_of(set) {
             let net = network_names(network).0;
-            let images = p.asked.limit.map_or(set.images, |l| (l as usize).min(set.images));
+            let images = images_of(p, set);
             let mut table =
                 TextTable::new(&["method", "ours, s", "times base", "steps timed", "paper, s", "paper, times base"]);
             let named = p.asked.methods.iter().copied();
             let mut clocks: Vec<Option<Clock>> = vec![];
             for method in named.clone() {
                 let clock = if method.trainable() {
-                    Some(Clock::new(p, (set, network, method), images, device)?)
+                    Some(Clock::new(p, (set, network, method), images, device)?.ready()?)
                 } else {
                     None
                 };
@@ -123,6 +123,29 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
     Ok(out)
 }
 
+/// About how long `report` will take: one step of each method, times those it will do.
+pub fn estimate(p: &Prepared, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+    let mut seconds = 0.0;
+    for set in p.asked.sets.iter().copied() {
+        for network in p.asked.networks_of(set) {
+            for method in p.asked.methods.iter().copied().filter(|m| m.trainable()) {
+                if !go_on() {
+                    return Ok(seconds);
+                }
+                let step = Clock::new(p, (set, network, method), images_of(p, set), device)?.step_seconds()?;
+                // Two to begin with, then the rounds.
+                seconds += 2.0 * step + ROUNDS as f64 * step.max(ROUND_SECONDS);
+            }
+        }
+    }
+    Ok(seconds)
+}
+
+/// Training images of a set at the scale that is asked for.
+fn images_of(p: &Prepared, set: &Set) -> usize {
+    p.asked.limit.map_or(set.images, |l| (l as usize).min(set.images))
+}
+
 /// One method's training steps under the clock.
 struct Clock {
     session: Session,
@@ -150,11 +173,14 @@ impl Clock {
         let plan = Plan::new(&recipe, rows, &encoder)?;
         let mut session = Session::new(&plan.setup, device, &random_images(rows, &encoder), &encoder.aux_range())?;
         session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
-        let mut clock = Clock { session, plan, done: 0, count: 1, steps, seconds: vec![] };
-        // One to warm up, one to see how many fill a round.
-        clock.step_seconds()?;
-        clock.count = ((ROUND_SECONDS / clock.step_seconds()?) as u64).clamp(1, 64);
-        Ok(clock)
+        Ok(Clock { session, plan, done: 0, count: 1, steps, seconds: vec![] })
+    }
+
+    /// One step to warm up, one to see how many fill a round.
+    fn ready(mut self) -> Result<Clock> {
+        self.step_seconds()?;
+        self.count = ((ROUND_SECONDS / self.step_seconds()?) as u64).clamp(1, 64);
+        Ok(self)
     }
 
     fn step_seconds(&mut self) -> Result<f64> {

@@ -114,6 +114,11 @@ impl Prepared {
         }
     }
 
+    /// Whether the table is of the time of steps.
+    pub fn times(&self) -> bool {
+        self.asked.table.show == Show::Time
+    }
+
     fn wants_sizes(&self) -> bool {
         matches!(self.asked.table.show, Show::EnsembleSize | Show::SingleAndEnsemble)
     }
@@ -196,8 +201,11 @@ impl Prepared {
         })
     }
 
-    /// How long training will take on `device`; reads the sets and runs a few steps.
+    /// How long training (or the timing of steps) will take on `device`; reads the sets and runs a few steps.
     pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<Estimate> {
+        if self.asked.table.show == Show::Time {
+            return Ok(Estimate { seconds: times::estimate(self, device, go_on)?, ..Default::default() });
+        }
         estimate(&self.todo(), device, go_on)
     }
 
