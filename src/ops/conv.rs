@@ -205,7 +205,10 @@ impl Conv2dForward {
 impl Conv2dBackwardData {
     pub fn grid(&self) -> Grid {
         let tiles = |n: u32| u64::from(n.div_ceil(4));
-        Grid::Threads(u64::from(self.replicas) * tiles(self.batch * self.h * self.w) * tiles(self.c_in))
+        // Pixels are sorted by their remainders by the stride.
+        let s = self.stride.max(1);
+        let pixels = self.batch * self.h.div_ceil(s) * self.w.div_ceil(s);
+        Grid::Threads(u64::from(self.replicas) * u64::from(s * s) * tiles(pixels) * tiles(self.c_in))
     }
     pub fn scratch(&self) -> usize {
         let s = self.shape();

@@ -1,6 +1,7 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
+use super::variants::Class;
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -193,6 +194,10 @@ impl Gpu {
 
     pub fn report(&self) -> &AdapterReport {
         &self.report
+    }
+
+    pub(super) fn class(&self) -> Class {
+        if self.report.is_software() { Class::Software } else { Class::Hardware }
     }
 
     /// Bytes that one binding may hold: whole words, whose bytes a shader can number.
