@@ -62,21 +62,27 @@ fn fragments_bind_nothing() {
 /// With the constants of each tile, which make the sizes of workgroups and of their memory.
 #[test]
 fn all_back_ends_translate() {
-    let mut kernels: Vec<_> = all_kernels().into_iter().map(|(_, k)| (k.module, k.entry, k.tile)).collect();
-    kernels.push(("step", "advance", None));
+    let mut kernels: Vec<_> =
+        all_kernels().into_iter().map(|(_, k)| (k.module, k.entry, k.tile, k.workgroup_bytes(), k.threads)).collect();
+    kernels.push(("step", "advance", None, 0, 1));
     for (family, source) in FAMILIES {
         let (module, info) = parsed(family, source);
-        for (_, name, tile) in kernels.iter().filter(|k| k.0 == *family) {
+        for (_, name, tile, most_memory, threads) in kernels.iter().filter(|k| k.0 == *family) {
             let label = format!("{family}: {name} {tile:?}");
             let stage = naga::ShaderStage::Compute;
             let constants = tile.iter().flat_map(|t| t.constants()).map(|(n, v)| (n.to_string(), v)).collect();
             let (module, info) = process_overrides(&module, &info, Some((stage, name)), &constants)
                 .unwrap_or_else(|e| panic!("{label}: {e}"));
-            if let Some(tile) = tile {
-                let entry = module.entry_points.iter().find(|e| e.name == *name).expect("it was kept");
-                let reduces = name.ends_with("_reduce");
-                assert_eq!(entry.workgroup_size[0], if reduces { 64 } else { tile.threads() }, "{label}");
-            }
+            // What the preflight compares with the adapter's limits.
+            let at = module.entry_points.iter().position(|e| e.name == *name).expect("it was kept");
+            assert_eq!(module.entry_points[at].workgroup_size, [*threads, 1, 1], "{label}");
+            let uses = info.get_entry_point(at);
+            let shared = module
+                .global_variables
+                .iter()
+                .filter(|(handle, global)| global.space == naga::AddressSpace::WorkGroup && !uses[*handle].is_empty());
+            let memory: u32 = shared.map(|(_, g)| module.types[g.ty].inner.size(module.to_ctx())).sum();
+            assert!(memory <= *most_memory, "{label}: {memory} bytes of workgroup memory");
             let choice = spv::PipelineOptions { shader_stage: stage, entry_point: name.to_string() };
             let words = spv::write_vec(&module, &info, &spv::Options::default(), Some(&choice))
                 .unwrap_or_else(|e| panic!("{label}: spv: {e}"));

@@ -1,7 +1,7 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
-use super::variants::Class;
+use super::variants::{Class, on_offer};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,8 @@ pub struct AdapterReport {
     pub workgroup_memory_bytes: u32,
     /// Least and largest subgroup.
     pub subgroup: (u32, u32),
+    /// Forms of kernels that its class and limits allow: "plain", "64x64".
+    pub kernels: Vec<&'static str>,
 }
 
 impl AdapterReport {
@@ -63,6 +65,10 @@ impl AdapterReport {
             max_groups_per_dimension: limits.max_compute_workgroups_per_dimension,
             workgroup_memory_bytes: limits.max_compute_workgroup_storage_size,
             subgroup: (info.subgroup_min_size, info.subgroup_max_size),
+            kernels: on_offer(
+                if info.device_type == wgpu::DeviceType::Cpu { Class::Software } else { Class::Hardware },
+                &limits,
+            ),
             name: info.name,
         }
     }

@@ -38,6 +38,7 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("conv_split", shader!("conv_split.wgsl")),
     ("pool", shader!("pool.wgsl")),
     ("norm", shader!("norm.wgsl")),
+    ("norm_split", shader!("norm_split.wgsl")),
     ("head", shader!("head.wgsl")),
     ("regularizer", shader!("regularizer.wgsl")),
     ("reduce", shader!("reduce.wgsl")),
@@ -207,6 +208,15 @@ impl Gpu {
         let module = self.shader(family, &compose(family, source)?, checks)?;
         modules.insert((family, checks), module.clone());
         Ok(module)
+    }
+
+    /// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
+    #[doc(hidden)]
+    pub fn replace_shader(&self, family: &'static str, composed: &str) -> Result<()> {
+        let module = self.shader(family, composed, Checks::On)?;
+        let mut modules = self.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.insert((family, Checks::On), module);
+        Ok(())
     }
 
     pub(super) fn shader(&self, label: &str, source: &str, checks: Checks) -> Result<wgpu::ShaderModule> {

@@ -1,6 +1,6 @@
 //! The forms in which a GPU computes an op, and which of them an adapter gets. Every op has a plain form: one kernel of its
-//! own name. Matrix products and convolutions have tiled forms too, through workgroup memory, and the weight gradients among
-//! them are two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
+//! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
+//! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
 use crate::ops::{Grid, Op};
 
@@ -12,6 +12,8 @@ pub enum Variant {
     Tile64x64,
     Tile32x32,
     Tile64x16,
+    /// Sums over rows cut into parts.
+    Split,
 }
 
 /// What decides on the form before the sizes do.
@@ -47,7 +49,8 @@ impl Tile {
 }
 
 impl Variant {
-    pub const ALL: [Variant; 4] = [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16];
+    pub const ALL: [Variant; 5] =
+        [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16, Variant::Split];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -55,12 +58,13 @@ impl Variant {
             Variant::Tile64x64 => "64x64",
             Variant::Tile32x32 => "32x32",
             Variant::Tile64x16 => "64x16",
+            Variant::Split => "split",
         }
     }
 
     pub fn tile(self) -> Option<Tile> {
         match self {
-            Variant::Plain => None,
+            Variant::Plain | Variant::Split => None,
             Variant::Tile64x64 => Some(Tile { m: 64, n: 64 }),
             Variant::Tile32x32 => Some(Tile { m: 32, n: 32 }),
             Variant::Tile64x16 => Some(Tile { m: 64, n: 16 }),
@@ -68,7 +72,8 @@ impl Variant {
     }
 }
 
-/// Sizes of the matrix product that an op is: [m, k] times [k, n], `count` times.
+/// Sizes of the matrix product that an op is: [m, k] times [k, n], `count` times. Sums over the rows of m channels are one
+/// with n = 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product {
     pub count: u64,
@@ -99,6 +104,8 @@ impl Product {
                 let taps = area(&[p.kernel_h, p.kernel_w, p.c_in]);
                 product(p.replicas, taps, p.c_out, area(&[p.batch, p.out_h, p.out_w]))
             }
+            Op::BatchNormStats(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
+            Op::BatchNormSums(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
             _ => None,
         }
     }
@@ -139,6 +146,13 @@ pub struct Kernel {
     pub threads: u32,
 }
 
+impl Kernel {
+    /// At most.
+    pub fn workgroup_bytes(&self) -> u32 {
+        self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes)
+    }
+}
+
 /// An op as a GPU computes it: kernels in their order, and the scratch memory that they share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
@@ -148,6 +162,8 @@ pub struct Form {
 
 pub(super) const CURE: &str = "use a smaller --batch, fewer members or --device cpu";
 
+/// The most workgroup memory that a kernel without a tile takes: one pair for each of 256 threads.
+const PLAIN_MEMORY: u32 = 2048;
 /// Threads of a workgroup in the plain kernels.
 const GROUP_SIZE: u32 = 64;
 
@@ -178,13 +194,15 @@ fn tiled_entry(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
     })
 }
 
-/// Two kernels, parts of the sum and their sum: module and entries.
+/// Two kernels, which sum parts and which combine them: module and entries.
 fn split_entries(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
     Some(match op {
         Op::LinearBackwardWeight(_) => {
             ("linear_split", "linear_backward_weight_split", "linear_backward_weight_reduce")
         }
         Op::Conv2dBackwardWeight(_) => ("conv_split", "conv2d_backward_weight_split", "conv2d_backward_weight_reduce"),
+        Op::BatchNormStats(_) => ("norm_split", "batch_norm_stats_split", "batch_norm_stats_combine"),
+        Op::BatchNormSums(_) => ("norm_split", "batch_norm_sums_split", "batch_norm_sums_combine"),
         _ => return None,
     })
 }
@@ -195,31 +213,19 @@ const MOST_PARTS: u64 = 64;
 /// Rounds of a part that make its start and its share of the second kernel worth while.
 const LEAST_ROUNDS: u64 = 4;
 
-/// Bytes of one part of a weight gradient, the bias a row of its own, and the number of parts: enough to fill the adapter, as
-/// far as the sum is long and `most` bytes suffice.
-fn parts(product: &Product, tile: Tile, most: u64) -> (u64, u64) {
-    let bytes = product.count * (product.m + 1) * product.n.div_ceil(4) * QUAD;
-    let wanted = FULL.div_ceil(product.tiles(tile).max(1));
-    let rounds = product.k.div_ceil(tile.depth().into());
-    let parts = wanted.min(MOST_PARTS).min(rounds / LEAST_ROUNDS).min(most / bytes.max(1));
-    (bytes, parts.max(1))
+/// Into how many parts a sum is cut: enough to fill the adapter, as far as there are `rounds` and `most` bytes for parts of
+/// that many.
+fn parts(groups: u64, rounds: u64, bytes: u64, most: u64) -> u64 {
+    let wanted = FULL.div_ceil(groups.max(1));
+    wanted.min(MOST_PARTS).min(rounds / LEAST_ROUNDS).min(most / bytes.max(1)).max(1)
 }
 
-/// The form of an op in a variant; None where it has none. `most` = bytes that a binding may hold.
-pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
-    let Some(tile) = variant.tile() else { return Some(Form::plain(op)) };
-    let product = Product::of(op)?;
-    let groups = product.tiles(tile);
-    if let Some((module, numbers, quads)) = tiled_entry(op) {
-        let whole = product.n.is_multiple_of(4);
-        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), QUAD)).collect();
-        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), if whole { QUAD } else { NUMBER })));
-        let entry = if whole { quads } else { numbers };
-        let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
-        return Some(Form { kernels: vec![kernel], scratch_bytes: 0 });
-    }
+/// A weight gradient in two kernels: each part is a gradient of its own, the bias its last row.
+fn split_gradient(op: &Op, product: &Product, tile: Tile, most: u64) -> Option<Form> {
     let (module, split, reduce) = split_entries(op)?;
-    let (bytes, parts) = parts(&product, tile, most);
+    let bytes = product.count * (product.m + 1) * product.n.div_ceil(4) * QUAD;
+    let groups = product.tiles(tile);
+    let parts = parts(groups, product.k.div_ceil(tile.depth().into()), bytes, most);
     let split = Kernel {
         module,
         entry: split,
@@ -231,13 +237,68 @@ pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
     let reduce = Kernel {
         module,
         entry: reduce,
-        // The same module, so that the same constants make the same shader.
+        // Of the same module, which has the same constants.
         tile: Some(tile),
         binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
     };
     Some(Form { kernels: vec![split, reduce], scratch_bytes: bytes * parts })
+}
+
+/// Channels and rows that a workgroup of `norm_split.wgsl` reads at a time.
+const CHANNELS: u64 = 16;
+const ROWS: u64 = 16;
+
+/// The sums of batch normalisation in two kernels: `sums` numbers a group and channel of each part, combined by `combining`
+/// threads.
+fn split_norm(op: &Op, product: &Product, most: u64) -> Option<Form> {
+    let (sums, combining) = match op {
+        Op::BatchNormStats(_) => (3, product.count * product.m),
+        Op::BatchNormSums(_) => (2, product.count * product.m / 2),
+        _ => return None,
+    };
+    let (module, split, combine) = split_entries(op)?;
+    let bytes = product.count * product.m * sums * NUMBER;
+    let groups = product.count * product.m.div_ceil(CHANNELS);
+    let parts = parts(groups, product.k.div_ceil(ROWS), bytes, most);
+    let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), NUMBER)).collect();
+    binds.extend([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]);
+    let split =
+        Kernel { module, entry: split, tile: None, binds, groups: groups * parts, threads: (CHANNELS * ROWS) as u32 };
+    let mut binds = vec![(Slot::ReadScratch, NUMBER)];
+    binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), NUMBER)));
+    binds.push((Slot::Step, NUMBER));
+    let combine = Kernel {
+        module,
+        entry: combine,
+        tile: None,
+        binds,
+        groups: combining.div_ceil(GROUP_SIZE.into()),
+        threads: GROUP_SIZE,
+    };
+    Some(Form { kernels: vec![split, combine], scratch_bytes: bytes * parts })
+}
+
+/// The form of an op in a variant; None where it has none. `most` = bytes that a binding may hold.
+pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
+    if variant == Variant::Plain {
+        return Some(Form::plain(op));
+    }
+    let product = Product::of(op)?;
+    let Some(tile) = variant.tile() else { return split_norm(op, &product, most) };
+    if let Some((module, numbers, quads)) = tiled_entry(op) {
+        let whole = product.n.is_multiple_of(4);
+        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), QUAD)).collect();
+        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), if whole { QUAD } else { NUMBER })));
+        let (entry, groups) = (if whole { quads } else { numbers }, product.tiles(tile));
+        let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
+        return Some(Form { kernels: vec![kernel], scratch_bytes: 0 });
+    }
+    match op {
+        Op::LinearBackwardWeight(_) | Op::Conv2dBackwardWeight(_) => split_gradient(op, &product, tile, most),
+        _ => None,
+    }
 }
 
 /// Bytes that a binding may hold.
@@ -255,11 +316,10 @@ pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, Stri
     for kernel in &form.kernels {
         let name = kernel.entry;
         let buffers = kernel.binds.len() as u32;
-        let memory = kernel.tile.map_or(0, Tile::workgroup_bytes);
         let threads = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
         for (need, most, what) in [
             (buffers, limits.max_storage_buffers_per_shader_stage, "storage buffers"),
-            (memory, limits.max_compute_workgroup_storage_size, "bytes of workgroup memory"),
+            (kernel.workgroup_bytes(), limits.max_compute_workgroup_storage_size, "bytes of workgroup memory"),
             (kernel.threads, threads, "threads a workgroup"),
         ] {
             if need > most {
@@ -285,16 +345,19 @@ pub(super) fn dispatch(kernel: &Kernel, most: u32) -> Option<(u32, u32)> {
 }
 
 /// Least sizes m, n, k of a product that a variant is good for on hardware, and the workgroups that it should make at least;
-/// the first line that holds wins, the plain form where none does. Columns decide first, because a tile wider than the result
-/// computes nothing with the rest; a tile needs a round's worth of rows and depth; and a few large tiles would leave most of a
-/// large adapter idle. Not measured on hardware: the sizes are those that others settled on.
-const CHOICES: [(Variant, [u64; 3], u64); 5] = [
-    (Variant::Tile64x64, [64, 49, 16], 96),
-    (Variant::Tile32x32, [32, 17, 8], 96),
-    (Variant::Tile64x16, [64, 8, 16], 96),
+/// the first line that holds wins, the plain form where none does. The result's rows and columns decide first, because a tile
+/// larger than the result computes nothing with the rest; then a few large tiles would leave most of a large adapter idle.
+/// Not measured on hardware: the tiles are those that others settled on, the sizes follow from them.
+const CHOICES: [(Variant, [u64; 3], u64); 7] = [
+    (Variant::Tile64x64, [49, 49, 16], 96),
+    (Variant::Tile32x32, [17, 17, 8], 96),
+    (Variant::Tile64x16, [33, 5, 16], 96),
     // Small products: whatever has more workgroups.
-    (Variant::Tile32x32, [32, 17, 8], 1),
-    (Variant::Tile64x16, [64, 8, 16], 1),
+    (Variant::Tile32x32, [17, 17, 8], 1),
+    (Variant::Tile64x16, [33, 5, 16], 1),
+    // Few results of long sums, as a first layer's weight gradient: many threads a result.
+    (Variant::Tile32x32, [1, 1, 1024], 1),
+    (Variant::Split, [1, 1, 128], 1),
 ];
 
 /// The variant of an op on an adapter: the first of the table that its limits allow.
@@ -306,6 +369,27 @@ pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
         (sizes && form.kernels[0].groups >= groups && beyond(&form, limits).is_none()).then_some(variant)
     };
     CHOICES.iter().find_map(|(v, least, groups)| fits(*v, *least, *groups)).unwrap_or(Variant::Plain)
+}
+
+impl super::Gpu {
+    /// The variants of an op that this adapter can run, the plain one first; and the one that it gets.
+    pub fn variants(&self, op: &Op) -> (Vec<Variant>, Variant) {
+        let fits = |v: &Variant| {
+            form(op, *v, most_bytes(&self.limits)).is_some_and(|form| beyond(&form, &self.limits).is_none())
+        };
+        (Variant::ALL.into_iter().filter(fits).collect(), choose(op, self.class(), &self.limits))
+    }
+}
+
+/// The variants that an adapter of these limits may get, for `vifo doctor`.
+pub(super) fn on_offer(class: Class, limits: &wgpu::Limits) -> Vec<&'static str> {
+    let threads = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+    let fits = |v: &Variant| match v.tile() {
+        Some(t) => t.threads() <= threads && t.workgroup_bytes() <= limits.max_compute_workgroup_storage_size,
+        None => *v == Variant::Plain || (CHANNELS * ROWS) as u32 <= threads,
+    };
+    let hardware = class == Class::Hardware;
+    Variant::ALL.iter().filter(|v| **v == Variant::Plain || hardware && fits(v)).map(|v| v.name()).collect()
 }
 
 /// Every kernel that there is, with an op that it serves: for tests that compare shaders with what is believed of them.
@@ -342,6 +426,196 @@ mod tests {
 
     fn kernel(groups: u64, threads: u32) -> Kernel {
         Kernel { module: "", entry: "", tile: None, binds: vec![], groups, threads }
+    }
+
+    /// Ops at sizes of the paper's networks and of toys, and empty ones.
+    fn ops() -> Vec<Op> {
+        use crate::ops::{conv::*, linear::*, norm::*};
+        let mut all = crate::ops::all();
+        for (batch, side, c_in, c_out, stride) in [
+            (128, 32, 3, 64, 1),
+            (128, 32, 16, 16, 1),
+            (128, 32, 16, 32, 2),
+            (128, 8, 384, 256, 1),
+            (1, 1, 1, 1, 1),
+            (7, 9, 5, 33, 3),
+            (100_000, 64, 64, 1024, 1),
+        ] {
+            let out = (side + 2 - 3) / stride + 1;
+            let f = Conv2dForward {
+                replicas: 1,
+                share: 1,
+                batch,
+                h: side,
+                w: side,
+                c_in,
+                out_h: out,
+                out_w: out,
+                c_out,
+                kernel_h: 3,
+                kernel_w: 3,
+                stride,
+                ..bytemuck::Zeroable::zeroed()
+            };
+            let (h, w) = (f.h, f.w);
+            all.push(Op::Conv2dForward(f));
+            all.push(Op::Conv2dBackwardData(Conv2dBackwardData {
+                replicas: 1,
+                batch,
+                h,
+                w,
+                c_in,
+                out_h: out,
+                out_w: out,
+                c_out,
+                kernel_h: 3,
+                kernel_w: 3,
+                stride,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+            all.push(Op::Conv2dBackwardWeight(Conv2dBackwardWeight {
+                replicas: 1,
+                share: 1,
+                batch,
+                h,
+                w,
+                c_in,
+                out_h: out,
+                out_w: out,
+                c_out,
+                kernel_h: 3,
+                kernel_w: 3,
+                stride,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+            let pixels = out * out;
+            let c = c_out;
+            all.push(Op::BatchNormStats(BatchNormStats {
+                replicas: 1,
+                images: batch,
+                pixels,
+                c,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+            all.push(Op::BatchNormSums(BatchNormSums {
+                replicas: 1,
+                images: batch,
+                pixels,
+                c,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+        }
+        for (replicas, rows, n_in, n_out) in [(5, 100, 50, 50), (1, 128, 1024, 20), (1, 1, 1, 1), (3, 5000, 3, 2)] {
+            let zero = LinearForward { replicas, share: 1, rows, n_in, n_out, ..bytemuck::Zeroable::zeroed() };
+            all.push(Op::LinearForward(zero));
+            all.push(Op::LinearBackwardData(LinearBackwardData {
+                replicas,
+                rows,
+                n_in,
+                n_out,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+            all.push(Op::LinearBackwardWeight(LinearBackwardWeight {
+                replicas,
+                share: 1,
+                rows,
+                n_in,
+                n_out,
+                ..bytemuck::Zeroable::zeroed()
+            }));
+        }
+        all
+    }
+
+    /// Limits from none to spare down to less than any tile needs.
+    fn limits() -> Vec<wgpu::Limits> {
+        let default = wgpu::Limits::default();
+        vec![
+            wgpu::Limits { max_compute_workgroup_storage_size: 1 << 16, ..default.clone() },
+            wgpu::Limits { max_compute_workgroup_storage_size: 8192, ..default.clone() },
+            wgpu::Limits { max_compute_invocations_per_workgroup: 64, ..default.clone() },
+            wgpu::Limits {
+                max_compute_workgroup_size_x: 128,
+                max_storage_buffers_per_shader_stage: 4,
+                ..default.clone()
+            },
+            wgpu::Limits { max_storage_buffer_binding_size: 1 << 20, ..default.clone() },
+            wgpu::Limits { max_compute_workgroups_per_dimension: 16, ..default.clone() },
+            default,
+        ]
+    }
+
+    /// Of every op: software adapters get the plain form; hardware a form that the op has and the adapter can run.
+    #[test]
+    fn the_choice_stays_within_the_limits() {
+        let mut chosen = std::collections::BTreeSet::new();
+        for op in ops() {
+            for limits in limits() {
+                assert_eq!(choose(&op, Class::Software, &limits), Variant::Plain, "{op:?}");
+                let variant = choose(&op, Class::Hardware, &limits);
+                let form = form(&op, variant, most_bytes(&limits)).expect("a variant that the op has");
+                assert!(variant == Variant::Plain || beyond(&form, &limits).is_none(), "{op:?} {variant:?} {limits:?}");
+                chosen.insert((op.name(), variant));
+            }
+        }
+        let forms = |name: &str| chosen.iter().filter(|(n, _)| *n == name).count();
+        for op in crate::ops::all() {
+            let least = match op {
+                Op::BatchNormStats(_) | Op::BatchNormSums(_) => 2,
+                _ => {
+                    if Product::of(&op).is_some() {
+                        3
+                    } else {
+                        1
+                    }
+                }
+            };
+            assert!(forms(op.name()) >= least, "{}: {chosen:?}", op.name());
+        }
+    }
+
+    /// Of the networks of the paper, on hardware of default limits.
+    #[test]
+    fn known_layers_get_known_forms() {
+        let default = wgpu::Limits::default();
+        let chosen: Vec<_> = ops()
+            .iter()
+            .filter(|op| Product::of(op).is_some_and(|p| p.k * p.m > 0))
+            .map(|op| (op.name(), choose(op, Class::Hardware, &default).name()))
+            .collect();
+        // AlexNet's first convolution, PreResNet's first stage and its first strided one.
+        let three = |at: usize| chosen[5 * at..5 * at + 3].iter().map(|c| c.1).collect::<Vec<_>>();
+        assert_eq!(three(0), ["64x64", "64x16", "32x32"], "{chosen:?}");
+        assert_eq!(three(1), ["64x16", "64x16", "64x16"]);
+        assert_eq!(three(2), ["32x32", "64x16", "32x32"]);
+        assert_eq!(three(3), ["64x64", "64x64", "64x64"]);
+        assert_eq!(three(4), ["plain", "plain", "plain"]);
+    }
+
+    /// A scratch that no binding holds, a workgroup that does not fit: the number, the limit and a cure.
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let op = ops().into_iter().rfind(|op| matches!(op, Op::Conv2dBackwardWeight(_))).expect("it is there");
+        let small = wgpu::Limits { max_storage_buffer_binding_size: 1 << 20, ..wgpu::Limits::default() };
+        let form = form(&op, Variant::Tile64x64, most_bytes(&small)).expect("a form");
+        let (found, allowed, cure) = beyond(&form, &small).expect("too large");
+        assert_eq!(found, "conv2d_backward_weight_split needs 2363392 bytes of scratch memory");
+        assert_eq!((allowed.as_str(), cure), ("1048576 bytes a buffer", CURE));
+        let small = wgpu::Limits { max_compute_workgroup_storage_size: 8192, ..wgpu::Limits::default() };
+        let (found, allowed, _) = beyond(&form, &small).expect("too large");
+        assert_eq!(found, "conv2d_backward_weight_split needs 10240 bytes of workgroup memory");
+        assert_eq!(allowed, "8192");
+    }
+
+    /// As many parts as fill an adapter, never more than the sum is long or the memory holds.
+    #[test]
+    fn parts_are_bounded() {
+        assert_eq!(parts(1, 8192, 100, 1 << 30), 64);
+        assert_eq!(parts(162, 512, 100, 1 << 30), 4);
+        assert_eq!(parts(1, 8, 100, 1 << 30), 2);
+        assert_eq!(parts(1, 8192, 100, 550), 5);
+        assert_eq!(parts(10_000, 8192, 100, 1 << 30), 1);
+        assert_eq!(parts(1, 3, 100, 0), 1);
     }
 
     #[test]
