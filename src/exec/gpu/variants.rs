@@ -505,7 +505,14 @@ mod tests {
                 ..bytemuck::Zeroable::zeroed()
             }));
         }
-        for (replicas, rows, n_in, n_out) in [(5, 100, 50, 50), (1, 128, 1024, 20), (1, 1, 1, 1), (3, 5000, 3, 2)] {
+        for (replicas, rows, n_in, n_out) in [
+            (5, 100, 50, 50),
+            (1, 128, 1024, 20),
+            (1, 1, 1, 1),
+            (3, 5000, 3, 2),
+            (1, 8192, 1024, 1024),
+            (1, 8192, 16, 16),
+        ] {
             let zero = LinearForward { replicas, share: 1, rows, n_in, n_out, ..bytemuck::Zeroable::zeroed() };
             all.push(Op::LinearForward(zero));
             all.push(Op::LinearBackwardData(LinearBackwardData {
@@ -585,7 +592,7 @@ mod tests {
             .collect();
         // AlexNet's first convolution, PreResNet's first stage and its first strided one.
         let three = |at: usize| chosen[5 * at..5 * at + 3].iter().map(|c| c.1).collect::<Vec<_>>();
-        assert_eq!(three(0), ["64x64", "64x16", "32x32"], "{chosen:?}");
+        assert_eq!(three(0), ["64x64", "plain", "32x32"], "{chosen:?}");
         assert_eq!(three(1), ["64x16", "64x16", "64x16"]);
         assert_eq!(three(2), ["32x32", "64x16", "32x32"]);
         assert_eq!(three(3), ["64x64", "64x64", "64x64"]);
