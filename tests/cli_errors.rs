@@ -268,6 +268,12 @@ fn predict_and_evaluate_name_what_is_wrong() {
                 &["no/where/p.csv", "cannot write", "check the path"],
             ),
             ("predict run good.csv --device cpu --out folder", 2, &["folder", "is a folder", "add a file name"]),
+            ("export nosuch w.safetensors", 2, &["nosuch", "does not exist", "check the path"]),
+            ("export run good.csv", 2, &["good.csv", "already exists", "--force"]),
+            ("export run folder --force", 2, &["folder", "is a folder", "add a file name"]),
+            ("export run no/where/w.safetensors", 1, &["no/where/w.safetensors", "cannot write", "check the path"]),
+            ("export run w.safetensors --member 9", 2, &["--member", "9, of", "0 to", "choose one of them"]),
+            ("export short w.safetensors", 1, &["best.safetensors", "not a whole checkpoint", "train again"]),
             ("predict run good.csv --device gpu", 1, &["--device gpu", "no hardware GPU", "--device cpu"]),
             (
                 "predict short good.csv --device cpu",

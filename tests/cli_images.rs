@@ -67,7 +67,13 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
         serde_json::from_str(&std::fs::read_to_string(dir.join("run/results.json")).expect("results")).expect("JSON");
     let accuracy = results["metrics"][0]["value"].as_f64().expect("a number");
     assert_eq!((results["metrics"][0]["name"].as_str(), accuracy), (Some("accuracy"), 1.0), "bars are easy");
-    for file in ["report.html", "predictions.csv", "figures/reliability.png", "checkpoints/best.safetensors"] {
+    for file in [
+        "report.html",
+        "predictions.csv",
+        "figures/reliability.png",
+        "checkpoints/best.safetensors",
+        "figures/certainty.png",
+    ] {
         assert!(dir.join("run").join(file).is_file(), "{file}");
     }
     let text = std::fs::read_to_string(dir.join("run/predictions.csv")).expect("predictions");
@@ -90,6 +96,8 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
     for part in ["ood: 1797 rows", "auroc_entropy", "fog", "contrast", "mean", "most of its rows are no test"] {
         assert!(said.contains(part), "{part:?} is missing in\n{said}");
     }
+    let said = good(dir, "compare run --metric auroc_entropy --metric fog.3.accuracy --metric nll");
+    assert!(said.contains("auroc_entropy ↑") && said.contains("fog.3.accuracy ↑"), "{said}");
     let shift = good(dir, "evaluate run --shift bars --json");
     assert!(shift.contains("\"set\":\"shift\""), "{shift}");
 }
@@ -98,6 +106,9 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
 fn bundled_digits_and_what_follows_from_flags() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();
+    // A run folder of the set's name does not hide the set.
+    good(dir, "fit digits --epochs 1 --members 1 --limit 40 --out digits");
+    refused(dir, "fit digits/", 2, &["is a run folder", "--resume"]);
     let said = good(dir, "fit digits --epochs 3 --members 2 --limit 200 --out run");
     assert!(said.contains("200 images to train on"), "{said}");
     let recipe = std::fs::read_to_string(dir.join("run/recipe.toml")).expect("a recipe");
@@ -110,6 +121,36 @@ fn bundled_digits_and_what_follows_from_flags() {
         assert!(said.contains("epoch 1/1"), "{said}");
         good(dir, "predict net digits --out net.csv");
     }
+}
+
+/// A network's weights go out under PyTorch's names and come back: without training the run predicts what the first did.
+#[test]
+fn exported_weights_come_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let net =
+        "--net preresnet --set net.depth=8 --set net.widths=[4] --limit 60 --members 1 --method base --device cpu";
+    good(dir, &format!("fit digits {net} --epochs 2 --out run"));
+    let said = good(dir, "export run w.safetensors");
+    assert!(said.contains("load_file") || said.contains("load_state_dict"), "{said}");
+    good(dir, &format!("fit digits {net} --set net.weights=w.safetensors --epochs 0 --seed 7 --out again"));
+    for run in ["run", "again"] {
+        good(dir, &format!("predict {run} digits --out {run}.csv"));
+    }
+    let read = |run: &str| std::fs::read_to_string(dir.join(format!("{run}.csv"))).expect("predictions");
+    let numbers = |text: &str| -> Vec<f64> {
+        text.lines()
+            .skip(1)
+            .flat_map(|l| l.split(',').skip(3).map(|v| v.parse().expect("a number")).collect::<Vec<f64>>())
+            .collect()
+    };
+    let (a, b) = (numbers(&read("run")), numbers(&read("again")));
+    // The statistics that normalise the images are of another split's training part: a little apart, no more.
+    let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(a.len() == b.len() && worst < 0.05, "{worst}");
+    refused(dir, &format!("fit digits {net} --set net.weights=nosuch.safetensors --out x"), 1, &["nosuch.safetensors"]);
+    let other = format!("fit digits {net} --set net.weights=w.safetensors --set net.widths=[5] --out x");
+    refused(dir, &other, 1, &["w.safetensors", "c.weight"]);
 }
 
 /// Killed between two checkpoints and resumed, a run with batch norm ends as the unbroken one.

@@ -10,7 +10,9 @@ use vifo::data::load::{Loaded, load};
 use vifo::error::Error;
 use vifo::exec::Device;
 use vifo::method::Predictive;
-use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Trainer};
+use vifo::ops::StepArgs;
+use vifo::train::session::Session;
+use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Trainer, recompute_running};
 
 /// A recipe's text as data and plan; `extra` holds one `section.key = value` a line and wins.
 fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
@@ -279,6 +281,35 @@ fn images_train_the_same_cut_resumed_and_on_any_threads() {
         assert_eq!(one.running.is_empty(), !net.contains("preresnet"), "{net}");
         assert_eq!(one, run(3), "{net}");
     }
+}
+
+/// A training step moves the statistics from (0, 1) a tenth of the way to the batch's own; recomputing gives those, and over
+/// several batches their average by rows.
+#[test]
+fn running_statistics_are_recomputed_for_given_weights() {
+    let net = "net.name = preresnet\nnet.depth = 8\nnet.widths = [3]\ndata.crop = 0\ndata.validation_fraction = 0";
+    let (plan, data) = prepare(IMAGES, &format!("{net}\ntrain.batch = 70"));
+    let setup = &plan.setup;
+    assert_eq!(setup.n_rows, 70, "one batch");
+    let weights = setup.initial_weights(plan.seed, false, 0.0);
+    let mut session = Session::new(setup, &Device::Cpu, &data.train, &data.encoder.aux_range()).expect("a session");
+    session.set_weights(&weights).expect("weights");
+    session.run(&[StepArgs { lr: 0.0, ..plan.args(0) }]).expect("a step");
+    let (after, before) = (session.running().expect("statistics"), setup.initial_running());
+    let all = recompute_running(setup, &Device::Cpu, &weights, data.train.inputs()).expect("statistics");
+    assert_eq!(all.len(), after.len());
+    for ((after, before), all) in after.iter().zip(&before).zip(&all) {
+        let own = before + (after - before) / 0.1;
+        assert!((own - all).abs() <= 1e-4 * (1.0 + all.abs()), "{own} {all}");
+    }
+    // 70 = 32 + 32 + 6 rows: means average to the mean of all rows.
+    let short = vifo::method::Setup { batch: 32, ..setup.clone() };
+    let parts = recompute_running(&short, &Device::Cpu, &weights, data.train.inputs()).expect("statistics");
+    let (_, c, at) = &setup.layout().norms[0];
+    for i in at + 0..at + c {
+        assert!((parts[i] - all[i]).abs() <= 1e-5 * (1.0 + all[i].abs()), "{} {}", parts[i], all[i]);
+    }
+    assert!(parts[at + c..at + 2 * c] != all[at + c..at + 2 * c], "variances of parts are not those of the whole");
 }
 
 /// The steps of an epoch on lavapipe against the same on the CPU. Both round each of some ten layers' sums in their own

@@ -34,10 +34,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for (what, error, bound) in &b.parity {
         tell(&format!("parity ok: {what}: {error:.1e} (bound {bound:.0e})"));
     }
-    let (large, small) = b.gemm_gflops;
+    let g = &b.gemm;
     say(&format!(
-        "matrix product of one CPU thread: {large:.0} GFLOP/s at 1024x1024x1024, {small:.0} at 100x50x50 (n = 25 each)\n\n"
+        "matrix product on the CPU: {:.0} GFLOP/s with one thread, {:.0} with {} at 1024x1024x1024; {:.0} with one at \
+         100x50x50 (n = 25 each)\n\n",
+        g.one_thread, g.all_threads, g.threads, g.small
     ));
+    if let Some(warning) = g.warning() {
+        say(&format!("{warning}\n\n"));
+    }
     let mut t =
         TextTable::new(&["case", "what", "median ms/step", "quartiles", "rounds", "GFLOP/s", "share of GEMM rate"]);
     for c in &b.timings {
@@ -48,7 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             format!("{:.4}..{:.4}", c.low_ms, c.high_ms),
             c.rounds.to_string(),
             number(c.gflops),
-            format!("{:.0} %", 100.0 * c.gflops / large),
+            format!("{:.0} %", 100.0 * c.gflops / g.all_threads),
         ]);
     }
     say(&(t.render(args.format) + "\n"));

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let method = folder.recipe()?.method.name;
-    let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k} {s}"));
+    let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k}.{s}"));
     for r in done.results.iter().filter(|r| of(r).is_none()) {
         say(&format!("{}: {} rows", r.set, r.rows));
         say(&r.table(&method).render(args.format));

@@ -6,6 +6,7 @@ mod compare;
 mod demo;
 mod doctor;
 mod evaluate;
+mod export;
 mod fit;
 mod inspect;
 mod options;
@@ -48,6 +49,8 @@ enum Verb {
     Score(score::Args),
     /// Put runs side by side: mean +- sd over seeds, win rates, curves
     Compare(compare::Args),
+    /// Write a run's weights under PyTorch's names, as safetensors
+    Export(export::Args),
     /// Look at a data file before training
     Inspect(inspect::Args),
     /// Check parity, then time ops and training steps on this machine
@@ -69,6 +72,7 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Evaluate(a) => evaluate::run(&a),
         Verb::Score(a) => score::run(&a),
         Verb::Compare(a) => compare::run(&a),
+        Verb::Export(a) => export::run(&a),
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),

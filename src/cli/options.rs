@@ -1,6 +1,8 @@
 //! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
 
+use super::shell;
 use crate::config::{Recipe, keys, recipes};
+use crate::data::pixels;
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -92,7 +94,13 @@ pub fn input(name: &str) -> Result<Table> {
     if path.extension().is_some_and(|e| e == "toml") {
         return Recipe::read(path);
     }
-    if !path.exists() && !name.ends_with("#coarse") {
+    let is_run = pixels::is_run(path);
+    if is_run && recipes::find(name).is_none() {
+        let cure =
+            format!("go on with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
+        return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", cure));
+    }
+    if is_run || (!path.exists() && !name.ends_with("#coarse")) {
         if let Some(text) = recipes::find(name) {
             return Recipe::parse(text, name);
         }

@@ -95,8 +95,14 @@ impl Pixels {
 /// Image sets that are part of the program.
 pub const BUNDLED: &[&str] = &["digits"];
 
+/// A folder of that name wins, but for a run's: `vifo fit digits --out digits` must not hide the set.
 fn is_bundled(path: &Path) -> bool {
-    path.to_str().is_some_and(|p| BUNDLED.contains(&p)) && !path.exists()
+    path.to_str().is_some_and(|p| BUNDLED.contains(&p)) && (!path.exists() || is_run(path))
+}
+
+/// Whether a folder was made by `vifo fit`.
+pub fn is_run(path: &Path) -> bool {
+    path.join("recipe.toml").is_file() && path.join("encoder.json").is_file()
 }
 
 /// `path` as an absolute one, unless it names a bundled set.

@@ -1,7 +1,7 @@
 //! Title, subtitle and legend above the plots: a legend never covers data.
 
 use super::palette::{MUTED, TEXT, WHITE};
-use super::plot::{Marker, draw_marker};
+use super::plot::{Marker, Rect, draw_marker, draw_outline};
 use super::surface::{Align, Ink, Stroke, Surface, fit_text, text_width};
 
 const TITLE_SIZE: f64 = 17.0;
@@ -22,6 +22,8 @@ pub enum Symbol {
     Point(Marker, f64, Ink, Ink),
     /// A line with points on it.
     Dotted(Stroke, Marker),
+    /// The frame of an image, with a cross at its corner or without.
+    Frame(Stroke, bool),
 }
 
 pub struct Entry {
@@ -46,13 +48,20 @@ pub fn draw_head(s: &mut dyn Surface, width: f64, title: &str, subtitle: &str, e
         s.text(&text, (MARGIN, y + 12.0), SUBTITLE_SIZE, MUTED, Align::Start, false);
         y += 19.0;
     }
-    let (placed, rows) = arrange(entries, room);
+    let (placed, _) = arrange(entries, room);
     for (entry, column, row, label) in placed {
         let middle = y + 11.0 + ROW * row as f64;
         draw_symbol(s, entry.symbol, MARGIN + column, middle);
         s.text(&label, (MARGIN + column + SYMBOL + 6.0, middle + 4.3), ENTRY_SIZE, TEXT, Align::Start, false);
     }
-    y + ROW * rows as f64 + if rows > 0 { 6.0 } else { 2.0 }
+    head_height(width, subtitle, entries)
+}
+
+/// What `draw_head` returns, without drawing: for figures whose size depends on it.
+pub fn head_height(width: f64, subtitle: &str, entries: &[Entry]) -> f64 {
+    let rows = arrange(entries, width - 2.0 * MARGIN).1;
+    let words = if subtitle.is_empty() { 37.0 } else { 56.0 };
+    words + ROW * rows as f64 + if rows > 0 { 6.0 } else { 2.0 }
 }
 
 /// Where each entry stands (x, row, label as drawn) and how many rows there are.
@@ -93,6 +102,14 @@ fn draw_symbol(s: &mut dyn Surface, symbol: Symbol, x: f64, y: f64) {
         Symbol::Dotted(stroke, marker) => {
             s.polyline(&line, stroke);
             draw_marker(s, (x + SYMBOL / 2.0, y), marker, 3.4, stroke.ink, WHITE);
+        }
+        Symbol::Frame(stroke, crossed) => {
+            let (middle, half) = (x + SYMBOL / 2.0, 6.5);
+            let area = Rect { left: middle - half, top: y - half, right: middle + half, bottom: y + half };
+            draw_outline(s, area, stroke);
+            if crossed {
+                draw_marker(s, (area.right, area.top), Marker::Cross, 5.0, stroke.ink, WHITE);
+            }
         }
     }
 }

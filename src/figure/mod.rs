@@ -13,6 +13,7 @@ mod histograms;
 mod legend;
 mod palette;
 mod panels;
+mod pixels;
 mod plot;
 mod prior;
 mod raster;
@@ -21,6 +22,7 @@ mod report;
 mod samples;
 mod save;
 mod scatter;
+mod sheet;
 mod square;
 mod surface;
 mod svg;
@@ -37,6 +39,7 @@ pub use histograms::{HistogramFigure, histograms};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
 pub use report::{HtmlTable, Report, Section, write_report};
 pub use scatter::{ScatterFigure, scatter};
+pub use sheet::{SheetFigure, SheetImage, sheet};
 pub use square::{CoverageFigure, RocFigure, coverage, roc};
 
 /// The two files of one figure.

@@ -36,6 +36,8 @@ pub enum Marker {
     Triangle,
     Diamond,
     Down,
+    /// A disc with a cross in it: something is wrong here. No series has it.
+    Cross,
 }
 
 pub const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Down];
@@ -242,7 +244,7 @@ pub fn draw_marker(s: &mut dyn Surface, (x, y): Point, marker: Marker, radius: f
     let shape = |r: f64| -> Vec<Point> {
         let at = |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx * r, y + dy * r)).collect();
         match marker {
-            Marker::Circle => Vec::new(),
+            Marker::Circle | Marker::Cross => Vec::new(),
             Marker::Square => at(&[(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)]),
             Marker::Triangle => at(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
             Marker::Diamond => at(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
@@ -250,9 +252,14 @@ pub fn draw_marker(s: &mut dyn Surface, (x, y): Point, marker: Marker, radius: f
         }
     };
     let rim = 0.9;
-    if marker == Marker::Circle {
+    if matches!(marker, Marker::Circle | Marker::Cross) {
         s.circles(&[(x, y)], radius + rim, edge);
         s.circles(&[(x, y)], radius, ink);
+        if marker == Marker::Cross {
+            let (arm, pen) = (0.45 * radius, Stroke::solid(edge, 0.26 * radius));
+            s.polyline(&[(x - arm, y - arm), (x + arm, y + arm)], pen);
+            s.polyline(&[(x - arm, y + arm), (x + arm, y - arm)], pen);
+        }
     } else {
         s.polygon(&shape(radius + rim * 1.4), edge);
         s.polygon(&shape(radius), ink);
@@ -330,6 +337,18 @@ fn clip_line(points: &[Point], area: Rect) -> Vec<Vec<Point>> {
         open = leave >= 1.0;
     }
     pieces
+}
+
+/// The outline of a rectangle, half of its width on each side: a ring, so that no corner is open and nothing is drawn twice.
+pub fn draw_outline(s: &mut dyn Surface, a: Rect, stroke: Stroke) {
+    let half = stroke.width / 2.0;
+    let corners = |by: f64| {
+        let (x0, y0, x1, y1) = (a.left - by, a.top - by, a.right + by, a.bottom + by);
+        [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
+    };
+    let mut inner = corners(-half);
+    inner.reverse();
+    s.polygon(&[corners(half), inner].concat(), stroke.ink);
 }
 
 /// The white ground of a figure.

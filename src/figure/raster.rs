@@ -1,6 +1,7 @@
 //! The bitmap surface: shapes are filled by exact pixel coverage (signed-area accumulation), so that thin lines,
 //! small circles and text stay legible. Overlapping parts of one stroke are blended once.
 
+use super::pixels::Pixels;
 use super::surface::{Align, Ink, Point, Stroke, Surface, clean, font, text_width};
 
 /// Device pixels per figure pixel: the PNG is sharp on dense screens and in print.
@@ -237,6 +238,14 @@ impl Surface for Raster {
                     blend_pixel(&mut self.rgb[(row * width + column) * 3..][..3], ink, 1.0);
                 }
             }
+        }
+    }
+
+    fn image(&mut self, (x, y): Point, side: f64, pixels: &Pixels) {
+        // Cells land on whole device pixels, whatever `side` is.
+        for (i, [r, g, b]) in pixels.rgb.as_chunks().0.iter().enumerate() {
+            let (column, row) = ((i % pixels.width) as f64, (i / pixels.width) as f64);
+            self.cells(&[(x + column * side, y + row * side, side, side, Ink::new(*r, *g, *b))]);
         }
     }
 

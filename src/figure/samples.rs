@@ -148,6 +148,44 @@ pub fn roc_figure() -> RocFigure {
     RocFigure { title: "Out-of-distribution detection by entropy".into(), curves: curves.into() }
 }
 
+/// A made-up picture: a bright ring on a gradient.
+pub fn sheet_image(i: usize, side: usize, c: usize) -> SheetImage {
+    let middle = (side as f64 - 1.0) / 2.0;
+    let value = |x: usize, y: usize, c: usize| {
+        let r = (x as f64 - middle).hypot(y as f64 - middle) / middle;
+        let ring = (-((r - 0.5 - 0.2 * noise(i)) * 5.0).powi(2)).exp();
+        let ground = 0.35 + 0.25 * noise(i + 99 * c) * (x + y) as f64 / (2 * side) as f64;
+        (255.0 * (ground + 0.6 * ring * (1.0 + noise(7 * i + c)) / 2.0).clamp(0.0, 1.0)) as u8
+    };
+    let at = |j: usize| value(j / c % side, j / c / side, j % c);
+    let right = [Some(true), Some(false), None][if i % 5 == 3 { 1 } else { 0 }];
+    let wrong = if right == Some(false) { "\ntrue: automobile" } else { "" };
+    SheetImage {
+        bytes: (0..side * side * c).map(at).collect(),
+        h: side,
+        w: side,
+        c,
+        caption: format!("automobile ({:.2}){wrong}", 0.99 - 0.03 * i as f64),
+        right,
+    }
+}
+
+pub fn sheet_figure(side: usize, c: usize) -> SheetFigure {
+    let images = |n: usize| (0..n).map(|i| sheet_image(i, side, c)).collect::<Vec<_>>();
+    let unknown = |mut image: SheetImage| {
+        image.right = None;
+        image
+    };
+    SheetFigure {
+        title: "The most and the least certain of 1,000 test images".into(),
+        sections: vec![
+            ("most certain (least entropy)".into(), images(16)),
+            ("least certain".into(), images(11)),
+            ("another set".into(), images(3).into_iter().map(unknown).collect()),
+        ],
+    }
+}
+
 pub fn heat_figure(n: usize) -> HeatFigure {
     let panel = |i: usize| {
         let (nx, ny) = (120, 100);

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
 
+use super::pixels::Pixels;
+
 /// A point in figure pixels.
 pub type Point = (f64, f64);
 
@@ -56,6 +58,9 @@ pub trait Surface {
     fn circles(&mut self, centres: &[Point], radius: f64, ink: Ink);
     /// Axis-aligned cells drawn edge to edge, as in a heat map: (x, y, width, height, ink).
     fn cells(&mut self, cells: &[(f64, f64, f64, f64, Ink)]);
+    /// A picture from `at` (above, left) on, each of its pixels a square of `side` figure pixels; halves stay sharp in the
+    /// bitmap.
+    fn image(&mut self, at: Point, side: f64, pixels: &Pixels);
     /// `at` is on the baseline. `upward` turns the text by 90 degrees so that it reads from bottom to top.
     fn text(&mut self, text: &str, at: Point, size: f64, ink: Ink, align: Align, upward: bool);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::pixels::Pixels;
 use super::surface::{Align, FAMILY, Ink, Point, Stroke, Surface, clean, escape};
 
 /// Collects SVG elements; `finish` gives the document.
@@ -114,6 +115,20 @@ impl Surface for Svg {
             self.push(format_args!("<path fill=\"{}\" d=\"{path}\"/>\n", colour(Ink::new(r, g, b))));
         }
         self.push(format_args!("</g>\n"));
+    }
+
+    fn image(&mut self, (x, y): Point, side: f64, pixels: &Pixels) {
+        let Some(uri) = pixels.data_uri() else { return };
+        let (width, height) = (pixels.width as f64 * side, pixels.height as f64 * side);
+        // The last word that a viewer knows wins; all mean squares, not a blur.
+        let squares = "image-rendering:optimizeSpeed;image-rendering:crisp-edges;image-rendering:pixelated";
+        self.push(format_args!(
+            "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" style=\"{squares}\" href=\"{uri}\"/>\n",
+            Num(x),
+            Num(y),
+            Num(width),
+            Num(height),
+        ));
     }
 
     fn text(&mut self, text: &str, (x, y): Point, size: f64, ink: Ink, align: Align, upward: bool) {

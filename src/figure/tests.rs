@@ -9,6 +9,13 @@ use super::*;
 
 const WILD: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e12, -1e300, 0.0];
 
+/// An SVG without the code of its images, in which any word may turn up.
+fn without_pixels(svg: &str) -> String {
+    let mut parts = svg.split("base64,");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |out, part| out + part.split_once('"').map_or("", |(_, rest)| rest))
+}
+
 /// Saves, then checks: both files, the PNG's size, more than one colour, the words in the SVG.
 fn check(saved: Saved, figure: &impl Figure, words: &[&str]) {
     let png = std::fs::read(&saved.png).unwrap();
@@ -20,7 +27,7 @@ fn check(saved: Saved, figure: &impl Figure, words: &[&str]) {
     figure.draw(&mut raster);
     let colours: std::collections::HashSet<&[u8]> = raster.rgb.chunks(3).collect();
     assert!(colours.len() > 10, "only {} colours", colours.len());
-    let svg = std::fs::read_to_string(&saved.svg).unwrap();
+    let svg = without_pixels(&std::fs::read_to_string(&saved.svg).unwrap());
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     assert!(
         ["NaN", "\"inf", "\"-inf", ",inf", ",-inf", " inf,", "hinf"].iter().all(|n| !svg.contains(n)),
@@ -74,6 +81,13 @@ fn write_all(dir: &Path) {
     let f = roc_figure();
     check(roc(dir, "roc", &f).unwrap(), &f, &[&f.title, "chance"]);
     assert!(std::fs::read_to_string(dir.join("roc.svg")).unwrap().contains("VIFO (AUROC 0.90"));
+    for (side, c) in [(8, 1), (32, 3), (300, 3)] {
+        let f = sheet_figure(side, c);
+        let words = [&f.title, "least certain", "wrong: marked with a cross, true class below", "true: automobile"];
+        check(sheet(dir, &format!("sheet_{side}"), &f).unwrap(), &f, &words);
+        let svg = std::fs::read_to_string(dir.join(format!("sheet_{side}.svg"))).unwrap();
+        assert_eq!(svg.matches("<image ").count(), 30);
+    }
     for n in [1, 3, 6] {
         let f = heat_figure(n);
         check(heat2d(dir, &format!("heat_{n}"), &f).unwrap(), &f, &[&f.title, "class 1", "probability of class 1"]);
@@ -172,8 +186,66 @@ fn empty_and_wild(dir: &Path) {
     check(bands(dir, "none_bands", &f).unwrap(), &f, &["no data"]);
     let f = PriorFigure::default();
     check(prior_samples(dir, "none_prior", &f).unwrap(), &f, &["no data"]);
+    wild_sheets(dir);
     let f = HeatFigure::default();
     check(heat2d(dir, "none_heat", &f).unwrap(), &f, &["no data"]);
+}
+
+/// No sections, empty ones, too many, images that are none, of one line of pixels, of other sizes side by side.
+fn wild_sheets(dir: &Path) {
+    let f = SheetFigure::default();
+    check(sheet(dir, "none_sheet", &f).unwrap(), &f, &["no data"]);
+    let f = SheetFigure { title: "none".into(), sections: vec![("empty".into(), vec![]); 3] };
+    check(sheet(dir, "empty_sheet", &f).unwrap(), &f, &["no data"]);
+    let of = |n: usize, h: usize, w: usize, c: usize| SheetImage {
+        bytes: vec![90; n],
+        h,
+        w,
+        c,
+        caption: format!("<{h} & {w}>\u{0} {}", "word ".repeat(30)),
+        right: Some(false),
+    };
+    let images = vec![
+        of(0, 0, 0, 0),
+        of(7, 2, 2, 1),
+        of(16, 2, 2, 4),
+        of(0, usize::MAX, usize::MAX, 3),
+        of(3000, 1, 3000, 1),
+        of(3000, 1000, 1, 3),
+        of(1, 1, 1, 1),
+        of(20 * 40 * 3, 20, 40, 3),
+        of(40 * 20 * 3, 40, 20, 3),
+    ];
+    let sections = vec![("wild <&\u{0}> ".repeat(20), images), ("nothing".into(), vec![])];
+    let f = SheetFigure { title: "wild".into(), sections };
+    check(sheet(dir, "wild_sheet", &f).unwrap(), &f, &["no image", "nothing: no images"]);
+    let mut sections = vec![("one".to_string(), vec![of(1, 1, 1, 1)]); 8];
+    sections[0] = ("many".into(), vec![of(1, 1, 1, 1); 41]);
+    let f = SheetFigure { title: "many".into(), sections };
+    check(
+        sheet(dir, "many_sheet", &f).unwrap(),
+        &f,
+        &["many (the first 40 of 41)", "2 further sections are not drawn"],
+    );
+}
+
+/// An 8 x 8 image in the bitmap: every pixel of it is a block of one colour, nothing is blurred or lost.
+#[test]
+fn an_image_keeps_its_pixels() {
+    let image = sheet_image(1, 8, 3);
+    let pixels = super::pixels::Pixels::new(&image.bytes, 8, 8, 3).unwrap();
+    let mut raster = Raster::new(100.0, 60.0);
+    super::surface::Surface::image(&mut raster, (2.5, 4.0), 1.5, &pixels);
+    for y in 0..60 * 2 {
+        for x in 0..100 * 2 {
+            let inside = |v: usize, from: usize| v.checked_sub(from).map(|v| v / 3).filter(|v| *v < 8);
+            let want = match (inside(x, 5), inside(y, 8)) {
+                (Some(column), Some(row)) => &image.bytes[(row * 8 + column) * 3..][..3],
+                _ => &[255; 3],
+            };
+            assert_eq!(&raster.rgb[(y * 200 + x) * 3..][..3], want, "{x} {y}");
+        }
+    }
 }
 
 #[test]
@@ -272,6 +344,18 @@ fn a_report_is_one_file_with_escaped_text() {
 }
 
 #[test]
+fn a_report_takes_a_sheet_with_its_pixels() {
+    let dir = tempfile::tempdir().unwrap();
+    let figure = sheet(dir.path(), "sheet", &sheet_figure(32, 3)).unwrap();
+    let section = Section { figures: vec![(figure.svg, "Images.".into())], ..Default::default() };
+    let path = dir.path().join("report.html");
+    write_report(&path, &Report { sections: vec![section], ..Default::default() }).unwrap();
+    let html = without_pixels(&std::fs::read_to_string(&path).unwrap());
+    assert_eq!(html.matches("<image ").count(), 30);
+    assert_eq!(html.matches("href=").count(), html.matches("href=\"data:image/png;").count());
+}
+
+#[test]
 fn a_report_refuses_what_could_run_and_names_a_missing_figure() {
     let dir = tempfile::tempdir().unwrap();
     let with = |svg: &Path| Report {
@@ -283,6 +367,12 @@ fn a_report_refuses_what_could_run_and_names_a_missing_figure() {
         "<svg><script>x</script></svg>",
         "<svg><rect onload=\"x\"/></svg>",
         "<svg><image href=\"http://x\"/></svg>",
+        "<svg><image onload=\"x\" href=\"data:image/png;base64,AAAA\"/></svg>",
+        "<svg><image href=\"data:image/png;base64,AAAA\" onload=\"x\"/></svg>",
+        "<svg><image href=\"x\" href=\"data:image/png;base64,AAAA\"/></svg>",
+        "<svg><image href=\"data:image/svg+xml;base64,AAAA\"/></svg>",
+        "<svg><image href=\"data:image/png;base64,&#x41;\"/></svg>",
+        "<svg><imagex href=\"data:image/png;base64,AAAA\"/></svg>",
         "no drawing",
     ] {
         std::fs::write(&bad, text).unwrap();

@@ -393,6 +393,24 @@ impl Setup {
         Ok(PredictProgram { program: b.finish()?, x: x.buf, weights, running, outputs: outputs.buf, replicas, rows })
     }
 
+    /// Records a forward pass over `rows` shared rows by their own statistics, which are left in `running`: what
+    /// batch normalisation needs for weights that were not trained step by step. VI's networks are those of its means.
+    pub fn record_statistics(&self, rows: u32) -> Result<PredictProgram> {
+        let (p, q) = (self.layout().total as u32, self.layout().running);
+        let mut b = Builder::new(self.members, p);
+        let x = b.buffer("x", (rows * self.net.n_in()) as usize, Role::Input);
+        let weights = b.buffer("weights", (self.members * p) as usize, Role::State);
+        b.set_weights(weights);
+        let running = b.buffer("running", self.members as usize * q, Role::State);
+        b.set_running(running, q as u32, rows);
+        b.set_momentum(1.0);
+        let without_dropout = self.net.without_dropout();
+        let outputs = without_dropout.record(&mut b, Tensor::input(x, 1, rows, self.net.input()), true, 0);
+        b.keep(outputs.buf);
+        let (program, replicas, running) = (b.finish()?, self.members, Some(running));
+        Ok(PredictProgram { program, x, weights, running, outputs: outputs.buf, replicas, rows })
+    }
+
     /// Initial weights of all members, one after another.
     pub fn initial_weights(&self, seed: u32, vi_uniform: bool, init_rho: f32) -> Vec<f32> {
         let layout = self.layout();

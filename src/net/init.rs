@@ -1,26 +1,45 @@
 //! Initial weights, from the same counters as everything random: a member's start depends on seed and member alone.
 
-use super::Layout;
+use super::{Layout, ViewKind};
 use crate::base::rng::{Draw, Stream};
 
 fn draw(seed: u32, member: u32) -> Draw {
     Draw { seed, stream: Stream::Init as u32, step: 0, replica: member }
 }
 
-/// PyTorch's default for linear layers: weights and biases uniform on +-1/sqrt(fan_in).
+/// Where training without a distribution over weights starts: PyTorch's default, weights and biases uniform on
+/// +-1/sqrt(fan_in); a network that says so has its convolutions at N(0, 2 / (k k out)) (MATH.md section 6, PreResNet);
+/// batch normalisation starts as the identity.
 pub fn torch_uniform(layout: &Layout, seed: u32, member: u32) -> Vec<f32> {
-    let draw = draw(seed, member);
     let mut w = vec![0.0; layout.total];
-    for view in &layout.views {
-        let bound = 1.0 / (view.fan_in() as f32).sqrt();
-        for i in view.offset..view.offset + view.len() {
-            w[i] = bound * (2.0 * draw.uniform(i as u32) - 1.0);
-        }
-    }
+    start(layout, &draw(seed, member), &mut w);
     w
 }
 
-/// VI's start (MATH.md section 4): (mu, rho) with mu ~ N(0, 0.1^2) or PyTorch's uniform, rho ~ N(init_rho, 0.1^2).
+fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
+    for view in &layout.views {
+        let part = view.offset..view.offset + view.len();
+        match view.kind {
+            ViewKind::Gamma => w[part].fill(1.0),
+            ViewKind::Beta => w[part].fill(0.0),
+            ViewKind::Conv if layout.normal_convs => {
+                let fan_out = view.len() / view.shape[1];
+                let sd = (2.0 / fan_out as f32).sqrt();
+                draw.fill_normal(view.offset as u32, &mut w[part.clone()]);
+                w[part].iter_mut().for_each(|v| *v *= sd);
+            }
+            _ => {
+                let bound = 1.0 / (view.fan_in() as f32).sqrt();
+                for i in part {
+                    w[i] = bound * (2.0 * draw.uniform(i as u32) - 1.0);
+                }
+            }
+        }
+    }
+}
+
+/// VI's start (MATH.md section 4): (mu, rho) with mu ~ N(0, 0.1^2) or as above, rho ~ N(init_rho, 0.1^2). The scale of a
+/// batch normalisation has its mu around 1: around 0 no signal would pass.
 pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, init_rho: f32) -> Vec<f32> {
     let n = layout.total;
     let mut q = vec![0.0; 2 * n];
@@ -30,13 +49,37 @@ pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, in
     }
     if uniform_mu {
         // Elements of their own, so that mu and rho stay independent.
-        let shifted = Draw { step: 1, ..draw(seed, member) };
-        for view in &layout.views {
-            let bound = 1.0 / (view.fan_in() as f32).sqrt();
-            for i in view.offset..view.offset + view.len() {
-                q[i] = bound * (2.0 * shifted.uniform(i as u32) - 1.0);
-            }
+        start(layout, &Draw { step: 1, ..draw(seed, member) }, &mut q[..n]);
+    } else {
+        for view in layout.views.iter().filter(|v| v.kind == ViewKind::Gamma) {
+            q[view.offset..view.offset + view.len()].iter_mut().for_each(|v| *v += 1.0);
         }
     }
     q
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::PreResNet;
+
+    /// MATH.md section 6: the largest convolution's sd within five standard errors of sqrt(2 / (9 * 64)); gamma 1, beta 0.
+    #[test]
+    fn preresnet_starts_at_he_and_the_identity() {
+        let layout = PreResNet::paper(3, 10).layout();
+        let w = torch_uniform(&layout, 1, 0);
+        let part = |name: &str| {
+            let v = layout.views.iter().find(|v| v.name == name).expect("a view");
+            &w[v.offset..v.offset + v.len()]
+        };
+        let conv = part("l.8.c2.weight");
+        let sd = (conv.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / conv.len() as f64).sqrt();
+        let want = (2.0f64 / (9.0 * 64.0)).sqrt();
+        assert!((sd / want - 1.0).abs() < 5.0 / (2.0 * conv.len() as f64).sqrt(), "{sd} {want}");
+        assert!(part("l.0.b1.weight").iter().all(|v| *v == 1.0) && part("b.bias").iter().all(|v| *v == 0.0));
+        let q = variational(&layout, 1, 0, false, -5.0);
+        let v = layout.views.iter().find(|v| v.name == "l.8.b2.weight").expect("a view");
+        let mean = q[v.offset..v.offset + v.len()].iter().sum::<f32>() / v.len() as f32;
+        assert!((mean - 1.0).abs() < 5.0 * 0.1 / (v.len() as f32).sqrt());
+    }
 }

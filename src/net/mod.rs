@@ -93,6 +93,8 @@ pub struct Layout {
     pub norms: Vec<(String, usize, usize)>,
     /// Q.
     pub running: usize,
+    /// Convolutions start at N(0, 2 / (k k out)) instead of PyTorch's uniform.
+    pub normal_convs: bool,
 }
 
 impl Layout {
@@ -269,6 +271,16 @@ impl Net {
             Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),
             Net::Cnn(n) => format!("CNN, widths {:?}", n.widths),
         }
+    }
+    pub fn without_dropout(&self) -> Net {
+        let mut net = self.clone();
+        match &mut net {
+            Net::Mlp(n) => n.dropout = 0.0,
+            Net::AlexNet(n) => n.dropout = 0.0,
+            Net::Cnn(n) => n.dropout = 0.0,
+            Net::PreResNet(_) => {}
+        }
+        net
     }
     /// Records the forward pass; the result is [replicas, rows, n_out]. Dropout and batch statistics only where `training`.
     pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {

@@ -52,6 +52,7 @@ impl PreResNet {
 
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
+        places.layout.normal_convs = true;
         places.conv("c", self.channels, self.width, 3, 1, (1, 1), false);
         for (i, (c_in, c_out, stride)) in self.blocks().into_iter().enumerate() {
             places.norm(&format!("l.{i}.b1"), c_in);

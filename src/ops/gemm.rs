@@ -1,5 +1,5 @@
 //! Matrix product of the CPU twins: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B packed into panels
-//! of 32 columns, an 8 x 32 register tile, A read in place. It allocates nothing, so a training step does not either, and
+//! of 32 columns, a register tile of a few rows, A read in place. It allocates nothing, so a training step does not either, and
 //! at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call. `tiles` is the part that
 //! convolutions share: there A's rows are windows of an image, read in place as well.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.
@@ -7,13 +7,15 @@
 mod tile;
 
 use crate::base::Real;
-use tile::{Isa, product};
+pub use tile::Isa;
+use tile::{TILE_ROWS, product, rows_at_a_time};
 
 /// Columns of a packed panel.
 const PANEL: usize = 32;
 /// Columns of the narrow panel, for the last layers: K or 2K outputs.
 const NARROW: usize = 16;
-const TILE_ROWS: usize = 8;
+/// Rows that a thread gets are a multiple of this.
+const MIN_ROWS: usize = 8;
 /// Work below which a second thread costs more than it brings (measured: about 10 us to wake one).
 const PARALLEL_FLOPS: usize = 8 << 20;
 
@@ -47,9 +49,10 @@ impl<T> Epilogue<T> for Store {
     fn apply(&self, _: usize, _: usize, _: &mut [T]) {}
 }
 
-/// Where the rows of A begin.
+/// Where the rows of a matrix are.
 pub trait Rows: Copy + Sync {
-    fn at(&self, row: usize) -> usize;
+    /// The places of rows i, i + 1, ...
+    fn fill(&self, i: usize, at: &mut [usize]);
 }
 
 /// Evenly spaced rows.
@@ -60,8 +63,20 @@ pub struct Even {
 }
 impl Rows for Even {
     #[inline(always)]
-    fn at(&self, row: usize) -> usize {
-        self.first + row * self.stride
+    fn fill(&self, i: usize, at: &mut [usize]) {
+        for (r, at) in at.iter_mut().enumerate() {
+            *at = self.first + (i + r) * self.stride;
+        }
+    }
+}
+
+/// Row i is row i.
+#[derive(Clone, Copy)]
+pub struct InOrder;
+impl Rows for InOrder {
+    #[inline(always)]
+    fn fill(&self, i: usize, at: &mut [usize]) {
+        Even { first: 0, stride: 1 }.fill(i, at);
     }
 }
 
@@ -83,6 +98,21 @@ pub struct Panels<'a, T> {
     pub next: usize,
     /// 16 columns wide instead of 32.
     pub narrow: bool,
+}
+
+impl<'a, T> Panels<'a, T> {
+    fn width(n: usize) -> usize {
+        if n <= NARROW { NARROW } else { PANEL }
+    }
+    /// Elements of B packed.
+    pub fn len(k: usize, n: usize) -> usize {
+        k * n.next_multiple_of(Self::width(n))
+    }
+    /// B as `pack_panels` left it at the front of `data`.
+    pub fn packed(data: &'a [T], k: usize, n: usize) -> Self {
+        let width = Self::width(n);
+        Panels { data: &data[..Self::len(k, n)], ld: width, next: k * width, narrow: width == NARROW }
+    }
 }
 
 /// Elements of packing space that `gemm` needs for B of k x n.
@@ -119,18 +149,20 @@ pub fn gemm<T: Real>(
     if m == 0 || n == 0 {
         return;
     }
+    // Packed even where it could stay: rows that are a power of two apart would meet in a few lines of the cache.
     let panels = pack_panels(k, n, pack, |l, j| b.data[l * b.row + j * b.col], (b.col == 1).then_some((b.data, b.row)));
     let runs = Runs { count: 1, len: k, run: 0, col: a.col };
     let threads = rayon::current_num_threads();
-    if threads > 1 && 2 * m * n * k >= PARALLEL_FLOPS && m >= 2 * TILE_ROWS {
+    if threads > 1 && 2 * m * n * k >= PARALLEL_FLOPS && m >= 2 * MIN_ROWS {
         use rayon::prelude::*;
-        let rows = m.div_ceil(threads * 2).next_multiple_of(TILE_ROWS);
+        let rows = m.div_ceil(threads * 2).next_multiple_of(MIN_ROWS);
         c.par_chunks_mut(rows * n).enumerate().for_each(|(i, c)| {
             let at = Even { first: i * rows * a.row, stride: a.row };
-            tiles(i * rows, n, a.data, at, runs, panels, false, c, epilogue);
+            tiles(c.len() / n, i * rows, n, a.data, at, runs, panels, false, c, InOrder, epilogue);
         });
     } else {
-        tiles(0, n, a.data, Even { first: 0, stride: a.row }, runs, panels, false, c, epilogue);
+        let at = Even { first: 0, stride: a.row };
+        tiles(m, 0, n, a.data, at, runs, panels, false, c, InOrder, epilogue);
     }
 }
 
@@ -142,9 +174,8 @@ pub fn pack_panels<'a, T: Real>(
     element: impl Fn(usize, usize) -> T,
     plain: Option<(&[T], usize)>,
 ) -> Panels<'a, T> {
-    let narrow = n <= NARROW;
-    let width = if narrow { NARROW } else { PANEL };
-    let pack = &mut pack[..k * n.div_ceil(width) * width];
+    let width = Panels::<T>::width(n);
+    let pack = &mut pack[..Panels::<T>::len(k, n)];
     for (p, panel) in pack.chunks_exact_mut((k * width).max(1)).enumerate() {
         let first = p * width;
         let w = width.min(n - first);
@@ -160,7 +191,7 @@ pub fn pack_panels<'a, T: Real>(
             row[w..].fill(T::zero());
         }
     }
-    Panels { data: pack, ld: width, next: k * width, narrow }
+    Panels::packed(pack, k, n)
 }
 
 /// B [k, n] read in place, row-major, where n allows it.
@@ -172,9 +203,10 @@ pub fn in_place<T>(data: &[T], n: usize) -> Option<Panels<'_, T>> {
     }
 }
 
-/// C's rows `row0 ..` (as many as `c` holds) = (or +=, `add`) A's rows times B. `row0` only names rows to the epilogue;
-/// `rows` counts from 0.
-pub fn tiles<T: Real, R: Rows, E: Epilogue<T>>(
+/// C = (or +=, `add`) A's `m` rows times B. `rows` says where A's rows begin, `to` which row of `c` each becomes; the epilogue
+/// gets that plus `row0`.
+pub fn tiles<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
+    m: usize,
     row0: usize,
     n: usize,
     a: &[T],
@@ -183,16 +215,17 @@ pub fn tiles<T: Real, R: Rows, E: Epilogue<T>>(
     b: Panels<T>,
     add: bool,
     c: &mut [T],
+    to: C,
     e: &E,
 ) {
     match Isa::detect() {
         // SAFETY: the processor was just asked for these features.
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { tiles_avx512(row0, n, a, rows, runs, b, add, c, e) },
+        Isa::Avx512 => unsafe { tiles_avx512(m, row0, n, a, rows, runs, b, add, c, to, e) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { tiles_avx2(row0, n, a, rows, runs, b, add, c, e) },
-        Isa::Plain => tiles_any(Isa::Plain, row0, n, a, rows, runs, b, add, c, e),
+        Isa::Avx2 => unsafe { tiles_avx2(m, row0, n, a, rows, runs, b, add, c, to, e) },
+        Isa::Plain => tiles_any(Isa::Plain, m, row0, n, a, rows, runs, b, add, c, to, e),
     }
 }
 
@@ -201,7 +234,8 @@ macro_rules! with_features {
         /// The epilogue, compiled for the machine's vectors.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        fn $name<T: Real, R: Rows, E: Epilogue<T>>(
+        fn $name<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
+            m: usize,
             row0: usize,
             n: usize,
             a: &[T],
@@ -210,9 +244,10 @@ macro_rules! with_features {
             b: Panels<T>,
             add: bool,
             c: &mut [T],
+            to: C,
             e: &E,
         ) {
-            tiles_any($isa, row0, n, a, rows, runs, b, add, c, e)
+            tiles_any($isa, m, row0, n, a, rows, runs, b, add, c, to, e)
         }
     };
 }
@@ -220,8 +255,9 @@ with_features!(tiles_avx512, Isa::Avx512, "avx512f,avx512vl,avx512dq,avx512bw,av
 with_features!(tiles_avx2, Isa::Avx2, "avx2,fma");
 
 #[inline(always)]
-fn tiles_any<T: Real, R: Rows, E: Epilogue<T>>(
+fn tiles_any<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
     isa: Isa,
+    m: usize,
     row0: usize,
     n: usize,
     a: &[T],
@@ -230,18 +266,20 @@ fn tiles_any<T: Real, R: Rows, E: Epilogue<T>>(
     b: Panels<T>,
     add: bool,
     c: &mut [T],
+    to: C,
     e: &E,
 ) {
     if b.narrow {
-        tiles_of::<T, R, E, NARROW>(isa, row0, n, a, rows, runs, b, add, c, e)
+        tiles_of::<T, R, C, E, NARROW>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
     } else {
-        tiles_of::<T, R, E, PANEL>(isa, row0, n, a, rows, runs, b, add, c, e)
+        tiles_of::<T, R, C, E, PANEL>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
     }
 }
 
 #[inline(always)]
-fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const W: usize>(
+fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
     isa: Isa,
+    m: usize,
     row0: usize,
     n: usize,
     a: &[T],
@@ -250,11 +288,11 @@ fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const W: usize>(
     b: Panels<T>,
     add: bool,
     c: &mut [T],
+    to: C,
     e: &E,
 ) {
-    let m = c.len() / n;
     let mut tile = [[T::zero(); W]; TILE_ROWS];
-    let k = runs.count * runs.len;
+    let (k, most) = (runs.count * runs.len, rows_at_a_time::<T, W>(isa));
     let last = if k > 0 { (runs.count - 1) * runs.run + (runs.len - 1) * runs.col } else { 0 };
     for p in 0..n.div_ceil(W) {
         let first = p * W;
@@ -263,23 +301,27 @@ fn tiles_of<T: Real, R: Rows, E: Epilogue<T>, const W: usize>(
         assert!(k == 0 || (k - 1) * b.ld + W <= panel.len(), "B is smaller than its sizes say");
         let mut i = 0;
         while i < m {
-            let h = TILE_ROWS.min(m - i);
-            let mut at = [0; TILE_ROWS];
-            for r in 0..h {
-                at[r] = rows.at(i + r);
-            }
+            // Tiles of one height, as far as that goes: a low last one would take as long as a full one.
+            let h = (m - i).div_ceil((m - i).div_ceil(most));
+            let (mut at, mut place) = ([0; TILE_ROWS], [0; TILE_ROWS]);
+            rows.fill(i, &mut at[..h]);
+            to.fill(i, &mut place[..h]);
             assert!(k == 0 || at[..h].iter().all(|start| start + last < a.len()), "A is smaller than its sizes say");
             // SAFETY: the two asserts bound the largest index of both; `tiles` asked the machine for `isa`.
             unsafe { product(isa, a, &at, h, runs, panel, b.ld, &mut tile) };
             for r in 0..h {
-                let out = &mut c[(i + r) * n + first..][..w];
+                let out = &mut c[place[r] * n + first..][..w];
                 if add {
                     for (out, v) in out.iter_mut().zip(&tile[r]) {
                         *out += *v;
                     }
                 } else {
-                    e.apply(row0 + i + r, first, &mut tile[r][..w]);
-                    out.copy_from_slice(&tile[r][..w]);
+                    e.apply(row0 + place[r], first, &mut tile[r][..w]);
+                    // Of a known length where it can be: a short copy of any length is a call.
+                    match <&mut [T; W]>::try_from(&mut *out) {
+                        Ok(out) => *out = tile[r],
+                        Err(_) => out.copy_from_slice(&tile[r][..w]),
+                    }
                 }
             }
             i += h;
@@ -326,7 +368,9 @@ mod tests {
             let (a, b) = (wave(m * k, 0.7), wave(k * n, 0.2));
             let (mut c, mut want) = (vec![1.0; m * n], vec![0.0; m * n]);
             let runs = Runs { count: 1, len: k, run: 0, col: 1 };
-            tiles(0, n, &a, Even { first: 0, stride: k }, runs, in_place(&b, n).expect("fits"), true, &mut c, &Store);
+            let at = Even { first: 0, stride: k };
+            let b_in_place = in_place(&b, n).expect("fits");
+            tiles(m, 0, n, &a, at, runs, b_in_place, true, &mut c, InOrder, &Store);
             naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut want, &Store);
             for (x, y) in c.iter().zip(&want) {
                 assert!((x - 1.0 - y).abs() <= 8.0 * k as f64 * f64::EPSILON);

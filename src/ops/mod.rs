@@ -15,6 +15,7 @@ pub mod reduce;
 pub mod regularizer;
 pub mod step;
 pub mod vi;
+pub mod wide;
 
 pub use step::StepArgs;
 

@@ -3,9 +3,14 @@
 //! rows of a short batch belong to none: they are normalised like data rows and get no gradient. A group of one value a
 //! channel has variance 0 and gives beta. Running statistics follow the data rows only (momentum 0.1, unbiased variance).
 
+#[cfg(test)]
+mod tests;
+
 use super::linear::{activate, activation_slope};
+use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
+use rayon::prelude::*;
 
 params! {
     /// stats [R, 2, 2, c]: mean and 1/sqrt(var + eps) of the data rows and of the auxiliary rows of x [R, images, pixels, c];
@@ -81,62 +86,56 @@ params! {
     }
 }
 
-impl BatchNormStats {
-    pub fn grid(&self) -> Grid {
-        Grid::Groups(self.replicas as u64 * 2 * self.c as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        2 * self.c as usize
-    }
+macro_rules! size {
+    ($($name:ident: $grid:expr, $scratch:expr;)*) => {$(
+        impl $name {
+            pub fn grid(&self) -> Grid {
+                let grid: fn(&Self) -> Grid = $grid;
+                grid(self)
+            }
+            pub fn scratch(&self) -> usize {
+                let scratch: fn(&Self) -> usize = $scratch;
+                scratch(self)
+            }
+        }
+    )*};
 }
-impl BatchNormRunning {
-    pub fn grid(&self) -> Grid {
-        Grid::Threads(self.replicas as u64 * self.c as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        0
-    }
+size! {
+    BatchNormStats: |p| Grid::Groups(p.replicas as u64 * 2 * p.c as u64),
+        |p| (GROUPS + 1) * lanes(p.c as usize) + 2 * p.c as usize;
+    BatchNormRunning: |p| Grid::Threads(p.replicas as u64 * p.c as u64), |_| 0;
+    BatchNormForward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
+    BatchNormSums: |p| Grid::Groups(p.replicas as u64 * p.c as u64), |p| (GROUPS * 2 + 1) * lanes(p.c as usize);
+    BatchNormBackward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
+    Add: |p| Grid::Threads(p.count as u64), |_| 0;
 }
-impl BatchNormForward {
-    pub fn grid(&self) -> Grid {
-        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        0
-    }
+
+/// Groups of images: the unit of parallel work, and of partial sums.
+const GROUPS: usize = 16;
+
+/// Elements of running sums over rows of c channels: several rows side by side, so that a sum needs not wait for itself.
+fn lanes(c: usize) -> usize {
+    c * (256 / c.max(1)).max(1)
 }
-impl BatchNormSums {
-    pub fn grid(&self) -> Grid {
-        Grid::Groups(self.replicas as u64 * self.c as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        2 * self.c as usize
-    }
-}
-impl BatchNormBackward {
-    pub fn grid(&self) -> Grid {
-        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        0
-    }
-}
-impl Add {
-    pub fn grid(&self) -> Grid {
-        Grid::Threads(self.count as u64)
-    }
-    pub fn scratch(&self) -> usize {
-        0
+
+/// Adds up the rows of `lanes` that `len` elements of the input filled, into the first one.
+#[inline(always)]
+fn fold<T: Real>(lanes: &mut [T], len: usize, c: usize) {
+    let filled = lanes.len().min(len);
+    let (first, others) = lanes[..filled].split_at_mut(c);
+    for row in others.chunks_exact(c) {
+        for (f, v) in first.iter_mut().zip(row) {
+            *f += *v;
+        }
     }
 }
 
-/// First and last image of a group: 0 = valid data rows, 1 = auxiliary rows.
+/// First and last image of the rows 0 = valid data, 1 = auxiliary.
 #[inline(always)]
-fn group(which: usize, n_valid: u32, data_images: u32, images: u32) -> (usize, usize) {
+fn kind(which: usize, n_valid: u32, data_images: u32, images: u32) -> (usize, usize) {
     if which == 0 { (0, n_valid as usize) } else { (data_images as usize, images as usize) }
 }
 
-#[inline(always)]
 pub fn batch_norm_stats<T: Real>(
     p: &BatchNormStats,
     args: &StepArgs<T>,
@@ -145,48 +144,85 @@ pub fn batch_norm_stats<T: Real>(
     running: &mut [T],
     scratch: &mut [T],
 ) {
-    let (c, pixels) = (p.c as usize, p.pixels as usize);
-    let (sum, square) = scratch[..2 * c].split_at_mut(c);
+    let (c, pixels, width) = (p.c as usize, p.pixels as usize, lanes(p.c as usize));
+    let (parts, totals) = scratch.split_at_mut(GROUPS * width);
+    let (means, totals) = totals.split_at_mut(width);
+    let (mean, square) = totals[..2 * c].split_at_mut(c);
     let momentum = T::of(p.momentum as f64);
-    for r in 0..p.replicas as usize {
-        let x = &x[r * p.images as usize * pixels * c..][..p.images as usize * pixels * c];
-        for g in 0..2 {
-            let (first, last) = group(g, args.n_valid, p.data_images, p.images);
-            let n = (last - first) * pixels;
-            let rows = &x[first * pixels * c..last * pixels * c];
-            let inv = T::one() / T::of(n.max(1) as f64);
-            // Two passes: the difference of large squares would lose the variance of an offset channel.
-            sum.fill(T::zero());
-            for row in rows.chunks_exact(c) {
-                for (s, v) in sum.iter_mut().zip(row) {
-                    *s += *v;
-                }
-            }
-            for s in sum.iter_mut() {
-                *s *= inv;
-            }
-            square.fill(T::zero());
-            for row in rows.chunks_exact(c) {
-                for ((q, v), m) in square.iter_mut().zip(row).zip(&*sum) {
-                    *q += (*v - *m) * (*v - *m);
-                }
-            }
-            let out = &mut stats[(r * 2 + g) * 2 * c..][..2 * c];
-            let (mean, inv_sd) = out.split_at_mut(c);
-            mean.copy_from_slice(sum);
-            for (i, q) in inv_sd.iter_mut().zip(&*square) {
-                *i = T::one() / (*q * inv + T::of(p.eps as f64)).sqrt();
-            }
-            if g == 0 {
-                let running = &mut running[r * p.running_stride as usize + p.running as usize..][..2 * c];
-                let (running_mean, running_var) = running.split_at_mut(c);
-                let unbiased = T::one() / T::of(n.saturating_sub(1).max(1) as f64);
-                for i in 0..c {
-                    running_mean[i] += momentum * (sum[i] - running_mean[i]);
-                    running_var[i] += momentum * (square[i] * unbiased - running_var[i]);
-                }
+    for (r, k) in (0..p.replicas as usize).flat_map(|r| [(r, 0), (r, 1)]) {
+        let (first, last) = kind(k, args.n_valid, p.data_images, p.images);
+        let group = (last - first).div_ceil(GROUPS).max(1) * pixels * c;
+        let from = r * p.images as usize;
+        let rows = &x[(from + first) * pixels * c..(from + last) * pixels * c];
+        let n = (last - first) * pixels;
+        let inv = T::one() / T::of(n.max(1) as f64);
+        // Two passes: the difference of large squares would lose the variance of an offset channel, and so would groups
+        // whose own means are joined.
+        share(rows.len(), rows.par_chunks(group).zip(parts.par_chunks_mut(width)), |(rows, part)| {
+            row_sums(c, rows, part);
+        });
+        let groups = rows.len().div_ceil(group);
+        add_parts(&parts[..groups * width], width, mean);
+        for m in mean.iter_mut() {
+            *m *= inv;
+        }
+        for row in means.chunks_exact_mut(c) {
+            row.copy_from_slice(mean);
+        }
+        share(rows.len(), rows.par_chunks(group).zip(parts.par_chunks_mut(width)), |(rows, part)| {
+            row_squares(c, rows, means, part);
+        });
+        add_parts(&parts[..groups * width], width, square);
+        let out = &mut stats[(r * 2 + k) * 2 * c..][..2 * c];
+        for i in 0..c {
+            out[i] = mean[i];
+            out[c + i] = T::one() / (square[i] * inv + T::of(p.eps as f64)).sqrt();
+        }
+        if k == 0 {
+            let running = &mut running[r * p.running_stride as usize + p.running as usize..][..2 * c];
+            let (running_mean, running_var) = running.split_at_mut(c);
+            let unbiased = T::one() / T::of(n.saturating_sub(1).max(1) as f64);
+            for i in 0..c {
+                running_mean[i] += momentum * (mean[i] - running_mean[i]);
+                running_var[i] += momentum * (square[i] * unbiased - running_var[i]);
             }
         }
+    }
+}
+
+/// total = the sum of what stands at the front of each part of `width` elements.
+fn add_parts<T: Real>(parts: &[T], width: usize, total: &mut [T]) {
+    total.fill(T::zero());
+    for (i, part) in parts.chunks_exact(width).enumerate() {
+        for (t, v) in total.iter_mut().zip(part) {
+            *t = if i == 0 { *v } else { *t + *v };
+        }
+    }
+}
+
+wide! {
+    /// Sums [c] of a group's rows, at the front of `out` [lanes(c)].
+    fn row_sums<T: Real>(c: usize, rows: &[T], out: &mut [T]) {
+        out.fill(T::zero());
+        for row in rows.chunks(out.len()) {
+            for (s, v) in out.iter_mut().zip(row) {
+                *s += *v;
+            }
+        }
+        fold(out, rows.len(), c);
+    }
+}
+
+wide! {
+    /// Sums [c] of squared deviations from `means` [lanes(c)], in the same way.
+    fn row_squares<T: Real>(c: usize, rows: &[T], means: &[T], out: &mut [T]) {
+        out.fill(T::zero());
+        for row in rows.chunks(out.len()) {
+            for ((q, v), m) in out.iter_mut().zip(row).zip(means) {
+                *q += (*v - *m) * (*v - *m);
+            }
+        }
+        fold(out, rows.len(), c);
     }
 }
 
@@ -205,26 +241,29 @@ pub fn batch_norm_running<T: Real>(p: &BatchNormRunning, running: &[T], stats: &
     }
 }
 
-#[inline(always)]
 pub fn batch_norm_forward<T: Real>(p: &BatchNormForward, x: &[T], stats: &[T], weights: &[T], y: &mut [T]) {
-    let (c, pixels) = (p.c as usize, p.pixels as usize);
-    for r in 0..p.replicas as usize {
+    let (c, images, len) = (p.c as usize, p.images as usize, p.pixels as usize * p.c as usize);
+    share(x.len(), y.par_chunks_mut(len).zip(x.par_chunks(len)).enumerate(), |(i, (y, x))| {
+        let (r, k) = (i / images, usize::from(i % images >= p.data_images as usize));
         let w = &weights[r * p.weights_stride as usize..][..p.weights_stride as usize];
         let (gamma, beta) = (&w[p.gamma as usize..][..c], &w[p.beta as usize..][..c]);
-        for image in 0..p.images as usize {
-            let g = usize::from(image >= p.data_images as usize);
-            let (mean, inv_sd) = stats[(r * 2 + g) * 2 * c..][..2 * c].split_at(c);
-            let part = (r * p.images as usize + image) * pixels * c..(r * p.images as usize + image + 1) * pixels * c;
-            for (y, x) in y[part.clone()].chunks_exact_mut(c).zip(x[part].chunks_exact(c)) {
-                for i in 0..c {
-                    y[i] = activate(p.activation, gamma[i] * ((x[i] - mean[i]) * inv_sd[i]) + beta[i]);
-                }
+        normalise(p.activation, x, &stats[(r * 2 + k) * 2 * c..][..2 * c], gamma, beta, y);
+    });
+}
+
+wide! {
+    fn normalise<T: Real>(activation: u32, x: &[T], stats: &[T], gamma: &[T], beta: &[T], y: &mut [T]) {
+        let c = gamma.len();
+        // Slices whose length is known to be c: the loop below needs no checks, and becomes vector code.
+        let (mean, inv_sd, beta) = (&stats[..c], &stats[c..2 * c], &beta[..c]);
+        for (y, x) in y.chunks_exact_mut(c).zip(x.chunks_exact(c)) {
+            for i in 0..c {
+                y[i] = activate(activation, gamma[i] * ((x[i] - mean[i]) * inv_sd[i]) + beta[i]);
             }
         }
     }
 }
 
-#[inline(always)]
 pub fn batch_norm_sums<T: Real>(
     p: &BatchNormSums,
     args: &StepArgs<T>,
@@ -236,40 +275,62 @@ pub fn batch_norm_sums<T: Real>(
     grad: &mut [T],
     scratch: &mut [T],
 ) {
-    let (c, pixels, images) = (p.c as usize, p.pixels as usize, p.images as usize);
-    let (s1, s2) = scratch[..2 * c].split_at_mut(c);
+    let (c, pixels, images, n) = (p.c as usize, p.pixels as usize, p.images as usize, lanes(p.c as usize));
+    let (parts, mean) = scratch.split_at_mut(GROUPS * 2 * n);
     for r in 0..p.replicas as usize {
         let grad = &mut grad[r * p.weights_stride as usize..][..p.weights_stride as usize];
         grad[p.gamma as usize..][..c].fill(T::zero());
         grad[p.beta as usize..][..c].fill(T::zero());
-        for g in 0..2 {
-            let (first, last) = group(g, args.n_valid, p.data_images, p.images);
-            let (mean, inv_sd) = stats[(r * 2 + g) * 2 * c..][..2 * c].split_at(c);
-            s1.fill(T::zero());
-            s2.fill(T::zero());
-            let part = (r * images + first) * pixels * c..(r * images + last) * pixels * c;
-            let rows =
-                x[part.clone()].chunks_exact(c).zip(y[part.clone()].chunks_exact(c)).zip(dy[part].chunks_exact(c));
-            for ((x, y), dy) in rows {
+        for k in 0..2 {
+            let (first, last) = kind(k, args.n_valid, p.data_images, p.images);
+            let stats = &stats[(r * 2 + k) * 2 * c..][..2 * c];
+            for row in mean[..n].chunks_exact_mut(c) {
+                row.copy_from_slice(&stats[..c]);
+            }
+            let group = (last - first).div_ceil(GROUPS).max(1) * pixels * c;
+            let rows = (r * images + first) * pixels * c..(r * images + last) * pixels * c;
+            let inputs = x[rows.clone()].par_chunks(group).zip(y[rows.clone()].par_chunks(group));
+            let pieces = inputs.zip(dy[rows.clone()].par_chunks(group)).zip(parts.par_chunks_mut(2 * n));
+            share(rows.len(), pieces, |(((x, y), dy), part)| slopes(p.activation, c, x, y, dy, &mean[..n], part));
+            let out = &mut sums[(r * 2 + k) * 2 * c..][..2 * c];
+            out.fill(T::zero());
+            for part in parts.chunks_exact(2 * n).take(rows.len().div_ceil(group)) {
                 for i in 0..c {
-                    let d = dy[i] * activation_slope(p.activation, y[i]);
-                    s1[i] += d;
-                    s2[i] += d * ((x[i] - mean[i]) * inv_sd[i]);
+                    out[i] += part[i];
+                    out[c + i] += part[n + i] * stats[c + i];
                 }
             }
             let inv = T::one() / T::of(((last - first) * pixels).max(1) as f64);
-            let out = &mut sums[(r * 2 + g) * 2 * c..][..2 * c];
             for i in 0..c {
-                grad[p.beta as usize + i] += s1[i];
-                grad[p.gamma as usize + i] += s2[i];
-                out[i] = s1[i] * inv;
-                out[c + i] = s2[i] * inv;
+                grad[p.beta as usize + i] += out[i];
+                grad[p.gamma as usize + i] += out[c + i];
+                out[i] *= inv;
+                out[c + i] *= inv;
             }
         }
     }
 }
 
-#[inline(always)]
+wide! {
+    /// Sums of d [c] and of d (x - mean) [c] over a group's rows, at the front of the two halves of `out` [2, lanes(c)].
+    fn slopes<T: Real>(activation: u32, c: usize, x: &[T], y: &[T], dy: &[T], mean: &[T], out: &mut [T]) {
+        let n = mean.len();
+        out.fill(T::zero());
+        let (s1, s2) = out.split_at_mut(n);
+        for ((x, y), dy) in x.chunks(n).zip(y.chunks(n)).zip(dy.chunks(n)) {
+            let m = x.len();
+            let (s1, s2, mean, y, dy) = (&mut s1[..m], &mut s2[..m], &mean[..m], &y[..m], &dy[..m]);
+            for i in 0..m {
+                let d = dy[i] * activation_slope(activation, y[i]);
+                s1[i] += d;
+                s2[i] += d * (x[i] - mean[i]);
+            }
+        }
+        fold(s1, x.len(), c);
+        fold(s2, x.len(), c);
+    }
+}
+
 pub fn batch_norm_backward<T: Real>(
     p: &BatchNormBackward,
     args: &StepArgs<T>,
@@ -281,115 +342,53 @@ pub fn batch_norm_backward<T: Real>(
     weights: &[T],
     dx: &mut [T],
 ) {
-    let (c, pixels, images) = (p.c as usize, p.pixels as usize, p.images as usize);
-    for r in 0..p.replicas as usize {
+    let (c, images, len) = (p.c as usize, p.images as usize, p.pixels as usize * p.c as usize);
+    let inputs = x.par_chunks(len).zip(y.par_chunks(len)).zip(dy.par_chunks(len));
+    share(x.len(), dx.par_chunks_mut(len).zip(inputs).enumerate(), |(i, (dx, ((x, y), dy)))| {
+        let (r, image) = (i / images, i % images);
+        let k = usize::from(image >= p.data_images as usize);
+        if k == 0 && image >= args.n_valid as usize {
+            return dx.fill(T::zero());
+        }
         let gamma = &weights[r * p.weights_stride as usize + p.gamma as usize..][..c];
-        for image in 0..images {
-            let g = usize::from(image >= p.data_images as usize);
-            let part = (r * images + image) * pixels * c..(r * images + image + 1) * pixels * c;
-            if g == 0 && image >= args.n_valid as usize {
-                dx[part].fill(T::zero());
-                continue;
-            }
-            let (mean, inv_sd) = stats[(r * 2 + g) * 2 * c..][..2 * c].split_at(c);
-            let (m1, m2) = sums[(r * 2 + g) * 2 * c..][..2 * c].split_at(c);
-            let rows = x[part.clone()]
-                .chunks_exact(c)
-                .zip(y[part.clone()].chunks_exact(c))
-                .zip(dy[part.clone()].chunks_exact(c));
-            for (dx, ((x, y), dy)) in dx[part].chunks_exact_mut(c).zip(rows) {
-                for i in 0..c {
-                    let d = dy[i] * activation_slope(p.activation, y[i]);
-                    let xhat = (x[i] - mean[i]) * inv_sd[i];
-                    dx[i] = gamma[i] * inv_sd[i] * (d - m1[i] - xhat * m2[i]);
-                }
+        let at = (r * 2 + k) * 2 * c;
+        pull_back(p.activation, x, y, dy, &stats[at..][..2 * c], &sums[at..][..2 * c], gamma, dx);
+    });
+}
+
+wide! {
+    fn pull_back<T: Real>(
+        activation: u32,
+        x: &[T],
+        y: &[T],
+        dy: &[T],
+        stats: &[T],
+        sums: &[T],
+        gamma: &[T],
+        dx: &mut [T],
+    ) {
+        let c = gamma.len();
+        let (mean, inv_sd, m1, m2) = (&stats[..c], &stats[c..2 * c], &sums[..c], &sums[c..2 * c]);
+        let rows = x.chunks_exact(c).zip(y.chunks_exact(c)).zip(dy.chunks_exact(c));
+        for (dx, ((x, y), dy)) in dx.chunks_exact_mut(c).zip(rows) {
+            for i in 0..c {
+                let d = dy[i] * activation_slope(activation, y[i]);
+                let xhat = (x[i] - mean[i]) * inv_sd[i];
+                dx[i] = gamma[i] * inv_sd[i] * (d - m1[i] - xhat * m2[i]);
             }
         }
     }
 }
 
-#[inline(always)]
 pub fn add<T: Real>(_: &Add, a: &[T], b: &[T], y: &mut [T]) {
-    for (y, (a, b)) in y.iter_mut().zip(a.iter().zip(b)) {
-        *y = *a + *b;
-    }
+    let pieces = y.par_chunks_mut(PIECE).zip(a.par_chunks(PIECE)).zip(b.par_chunks(PIECE));
+    share(a.len(), pieces, |((y, a), b)| sums(a, b, y));
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stats_of(x: &[f64], n_valid: u32, running: &mut [f64]) -> Vec<f64> {
-        let images = x.len() as u32;
-        let p = BatchNormStats {
-            replicas: 1,
-            images,
-            data_images: images,
-            pixels: 1,
-            c: 1,
-            running: 0,
-            running_stride: 2,
-            eps: 0.0,
-            momentum: 0.1,
-        };
-        let mut stats = vec![f64::NAN; 4];
-        batch_norm_stats(&p, &StepArgs { n_valid, ..Default::default() }, x, &mut stats, running, &mut [0.0; 2]);
-        stats
-    }
-
-    /// Values 1, 3 and a filler: mean 2, variance 1; running mean 0 + 0.1 * 2, running variance 1 + 0.1 (2 - 1).
-    #[test]
-    fn statistics_by_hand_leave_the_filler_out() {
-        let mut running = [0.0, 1.0];
-        let stats = stats_of(&[1.0, 3.0, 1000.0], 2, &mut running);
-        assert_eq!(stats[..2], [2.0, 1.0]);
-        assert!((running[0] - 0.2).abs() < 1e-8 && (running[1] - 1.1).abs() < 1e-8);
-    }
-
-    /// One row and one pixel: variance 0, no NaN anywhere, y = beta, dx = 0.
-    #[test]
-    fn one_row_gives_beta_and_no_gradient() {
-        let p = BatchNormStats {
-            replicas: 1,
-            images: 1,
-            data_images: 1,
-            pixels: 1,
-            c: 1,
-            running: 0,
-            running_stride: 2,
-            eps: 1e-5,
-            momentum: 0.1,
-        };
-        let args = StepArgs { n_valid: 1, ..Default::default() };
-        let (mut stats, mut running) = (vec![f64::NAN; 4], [0.0, 1.0]);
-        batch_norm_stats(&p, &args, &[7.0], &mut stats, &mut running, &mut [0.0; 2]);
-        assert!(stats.iter().chain(&running).all(|v| v.is_finite()), "{stats:?} {running:?}");
-        let f = BatchNormForward {
-            replicas: 1,
-            images: 1,
-            data_images: 1,
-            pixels: 1,
-            c: 1,
-            gamma: 0,
-            beta: 1,
-            weights_stride: 2,
-            activation: 0,
-        };
-        let mut y = [f64::NAN];
-        batch_norm_forward(&f, &[7.0], &stats, &[2.0, 0.5], &mut y);
-        assert_eq!(y, [0.5]);
-        let b = BatchNormBackward {
-            replicas: 1,
-            images: 1,
-            data_images: 1,
-            pixels: 1,
-            c: 1,
-            gamma: 0,
-            weights_stride: 2,
-            activation: 0,
-        };
-        let mut dx = [f64::NAN];
-        batch_norm_backward(&b, &args, &[7.0], &y, &[3.0], &stats, &[3.0, 0.0, 0.0, 0.0], &[2.0, 0.5], &mut dx);
-        assert_eq!(dx, [0.0]);
+wide! {
+    fn sums<T: Real>(a: &[T], b: &[T], y: &mut [T]) {
+        for (y, (a, b)) in y.iter_mut().zip(a.iter().zip(b)) {
+            *y = *a + *b;
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Optimizers over whole flat weight vectors, with PyTorch's conventions (decay is added to the gradient).
 //! `norm` [R] holds the gradient's sum of squares and is read only where `StepArgs::clip_norm` > 0.
 
+use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
+use rayon::prelude::*;
 
 params! {
     /// weights, first, second [R, count]: Adam (Kingma & Ba 2015) with bias correction.
@@ -61,7 +63,6 @@ fn clip_scale<T: Real>(clip_norm: T, sum_squares: T) -> T {
     if clip_norm > T::zero() { (clip_norm / sum_squares.sqrt()).at_most(T::one()) } else { T::one() }
 }
 
-#[inline(always)]
 pub fn adam<T: Real>(
     p: &Adam,
     args: &StepArgs<T>,
@@ -71,44 +72,72 @@ pub fn adam<T: Real>(
     first: &mut [T],
     second: &mut [T],
 ) {
-    let (b1, b2, eps): (T, T, T) = (decimal(p.beta1), decimal(p.beta2), T::of(p.eps as f64));
-    let (c1, c2) = (T::one() - b1, T::one() - b2);
-    let step = args.lr / args.bias1;
-    let root = T::one() / args.bias2.sqrt();
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
         let scale = if args.clip_norm > T::zero() { clip_scale(args.clip_norm, norm[r]) } else { T::one() };
         let part = r * n..(r + 1) * n;
-        let (w, m, v, g) = (&mut w[part.clone()], &mut first[part.clone()], &mut second[part.clone()], &grad[part]);
-        for i in 0..n {
-            let d = g[i] * scale + args.weight_decay * w[i];
-            m[i] = b1 * m[i] + c1 * d;
-            v[i] = b2 * v[i] + c2 * d * d;
-            w[i] -= step * m[i] / (v[i].sqrt() * root + eps);
+        let moments = first[part.clone()].par_chunks_mut(PIECE).zip(second[part.clone()].par_chunks_mut(PIECE));
+        let pieces = w[part.clone()].par_chunks_mut(PIECE).zip(grad[part].par_chunks(PIECE)).zip(moments);
+        share(n, pieces, |((w, g), (m, v))| adam_piece(p, args, scale, g, w, m, v));
+    }
+}
+
+wide! {
+    fn adam_piece<T: Real>(
+        p: &Adam,
+        args: &StepArgs<T>,
+        scale: T,
+        g: &[T],
+        w: &mut [T],
+        m: &mut [T],
+        v: &mut [T],
+    ) {
+        let (b1, b2, eps): (T, T, T) = (decimal(p.beta1), decimal(p.beta2), T::of(p.eps as f64));
+        let (c1, c2) = (T::one() - b1, T::one() - b2);
+        let step = args.lr / args.bias1;
+        let root = T::one() / args.bias2.sqrt();
+        let decay = args.weight_decay;
+        for ((w, g), (m, v)) in w.iter_mut().zip(g).zip(m.iter_mut().zip(v)) {
+            let d = *g * scale + decay * *w;
+            *m = b1 * *m + c1 * d;
+            *v = b2 * *v + c2 * d * d;
+            *w -= step * *m / ((*v).sqrt() * root + eps);
         }
     }
 }
 
-#[inline(always)]
 pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], w: &mut [T], velocity: &mut [T]) {
     let momentum: T = decimal(p.momentum);
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
         let scale = if args.clip_norm > T::zero() { clip_scale(args.clip_norm, norm[r]) } else { T::one() };
         let part = r * n..(r + 1) * n;
-        let (w, v, g) = (&mut w[part.clone()], &mut velocity[part.clone()], &grad[part]);
-        for i in 0..n {
-            v[i] = momentum * v[i] + g[i] * scale + args.weight_decay * w[i];
-            w[i] -= args.lr * v[i];
+        let velocities = velocity[part.clone()].par_chunks_mut(PIECE);
+        let pieces = w[part.clone()].par_chunks_mut(PIECE).zip(grad[part].par_chunks(PIECE)).zip(velocities);
+        share(n, pieces, |((w, g), v)| sgd_piece(momentum, args.weight_decay, args.lr, scale, g, w, v));
+    }
+}
+
+wide! {
+    fn sgd_piece<T: Real>(momentum: T, decay: T, lr: T, scale: T, g: &[T], w: &mut [T], v: &mut [T]) {
+        for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
+            *v = momentum * *v + *g * scale + decay * *w;
+            *w -= lr * *v;
         }
     }
 }
 
-#[inline(always)]
 pub fn l2_gradient<T: Real>(p: &L2Gradient, args: &StepArgs<T>, w: &[T], grad: &mut [T]) {
     let c = T::of(2.0) * args.eta * T::of(p.scale as f64);
-    for (g, w) in grad.iter_mut().zip(w) {
-        *g += c * *w;
+    let pieces = grad.par_chunks_mut(PIECE).zip(w.par_chunks(PIECE));
+    share(w.len(), pieces, |(grad, w)| add_scaled(c, w, grad));
+}
+
+wide! {
+    fn add_scaled<T: Real>(c: T, w: &[T], grad: &mut [T]) {
+        for (grad, w) in grad.iter_mut().zip(w) {
+            *grad += c * *w;
+        }
     }
 }
 

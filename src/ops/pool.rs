@@ -1,9 +1,11 @@
 //! Pooling over windows that do not overlap, NHWC. Odd sizes lose the last row and column, as in PyTorch.
 //! The backward passes multiply by the slope of the activation that produced x, so that it needs no pass of its own.
 
-use super::linear::activation_slope;
+use super::linear::{ACT_NONE, ACT_RELU, ACT_SILU, activation_slope};
+use super::wide::{share, wide};
 use super::{Grid, params};
 use crate::base::Real;
+use rayon::prelude::*;
 
 params! {
     /// y [images, h/2, w/2, c] = the largest of each 2 x 2 window.
@@ -84,23 +86,24 @@ impl AvgPoolBackward {
     }
 }
 
-/// The four channels' rows of window (oy, ox), in the order in which ties are broken.
-#[inline(always)]
-fn window(w: usize, c: usize, oy: usize, ox: usize) -> [usize; 4] {
-    let at = |dy: usize, dx: usize| ((2 * oy + dy) * w + 2 * ox + dx) * c;
-    [at(0, 0), at(0, 1), at(1, 0), at(1, 1)]
-}
-
-#[inline(always)]
 pub fn max_pool2_forward<T: Real>(p: &MaxPool2Forward, x: &[T], y: &mut [T]) {
     let (h, w, c) = (p.h as usize, p.w as usize, p.c as usize);
-    let (oh, ow) = (h / 2, w / 2);
-    for n in 0..p.images as usize {
-        let x = &x[n * h * w * c..(n + 1) * h * w * c];
-        for oy in 0..oh {
-            for ox in 0..ow {
-                let [a, b, d, e] = window(w, c, oy, ox).map(|at| &x[at..at + c]);
-                let y = &mut y[((n * oh + oy) * ow + ox) * c..][..c];
+    let (image, pooled) = (h * w * c, (h / 2) * (w / 2) * c);
+    if pooled > 0 {
+        let images = y.par_chunks_mut(pooled).zip(x.par_chunks(image));
+        share(x.len(), images, |(y, x)| pool_image(w * c, c, x, y));
+    }
+}
+
+wide! {
+    /// One image of rows of `row` elements.
+    fn pool_image<T: Real>(row: usize, c: usize, x: &[T], y: &mut [T]) {
+        let pooled_row = row / (2 * c) * c;
+        for (y, x) in y.chunks_exact_mut(pooled_row).zip(x.chunks_exact(2 * row)) {
+            let (above, below) = x.split_at(row);
+            let windows = above.chunks_exact(2 * c).zip(below.chunks_exact(2 * c));
+            for (y, (above, below)) in y.chunks_exact_mut(c).zip(windows) {
+                let ((a, b), (d, e)) = (above.split_at(c), below.split_at(c));
                 for i in 0..c {
                     y[i] = a[i].at_least(b[i]).at_least(d[i].at_least(e[i]));
                 }
@@ -109,31 +112,70 @@ pub fn max_pool2_forward<T: Real>(p: &MaxPool2Forward, x: &[T], y: &mut [T]) {
     }
 }
 
-#[inline(always)]
 pub fn max_pool2_backward<T: Real>(p: &MaxPool2Backward, x: &[T], dy: &[T], saved: &[T], dx: &mut [T]) {
     let (h, w, c) = (p.h as usize, p.w as usize, p.c as usize);
-    let (oh, ow) = (h / 2, w / 2);
-    // What no window reaches gets no gradient.
-    dx.fill(T::zero());
-    for n in 0..p.images as usize {
-        let image = n * h * w * c;
-        for oy in 0..oh {
-            for ox in 0..ow {
-                let places = window(w, c, oy, ox).map(|at| image + at);
-                let dy = &dy[((n * oh + oy) * ow + ox) * c..][..c];
-                for i in 0..c {
-                    let mut best = places[0] + i;
-                    for at in &places[1..] {
-                        if x[at + i] > x[best] {
-                            best = at + i;
-                        }
-                    }
-                    let slope = if p.activation == 0 { T::one() } else { activation_slope(p.activation, saved[best]) };
-                    dx[best] = dy[i] * slope;
-                }
+    let (image, pooled) = (h * w * c, (h / 2) * (w / 2) * c);
+    if pooled == 0 {
+        return dx.fill(T::zero());
+    }
+    let images = dx.par_chunks_mut(image).zip(x.par_chunks(image)).zip(dy.par_chunks(pooled)).enumerate();
+    share(x.len(), images, |(n, ((dx, x), dy))| {
+        let saved = if p.activation == ACT_NONE { x } else { &saved[n * image..][..image] };
+        unpool_image(p.activation, w * c, c, x, dy, saved, dx);
+    });
+}
+
+wide! {
+    fn unpool_image<T: Real>(
+        activation: u32,
+        row: usize,
+        c: usize,
+        x: &[T],
+        dy: &[T],
+        saved: &[T],
+        dx: &mut [T],
+    ) {
+        // A constant in each arm, so that the loop over channels has no branch.
+        match activation {
+            ACT_NONE => unpool(ACT_NONE, row, c, x, dy, saved, dx),
+            ACT_RELU => unpool(ACT_RELU, row, c, x, dy, saved, dx),
+            _ => unpool(ACT_SILU, row, c, x, dy, saved, dx),
+        }
+    }
+}
+
+#[inline(always)]
+fn unpool<T: Real>(activation: u32, row: usize, c: usize, x: &[T], dy: &[T], saved: &[T], dx: &mut [T]) {
+    let (used, zero) = (row / (2 * c) * 2 * c, T::zero());
+    let mut pairs = dx.chunks_exact_mut(2 * row);
+    let rows = dy.chunks_exact(used / 2).zip(x.chunks_exact(2 * row).zip(saved.chunks_exact(2 * row)));
+    for (dx, (dy, (x, saved))) in (&mut pairs).zip(rows) {
+        let ((x0, x1), (s0, s1), (dx0, dx1)) = (x.split_at(row), saved.split_at(row), dx.split_at_mut(row));
+        // What no window reaches gets no gradient: here an odd column, below an odd row.
+        dx0[used..].fill(zero);
+        dx1[used..].fill(zero);
+        for (o, dy) in dy.chunks_exact(c).enumerate() {
+            let window = 2 * c * o..2 * c * (o + 1);
+            let ((xa, xb), (xd, xe)) = (x0[window.clone()].split_at(c), x1[window.clone()].split_at(c));
+            let ((sa, sb), (sd, se)) = (s0[window.clone()].split_at(c), s1[window.clone()].split_at(c));
+            let ((a, b), (d, e)) = (dx0[window.clone()].split_at_mut(c), dx1[window].split_at_mut(c));
+            for i in 0..c {
+                // Selects, no jumps: the largest so far and what was saved beside it.
+                let at_b = xb[i] > xa[i];
+                let (best, kept) = if at_b { (xb[i], sb[i]) } else { (xa[i], sa[i]) };
+                let at_d = xd[i] > best;
+                let (best, kept) = if at_d { (xd[i], sd[i]) } else { (best, kept) };
+                let at_e = xe[i] > best;
+                let kept = if at_e { se[i] } else { kept };
+                let g = dy[i] * activation_slope(activation, kept);
+                e[i] = if at_e { g } else { zero };
+                d[i] = if at_d & !at_e { g } else { zero };
+                b[i] = if at_b & !at_d & !at_e { g } else { zero };
+                a[i] = if at_b | at_d | at_e { zero } else { g };
             }
         }
     }
+    pairs.into_remainder().fill(zero);
 }
 
 #[inline(always)]

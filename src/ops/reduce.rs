@@ -1,7 +1,9 @@
 //! Reductions: the loss of a step and sums of squares. The shader reduces by a fixed tree, so a run repeats itself.
 
+use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
+use rayon::prelude::*;
 
 /// Words of one member's entry in `sums`.
 pub const SUM_WORDS: usize = 8;
@@ -77,13 +79,24 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
     }
 }
 
-#[inline(always)]
+/// Partial sums of a long vector at most.
+const PARTS: usize = 64;
+
 pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
     let n = p.count as usize;
+    let piece = n.div_ceil(PARTS).max(PIECE);
     for r in 0..p.replicas as usize {
+        let mut parts = [T::zero(); PARTS];
+        let pieces = parts.par_iter_mut().zip(v[r * n..(r + 1) * n].par_chunks(piece));
+        share(n, pieces, |(part, v)| squares(v, part));
+        sums[r] = parts.iter().copied().sum();
+    }
+}
+
+wide! {
+    fn squares<T: Real>(v: &[T], sum: &mut T) {
         // Sixteen running sums: an order of its own that vector code can keep.
         let mut lanes = [T::zero(); 16];
-        let v = &v[r * n..(r + 1) * n];
         let (chunks, rest) = v.as_chunks::<16>();
         for chunk in chunks {
             for i in 0..16 {
@@ -93,7 +106,7 @@ pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
         for (i, x) in rest.iter().enumerate() {
             lanes[i] += *x * *x;
         }
-        sums[r] = lanes.iter().copied().sum();
+        *sum = lanes.iter().copied().sum();
     }
 }
 

@@ -2,9 +2,11 @@
 //! samples of a member are M replicas. eps is never stored: sampling and gradient draw it from the same counter.
 
 use super::regularizer::{REG_EB, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
+use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Stream, normals};
+use rayon::prelude::*;
 
 params! {
     /// weights [E * samples, P] = mu + sigma eps.
@@ -61,7 +63,7 @@ impl ViSample {
         Grid::Threads(self.members as u64 * self.samples as u64 * blocks(self.count))
     }
     pub fn scratch(&self) -> usize {
-        0
+        self.count as usize
     }
 }
 impl ViRegularizer {
@@ -82,54 +84,61 @@ impl ViGradient {
     }
 }
 
-#[inline(always)]
-pub fn vi_sample<T: Real>(p: &ViSample, args: &StepArgs<T>, q: &[T], weights: &mut [T]) {
+pub fn vi_sample<T: Real>(p: &ViSample, args: &StepArgs<T>, q: &[T], weights: &mut [T], scratch: &mut [T]) {
     let n = p.count as usize;
+    let (all, sd) = (n * p.samples as usize, &mut scratch[..n]);
     for e in 0..p.members as usize {
         let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
-        for (i, (mu, rho)) in mu.chunks(CHUNK).zip(rho.chunks(CHUNK)).enumerate() {
-            // sigma once for all samples of a member: its softplus costs more than the rest.
-            let mut sd = [T::zero(); CHUNK];
-            for (sd, rho) in sd.iter_mut().zip(rho) {
-                *sd = sigma(SIGMA_SOFTPLUS, *rho).0;
-            }
-            for s in 0..p.samples as usize {
-                let replica = e * p.samples as usize + s;
-                let draw = Draw {
-                    seed: args.seed,
-                    stream: p.stream,
-                    step: args.step,
-                    replica: p.first_replica + replica as u32,
-                };
-                let mut eps = [0f32; CHUNK];
-                draw.fill_normal((i * CHUNK) as u32, &mut eps[..mu.len()]);
-                let w = &mut weights[replica * n + i * CHUNK..][..mu.len()];
-                for (w, ((mu, sd), eps)) in w.iter_mut().zip(mu.iter().zip(&sd).zip(&eps)) {
-                    *w = *mu + *sd * T::of(*eps as f64);
-                }
+        // sigma once for all samples of a member: its softplus costs more than the rest.
+        share(all, sd.par_chunks_mut(PIECE).zip(rho.par_chunks(PIECE)), |(sd, rho)| deviations(rho, sd));
+        for s in 0..p.samples as usize {
+            let replica = e * p.samples as usize + s;
+            let draw =
+                Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + replica as u32 };
+            let w = weights[replica * n..(replica + 1) * n].par_chunks_mut(PIECE);
+            let pieces = w.zip(mu.par_chunks(PIECE)).zip(sd.par_chunks(PIECE)).enumerate();
+            share(all, pieces, |(i, ((w, mu), sd))| sample(&draw, i * PIECE, mu, sd, w));
+        }
+    }
+}
+
+wide! {
+    fn deviations<T: Real>(rho: &[T], sd: &mut [T]) {
+        for (sd, rho) in sd.iter_mut().zip(rho) {
+            *sd = sigma(SIGMA_SOFTPLUS, *rho).0;
+        }
+    }
+}
+
+wide! {
+    /// The weights from `first` on.
+    fn sample<T: Real>(draw: &Draw, first: usize, mu: &[T], sd: &[T], w: &mut [T]) {
+        let mut eps = [0f32; CHUNK];
+        let inputs = mu.chunks(CHUNK).zip(sd.chunks(CHUNK));
+        for (i, (w, (mu, sd))) in w.chunks_mut(CHUNK).zip(inputs).enumerate() {
+            draw.fill_normal((first + i * CHUNK) as u32, &mut eps[..w.len()]);
+            for (w, ((mu, sd), eps)) in w.iter_mut().zip(mu.iter().zip(sd).zip(&eps)) {
+                *w = *mu + *sd * T::of(*eps as f64);
             }
         }
     }
 }
 
-#[inline(always)]
+/// Pieces of a long range of weights at most.
+const PARTS: usize = 64;
+
 pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], value: &mut [T], energy: &mut [T]) {
     let n = p.count as usize;
+    let (range, length) = (p.first as usize..(p.first + p.length) as usize, p.length as usize);
+    let piece = length.div_ceil(PARTS).max(PIECE);
     for e in 0..p.members as usize {
         let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
-        // Sixteen running sums: an order of its own that vector code can keep.
-        let (mut s_lanes, mut v_lanes) = ([T::zero(); 16], [T::zero(); 16]);
-        let range = p.first as usize..(p.first + p.length) as usize;
-        for (mu, rho) in mu[range.clone()].chunks(16).zip(rho[range].chunks(16)) {
-            for (i, (mu, rho)) in mu.iter().zip(rho).enumerate() {
-                let sd = sigma(SIGMA_SOFTPLUS, *rho).0;
-                let s2 = sd * sd;
-                s_lanes[i] += *mu * *mu + s2;
-                v_lanes[i] +=
-                    if p.regularizer == REG_EB { -sd.ln() } else { separable(p.regularizer, &args.prior, *mu, s2).0 };
-            }
-        }
-        let (s, mut v): (T, T) = (s_lanes.into_iter().sum(), v_lanes.into_iter().sum());
+        let (mut s_parts, mut v_parts) = ([T::zero(); PARTS], [T::zero(); PARTS]);
+        let inputs = mu[range.clone()].par_chunks(piece).zip(rho[range.clone()].par_chunks(piece));
+        share(length, s_parts.par_iter_mut().zip(&mut v_parts[..]).zip(inputs), |((s, v), (mu, rho))| {
+            energy_and_value(p.regularizer, args, mu, rho, s, v);
+        });
+        let (s, mut v): (T, T) = (s_parts.into_iter().sum(), v_parts.into_iter().sum());
         let dims = T::of(p.length as f64);
         v += dims * args.prior.constant;
         if p.regularizer == REG_EB {
@@ -140,12 +149,26 @@ pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], v
     }
 }
 
-#[inline(always)]
+wide! {
+    fn energy_and_value<T: Real>(regularizer: u32, args: &StepArgs<T>, mu: &[T], rho: &[T], s: &mut T, v: &mut T) {
+        // Sixteen running sums: an order of its own that vector code can keep.
+        let (mut s_lanes, mut v_lanes) = ([T::zero(); 16], [T::zero(); 16]);
+        for (mu, rho) in mu.chunks(16).zip(rho.chunks(16)) {
+            for (i, (mu, rho)) in mu.iter().zip(rho).enumerate() {
+                let sd = sigma(SIGMA_SOFTPLUS, *rho).0;
+                let s2 = sd * sd;
+                s_lanes[i] += *mu * *mu + s2;
+                v_lanes[i] +=
+                    if regularizer == REG_EB { -sd.ln() } else { separable(regularizer, &args.prior, *mu, s2).0 };
+            }
+        }
+        (*s, *v) = (s_lanes.into_iter().sum(), v_lanes.into_iter().sum());
+    }
+}
+
 pub fn vi_gradient<T: Real>(p: &ViGradient, args: &StepArgs<T>, q: &[T], dweights: &[T], energy: &[T], dq: &mut [T]) {
-    let n = p.count as usize;
-    let scale = args.eta * T::of(p.scale as f64);
-    let share = T::one() / T::of(p.samples as f64);
-    let (first, last) = (p.first as usize, (p.first + p.length) as usize);
+    let (n, length) = (p.count as usize, p.length as usize);
+    let range = p.first as usize..p.first as usize + length;
     for e in 0..p.members as usize {
         let (mu, rho) = q[e * 2 * n..(e + 1) * 2 * n].split_at(n);
         let (dmu, drho) = dq[e * 2 * n..(e + 1) * 2 * n].split_at_mut(n);
@@ -154,36 +177,56 @@ pub fn vi_gradient<T: Real>(p: &ViGradient, args: &StepArgs<T>, q: &[T], dweight
         } else {
             T::zero()
         };
-        let mut at = first;
-        while at < last {
-            let m = CHUNK.min(last - at);
-            let (mut dm, mut dr, mut eps) = ([T::zero(); CHUNK], [T::zero(); CHUNK], [0f32; CHUNK]);
-            for s in 0..p.samples as usize {
-                let replica = e * p.samples as usize + s;
-                let stream = Stream::Weights as u32;
-                let draw = Draw { seed: args.seed, stream, step: args.step, replica: p.first_replica + replica as u32 };
-                draw.fill_normal(at as u32, &mut eps[..m]);
-                let dw = &dweights[replica * n + at..][..m];
-                for ((dm, dr), (dw, eps)) in dm.iter_mut().zip(&mut dr).zip(dw.iter().zip(&eps)) {
-                    *dm += *dw;
-                    *dr += *dw * T::of(*eps as f64);
-                }
+        let inputs = mu[range.clone()].par_chunks(CHUNK).zip(rho[range.clone()].par_chunks(CHUNK));
+        let outputs = dmu[range.clone()].par_chunks_mut(CHUNK).zip(drho[range.clone()].par_chunks_mut(CHUNK));
+        // Chunks this small only where there are many: dividing them among threads goes in halves.
+        share(length * p.samples as usize, outputs.zip(inputs).enumerate(), |(i, ((dmu, drho), (mu, rho)))| {
+            gradient(p, args, e, p.first as usize + i * CHUNK, df, mu, rho, dweights, dmu, drho);
+        });
+    }
+}
+
+wide! {
+    /// At most `CHUNK` weights of member `e`, from `at` on.
+    fn gradient<T: Real>(
+        p: &ViGradient,
+        args: &StepArgs<T>,
+        e: usize,
+        at: usize,
+        df: T,
+        mu: &[T],
+        rho: &[T],
+        dweights: &[T],
+        dmu: &mut [T],
+        drho: &mut [T],
+    ) {
+        let m = mu.len();
+        let scale = args.eta * T::of(p.scale as f64);
+        let share = T::one() / T::of(p.samples as f64);
+        let (mut dm, mut dr, mut eps) = ([T::zero(); CHUNK], [T::zero(); CHUNK], [0f32; CHUNK]);
+        for s in 0..p.samples as usize {
+            let replica = e * p.samples as usize + s;
+            let stream = Stream::Weights as u32;
+            let draw = Draw { seed: args.seed, stream, step: args.step, replica: p.first_replica + replica as u32 };
+            draw.fill_normal(at as u32, &mut eps[..m]);
+            let dw = &dweights[replica * p.count as usize + at..][..m];
+            for ((dm, dr), (dw, eps)) in dm.iter_mut().zip(&mut dr).zip(dw.iter().zip(&eps)) {
+                *dm += *dw;
+                *dr += *dw * T::of(*eps as f64);
             }
-            let two = T::of(2.0);
-            let out = dmu[at..at + m].iter_mut().zip(&mut drho[at..at + m]);
-            let q = mu[at..at + m].iter().zip(&rho[at..at + m]);
-            for (((dmu, drho), (mu, rho)), (dm, dr)) in out.zip(q).zip(dm.iter().zip(&dr)) {
-                let (sd, slope) = sigma(SIGMA_SOFTPLUS, *rho);
-                let (rm, rs) = if p.regularizer == REG_EB {
-                    (df * *mu, T::of(0.5) * (df - T::one() / (sd * sd)))
-                } else {
-                    let (_, rm, rs) = separable(p.regularizer, &args.prior, *mu, sd * sd);
-                    (rm, rs)
-                };
-                *dmu = *dm * share + scale * rm;
-                *drho = (*dr * share + scale * two * sd * rs) * slope;
-            }
-            at += m;
+        }
+        let two = T::of(2.0);
+        let sums = dm.iter().zip(&dr);
+        for (((dmu, drho), (mu, rho)), (dm, dr)) in dmu.iter_mut().zip(drho).zip(mu.iter().zip(rho)).zip(sums) {
+            let (sd, slope) = sigma(SIGMA_SOFTPLUS, *rho);
+            let (rm, rs) = if p.regularizer == REG_EB {
+                (df * *mu, T::of(0.5) * (df - T::one() / (sd * sd)))
+            } else {
+                let (_, rm, rs) = separable(p.regularizer, &args.prior, *mu, sd * sd);
+                (rm, rs)
+            };
+            *dmu = *dm * share + scale * rm;
+            *drho = (*dr * share + scale * two * sd * rs) * slope;
         }
     }
 }
@@ -207,7 +250,7 @@ mod tests {
             q[5 + i] = -40.0;
         }
         let mut w = vec![f64::NAN; 15];
-        vi_sample(&p, &StepArgs { seed: 1, ..Default::default() }, &q, &mut w);
+        vi_sample(&p, &StepArgs { seed: 1, ..Default::default() }, &q, &mut w, &mut [f64::NAN; 5]);
         for (i, w) in w.iter().enumerate() {
             assert!((w - (i % 5) as f64).abs() < 1e-5);
         }

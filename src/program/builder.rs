@@ -120,6 +120,7 @@ pub struct Builder {
     data_rows: u32,
     dropouts: u32,
     norms: u32,
+    momentum: f32,
 }
 
 /// PyTorch's defaults.
@@ -139,6 +140,7 @@ impl Builder {
             data_rows: u32::MAX,
             dropouts: 0,
             norms: 0,
+            momentum: NORM_MOMENTUM,
         }
     }
 
@@ -165,6 +167,11 @@ impl Builder {
     pub fn set_running(&mut self, running: Buf, q: u32, data_rows: u32) {
         self.running = (running, q);
         self.data_rows = data_rows;
+    }
+
+    /// How far a batch moves the running statistics; 1 = they are the last batch's own.
+    pub fn set_momentum(&mut self, momentum: f32) {
+        self.momentum = momentum;
     }
 
     pub fn push(&mut self, op: Op, inputs: &[Buf], outputs: &[Buf]) {
@@ -273,7 +280,7 @@ impl Builder {
                 running: at.running,
                 running_stride,
                 eps: NORM_EPS,
-                momentum: NORM_MOMENTUM,
+                momentum: self.momentum,
             };
             self.push(Op::BatchNormStats(op), &[x.buf], &[stats, running]);
         } else {

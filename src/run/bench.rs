@@ -11,7 +11,7 @@ use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
 use crate::method::{DataX, Kind, Reg, Setup};
 use crate::net::{AlexNet, Net, PreResNet};
-use crate::ops::gemm::{Mat, Store, gemm, naive, pack_len};
+use crate::ops::gemm::{Isa, Mat, Store, gemm, naive, pack_len};
 use crate::train::session::Session;
 use std::time::Instant;
 
@@ -68,10 +68,53 @@ pub struct Bench {
     pub device: String,
     /// Largest relative error found by the parity check, and its bound.
     pub parity: Vec<(String, f64, f64)>,
-    /// One core's rate at 1024^3, and at the toy's 100 x 50 x 50.
-    pub gemm_gflops: (f64, f64),
+    pub gemm: GemmRates,
     pub timings: Vec<Timing>,
     pub ratios: Vec<(String, f64, f64)>,
+}
+
+/// GFLOP/s of the CPU's matrix product.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct GemmRates {
+    /// At 1024^3.
+    pub one_thread: f64,
+    /// At 1024^3: what a step of a big network could reach.
+    pub all_threads: f64,
+    pub threads: usize,
+    /// At the toy's 100 x 50 x 50, too small to be shared.
+    pub small: f64,
+}
+
+/// A rate of one thread that any processor with AVX2 exceeds several times: below it the compiled tile is no vector code.
+const GEMM_SLOW: f64 = 20.0;
+
+impl GemmRates {
+    fn measure() -> Result<GemmRates> {
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| {
+            Error::run("matrix product", format!("no thread to time it on: {e}"), "free some memory or threads")
+        })?;
+        Ok(GemmRates {
+            one_thread: one.install(|| gemm_rate(1024, 1024, 1024)),
+            all_threads: gemm_rate(1024, 1024, 1024),
+            threads: rayon::current_num_threads(),
+            small: one.install(|| gemm_rate(100, 50, 50)),
+        })
+    }
+
+    /// What is wrong with the build, where the rate shows it. No timed test could: it would fail on a busy machine.
+    pub fn warning(&self) -> Option<String> {
+        self.slow(Isa::detect() != Isa::Plain)
+    }
+
+    fn slow(&self, vectors: bool) -> Option<String> {
+        (vectors && self.one_thread < GEMM_SLOW).then(|| {
+            format!(
+                "warning: one thread multiplies matrices at {:.1} GFLOP/s, below {GEMM_SLOW:.0} in spite of AVX2: either \
+                 the machine is very busy, or the tile in ops/gemm was compiled badly",
+                self.one_thread
+            )
+        })
+    }
 }
 
 struct Case {
@@ -222,7 +265,7 @@ const STEP_BOUND: f64 = 1e-4;
 pub fn run(device: &Device, seconds: f64, only: Option<&str>) -> Result<Bench> {
     let mut cases = cases(device, only)?;
     let parity = check_parity(&cases, device)?;
-    let gemm_gflops = (gemm_rate(1024, 1024, 1024), gemm_rate(100, 50, 50));
+    let gemm = GemmRates::measure()?;
     for case in &mut cases {
         case.run(1)?;
         let one = case.run(1)?;
@@ -233,7 +276,9 @@ pub fn run(device: &Device, seconds: f64, only: Option<&str>) -> Result<Bench> {
     let rounds = (seconds / 0.010).clamp(7.0, 2000.0) as usize;
     let budget = Instant::now();
     for round in 0..rounds {
-        if round >= 7 && budget.elapsed().as_secs_f64() > seconds * cases.len() as f64 {
+        // Quartiles need a few rounds; where a round takes seconds, three must do.
+        let spent = budget.elapsed().as_secs_f64() / (seconds * cases.len() as f64);
+        if round >= 7 && spent > 1.0 || round >= 3 && spent > 1.5 {
             break;
         }
         for case in &mut cases {
@@ -252,7 +297,7 @@ pub fn run(device: &Device, seconds: f64, only: Option<&str>) -> Result<Bench> {
             Some((name.to_string(), quantile(&mut r, 0.5), *bound))
         })
         .collect();
-    Ok(Bench { device: device_name, parity, gemm_gflops, timings, ratios })
+    Ok(Bench { device: device_name, parity, gemm, timings, ratios })
 }
 
 fn timing(case: &Case) -> Timing {
@@ -342,7 +387,7 @@ fn step_error(case: &Case, device: &Device) -> Result<f64> {
     Ok(worst(&got, &want))
 }
 
-/// GFLOP/s of one thread.
+/// GFLOP/s with the current pool's threads.
 fn gemm_rate(m: usize, n: usize, k: usize) -> f64 {
     let (a, b) = (waves::<f32>(m * k), waves::<f32>(k * n));
     let (mut c, mut pack) = (vec![0f32; m * n], vec![0f32; pack_len(k, n)]);
@@ -359,4 +404,17 @@ fn gemm_rate(m: usize, n: usize, k: usize) -> f64 {
         })
         .collect();
     quantile(&mut rates, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_matrix_product_is_named_only_where_vectors_exist() {
+        let rates = |one_thread| GemmRates { one_thread, all_threads: 0.0, threads: 2, small: 0.0 };
+        assert!(rates(7.0).slow(true).is_some_and(|w| w.contains("7.0 GFLOP/s")));
+        assert!(rates(7.0).slow(false).is_none());
+        assert!(rates(200.0).slow(true).is_none());
+    }
 }

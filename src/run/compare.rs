@@ -22,7 +22,7 @@ use tally::Tally;
 /// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
 const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
 /// Keys of the data that are part of the pairing or replaced by the hash of the file.
-const NOT_THE_DATA: [&str; 3] = ["split", "file", "task"];
+const NOT_THE_DATA: [&str; 4] = ["split", "file", "images", "task"];
 /// Shown and counted unless others are named: the rest would make a table that no screen holds.
 pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
 
@@ -141,10 +141,28 @@ fn folders(path: &Path) -> Result<Vec<RunFolder>> {
 fn read(folder: &RunFolder) -> Result<Run> {
     let recipe = folder.recipe()?;
     let hash = if recipe.data.toy.is_some() { String::new() } else { folder.manifest()?.data };
-    let results = folder.results()?;
+    let mut results = folder.results()?;
+    results.metrics.extend(evaluated(folder)?);
     // Curves are beside the point of a table: a run without them still counts.
     let rows = if folder.file("metrics.csv").is_file() { folder.metrics(u32::MAX)? } else { vec![] };
     Ok(Run { path: folder.path.clone(), recipe, results, rows, hash })
+}
+
+/// What `vifo evaluate` found on other sets, under names of their own: "auroc_entropy" and "ood_mean_entropy" of the one
+/// out-of-distribution set, "mnist.auroc_entropy" of several, "shift.nll", "fog.3.accuracy".
+fn evaluated(folder: &RunFolder) -> Result<Vec<Metric>> {
+    if !folder.file("evaluation.json").is_file() {
+        return Ok(vec![]);
+    }
+    let sets: Vec<Results> = folder.evaluation()?;
+    let named = |r: Results| {
+        let prefix = match r.set.as_str() {
+            "ood" => String::new(),
+            set => format!("{}.", set.strip_prefix("ood ").unwrap_or(set)),
+        };
+        r.metrics.into_iter().map(move |m| Metric { name: format!("{prefix}{}", m.name), ..m })
+    };
+    Ok(sets.into_iter().filter(|r| r.set != "test").flat_map(named).collect())
 }
 
 /// "method.eta" -> value, for every key of a recipe but those that only pair runs.

@@ -97,7 +97,7 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
     for &(kind, severity) in &asked.corrupt {
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
-        let set = format!("{kind} {severity}");
+        let set = format!("{kind}.{severity}");
         all.push(Results { set, ..labelled(model.encoder.target_name(), known, &p, &rows)? });
     }
     let mut outside = vec![];
@@ -116,14 +116,17 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
         let name = file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
         all.push(Results { set, ..r });
-        outside.push((name, p));
+        outside.push((name, rows, p));
     }
     // The numbers first: a folder that cannot be written to is no reason to keep them back.
     let written = folder.write_json("evaluation.json", &all).and_then(|()| {
         let mut figures = vec![];
-        for (i, (name, p)) in outside.iter().enumerate() {
+        for (i, (name, rows, p)) in outside.iter().enumerate() {
             let dir = if i == 0 { folder.figures() } else { folder.figures().join(name) };
             figures.extend(report::ood_figures(&dir, &inside, p)?);
+            if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
+                figures.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
+            }
         }
         Ok(figures)
     });

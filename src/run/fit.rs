@@ -12,7 +12,7 @@ use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
-use crate::train::{Ending, EpochRow, Event, Flow, Trainer};
+use crate::train::{Ending, EpochRow, Event, Flow, Trainer, weights};
 use std::path::{Path, PathBuf};
 
 pub struct Fitted {
@@ -50,7 +50,7 @@ pub fn fit(
 ) -> Result<Fitted> {
     let data = load::load(recipe)?;
     let plan = plan(recipe, &data)?;
-    let mut trainer = Trainer::new(&plan, &data, device)?;
+    let mut trainer = trainer(recipe, &plan, &data, device)?;
     if force && path.exists() {
         replaceable(path)?;
         drop(RunFolder { path: path.to_path_buf() }.lock()?);
@@ -100,7 +100,7 @@ pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[Str
         ));
     }
     let plan = plan(&recipe, &data)?;
-    let mut trainer = Trainer::new(&plan, &data, device)?;
+    let mut trainer = trainer(&recipe, &plan, &data, device)?;
     let mut rows = vec![];
     if folder.last().is_file() {
         let last = Model::checkpoint(&folder.last(), &plan)?;
@@ -112,6 +112,20 @@ pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[Str
 
 fn plan(recipe: &Recipe, data: &Loaded) -> Result<Plan> {
     Plan::new(recipe, data.train.n, &data.encoder)
+}
+
+/// A trainer at its start: random weights, or those of the recipe's file.
+fn trainer<'a>(recipe: &Recipe, plan: &'a Plan, data: &'a Loaded, device: &Device) -> Result<Trainer<'a>> {
+    let mut trainer = Trainer::new(plan, data, device)?;
+    if let Some(path) = &recipe.net.weights {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+        let setup = &plan.setup;
+        let (weights, running) = weights::import(&bytes, path, &setup.layout())?;
+        let initial = setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+        let (weights, running) = weights::start_from(setup, &initial, (&weights, &running))?;
+        trainer.start_from(&weights, &running)?;
+    }
+    Ok(trainer)
 }
 
 fn manifest(recipe: &Recipe, data: &Loaded, device: &str, state: &str) -> Manifest {

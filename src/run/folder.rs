@@ -177,6 +177,10 @@ impl RunFolder {
     pub fn results(&self) -> Result<super::Results> {
         self.read_json("results.json")
     }
+    /// All sets of the last `vifo evaluate`.
+    pub fn evaluation(&self) -> Result<Vec<super::Results>> {
+        self.read_json("evaluation.json")
+    }
     pub fn recipe(&self) -> Result<Recipe> {
         let path = self.path.join("recipe.toml");
         Recipe::from_table(&Recipe::read(&path)?, &path.display().to_string())

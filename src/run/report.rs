@@ -6,14 +6,15 @@ use super::model::{self, targets};
 use super::results::Results;
 use super::tables::{TextTable, number};
 use crate::config::Recipe;
-use crate::data::Inputs;
-use crate::data::encode::{Encoder, FeatureKind};
+use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
+use crate::data::pixels::Pixels;
+use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{
     self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable,
-    ReliabilityFigure, Report, RocFigure, Saved, ScatterFigure, Section, Series,
+    ReliabilityFigure, Report, RocFigure, Saved, ScatterFigure, Section, Series, SheetFigure, SheetImage,
 };
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
@@ -196,8 +197,54 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
 pub fn test_figures(dir: &Path, data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Vec<Drawn>> {
     match predictive {
         Predictive::Regression(r) => regression_figures(dir, data.encoder.target_name(), r, y),
-        Predictive::Classification(c) => classification_figures(dir, c, y),
+        Predictive::Classification(c) => {
+            let mut all = classification_figures(dir, c, y)?;
+            if let Some(pixels) = &data.encoder.pixels {
+                all.push(sheet(dir, "certainty", &data.encoder, pixels, &data.test, c, Some(y))?);
+            }
+            Ok(all)
+        }
     }
+}
+
+/// The images that the model is most and least sure of, by total entropy.
+pub fn sheet(
+    dir: &Path,
+    stem: &str,
+    encoder: &Encoder,
+    pixels: &Pixels,
+    rows: &Dataset,
+    c: &Classification,
+    y: Option<&[f64]>,
+) -> Result<Drawn> {
+    const MOST: usize = 16;
+    let labels = match &encoder.target {
+        Target::Classes { labels, .. } => labels.as_slice(),
+        Target::Regression { .. } => &[],
+    };
+    let (confidence, class) = metrics::confidences(&c.probs, c.k);
+    let mut order: Vec<usize> = (0..rows.n).collect();
+    order.sort_by(|a, b| c.total[*a].total_cmp(&c.total[*b]));
+    let name = |i: usize| labels.get(i).map_or_else(|| i.to_string(), Clone::clone);
+    let image = |&i: &usize| {
+        let truth = y.map(|y| y[i] as usize);
+        let mut caption = format!("{} ({:.2})", name(class[i]), confidence[i]);
+        if let Some(truth) = truth.filter(|t| *t != class[i]) {
+            caption += &format!("\ntrue: {}", name(truth));
+        }
+        let bytes = rows.bytes[i * rows.d..(i + 1) * rows.d].to_vec();
+        SheetImage { bytes, h: pixels.h, w: pixels.w, c: pixels.c, caption, right: truth.map(|t| t == class[i]) }
+    };
+    let figure = SheetFigure {
+        title: "What the model is sure of, and what it is not".into(),
+        sections: vec![
+            ("Lowest entropy: the most certain".into(), order.iter().take(MOST).map(image).collect()),
+            ("Highest entropy: the least certain".into(), order.iter().rev().take(MOST).map(image).collect()),
+        ],
+    };
+    let caption = "Predicted class with its probability under each image, the true class where they differ. Wrong and certain is worth a look: \
+                   often it is the label that is wrong.";
+    Ok(drawn(figure::sheet(dir, stem, &figure)?, caption))
 }
 
 pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -> Result<Vec<Drawn>> {

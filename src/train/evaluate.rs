@@ -9,6 +9,8 @@ use crate::program::Buf;
 
 /// Rows of a chunk: large enough to fill the machine, small enough for any memory.
 const CHUNK: usize = 512;
+/// Numbers of the widest layer in a chunk, over all replicas: 64 MiB, so that images do not fill the memory.
+const CHUNK_NUMBERS: u64 = 16 << 20;
 
 pub struct Predictor {
     setup: Setup,
@@ -25,8 +27,10 @@ pub struct Predictor {
 impl Predictor {
     /// `n` = rows to expect; smaller sets get a smaller program.
     pub fn new(setup: &Setup, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
+        let replicas = u64::from(setup.members) * if setup.is_vi() { u64::from(setup.predict_samples) } else { 1 };
+        let fit = (CHUNK_NUMBERS / (setup.net.widest() * replicas).max(1)).clamp(1, CHUNK as u64) as usize;
         let PredictProgram { program, x, weights, running, outputs, replicas, rows } =
-            setup.record_prediction(n.clamp(1, CHUNK) as u32)?;
+            setup.record_prediction(n.clamp(1, fit) as u32)?;
         let exec = device.executor(program)?;
         Ok(Predictor {
             setup: setup.clone(),
@@ -66,7 +70,7 @@ impl Predictor {
             let part = first * d..(first + rows) * d;
             match x {
                 Inputs::Rows(x) => padded[..rows * d].copy_from_slice(&x[part]),
-                Inputs::Images(bytes) => self.normalise(&bytes[part], &mut padded),
+                Inputs::Images(bytes) => normalise(&self.setup, &bytes[part], &mut padded),
             }
             self.exec.write(self.x, &padded)?;
             self.exec.run(&args)?;
@@ -79,21 +83,61 @@ impl Predictor {
         Ok(all)
     }
 
-    /// Bytes as `gather_images` makes them numbers, without its shifts and mirrors.
-    fn normalise(&self, bytes: &[u8], out: &mut [f32]) {
-        let Some(image) = self.setup.image else { return };
-        let c = image.size.2 as usize;
-        for (to, from) in out.chunks_exact_mut(c).zip(bytes.chunks_exact(c)) {
-            for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
-                *to = (f32::from(*from) * (1.0 / 255.0) - image.mean[i]) * image.inv_sd[i];
-            }
-        }
-    }
-
     /// The predictive distribution in standardised units.
     pub fn predict(&mut self, x: Inputs) -> Result<Predictive> {
         let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
         Ok(self.setup.predictive(&outputs, n, self.seed))
     }
+}
+
+/// Bytes as `gather_images` makes them numbers, without its shifts and mirrors.
+fn normalise(setup: &Setup, bytes: &[u8], out: &mut [f32]) {
+    let Some(image) = setup.image else { return };
+    let c = image.size.2 as usize;
+    for (to, from) in out.chunks_exact_mut(c).zip(bytes.chunks_exact(c)) {
+        for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
+            *to = (f32::from(*from) * (1.0 / 255.0) - image.mean[i]) * image.inv_sd[i];
+        }
+    }
+}
+
+/// Running statistics of batch normalisation for given weights [members, P]: the average over the batches of `x`, each by
+/// the number of its rows, of their means and unbiased variances, as PyTorch's `update_bn` has it. Empty where the network
+/// normalises nothing.
+pub fn recompute_running(setup: &Setup, device: &Device, weights: &[f32], x: Inputs) -> Result<Vec<f32>> {
+    let layout = setup.layout();
+    if layout.running == 0 {
+        return Ok(vec![]);
+    }
+    let d = setup.net.n_in() as usize;
+    let n = x.len() / d;
+    let mut sums = vec![0f64; setup.members as usize * layout.running];
+    let batch = (setup.batch as usize).clamp(1, n.max(1));
+    let mut recorded: Option<(usize, Box<dyn Executor>, Buf, Option<Buf>)> = None;
+    for first in (0..n).step_by(batch) {
+        let rows = batch.min(n - first);
+        // The last, short batch has a program of its own: a filler row would count.
+        if recorded.as_ref().is_none_or(|r| r.0 != rows) {
+            let p = setup.record_statistics(rows as u32)?;
+            let mut exec = device.executor(p.program)?;
+            exec.write(p.weights, weights)?;
+            recorded = Some((rows, exec, p.x, p.running));
+        }
+        let Some((_, exec, to, running)) = &mut recorded else { continue };
+        let mut values = vec![0.0; rows * d];
+        let part = first * d..(first + rows) * d;
+        match x {
+            Inputs::Rows(x) => values.copy_from_slice(&x[part]),
+            Inputs::Images(bytes) => normalise(setup, &bytes[part], &mut values),
+        }
+        exec.write(*to, &values)?;
+        exec.run(&[StepArgs { n_valid: rows as u32, ..Default::default() }])?;
+        if let Some(running) = running {
+            for (sum, v) in sums.iter_mut().zip(exec.read(*running)?) {
+                *sum += f64::from(v) * rows as f64;
+            }
+        }
+    }
+    Ok(sums.into_iter().map(|s| (s / n.max(1) as f64) as f32).collect())
 }

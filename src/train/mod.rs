@@ -6,8 +6,9 @@ pub mod evaluate;
 pub mod event;
 pub mod session;
 pub mod trainer;
+pub mod weights;
 
 pub use checkpoint::Checkpoint;
-pub use evaluate::Predictor;
+pub use evaluate::{Predictor, recompute_running};
 pub use event::{EpochRow, Event};
 pub use trainer::{Ending, Flow, Trainer};

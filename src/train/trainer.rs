@@ -69,6 +69,12 @@ impl<'a> Trainer<'a> {
         })
     }
 
+    /// Starts from these weights and running statistics of all members instead of random ones.
+    pub fn start_from(&mut self, weights: &[f32], running: &[f32]) -> Result<()> {
+        self.session.set_weights(weights)?;
+        self.session.set_running(running)
+    }
+
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
         self.session.set_weights(&last.weights)?;

@@ -5,6 +5,7 @@ use crate::base::Real;
 use crate::error::Result;
 use crate::ops::conv::{conv2d_backward_data, conv2d_backward_weight, conv2d_forward};
 use crate::ops::gather::{aux_inputs, dropout, gather_rows};
+use crate::ops::gemm::Isa;
 use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
 use crate::ops::images::gather_images;
 use crate::ops::linear::{linear_backward_data, linear_backward_weight, linear_forward};
@@ -84,21 +85,15 @@ impl<T: Real> CpuExecutor<T> {
 
     pub fn step(&mut self, args: &StepArgs<T>) {
         let CpuExecutor { program, memory, scratch } = self;
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-            {
-                // SAFETY: the processor was just asked for these features.
-                return unsafe { steps_avx512(&program.steps, args, memory, scratch) };
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: as above.
-                return unsafe { steps_avx2(&program.steps, args, memory, scratch) };
-            }
+        match Isa::detect() {
+            // SAFETY: the processor was just asked for these features.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { steps_avx512(&program.steps, args, memory, scratch) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { steps_avx2(&program.steps, args, memory, scratch) },
+            Isa::Plain => steps_any(&program.steps, args, memory, scratch),
         }
-        steps_any(&program.steps, args, memory, scratch)
     }
 }
 
@@ -192,7 +187,7 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
         Op::LossReduce(p) => call!(loss_reduce(p, args); 0 1; sums;),
         Op::SumSquares(p) => call!(sum_squares(p); 0; sums;),
         Op::L2Gradient(p) => call!(l2_gradient(p, args); 0; grad;),
-        Op::ViSample(p) => call!(vi_sample(p, args); 0; weights;),
+        Op::ViSample(p) => call!(vi_sample(p, args); 0; weights; scratch),
         Op::ViRegularizer(p) => call!(vi_regularizer(p, args); 0; value energy;),
         Op::ViGradient(p) => call!(vi_gradient(p, args); 0 1 2; dq;),
         Op::Adam(p) => call!(adam(p, args); 0 1; weights first second;),

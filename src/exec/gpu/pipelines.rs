@@ -87,10 +87,13 @@ pub(super) struct Pipeline {
     pub layout: wgpu::BindGroupLayout,
 }
 
+/// Entry point, what its constants are made from, mode.
+type PipelineKey = (&'static str, Option<Tile>, Checks);
+
 #[derive(Default)]
 pub(super) struct Pipelines {
     modules: Mutex<HashMap<(&'static str, Checks), wgpu::ShaderModule>>,
-    pipelines: Mutex<HashMap<(&'static str, Option<Tile>, Checks), Pipeline>>,
+    pipelines: Mutex<HashMap<PipelineKey, Pipeline>>,
 }
 
 /// What stands at a binding.

@@ -1,0 +1,198 @@
+//! `vifo export`: the best weights of one member of a run, under PyTorch's names, for other programs.
+
+use super::{say, shell, tell};
+use crate::config::Link;
+use crate::data::Task;
+use crate::error::Error;
+use crate::method::{Kind, Setup};
+use crate::net::Net;
+use crate::program::Act;
+use crate::run::write_to;
+use crate::run::{Model, RunFolder};
+use crate::train::weights;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run folder of `vifo fit`
+    run: PathBuf,
+    /// File to write: tensors under PyTorch's names, such as net.safetensors
+    out: PathBuf,
+    /// Which network of the ensemble, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    member: usize,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = RunFolder::open(&args.run)?;
+    let model = Model::open(&folder)?;
+    guard(args, &folder)?;
+    let setup = &model.plan.setup;
+    let members = setup.members as usize;
+    if args.member >= members {
+        let found = format!("{}, of {members} members", args.member);
+        return Err(Error::usage("--member", found, format!("0 to {}", members - 1), "choose one of them").into());
+    }
+    let layout = setup.layout();
+    // VI's member is (mu, rho); the statistics are those that a prediction takes.
+    let own = &model.weights[args.member * setup.member_len()..][..layout.total];
+    let copies = if setup.is_vi() { setup.predict_samples as usize } else { 1 };
+    let running = setup.predict_running(&model.running);
+    let statistics = running.chunks(layout.running.max(1)).nth(args.member * copies).unwrap_or_default();
+    write_to(&args.out, &weights::export(&layout, own, statistics)?)?;
+    if args.quiet {
+        return Ok(());
+    }
+    let tensors = layout.views.len() + 2 * layout.norms.len();
+    say(&format!(
+        "{}: member {} of {members} (counted from 0) of {}, {tensors} tensors, {} numbers\n{}\n\n{}",
+        args.out.display(),
+        args.member,
+        args.run.display(),
+        layout.total + layout.running,
+        meaning(setup),
+        python(&setup.net, &args.out)
+    ));
+    if setup.is_vi() {
+        tell(
+            "note: these are the means of VI's weights; their standard deviations have no name in PyTorch and stay in the run",
+        );
+    }
+    if let Some(note) = Model::unfinished(&folder)? {
+        tell(&format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// Nothing that exists is replaced unasked, and the run's own checkpoints not at all.
+fn guard(args: &Args, folder: &RunFolder) -> crate::error::Result<()> {
+    let place = || args.out.display().to_string();
+    let is = |own: &Path| matches!((args.out.canonicalize(), own.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if is(&folder.best()) || is(&folder.last()) {
+        return Err(Error::usage(place(), "is a checkpoint of the run itself", "", "choose another name"));
+    }
+    if args.out.is_dir() {
+        return Err(Error::usage(place(), "is a folder", "a file", "add a file name"));
+    }
+    if args.out.is_file() && !args.force {
+        return Err(Error::usage(place(), "already exists", "", "choose another name, or replace it with --force"));
+    }
+    Ok(())
+}
+
+/// What goes into the network and what comes out.
+fn meaning(setup: &Setup) -> String {
+    let k = setup.k;
+    let z = match (setup.task, setup.noise_link) {
+        (Task::Classification, _) => format!("the logits of {k} classes"),
+        (Task::Regression, Link::Exp) => "mean and log variance of the standardised target".into(),
+        (Task::Regression, Link::Softplus) => "mean and variance (before softplus) of the standardised target".into(),
+    };
+    let sd = if setup.sigma_link == Link::Exp { "exp" } else { "softplus" };
+    let outputs = match setup.kind {
+        Kind::Vifo(_) => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
+        Kind::Base | Kind::Vi(_) => z,
+    };
+    let inputs = match setup.net.input() {
+        (1, 1, 1) => "1 number a row".into(),
+        (1, 1, n) => format!("{n} numbers a row"),
+        (h, w, c) => format!("images [{c}, {h}, {w}]"),
+    };
+    format!("inputs: {inputs}, standardised as encoder.json of the run says; outputs: {outputs}")
+}
+
+/// Three lines of Python that load the file.
+fn python(net: &Net, out: &Path) -> String {
+    // JSON's escapes are Python's too.
+    let path = serde_json::to_string(&out.display().to_string()).unwrap_or_else(|_| shell(out));
+    let load = format!("net.load_state_dict(safetensors.torch.load_file({path}))");
+    format!("import safetensors.torch, torch.nn as nn\nnet = {}\n{load}", module(net))
+}
+
+/// The network as PyTorch writes it.
+fn module(net: &Net) -> String {
+    let act = |a: Act| match a {
+        Act::Relu => "nn.ReLU()",
+        Act::Silu => "nn.SiLU()",
+    };
+    let linear = |i: u32, o: u32| format!("nn.Linear({i}, {o})");
+    let conv = |i: u32, o: u32| format!("nn.Conv2d({i}, {o}, 3, padding=1)");
+    let pool = || "nn.MaxPool2d(2)".to_string();
+    let mut parts: Vec<String> = vec![];
+    match net {
+        Net::Mlp(n) => {
+            let mut last = n.n_in;
+            for &h in &n.hidden {
+                parts.extend([linear(last, h), act(n.activation).into()]);
+                last = h;
+            }
+            parts.push(linear(last, n.n_out));
+        }
+        Net::Cnn(n) => {
+            let mut last = n.channels;
+            for w in n.widths {
+                parts.extend([conv(last, w), act(n.activation).into(), pool()]);
+                last = w;
+            }
+            let flat = last * (n.size / 4).pow(2);
+            let (hidden, activation) = (linear(flat, n.hidden), act(n.activation).into());
+            parts.extend(["nn.Flatten()".into(), hidden, activation, linear(n.hidden, n.n_out)]);
+        }
+        Net::AlexNet(n) => {
+            let [a, b, c, d, e] = n.widths;
+            let silu = || act(Act::Silu).to_string();
+            for (i, o) in [(n.channels, a), (a, b)] {
+                parts.extend([conv(i, o), silu(), pool()]);
+            }
+            for (i, o) in [(b, c), (c, d), (d, e)] {
+                let padded = format!("nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d({i}, {o}, 2))");
+                parts.extend([padded, silu()]);
+            }
+            parts.push("nn.Flatten()".into());
+            for (i, o) in [(64 * e, n.hidden), (n.hidden, n.hidden)] {
+                parts.extend([linear(i, o), silu()]);
+            }
+            parts.push(linear(n.hidden, n.n_out));
+        }
+        Net::PreResNet(n) => {
+            let (c, w, d, o) = (n.channels, n.width, n.depth, n.n_out);
+            return format!("PreResNet({c}, {w}, {d}, {o})  # the class is in vifo's tests/golden/torch_weights.py");
+        }
+    }
+    format!("nn.Sequential({})", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{AlexNet, Cnn, PreResNet};
+
+    /// PyTorch evaluates these lines and takes the files of tests/golden/torch_*.safetensors into what they make.
+    #[test]
+    fn networks_are_written_as_pytorch_does() {
+        let cnn =
+            Cnn { size: 8, channels: 1, n_out: 10, widths: [8, 16], hidden: 32, activation: Act::Relu, dropout: 0.1 };
+        assert_eq!(
+            module(&Net::Cnn(cnn)),
+            "nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), \
+             nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))"
+        );
+        let alexnet = AlexNet { channels: 3, n_out: 10, widths: [8, 16, 16, 16, 8], hidden: 32, dropout: 0.1 };
+        assert_eq!(
+            module(&Net::AlexNet(alexnet)),
+            "nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.SiLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), \
+             nn.SiLU(), nn.MaxPool2d(2), nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 16, 2)), nn.SiLU(), \
+             nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 16, 2)), nn.SiLU(), \
+             nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 8, 2)), nn.SiLU(), nn.Flatten(), \
+             nn.Linear(512, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 10))"
+        );
+        let preresnet = PreResNet { channels: 3, n_out: 10, depth: 20, width: 4 };
+        assert!(module(&Net::PreResNet(preresnet)).starts_with("PreResNet(3, 4, 20, 10)"));
+    }
+}

@@ -1,0 +1,224 @@
+//! The gradients.
+
+use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad};
+use crate::base::Real;
+use crate::ops::gemm::{Epilogue, InOrder, Panels, Runs, Store, in_place, pack_len, pack_panels, tiles};
+use crate::ops::linear::{ACT_NONE, activation_slope};
+use crate::ops::wide::{share, wide};
+use rayon::prelude::*;
+
+/// Pixels of dx whose coordinate plus padding leaves the same remainder by the stride. They meet the same taps of the
+/// kernel, every stride-th, and on those dx is a convolution of dy with stride 1: a tap that would meet the zeros between
+/// the spread pixels of dy is never multiplied. One direction; a phase of the image is a pair of them.
+#[derive(Clone, Copy)]
+struct Phase {
+    /// First tap, and how many.
+    tap: usize,
+    taps: usize,
+    /// First pixel of dx, and how many.
+    pixel: usize,
+    pixels: usize,
+    /// The pixel of dy that the first tap meets at the first pixel.
+    meets: usize,
+}
+
+/// The phases of one direction, from its sizes.
+fn phases(size: usize, kernel: usize, stride: usize, pad: usize) -> impl Iterator<Item = Phase> + Clone {
+    (0..stride).map(move |tap| {
+        let pixel = (tap + stride - pad % stride) % stride;
+        Phase {
+            tap,
+            taps: kernel.saturating_sub(tap).div_ceil(stride),
+            pixel,
+            pixels: size.saturating_sub(pixel).div_ceil(stride),
+            meets: (pixel + pad - tap) / stride,
+        }
+    })
+}
+
+/// Zeros before dy, so that the last tap of every phase finds a pixel, and the length of the frame around it.
+fn frame_of(phases: impl Iterator<Item = Phase>) -> (usize, usize) {
+    phases.fold((0, 1), |(before, len), p| {
+        let new = before.max(p.taps.saturating_sub(p.meets + 1));
+        (new, (len + new - before).max(new + p.meets + p.pixels))
+    })
+}
+
+/// Where dy stands in its frame.
+struct Frame {
+    top: usize,
+    left: usize,
+    h: usize,
+    w: usize,
+}
+
+impl Shape {
+    fn phases(&self) -> impl Iterator<Item = (Phase, Phase)> + Clone {
+        let columns = phases(self.w, self.kernel_w, self.stride, self.pad_left);
+        phases(self.h, self.kernel_h, self.stride, self.pad_top).flat_map(move |y| columns.clone().map(move |x| (y, x)))
+    }
+    fn gradient_frame(&self) -> Frame {
+        let (top, h) = frame_of(phases(self.h, self.kernel_h, self.stride, self.pad_top));
+        let (left, w) = frame_of(phases(self.w, self.kernel_w, self.stride, self.pad_left));
+        Frame { top, left, h, w }
+    }
+}
+
+impl Conv2dBackwardData {
+    pub fn scratch(&self) -> usize {
+        let (s, f) = (self.shape(), self.shape().gradient_frame());
+        // A tap belongs to one phase: together they need what all the taps need.
+        pack_len(s.kernel_h * s.kernel_w * s.c_out, s.c_in) + GROUPS * f.h * f.w * s.c_out
+    }
+}
+
+struct TimesSlope<'a, T> {
+    saved: &'a [T],
+    cols: usize,
+    activation: u32,
+}
+impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
+    #[inline(always)]
+    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
+        let saved = &self.saved[row * self.cols + col..][..values.len()];
+        for (v, s) in values.iter_mut().zip(saved) {
+            *v *= activation_slope(self.activation, *s);
+        }
+    }
+}
+
+pub fn conv2d_backward_data<T: Real>(
+    p: &Conv2dBackwardData,
+    dy: &[T],
+    w: &[T],
+    saved: &[T],
+    dx: &mut [T],
+    scratch: &mut [T],
+) {
+    let (s, f) = (p.shape(), p.shape().gradient_frame());
+    let (c_in, c_out, batch, per_group) = (s.c_in, s.c_out, p.batch as usize, p.images_a_group());
+    let (pack, frames) = scratch.split_at_mut(pack_len(s.kernel_h * s.kernel_w * c_out, c_in));
+    for r in 0..p.replicas as usize {
+        let weight = &w[r * p.weights_stride as usize + p.weight as usize..][..s.taps() * c_out];
+        let mut free = &mut *pack;
+        for (y, x) in s.phases() {
+            let k = y.taps * x.taps * c_out;
+            // The taps in reverse order, input and output channels exchanged.
+            let turned = |l: usize, ci: usize| {
+                let (ty, tx) = (l / c_out / x.taps, l / c_out % x.taps);
+                let (ky, kx) = (y.tap + (y.taps - 1 - ty) * s.stride, x.tap + (x.taps - 1 - tx) * s.stride);
+                weight[((ky * s.kernel_w + kx) * c_in + ci) * c_out + l % c_out]
+            };
+            pack_panels(k, c_in, free, turned, None);
+            free = &mut free[Panels::<T>::len(k, c_in)..];
+        }
+        let pack = &*pack;
+        let part = r * batch * s.inputs()..(r + 1) * batch * s.inputs();
+        let saved = if p.activation == ACT_NONE { &[] } else { &saved[part.clone()] };
+        let dy = &dy[r * batch * s.outputs()..][..batch * s.outputs()];
+        let frames = frames.par_chunks_mut((f.h * f.w * c_out).max(1));
+        let groups = dx[part].par_chunks_mut(per_group * s.inputs()).zip(frames).enumerate();
+        groups.for_each(|(g, (dx, frame))| {
+            frame.fill(T::zero());
+            for (i, dx) in dx.chunks_exact_mut(s.inputs()).enumerate() {
+                let image = g * per_group + i;
+                let dy = &dy[image * s.outputs()..][..s.outputs()];
+                pad(dy, (s.out_h, s.out_w), frame, (f.h, f.w), (f.top, f.left), c_out);
+                let mut packed = pack;
+                for (y, x) in s.phases() {
+                    let k = y.taps * x.taps * c_out;
+                    let panels = Panels::packed(packed, k, c_in);
+                    packed = &packed[Panels::<T>::len(k, c_in)..];
+                    let corner = |p: Phase, before: usize| before + p.meets + 1 - p.taps;
+                    let first = (corner(y, f.top) * f.w + corner(x, f.left)) * c_out;
+                    let windows = Windows { first, columns: x.pixels, row: f.w * c_out, col: c_out };
+                    let runs = Runs { count: y.taps, len: x.taps * c_out, run: f.w * c_out, col: 1 };
+                    let to = Windows {
+                        first: y.pixel * s.w + x.pixel,
+                        columns: x.pixels,
+                        row: s.stride * s.w,
+                        col: s.stride,
+                    };
+                    let m = y.pixels * x.pixels;
+                    if p.activation == ACT_NONE {
+                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &Store);
+                    } else {
+                        let saved = &saved[image * s.inputs()..][..s.inputs()];
+                        let slope = TimesSlope { saved, cols: c_in, activation: p.activation };
+                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &slope);
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Conv2dBackwardWeight {
+    fn group_len(&self) -> usize {
+        let s = self.shape();
+        s.frame_len() + pack_len(s.out_h * s.out_w, s.c_out) + (s.taps() + 1) * s.c_out
+    }
+    pub fn scratch(&self) -> usize {
+        GROUPS * self.group_len()
+    }
+}
+
+pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[T], grad: &mut [T], scratch: &mut [T]) {
+    let s = p.shape();
+    let (n, batch, per_group) = (s.c_out, p.batch as usize, p.images_a_group());
+    let fw = s.frame().1;
+    // Rows of the transposed window matrix: one a tap.
+    let taps = Windows { first: 0, columns: s.kernel_w * s.c_in, row: fw * s.c_in, col: 1 };
+    let runs = Runs { count: s.out_h, len: s.out_w, run: s.stride * fw * s.c_in, col: s.stride * s.c_in };
+    let (dw_len, pixels) = (s.taps() * n, s.out_h * s.out_w);
+    for r in 0..p.replicas as usize {
+        let x = &x[r / p.share as usize * batch * s.inputs()..][..batch * s.inputs()];
+        let dy = &dy[r * batch * s.outputs()..][..batch * s.outputs()];
+        let parts = &mut scratch[..batch.div_ceil(per_group) * p.group_len()];
+        parts.par_chunks_mut(p.group_len()).enumerate().for_each(|(g, part)| {
+            let (partial, rest) = part.split_at_mut(dw_len + n);
+            let (frame, pack) = rest.split_at_mut(s.frame_len());
+            let (dw, db) = partial.split_at_mut(dw_len);
+            db.fill(T::zero());
+            frame.fill(T::zero());
+            for (i, image) in (g * per_group..((g + 1) * per_group).min(batch)).enumerate() {
+                s.pad(&x[image * s.inputs()..][..s.inputs()], frame);
+                let dy = &dy[image * s.outputs()..][..s.outputs()];
+                let panels = match in_place(dy, n) {
+                    Some(panels) => panels,
+                    None => pack_panels(pixels, n, pack, |l, j| dy[l * n + j], Some((dy, n))),
+                };
+                tiles(s.taps(), 0, n, frame, taps, runs, panels, i > 0, dw, InOrder, &Store);
+                if p.has_bias == 1 {
+                    add_rows(dy, db);
+                }
+            }
+        });
+        let grad = &mut grad[r * p.weights_stride as usize..][..p.weights_stride as usize];
+        let parts = &*parts;
+        let mut total = |to: usize, len: usize, from: usize| {
+            const PIECE: usize = 1 << 12;
+            share(len * GROUPS, grad[to..to + len].par_chunks_mut(PIECE).enumerate(), |(i, to)| {
+                to.fill(T::zero());
+                for part in parts.chunks_exact(p.group_len()) {
+                    add_rows(&part[from + i * PIECE..][..to.len()], to);
+                }
+            });
+        };
+        total(p.weight as usize, dw_len, 0);
+        if p.has_bias == 1 {
+            total(p.bias as usize, n, dw_len);
+        }
+    }
+}
+
+wide! {
+    /// sum += the rows of x.
+    fn add_rows<T: Real>(x: &[T], sum: &mut [T]) {
+        for row in x.chunks_exact(sum.len()) {
+            for (s, v) in sum.iter_mut().zip(row) {
+                *s += *v;
+            }
+        }
+    }
+}

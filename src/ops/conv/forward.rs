@@ -1,0 +1,121 @@
+//! The forward pass.
+
+use super::{Conv2dForward, GROUPS, Shape, Windows};
+use crate::base::Real;
+use crate::ops::gemm::{Epilogue, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
+use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, activate};
+use crate::ops::wide::wide;
+use rayon::prelude::*;
+
+impl Conv2dForward {
+    pub fn scratch(&self) -> usize {
+        let s = self.shape();
+        pack_len(s.taps(), s.c_out) + GROUPS * s.frame_len()
+    }
+}
+
+struct Finish<'a, T> {
+    bias: Option<&'a [T]>,
+    activation: u32,
+}
+impl<T: Real> Epilogue<T> for Finish<'_, T> {
+    #[inline(always)]
+    fn apply(&self, _: usize, col: usize, values: &mut [T]) {
+        if let Some(bias) = self.bias {
+            for (v, b) in values.iter_mut().zip(&bias[col..]) {
+                *v += *b;
+            }
+        }
+        if self.activation == ACT_RELU {
+            for v in values.iter_mut() {
+                *v = v.at_least(T::zero());
+            }
+        }
+    }
+}
+
+pub fn conv2d_forward<T: Real>(p: &Conv2dForward, x: &[T], w: &[T], y: &mut [T], pre: &mut [T], scratch: &mut [T]) {
+    let s = p.shape();
+    let (n, batch, per_group) = (s.c_out, p.batch as usize, p.images_a_group());
+    let (pack, frames) = scratch.split_at_mut(pack_len(s.taps(), n));
+    let (fh, fw) = s.frame();
+    let framed = s.pad_top > 0 || s.pad_left > 0 || (fh, fw) != (s.h, s.w);
+    let windows = Windows { first: 0, columns: s.out_w, row: s.stride * fw * s.c_in, col: s.stride * s.c_in };
+    let runs = Runs { count: s.kernel_h, len: s.kernel_w * s.c_in, run: fw * s.c_in, col: 1 };
+    for r in 0..p.replicas as usize {
+        let x = &x[r / p.share as usize * batch * s.inputs()..][..batch * s.inputs()];
+        let w = &w[r * p.weights_stride as usize..][..p.weights_stride as usize];
+        let weight = &w[p.weight as usize..][..s.taps() * n];
+        let panels = match in_place(weight, n) {
+            Some(panels) => panels,
+            None => pack_panels(s.taps(), n, pack, |l, j| weight[l * n + j], Some((weight, n))),
+        };
+        let bias = (p.has_bias == 1).then(|| &w[p.bias as usize..][..n]);
+        let finish = Finish { bias, activation: if p.activation == ACT_SILU { ACT_NONE } else { p.activation } };
+        let image = |i: usize, frame: &mut [T], out: &mut [T]| {
+            let image = &x[i * s.inputs()..][..s.inputs()];
+            let a = if framed {
+                s.pad(image, frame);
+                &*frame
+            } else {
+                image
+            };
+            tiles(s.out_h * s.out_w, 0, n, a, windows, runs, panels, false, out, InOrder, &finish);
+        };
+        let part = r * batch * s.outputs()..(r + 1) * batch * s.outputs();
+        let group = per_group * s.outputs();
+        let groups = y[part.clone()].par_chunks_mut(group).zip(frames.par_chunks_mut(s.frame_len().max(1))).enumerate();
+        if p.activation == ACT_SILU {
+            groups.zip(pre[part].par_chunks_mut(group)).for_each(|((g, (y, frame)), pre)| {
+                frame.fill(T::zero());
+                let images = y.chunks_exact_mut(s.outputs()).zip(pre.chunks_exact_mut(s.outputs()));
+                for (i, (y, pre)) in images.enumerate() {
+                    image(g * per_group + i, frame, pre);
+                    // While it lies in the cache.
+                    silu(pre, y);
+                }
+            });
+        } else {
+            groups.for_each(|(g, (y, frame))| {
+                frame.fill(T::zero());
+                for (i, y) in y.chunks_exact_mut(s.outputs()).enumerate() {
+                    image(g * per_group + i, frame, y);
+                }
+            });
+        }
+    }
+}
+
+wide! {
+    fn silu<T: Real>(pre: &[T], y: &mut [T]) {
+        for (y, z) in y.iter_mut().zip(pre) {
+            *y = activate(ACT_SILU, *z);
+        }
+    }
+}
+
+/// The forward pass of one image, product by product: the oracle of the fast form. No bias, no activation.
+pub fn conv2d_naive<T: Real>(s: &Shape, x: &[T], weight: &[T], y: &mut [T]) {
+    for oy in 0..s.out_h {
+        for ox in 0..s.out_w {
+            for co in 0..s.c_out {
+                let mut sum = T::zero();
+                for ky in 0..s.kernel_h {
+                    for kx in 0..s.kernel_w {
+                        let (iy, ix) = (
+                            (oy * s.stride + ky).wrapping_sub(s.pad_top),
+                            (ox * s.stride + kx).wrapping_sub(s.pad_left),
+                        );
+                        if iy < s.h && ix < s.w {
+                            for ci in 0..s.c_in {
+                                sum += x[(iy * s.w + ix) * s.c_in + ci]
+                                    * weight[((ky * s.kernel_w + kx) * s.c_in + ci) * s.c_out + co];
+                            }
+                        }
+                    }
+                }
+                y[(oy * s.out_w + ox) * s.c_out + co] = sum;
+            }
+        }
+    }
+}
