@@ -552,25 +552,29 @@ fn a_training_program_agrees() {
     }
 }
 
-/// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps.
+/// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps. With
+/// the kernels of a software adapter and with those of hardware, whose parts are added in a fixed order.
 #[test]
 fn a_repeated_run_is_bit_equal() {
     let toy = toy(1, &[50; 5], true);
-    let run = |cuts: &[u32]| {
-        let mut executor = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
-        toy.load(&mut executor);
-        for c in cuts.windows(2) {
-            executor.run(&toy.args(c[0]..c[1])).expect("some steps");
-        }
-        [toy.weights, toy.sums]
-            .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
-    };
-    let whole = run(&[0, 40]);
-    assert_eq!(whole, run(&[0, 40]), "repeated");
-    assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
-    let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
-    assert_eq!(sums[3], 40.0, "steps counted");
-    assert_eq!(sums[4], 0.0, "no bad step");
+    let hardware = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")).as_hardware());
+    for gpu in [gpu(), hardware] {
+        let run = |cuts: &[u32]| {
+            let mut executor = GpuExecutor::new(toy.program.clone(), gpu.clone()).expect("an executor");
+            toy.load(&mut executor);
+            for c in cuts.windows(2) {
+                executor.run(&toy.args(c[0]..c[1])).expect("some steps");
+            }
+            [toy.weights, toy.sums]
+                .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let whole = run(&[0, 40]);
+        assert_eq!(whole, run(&[0, 40]), "repeated");
+        assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
+        let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
+        assert_eq!(sums[3], 40.0, "steps counted");
+        assert_eq!(sums[4], 0.0, "no bad step");
+    }
 }
 
 /// More than 65,535 workgroups: whole numbers, so that every element must be exact.

@@ -51,7 +51,7 @@ pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -
     }
     let mut forms = vec![];
     for step in &program.steps {
-        let variant = wanted.unwrap_or_else(|| choose(&step.op, gpu.class(), limits));
+        let variant = wanted.unwrap_or_else(|| choose(&step.op, gpu.class, limits));
         let form = form(&step.op, variant, most_bytes(limits)).unwrap_or_else(|| Form::plain(&step.op));
         if let Some((found, allowed, cure)) = beyond(&form, limits) {
             return refuse(found, allowed, cure);

@@ -111,6 +111,7 @@ pub struct Gpu {
     pub(super) queue: wgpu::Queue,
     pub(super) limits: wgpu::Limits,
     pub(super) pipelines: Pipelines,
+    pub(super) class: Class,
     report: AdapterReport,
     trouble: Arc<Mutex<Trouble>>,
 }
@@ -189,7 +190,8 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
         locked(&on_error).error.get_or_insert(e.to_string());
     }));
-    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), report, trouble })
+    let class = if report.is_software() { Class::Software } else { Class::Hardware };
+    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), class, report, trouble })
 }
 
 impl Gpu {
@@ -202,8 +204,10 @@ impl Gpu {
         &self.report
     }
 
-    pub(super) fn class(&self) -> Class {
-        if self.report.is_software() { Class::Software } else { Class::Hardware }
+    /// Gets the kernels that hardware would get, so that a test can run them in a whole program.
+    #[doc(hidden)]
+    pub fn as_hardware(self) -> Self {
+        Gpu { class: Class::Hardware, ..self }
     }
 
     /// Bytes that one binding may hold: whole words, whose bytes a shader can number.

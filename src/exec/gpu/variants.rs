@@ -377,7 +377,7 @@ impl super::Gpu {
         let fits = |v: &Variant| {
             form(op, *v, most_bytes(&self.limits)).is_some_and(|form| beyond(&form, &self.limits).is_none())
         };
-        (Variant::ALL.into_iter().filter(fits).collect(), choose(op, self.class(), &self.limits))
+        (Variant::ALL.into_iter().filter(fits).collect(), choose(op, self.class, &self.limits))
     }
 }
 
