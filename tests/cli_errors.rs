@@ -124,7 +124,7 @@ fn fit_names_what_is_wrong_with_a_table() {
     check(
         dir.path(),
         &[
-            ("fit folder --device cpu", 1, &["folder", "is a folder", "name a file"]),
+            ("fit folder --device cpu", 1, &["folder", "is an empty folder", "or the table itself"]),
             ("fit nosuch.csv --device cpu", 2, &["nosuch.csv", "no such file", "check the path"]),
             ("fit empty.csv --device cpu", 1, &["empty.csv", "empty", "check"]),
             ("fit header.csv --device cpu", 1, &["header.csv", "only a header", "check"]),
@@ -159,14 +159,18 @@ fn fit_names_what_is_wrong_with_a_recipe() {
         &[
             ("fit key.toml --device cpu", 2, &["key.toml", "train.epoch:", "did you mean train.epochs?"]),
             ("fit syntax.toml --device cpu", 2, &["syntax.toml, line 3", "not TOML", "mend the line"]),
-            ("fit nothing.toml --device cpu", 2, &["nothing.toml", "no data", "set data.file or data.toy"]),
+            (
+                "fit nothing.toml --device cpu",
+                2,
+                &["nothing.toml", "no data", "set data.file, data.images or data.toy"],
+            ),
             ("fit nosuch.toml", 1, &["nosuch.toml", "cannot read", "check the path"]),
             ("fit eta.toml --device cpu", 2, &["eta.toml", "method.eta", "-1", "at least 0", "default"]),
             ("fit good.csv --eta -1 --device cpu", 2, &["--eta", "-1", "at least 0"]),
             ("fit good.csv --eta nan --device cpu", 2, &["--eta", "nan", "at least 0"]),
             ("fit good.csv --set method.etta=1 --device cpu", 2, &["--set", "method.etta", "did you mean method.eta?"]),
             ("fit good.csv --set nonsense --device cpu", 2, &["--set", "\"nonsense\"", "key=value"]),
-            ("fit good.csv --epochs many --device cpu", 2, &["--epochs", "\"many\"", "a whole number from 1"]),
+            ("fit good.csv --epochs many --device cpu", 2, &["--epochs", "\"many\"", "a whole number from 0"]),
             ("fit good.csv --method vifoo --device cpu", 2, &["--method", "\"vifoo\"", "\"vifo-mean\""]),
             ("fit good.csv --hidden 0 --device cpu", 2, &["--hidden", "[0]", "from 1"]),
             ("fit good.csv --header maybe --device cpu", 2, &["--header", "\"maybe\"", "yes, no"]),
@@ -309,7 +313,7 @@ fn inspect_score_and_compare_name_what_is_wrong() {
     check(
         d,
         &[
-            ("inspect folder", 1, &["folder", "is a folder", "name a file"]),
+            ("inspect folder", 1, &["folder", "is an empty folder", "or the table itself"]),
             ("inspect nosuch.csv", 1, &["nosuch.csv", "cannot read", "check the path"]),
             ("inspect empty.csv", 1, &["empty.csv", "empty", "check"]),
             ("inspect header.csv", 1, &["header.csv", "only a header", "check"]),

@@ -307,7 +307,7 @@ fn running_statistics_are_recomputed_for_given_weights() {
     let short = vifo::method::Setup { batch: 32, ..setup.clone() };
     let parts = recompute_running(&short, &Device::Cpu, &weights, data.train.inputs()).expect("statistics");
     let (_, c, at) = &setup.layout().norms[0];
-    for i in at + 0..at + c {
+    for i in *at..at + c {
         assert!((parts[i] - all[i]).abs() <= 1e-5 * (1.0 + all[i].abs()), "{} {}", parts[i], all[i]);
     }
     assert!(parts[at + c..at + 2 * c] != all[at + c..at + 2 * c], "variances of parts are not those of the whole");

@@ -99,12 +99,16 @@ fn meaning(setup: &Setup) -> String {
         Kind::Vifo(_) => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
         Kind::Base | Kind::Vi(_) => z,
     };
-    let inputs = match setup.net.input() {
-        (1, 1, 1) => "1 number a row".into(),
-        (1, 1, n) => format!("{n} numbers a row"),
-        (h, w, c) => format!("images [{c}, {h}, {w}]"),
+    let inputs = match (setup.net.input(), &setup.image) {
+        ((h, w, c), Some(_)) => {
+            format!("images [{c}, {h}, {w}], (byte / 255 - mean) / sd by pixels in encoder.json of the run")
+        }
+        ((h, w, c), None) => {
+            let n = h * w * c;
+            format!("{n} number{} a row, standardised as encoder.json of the run says", if n == 1 { "" } else { "s" })
+        }
     };
-    format!("inputs: {inputs}, standardised as encoder.json of the run says; outputs: {outputs}")
+    format!("inputs: {inputs}; outputs: {outputs}")
 }
 
 /// Three lines of Python that load the file.

@@ -12,6 +12,7 @@ mod inspect;
 mod options;
 mod predict;
 mod progress;
+mod reproduce;
 mod score;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -49,6 +50,8 @@ enum Verb {
     Score(score::Args),
     /// Put runs side by side: mean +- sd over seeds, win rates, curves
     Compare(compare::Args),
+    /// The paper's tables, ours beside theirs: trains what is missing, at any scale
+    Reproduce(reproduce::Args),
     /// Write a run's weights under PyTorch's names, as safetensors
     Export(export::Args),
     /// Look at a data file before training
@@ -72,6 +75,7 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Evaluate(a) => evaluate::run(&a),
         Verb::Score(a) => score::run(&a),
         Verb::Compare(a) => compare::run(&a),
+        Verb::Reproduce(a) => reproduce::run(&a),
         Verb::Export(a) => export::run(&a),
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),

@@ -152,6 +152,11 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// Whether Ctrl-C was pressed; from the first call on it asks to stop instead of ending the program.
+pub fn stopped() -> bool {
+    stop_requested().load(Ordering::Relaxed)
+}
+
 fn stop_requested() -> &'static AtomicBool {
     static STOP: AtomicBool = AtomicBool::new(false);
     static HANDLER: OnceLock<()> = OnceLock::new();

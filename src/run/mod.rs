@@ -9,6 +9,7 @@ pub mod fit;
 pub mod folder;
 pub mod model;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod score;
 pub mod tables;

@@ -114,7 +114,9 @@ pub fn recompute_running(setup: &Setup, device: &Device, weights: &[f32], x: Inp
     let n = x.len() / d;
     let mut sums = vec![0f64; setup.members as usize * layout.running];
     let batch = (setup.batch as usize).clamp(1, n.max(1));
-    let mut recorded: Option<(usize, Box<dyn Executor>, Buf, Option<Buf>)> = None;
+    // Rows, executor, its inputs and statistics.
+    type Recorded = (usize, Box<dyn Executor>, Buf, Option<Buf>);
+    let mut recorded: Option<Recorded> = None;
     for first in (0..n).step_by(batch) {
         let rows = batch.min(n - first);
         // The last, short batch has a program of its own: a filler row would count.

@@ -199,7 +199,7 @@ fn find_in_folder(dir: &Path) -> Result<Found> {
         true => "is an empty folder".to_string(),
         false => format!("holds no images: {}", listed(&names, 5)),
     };
-    Err(Error::data(place(dir), found, READABLE, cure(dir, "name another folder")))
+    Err(Error::data(place(dir), found, READABLE, cure(dir, "name another folder, or the table itself")))
 }
 
 fn find_binary(dir: &Path, files: &[PathBuf]) -> Result<Option<Found>> {

@@ -117,10 +117,8 @@ pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
     let classes: Vec<String> = classes.into_iter().collect();
     let number = |item: &Item| item.class.as_ref().and_then(|c| classes.binary_search(c).ok()).map(|i| i as u32);
     let labels: Vec<u32> = items.iter().filter_map(number).collect();
-    if labels.is_empty() {
-        if root.is_dir() {
-            notes.push("The folder has no subfolders: the images are unlabelled.".into());
-        }
+    if labels.is_empty() && root.is_dir() {
+        notes.push("The folder has no subfolders: the images are unlabelled.".into());
     }
 
     let headers: Vec<Result<Header>> = items.par_iter().map(|item| decode::header(&item.path)).collect();

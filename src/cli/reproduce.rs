@@ -1,0 +1,200 @@
+//! `vifo reproduce`: a table of the paper, ours beside theirs; trains and evaluates what is missing.
+
+use super::progress::{Progress, Style, duration, stopped};
+use super::{say, tell};
+use crate::exec::Device;
+use crate::run::reproduce::{Asked, News, Outcome, Prepared, State, Words, prepare};
+use crate::run::tables::Format;
+use crate::train::{Ending, Flow};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Stopped or killed, the same command goes on where it was. Small first: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data."
+)]
+pub struct Args {
+    /// table1 (run time), table2 (single and ensemble), nll, accuracy, ece, entropy, auroc, win-rates, learning-curves or
+    /// ensemble-size
+    #[arg(value_name = "TABLE")]
+    table: String,
+    /// Folder of runs; the name of each run carries its scale
+    #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
+    runs: PathBuf,
+    /// Folder in which the image sets lie, each under its name: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10
+    #[arg(long, value_name = "FOLDER", default_value = "data")]
+    data: PathBuf,
+    /// Passes over the training images
+    #[arg(long, value_name = "N", default_value = "500", allow_hyphen_values = true)]
+    epochs: String,
+    /// Train on N images only, drawn at random
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    limit: Option<String>,
+    /// Images a step
+    #[arg(long, value_name = "N", default_value = "512", allow_hyphen_values = true)]
+    batch: String,
+    /// How many, or which: 1,2,3
+    #[arg(long, value_name = "N|N,N", default_value = "5", allow_hyphen_values = true)]
+    seeds: String,
+    /// Networks of an ensemble; VI is a single network, as in the paper
+    #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
+    members: String,
+    /// alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
+    #[arg(long, value_name = "NAME,NAME")]
+    networks: Option<String>,
+    /// cifar10, cifar100, svhn, stl10, digits (bundled) [default: the table's]
+    #[arg(long, value_name = "NAME,NAME")]
+    datasets: Option<String>,
+    /// By vifo's or the paper's names, such as base or SGD [default: the table's]
+    #[arg(long, value_name = "NAME,NAME")]
+    methods: Option<String>,
+    /// Weights of auxiliary training to train VIFO with [default: 0,0.1 or the table's]
+    #[arg(long, value_name = "X,X", allow_hyphen_values = true)]
+    eta_aux: Option<String>,
+    /// Another out-of-distribution set (repeat for more)
+    #[arg(long, value_name = "NAME=FOLDER")]
+    ood: Vec<String>,
+    /// auto, cpu, gpu, software, or part of an adapter's name
+    #[arg(long, default_value = "auto")]
+    device: String,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Say what would be trained and how long that takes, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// No progress, the table only
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let asked = Asked::new(&words(args))?;
+    let mut prepared = prepare(asked)?;
+    let style = Style::of(args.quiet, false);
+    let note = |text: &str| {
+        if style == Style::Normal {
+            tell(&format!("note: {text}"));
+        }
+    };
+    prepared.notes.iter().for_each(|n| note(n));
+    let device = Device::open(&args.device)?;
+    announce(&prepared, &device, args.dry_run, style)?;
+    if stopped() {
+        stop();
+    }
+    if args.dry_run {
+        return Ok(());
+    }
+    let mut progress: Option<Progress> = None;
+    let mut listen = |news: News| listen(news, &mut progress, style);
+    let outcome = prepared.carry_out(&device, &mut listen)?;
+    if outcome == Outcome::Stopped {
+        stop();
+    }
+    let report = match prepared.report(&device, &mut listen) {
+        Err(_) if stopped() => stop(),
+        report => report?,
+    };
+    say(&report.render(args.format));
+    report.notes.iter().for_each(|n| note(n));
+    for figure in &report.figures {
+        tell(&format!("figure {} (and .png)", figure.display()));
+    }
+    match outcome {
+        Outcome::Failed(n) => {
+            let (found, cure) =
+                (format!("{n} of its runs failed and are left out of the table"), "see the messages above");
+            Err(crate::error::Error::run(args.table.as_str(), found, cure).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn words(args: &Args) -> Words {
+    Words {
+        table: args.table.clone(),
+        runs: args.runs.clone(),
+        data: args.data.clone(),
+        epochs: args.epochs.clone(),
+        limit: args.limit.clone(),
+        batch: args.batch.clone(),
+        seeds: args.seeds.clone(),
+        members: args.members.clone(),
+        networks: args.networks.clone(),
+        sets: args.datasets.clone(),
+        methods: args.methods.clone(),
+        eta_aux: args.eta_aux.clone(),
+        ood: args.ood.clone(),
+        device: args.device.clone(),
+    }
+}
+
+/// How many runs there are, how many are done, and how long the rest will take.
+fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate::error::Result<()> {
+    let todo = p.todo();
+    let begun = match todo.iter().filter(|r| matches!(r.state, State::Begun(_))).count() {
+        0 => String::new(),
+        n => format!(", {n} begun"),
+    };
+    let (all, left) = (p.runs.len(), todo.len());
+    let mut text = match all {
+        0 => format!(
+            "{}: times steps, trains nothing; at least 12 steps of each network, set and method",
+            p.asked.table.name
+        ),
+        _ => {
+            format!("{}: {all} run{}, {} done{begun}", p.asked.table.name, if all == 1 { "" } else { "s" }, all - left)
+        }
+    };
+    if left > 0 && (dry_run || style == Style::Normal) {
+        let e = p.estimate(device, &mut || !stopped())?;
+        let (n, kinds) = (e.steps, e.kinds);
+        text += &format!(
+            "; {left} to train: about {} ({n} steps, {kinds} kind{} of them timed), and then the evaluation",
+            duration(e.seconds),
+            if kinds == 1 { "" } else { "s" }
+        );
+    }
+    if dry_run {
+        say(&text);
+        for run in &todo {
+            let from =
+                if let State::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
+            say(&format!("  {}{from}", run.title()));
+        }
+    } else if style == Style::Normal {
+        tell(&text);
+    }
+    Ok(())
+}
+
+fn listen(news: News, progress: &mut Option<Progress>, style: Style) -> Flow {
+    match news {
+        News::Begins { number, of, run } => {
+            *progress = Some(Progress::new(style, &format!("[{number}/{of}] {}", run.title())));
+        }
+        // What there is to say of the images is the same for every run, and stands in each manifest.
+        News::Training(event, _) => {
+            if let Some(progress) = progress {
+                return progress.listen(event, &[]);
+            }
+        }
+        News::Ended { ending } => {
+            if let Some(progress) = progress {
+                progress.finish(if ending == Ending::Stopped { "stopped" } else { "done" });
+            }
+        }
+        News::Failed { run, error } => tell(&format!("failed: {}: {error}", run.title())),
+        News::Evaluates { number, of, run } if style == Style::Normal => {
+            tell(&format!("evaluating [{number}/{of}] {}", run.title()));
+        }
+        News::Times { what } if style == Style::Normal => tell(&format!("timing {what}")),
+        _ => {}
+    }
+    if stopped() { Flow::Stop } else { Flow::Continue }
+}
+
+/// As a shell reports a program ended by Ctrl-C.
+fn stop() -> ! {
+    tell("stopped; the same command goes on where it was");
+    std::process::exit(130)
+}

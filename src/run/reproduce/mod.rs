@@ -1,0 +1,25 @@
+//! The paper's tables, ours beside theirs: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
+//! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
+//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables. Must not print.
+
+mod ask;
+mod cells;
+mod curves;
+mod estimate;
+pub mod mapping;
+mod measure;
+pub mod paper;
+mod plan;
+mod sets;
+mod sizes;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod times;
+mod wins;
+mod work;
+
+pub use ask::{Asked, Words};
+pub use plan::{Run, State};
+pub use tables::Report;
+pub use work::{News, Outcome, Prepared, prepare};

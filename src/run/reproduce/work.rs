@@ -1,0 +1,297 @@
+//! The work itself: look what is there, then train and evaluate what is missing, run by run, and make the table.
+
+use super::ask::Asked;
+use super::estimate::{Estimate, estimate};
+use super::mapping::{Family, Rows, SETS, Set, Show};
+use super::measure::{self, Measured, Partner};
+use super::paper::Paper;
+use super::plan::{self, PAPER_EPOCHS, Run, State};
+use super::sets::Places;
+use super::tables::Report;
+use super::{cells, curves, sizes, times, wins};
+use crate::data::load;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::run::RunFolder;
+use crate::run::fit;
+use crate::train::{Ending, Event, Flow};
+
+/// A request with everything looked up.
+pub struct Prepared {
+    pub asked: Asked,
+    pub runs: Vec<Run>,
+    pub places: Places,
+    /// What is left out and why, a sentence each.
+    pub notes: Vec<String>,
+    pub paper: Paper,
+}
+
+/// What the work tells whoever listens.
+pub enum News<'a> {
+    /// The run of this number (from 1, of the runs that are not done) begins or goes on.
+    Begins {
+        number: usize,
+        of: usize,
+        run: &'a Run,
+    },
+    Training(&'a Event, &'a [String]),
+    Ended {
+        ending: Ending,
+    },
+    Failed {
+        run: &'a Run,
+        error: &'a Error,
+    },
+    /// A finished run is looked at on other sets or by member.
+    Evaluates {
+        number: usize,
+        of: usize,
+        run: &'a Run,
+    },
+    /// Rounds of table1.
+    Times {
+        what: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Stopped,
+    /// So many runs failed; the others are done.
+    Failed(usize),
+}
+
+/// Finds data and runs. Nothing is trained; a needed set that is not there is an error.
+pub fn prepare(asked: Asked) -> Result<Prepared> {
+    let places = Places::look(&asked)?;
+    let runs = plan::runs(&asked, &places)?;
+    let mut p = Prepared { asked, runs, places, notes: vec![], paper: Paper::read()? };
+    let needed: Vec<&Set> = p.asked.sets.iter().copied().filter(|s| p.needs(s)).collect();
+    p.places.require(&p.asked.data, &needed)?;
+    p.check_moved()?;
+    p.notes = p.first_notes();
+    Ok(p)
+}
+
+impl Prepared {
+    /// Whether a set's training or test images have to be read.
+    fn needs(&self, set: &Set) -> bool {
+        let mut runs = self.runs.iter().filter(|r| r.set == set);
+        runs.any(|r| r.state != State::Done || self.to_evaluate(r))
+    }
+
+    /// Scale and place, for names of figures.
+    pub fn stem(&self, set: &str, network: &str) -> String {
+        let limit = self.asked.limit.map_or(String::new(), |l| format!("-{l}im"));
+        format!("{set}-{network}-{}ep{limit}", self.asked.epochs)
+    }
+
+    pub fn todo(&self) -> Vec<&Run> {
+        self.runs.iter().filter(|r| r.state != State::Done).collect()
+    }
+
+    /// The sets of the table that a run is evaluated on and that are there.
+    pub fn partners(&self, set: &Set) -> Vec<Partner> {
+        let rows = self.partner_rows();
+        let here =
+            |name: &str, shifted: bool| self.places.of(name).map(|path| Partner { name: name.into(), path, shifted });
+        match rows {
+            Some(Rows::Shift) => set.shift.and_then(|s| here(s, true)).into_iter().collect(),
+            Some(Rows::Outside) => {
+                let named = self.asked.ood.iter().map(|(name, _)| name.as_str());
+                set.outside.iter().copied().chain(named).filter_map(|s| here(s, false)).collect()
+            }
+            _ => vec![],
+        }
+    }
+
+    pub fn partner_rows(&self) -> Option<Rows> {
+        match self.asked.table.show {
+            Show::Cells(m) => Some(m.rows).filter(|r| *r != Rows::Test),
+            Show::WinRates => Some(Rows::Outside),
+            _ => None,
+        }
+    }
+
+    fn wants_sizes(&self) -> bool {
+        matches!(self.asked.table.show, Show::EnsembleSize | Show::SingleAndEnsemble)
+    }
+
+    /// Whether something is missing that a finished run can still give.
+    fn to_evaluate(&self, run: &Run) -> bool {
+        let measured = Measured::read(run);
+        self.partners(run.set).iter().any(|p| measured.on(p).is_none())
+            || self.wants_sizes() && measured.nll_by_size.is_none()
+    }
+
+    /// A run made of images that lie elsewhere now counts only if the images are the same.
+    fn check_moved(&self) -> Result<()> {
+        let mut hashes: Vec<((&str, Option<u32>), String)> = vec![];
+        for run in self.runs.iter().filter(|r| matches!(r.state, State::Done | State::Begun(_))) {
+            let Some(recipe) = &run.recipe else { continue };
+            let folder = RunFolder::open(&run.folder)?;
+            if folder.recipe()?.data.images == recipe.data.images {
+                continue;
+            }
+            let key = (run.set.name, run.network.fixed_side());
+            if !hashes.iter().any(|(k, _)| *k == key) {
+                hashes.push((key, load::load(recipe)?.hash));
+            }
+            let same =
+                hashes.iter().any(|(k, hash)| *k == key && *hash == folder.manifest().map_or("".into(), |m| m.data));
+            if !same {
+                let found =
+                    format!("was trained on other images than {} holds now", shown(recipe.data.images.as_deref()));
+                let cure = "name the folder of those images with --data, or choose another with --runs";
+                return Err(Error::data(run.folder.display().to_string(), found, "", cure));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known before any work.
+    fn first_notes(&self) -> Vec<String> {
+        let mut notes = vec![];
+        let show = self.asked.table.show;
+        let has_paper = self.asked.sets.iter().any(|s| s.paper.is_some());
+        let scale = match self.asked.limit {
+            _ if show == Show::Time || !has_paper => None,
+            None if self.asked.epochs == PAPER_EPOCHS => None,
+            None => Some(counted(self.asked.epochs.into(), "epoch")),
+            Some(limit) => {
+                Some(format!("{} on {}", counted(self.asked.epochs.into(), "epoch"), counted(limit, "image")))
+            }
+        };
+        notes.extend(scale.map(|s| format!("ours are of {s}; the paper's of {PAPER_EPOCHS} epochs on all images")));
+        let without: Vec<&str> = self.asked.methods.iter().filter(|m| !m.trainable()).map(|m| m.paper).collect();
+        if !without.is_empty() {
+            let those = without.join(", ");
+            let rows = if has_paper { ": the paper's numbers stand alone there" } else { "" };
+            notes.push(format!("vifo has no training for {those}{rows}"));
+        }
+        if self.runs.iter().any(|r| r.method.family == Family::Sgd) {
+            let mut text = "SGD's rate falls along a cosine; the paper's falls linearly to swa_lr between epochs 80 and 145 and stays there".to_string();
+            if self.runs.iter().any(|r| r.set.sgd.adam_epochs > 0) {
+                text += ", and begins with 5 epochs of Adam on SVHN";
+            }
+            notes.push(text);
+        }
+        if let Some(rows) = self.partner_rows() {
+            notes.extend(self.missing_partners(rows));
+        }
+        notes
+    }
+
+    /// One line that names the shifted or out-of-distribution sets that are not there.
+    fn missing_partners(&self, rows: Rows) -> Option<String> {
+        let of = |s: &&'static Set| if rows == Rows::Shift { s.shift.as_slice() } else { s.outside }.to_vec();
+        let wanted: Vec<&str> = self.asked.sets.iter().flat_map(of).collect();
+        let missing: Vec<&str> =
+            SETS.iter().map(|s| s.name).filter(|s| wanted.contains(s) && self.places.of(s).is_none()).collect();
+        let what = if rows == Rows::Shift { "shifted" } else { "out-of-distribution" };
+        (!missing.is_empty()).then(|| {
+            let (names, data) = (missing.join(", "), self.asked.data.display());
+            format!("{names} not found in {data}: ours are left out where it is the {what} set")
+        })
+    }
+
+    /// How long training will take on `device`; reads the sets and runs a few steps.
+    pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<Estimate> {
+        estimate(&self.todo(), device, go_on)
+    }
+
+    /// Trains and evaluates what is missing. A run that diverges is told of and left; the others go on.
+    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
+        self.follow_moved()?;
+        let of = self.todo().len();
+        let (mut number, mut failed) = (0, 0);
+        for i in 0..self.runs.len() {
+            if self.runs[i].state == State::Done {
+                continue;
+            }
+            number += 1;
+            match self.train(i, (number, of), device, listen) {
+                Ok(Ending::Stopped) => return Ok(Outcome::Stopped),
+                Ok(_) => self.runs[i].state = State::Done,
+                // What the numbers did; everything else would befall the next run as well.
+                Err(error @ Error::Run(_)) => {
+                    failed += 1;
+                    listen(News::Failed { run: &self.runs[i], error: &error });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let left: Vec<&Run> = self.runs.iter().filter(|r| r.state == State::Done && self.to_evaluate(r)).collect();
+        for (i, run) in left.iter().enumerate() {
+            if listen(News::Evaluates { number: i + 1, of: left.len(), run }) == Flow::Stop {
+                return Ok(Outcome::Stopped);
+            }
+            measure::on_partners(run, &self.partners(run.set), device)?;
+            if self.wants_sizes() {
+                measure::by_size(run, device)?;
+            }
+        }
+        Ok(if failed > 0 { Outcome::Failed(failed) } else { Outcome::Done })
+    }
+
+    fn train(
+        &self,
+        i: usize,
+        (number, of): (usize, usize),
+        device: &Device,
+        listen: &mut dyn FnMut(News) -> Flow,
+    ) -> Result<Ending> {
+        let run = &self.runs[i];
+        if listen(News::Begins { number, of, run }) == Flow::Stop {
+            return Ok(Ending::Stopped);
+        }
+        let mut tell = |event: &Event, notes: &[String]| listen(News::Training(event, notes));
+        if run.state == State::Remains {
+            let folder = RunFolder { path: run.folder.clone() };
+            drop(folder.lock()?);
+            std::fs::remove_dir_all(&run.folder).map_err(|e| Error::io(&run.folder, "replace", &e))?;
+        }
+        let fitted = match run.state {
+            State::Begun(_) => fit::resume(&run.folder, device, &mut tell),
+            _ => fit::fit(run.recipe()?, &run.folder, false, device, &mut tell),
+        }?;
+        listen(News::Ended { ending: fitted.ending });
+        Ok(fitted.ending)
+    }
+
+    /// Runs whose images lie elsewhere now are told where: resuming and evaluating read them there.
+    fn follow_moved(&self) -> Result<()> {
+        for run in self.runs.iter().filter(|r| matches!(r.state, State::Done | State::Begun(_))) {
+            let Some(images) = run.recipe.as_ref().map(|r| r.data.images.clone()) else { continue };
+            let folder = RunFolder::open(&run.folder)?;
+            let mut recipe = folder.recipe()?;
+            if recipe.data.images != images {
+                recipe.data.images = images;
+                folder.write("recipe.toml", recipe.to_toml()?.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of what is there; figures are written into the folder of runs.
+    pub fn report(&self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
+        match self.asked.table.show {
+            Show::Time => times::report(self, device, listen),
+            Show::SingleAndEnsemble => sizes::single_and_ensemble(self),
+            Show::Cells(metric) => cells::report(self, metric),
+            Show::WinRates => wins::report(self),
+            Show::LearningCurves => curves::report(self),
+            Show::EnsembleSize => sizes::report(self),
+        }
+    }
+}
+
+fn shown(path: Option<&std::path::Path>) -> String {
+    path.map_or_else(String::new, |p| p.display().to_string())
+}
+
+/// "1 epoch", "2 epochs".
+fn counted(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

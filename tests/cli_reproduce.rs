@@ -1,0 +1,247 @@
+//! `vifo reproduce` as a user runs it: the real binary in a temporary folder, on the bundled digits and on tiny sets in the
+//! layout of CIFAR-10.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+fn vifo(dir: &Path, args: &str) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_vifo"));
+    c.current_dir(dir).env("NODEVICE_SELECT", "1").arg("reproduce").args(args.split_whitespace());
+    c
+}
+
+fn run(dir: &Path, args: &str) -> Output {
+    vifo(dir, args).output().expect("the binary runs")
+}
+
+/// Runs to success; returns stdout and stderr.
+fn ok(dir: &Path, args: &str) -> (String, String) {
+    let out = run(dir, args);
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    assert!(out.status.success(), "vifo reproduce {args}: {}", text(&out.stderr));
+    (text(&out.stdout), text(&out.stderr))
+}
+
+/// One line that begins with error:, this exit code, and all of these parts.
+fn refused(dir: &Path, args: &str, code: i32, parts: &[&str]) {
+    let out = run(dir, args);
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    assert_eq!(out.status.code(), Some(code), "{args}: {err}");
+    assert!(err.starts_with("error: ") && err.trim_end().lines().count() == 1, "{args}: {err}");
+    for part in parts {
+        assert!(err.contains(part), "{args}: {part} is not in {err}");
+    }
+}
+
+const SMALL: &str = "--device cpu --epochs 2 --limit 100 --seeds 2 --members 2";
+
+/// When the checkpoints below `runs` were written.
+fn written(runs: &Path) -> Vec<(String, SystemTime)> {
+    let mut all: Vec<(String, SystemTime)> = runs
+        .read_dir()
+        .expect("a folder")
+        .flatten()
+        .filter_map(|e| {
+            let time = e.path().join("checkpoints/last.safetensors").metadata().ok()?.modified().ok()?;
+            Some((e.file_name().to_string_lossy().to_string(), time))
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn digits_are_trained_once_and_shown_in_every_format() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let nll = format!("nll --datasets digits --methods vifo-mean,SGD --eta-aux 0.1 {SMALL}");
+    let (dry, _) = ok(d, &format!("{nll} --dry-run"));
+    assert!(dry.contains("4 runs, 0 done; 4 to train: about "), "{dry}");
+    assert!(dry.contains("digits cnn vifo-mean aux 0.1 x2 seed 2"), "{dry}");
+    assert!(!d.join("runs").exists(), "a dry run leaves nothing");
+
+    let (first, said) = ok(d, &nll);
+    assert!(said.contains("4 to train: about ") && said.contains("[4/4] digits cnn base x2 seed 2"), "{said}");
+    for part in ["digits, cnn, NLL", "VIFO-mean      0.1  2.", " ± ", "SGD"] {
+        assert!(first.contains(part), "{part} is not in {first}");
+    }
+    let runs = d.join("runs/reproduce");
+    let before = written(&runs);
+    assert_eq!(before.len(), 4, "{before:?}");
+    let (again, said) = ok(d, &nll);
+    assert_eq!(first, again);
+    assert!(said.contains("4 runs, 4 done") && !said.contains("to train"), "{said}");
+    assert_eq!(before, written(&runs), "nothing was trained");
+
+    let (csv, _) = ok(d, &format!("{nll} -q --format csv"));
+    assert!(csv.starts_with("table,metric,network,trained_on,tested_on,method,eta_aux,ours_mean"), "{csv}");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let (markdown, _) = ok(d, &format!("{nll} -q --format markdown"));
+    assert!(markdown.contains("### digits, cnn, NLL") && markdown.contains("| VIFO-mean |"), "{markdown}");
+    let (latex, _) = ok(d, &format!("{nll} -q --format latex"));
+    assert!(latex.contains("\\begin{tabular}{lrrr}") && latex.contains("$\\pm$"), "{latex}");
+
+    // Another scale lies beside it.
+    let (other, said) = ok(d, &nll.replace("--limit 100", "--limit 50"));
+    assert!(said.contains("4 runs, 0 done") && other != first, "{said}");
+    assert_eq!(written(&runs).len(), 8);
+    assert_eq!(ok(d, &nll).0, first);
+    // The table of another metric takes the same runs.
+    let (_, said) = ok(d, &nll.replace("nll", "accuracy"));
+    assert!(said.contains("4 runs, 4 done"), "{said}");
+    // A run folder of this name that was trained otherwise is never taken for it.
+    let recipe = runs.join("digits-cnn-base-x2-2ep-100im-seed1/recipe.toml");
+    let text = std::fs::read_to_string(&recipe).expect("a recipe");
+    std::fs::write(&recipe, text.replace("lr = 0.05", "lr = 0.06")).expect("written");
+    refused(d, &format!("{nll} -q"), 2, &["train.lr = 0.06, not 0.05", "--runs"]);
+}
+
+#[test]
+fn ensembles_curves_and_times_are_drawn_and_counted() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let small = format!("--datasets digits {SMALL} --methods vifo-mv -q");
+    let (sizes, _) = ok(d, &format!("ensemble-size {small} --format csv"));
+    let nll = |text: &str, members: &str, column: usize| -> f64 {
+        let line = text.lines().map(|l| l.split(',').collect::<Vec<_>>()).find(|l| l[5] == members);
+        line.expect("a line")[column].parse().expect("a number")
+    };
+    let (one, two) = (nll(&sizes, "1", 6), nll(&sizes, "2", 6));
+    // The average of probabilities is never worse than its members on average (Jensen).
+    assert!(two <= one, "{one} {two}");
+    // All members together are the ensemble that `fit` tested.
+    let (whole, _) = ok(d, &format!("nll {small} --eta-aux 0.1 --format csv"));
+    let fitted: f64 =
+        whole.lines().nth(1).expect("a line").split(',').nth(7).expect("a mean").parse().expect("a number");
+    assert!((fitted - two).abs() < 1e-9, "{fitted} {two}");
+    let (table, _) = ok(d, &format!("table2 {small} --format csv"));
+    assert_eq!((nll(&table, "1", 6), nll(&table, "2", 6)), (one, two));
+    let (curves, _) = ok(d, &format!("learning-curves {small}"));
+    assert!(curves.contains("NLL of held-out images"), "{curves}");
+    for stem in ["ensemble-size", "learning-curves"] {
+        for ending in ["png", "svg"] {
+            let file = d.join(format!("runs/reproduce/figures/{stem}-digits-cnn-2ep-100im.{ending}"));
+            assert!(file.is_file(), "{}", file.display());
+        }
+    }
+    let (times, _) = ok(d, "table1 --datasets digits --limit 50 --device cpu --methods base -q --format csv");
+    let line: Vec<&str> = times.lines().nth(1).expect("a line").split(',').collect();
+    assert!(line[5].parse::<f64>().expect("seconds") > 0.0, "{times}");
+}
+
+/// `n` images of 32 x 32 of noise, class i % 10, as CIFAR-10 and textures come.
+fn cifar(file: &Path, n: usize, seed: u32) {
+    let mut state = seed;
+    let mut bytes = vec![];
+    for i in 0..n {
+        bytes.push((i % 10) as u8);
+        for _ in 0..3072 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            bytes.push((state >> 24) as u8);
+        }
+    }
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+    std::fs::write(file, bytes).expect("written");
+}
+
+#[test]
+fn other_sets_stand_beside_the_papers_numbers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    cifar(&d.join("data/cifar-10-batches-bin/data_batch_1.bin"), 60, 1);
+    cifar(&d.join("data/cifar-10-batches-bin/test_batch.bin"), 20, 2);
+    cifar(&d.join("noise/noise.bin"), 20, 3);
+    let small = "--device cpu --epochs 1 --limit 20 --seeds 1 --members 2 --networks cnn,preresnet --methods vifo-mv,base --eta-aux 0.1";
+    refused(d, &format!("nll {small}"), 1, &["cifar100, svhn, stl10", "cifar-100-binary", "--datasets cifar10"]);
+    refused(d, &format!("ece {small} --datasets digits"), 2, &["shifted set", "cifar10, stl10"]);
+    assert!(!d.join("runs").exists(), "nothing was trained");
+    let (table, said) = ok(d, &format!("auroc {small} --datasets cifar10 --ood noise=noise --ood again=noise"));
+    assert!(said.contains("svhn not found in data"), "{said}");
+    // The paper's alone, ours alone.
+    assert!(table.contains("cifar10 → svhn, preresnet, AUROC") && table.contains("0.950 ± 0.001"), "{table}");
+    assert!(table.contains("cifar10 → noise, cnn, AUROC") && table.contains("cifar10 → again, preresnet"), "{table}");
+    // Without the data, what was computed is still shown.
+    std::fs::rename(d.join("data"), d.join("moved")).expect("moved");
+    let args = format!("auroc {small} --datasets cifar10 --ood noise=noise --ood again=noise");
+    assert_eq!(ok(d, &args).0, table);
+    // At another place they are the same images; other images are not.
+    assert_eq!(ok(d, &format!("{args} --data moved")).0, table);
+    cifar(&d.join("moved/cifar-10-batches-bin/test_batch.bin"), 20, 4);
+    std::fs::rename(d.join("moved"), d.join("other")).expect("moved");
+    refused(d, &format!("{args} --data other -q"), 1, &["other images", "--runs"]);
+}
+
+#[test]
+fn wrong_words_are_refused_with_the_nearest_right_one() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    for (args, parts) in [
+        ("tabel2", &["did you mean table2?", "win-rates"][..]),
+        ("nll --datasets cifra10", &["did you mean cifar10?"]),
+        ("nll --methods vifo-men", &["did you mean vifo-mean?"]),
+        ("nll --networks alex", &["did you mean alexnet?"]),
+        ("nll --datasets digits --epochs many", &["--epochs", "whole number"]),
+        ("nll --datasets digits --limit 3", &["--limit", "from 10"]),
+        ("nll --datasets digits --seeds 0", &["--seeds", "1,2,3"]),
+        ("nll --datasets digits --eta-aux -1", &["--eta-aux", "at least 0"]),
+        ("ensemble-size --datasets digits --members 1", &["--members", "2 or more"]),
+        ("auroc --datasets digits", &["--ood NAME=FOLDER"]),
+        ("auroc --datasets digits --ood here", &["NAME=FOLDER"]),
+        ("auroc --datasets digits --ood svhn=here", &["another name"]),
+    ] {
+        refused(d, args, 2, parts);
+    }
+    refused(d, "auroc --datasets digits --ood x=nowhere", 1, &["nowhere", "no such file or folder"]);
+    assert_eq!(d.read_dir().expect("a folder").count(), 0, "nothing is left behind");
+}
+
+const LONG: &str = "nll --datasets digits --methods vifo-mean --eta-aux 0 --device cpu --epochs 60 --seeds 2 --members 2 --batch 64 --limit 300";
+
+fn wait_for_checkpoint(run: &Path) {
+    let start = Instant::now();
+    while !run.join("checkpoints/last.safetensors").is_file() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no checkpoint in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Killed in the first run and stopped by Ctrl-C in the next part: the table is that of an unbroken command.
+#[cfg(unix)]
+#[test]
+fn a_killed_command_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let (whole, _) = ok(d, &format!("{LONG} --runs whole"));
+    let first = d.join("broken/digits-cnn-vifo-mean-x2-60ep-300im-b64-seed1");
+    let start = |args: &str| vifo(d, args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("spawned");
+    let mut child = start(&format!("{LONG} --runs broken"));
+    wait_for_checkpoint(&first);
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let half = !first.join("report.html").is_file();
+    let (dry, _) = ok(d, &format!("{LONG} --runs broken --dry-run"));
+    assert!(!half || dry.contains("2 runs, 0 done, 1 begun") && dry.contains("seed 1, from epoch "), "{dry}");
+
+    // What a kill before the first manifest leaves is cleared away.
+    let second = d.join("broken/digits-cnn-vifo-mean-x2-60ep-300im-b64-seed2");
+    std::fs::create_dir_all(second.join("checkpoints")).expect("made");
+    std::fs::write(second.join("recipe.toml"), "seed = 2").expect("written");
+    let child = start(&format!("{LONG} --runs broken"));
+    wait_for_checkpoint(&second);
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    let out = child.wait_with_output().expect("an end");
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    // The second run may have ended before the signal came.
+    if out.status.code() == Some(130) {
+        assert!(err.contains("stopped; the same command goes on where it was"), "{err}");
+    } else {
+        assert!(out.status.success(), "{err}");
+    }
+    assert!(half || out.status.code() == Some(130), "neither run was broken off: the test shows nothing");
+    assert_eq!(ok(d, &format!("{LONG} --runs broken")).0, whole);
+    let stranger = d.join("broken/digits-cnn-vifo-mean-x2-61ep-300im-b64-seed1");
+    std::fs::create_dir_all(&stranger).expect("made");
+    std::fs::write(stranger.join("thesis.tex"), "mine").expect("written");
+    refused(d, &format!("{} --runs broken -q", LONG.replace("60", "61")), 2, &["thesis.tex", "--runs"]);
+}
