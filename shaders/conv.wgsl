@@ -159,37 +159,46 @@ fn conv2d_backward_data(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = data_params;
-    let n_pixels = p.batch * p.h * p.w;
+    // Pixels whose coordinates leave the same remainders by the stride meet the same taps; a thread's four are such pixels,
+    // so that it visits the taps that exist and no others.
+    let s = p.stride;
+    let h = div_ceil(p.h, s);
+    let w = div_ceil(p.w, s);
+    let n_pixels = p.batch * h * w;
     let pixel_tiles = div_ceil(n_pixels, 4u);
     let col_tiles = div_ceil(p.c_in, 4u);
     let i = flat_index(group, groups, lane);
-    if i >= p.replicas * pixel_tiles * col_tiles {
+    if i >= p.replicas * s * s * pixel_tiles * col_tiles {
         return;
     }
-    let r = i / (pixel_tiles * col_tiles);
+    let parity = i / (pixel_tiles * col_tiles) % (s * s);
+    let r = i / (pixel_tiles * col_tiles * s * s);
     let pixel = i / col_tiles % pixel_tiles * 4u;
     let cols = i % col_tiles * 4u + TILE;
 
-    let to = four_pixels(pixel, p.batch, p.h, p.w);
+    let to = four_pixels(pixel, p.batch, h, w);
+    let to_y = to.y * s + parity / s;
+    let to_x = to.x * s + parity % s;
     let image = (r * p.batch + to.image) * p.out_h * p.out_w;
-    let bottom = to.y + p.pad_top;
-    let right = to.x + p.pad_left;
-    var w = r * p.weights_stride + p.weight + min(cols, vec4<u32>(p.c_in - 1u)) * p.c_out;
+    let first_y = (parity / s + p.pad_top) % s;
+    let first_x = (parity % s + p.pad_left) % s;
+    // Of the first tap; the others' places lie before it, and before the first row or column they wrap to large numbers.
+    let bottom = (to_y + p.pad_top - first_y) / s;
+    let right = (to_x + p.pad_left - first_x) / s;
+    let weights = r * p.weights_stride + p.weight + min(cols, vec4<u32>(p.c_in - 1u)) * p.c_out;
     var s0 = vec4<f32>();
     var s1 = vec4<f32>();
     var s2 = vec4<f32>();
     var s3 = vec4<f32>();
-    for (var ky = 0u; ky < p.kernel_h; ky++) {
-        // The output row whose window has this pixel at ky, if the stride leads to one. A difference below zero wraps to
-        // more than any output's place times the stride.
-        let y = (bottom - ky) / p.stride;
-        let row_inside = ((bottom - ky) % p.stride == vec4<u32>()) & (y < vec4<u32>(p.out_h));
-        for (var kx = 0u; kx < p.kernel_w; kx++) {
-            let x = (right - kx) / p.stride;
-            let col_inside = ((right - kx) % p.stride == vec4<u32>()) & (x < vec4<u32>(p.out_w));
-            let inside = row_inside & col_inside;
+    for (var ky = first_y; ky < p.kernel_h; ky += s) {
+        let y = bottom - ky / s;
+        let row_inside = y < vec4<u32>(p.out_h);
+        for (var kx = first_x; kx < p.kernel_w; kx += s) {
+            let x = right - kx / s;
+            let inside = row_inside & (x < vec4<u32>(p.out_w));
             if any(inside) {
                 let at = (image + select(vec4<u32>(), y * p.out_w + x, inside)) * p.c_out;
+                let w = weights + (ky * p.kernel_w + kx) * p.c_in * p.c_out;
                 for (var k = 0u; k < p.c_out; k++) {
                     let loaded = vec4<f32>(data_dy[at.x + k], data_dy[at.y + k], data_dy[at.z + k], data_dy[at.w + k]);
                     let dk = select(vec4<f32>(), loaded, inside);
@@ -200,14 +209,15 @@ fn conv2d_backward_data(
                     s3 += dk.w * wk;
                 }
             }
-            w += vec4<u32>(p.c_in * p.c_out);
         }
     }
-    let dx = (r * n_pixels + pixel) * p.c_in;
-    store_data(dx, cols, true, s0);
-    store_data(dx + p.c_in, cols, pixel + 1u < n_pixels, s1);
-    store_data(dx + 2u * p.c_in, cols, pixel + 2u < n_pixels, s2);
-    store_data(dx + 3u * p.c_in, cols, pixel + 3u < n_pixels, s3);
+    // The last row and column of a parity may lie outside of the image.
+    let stored = (pixel + TILE < vec4<u32>(n_pixels)) & (to_y < vec4<u32>(p.h)) & (to_x < vec4<u32>(p.w));
+    let dx = (((r * p.batch + to.image) * p.h + to_y) * p.w + to_x) * p.c_in;
+    store_data(dx.x, cols, stored.x, s0);
+    store_data(dx.y, cols, stored.y, s1);
+    store_data(dx.z, cols, stored.z, s2);
+    store_data(dx.w, cols, stored.w, s3);
 }
 
 fn store_data(dx: u32, cols: vec4<u32>, inside: bool, values: vec4<f32>) {

@@ -2,11 +2,6 @@
 // Batch normalisation, NHWC, and the sum of two tensors. Valid data rows and auxiliary rows are two groups with statistics
 // of their own; filler rows belong to none. Sums run over one channel a workgroup. Twin: src/ops/norm.rs.
 
-// First image of a part and the image past its last: part 0 = valid data rows, 1 = auxiliary rows.
-fn part_range(part: u32, n_valid: u32, data_images: u32, images: u32) -> vec2<u32> {
-    return select(vec2<u32>(data_images, images), vec2<u32>(0u, n_valid), part == 0u);
-}
-
 struct BatchNormStats {
     replicas: u32,
     images: u32,

@@ -1,6 +1,7 @@
 //! Without a GPU: what Rust believes of a kernel's bindings and structs is what naga reflects from the WGSL.
 
 use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
+use vifo::exec::gpu::variants::{Form, Kernel, Slot, all_kernels};
 use vifo::exec::gpu::{FAMILIES, compose};
 use vifo::ops::step::{Prior, STEP_WORDS, StepArgs};
 use vifo::ops::{self, Op};
@@ -65,22 +66,26 @@ fn bound(module: &Module, entry: &str) -> Vec<(Bound, naga::Handle<naga::GlobalV
     all
 }
 
-/// What `op` promises of `source` against what stands there; the first difference as text.
-fn difference(op: &Op, fields: &[ops::Field], source: &str) -> Option<String> {
-    let name = op.name();
+/// What is promised of a kernel of `op` against what stands in `source`; the first difference as text.
+fn difference(op: &Op, kernel: &Kernel, fields: &[ops::Field], source: &str) -> Option<String> {
+    let name = kernel.entry;
     let module = module(source, name);
     let found = bound(&module, name);
-    let mut wanted = vec![("params", "uniform")];
-    wanted.extend(op.inputs().iter().map(|n| (*n, "read")));
-    wanted.extend(op.outputs().iter().map(|n| (*n, "read_write")));
-    wanted.extend(op.uses_step().then_some(("args", "read")));
+    let mut wanted = vec![("params", "uniform", 0)];
+    wanted.extend(kernel.binds.iter().map(|(slot, element)| match slot {
+        Slot::Input(i) => (op.inputs()[*i], "read", *element),
+        Slot::Output(i) => (op.outputs()[*i], "read_write", *element),
+        Slot::ReadScratch => ("scratch", "read", *element),
+        Slot::WriteScratch => ("scratch", "read_write", *element),
+        Slot::Step => ("args", "read", 0),
+    }));
     if found.len() != wanted.len() {
         return Some(format!("{name}: {} bindings, wanted {}: {found:?}", found.len(), wanted.len()));
     }
     if wanted.len() > 9 {
         return Some(format!("{name}: more than 8 storage buffers"));
     }
-    for (i, ((have, handle), (want, space))) in found.iter().zip(wanted).enumerate() {
+    for (i, ((have, handle), (want, space, element))) in found.iter().zip(wanted).enumerate() {
         if have.binding != i as u32 || have.space != space || !have.name.ends_with(&format!("_{want}")) {
             return Some(format!("{name}: binding {i} should be {space} {want}, is {have:?}"));
         }
@@ -95,11 +100,16 @@ fn difference(op: &Op, fields: &[ops::Field], source: &str) -> Option<String> {
             }
             ("args", TypeInner::Struct { span, .. }) if *span as usize == STEP_WORDS * 4 => {}
             ("args", _) => return Some(format!("{name}: args are {inner:?}")),
-            (_, TypeInner::Array { base, stride: 4, .. }) => {
-                // Bytes are packed into words; everything else is a number.
+            (_, TypeInner::Array { base, stride, .. }) if u64::from(*stride) == element => {
+                // Bytes are packed into words; everything else is a number, or four of them.
                 let words = op.reads_bytes() && op.inputs().contains(&want);
                 let kind = if words { ScalarKind::Uint } else { ScalarKind::Float };
-                if !matches!(&module.types[*base].inner, TypeInner::Scalar(s) if s.kind == kind) {
+                let same = match &module.types[*base].inner {
+                    TypeInner::Scalar(s) => element == 4 && s.kind == kind,
+                    TypeInner::Vector { size, scalar } => element == 16 && *size as u32 == 4 && scalar.kind == kind,
+                    _ => false,
+                };
+                if !same {
                     return Some(format!("{name}: {want} should hold {kind:?}"));
                 }
             }
@@ -109,29 +119,39 @@ fn difference(op: &Op, fields: &[ops::Field], source: &str) -> Option<String> {
     None
 }
 
-fn source_of(op: &Op) -> &'static str {
+fn source_of(kernel: &Kernel) -> &'static str {
     FAMILIES
         .iter()
-        .find(|(name, _)| *name == op.family())
+        .find(|(name, _)| *name == kernel.module)
         .map(|(_, text)| *text)
-        .unwrap_or_else(|| panic!("no shader {}", op.family()))
+        .unwrap_or_else(|| panic!("no shader {}", kernel.module))
 }
 
+/// The plain kernel of an op by its name.
+fn plain(name: &str) -> (Op, Kernel) {
+    let op = ops::all().into_iter().find(|op| op.name() == name).expect("the op is there");
+    (op, Form::plain(&op).kernels.remove(0))
+}
+
+/// Of every op in all its forms.
 #[test]
 fn params_and_bindings_agree() {
-    let differences: Vec<_> = ops::all().iter().filter_map(|op| difference(op, op.fields(), source_of(op))).collect();
+    let kernels = all_kernels();
+    assert!(ops::all().iter().all(|op| kernels.iter().any(|(_, k)| k.entry == op.name())));
+    let differences: Vec<_> =
+        kernels.iter().filter_map(|(op, kernel)| difference(op, kernel, op.fields(), source_of(kernel))).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// The comparison itself: two fields swapped, a type changed, two bindings swapped, an access mode changed.
 #[test]
 fn differences_are_seen() {
-    let op = ops::all().into_iter().find(|op| op.name() == "linear_forward").expect("the op is there");
-    let source = source_of(&op);
-    assert_eq!(difference(&op, op.fields(), source), None);
+    let (op, kernel) = plain("linear_forward");
+    let source = source_of(&kernel);
+    assert_eq!(difference(&op, &kernel, op.fields(), source), None);
     let mut swapped = op.fields().to_vec();
     swapped.swap(1, 2);
-    assert!(difference(&op, &swapped, source).is_some());
+    assert!(difference(&op, &kernel, &swapped, source).is_some());
     for (from, to) in [
         ("    share: u32,\n    rows: u32,", "    rows: u32,\n    share: u32,"),
         ("    bias: u32,", "    bias: f32,"),
@@ -140,16 +160,27 @@ fn differences_are_seen() {
     ] {
         let changed = source.replacen(from, to, 1).replace("r * p.stride + p.bias", "r * p.stride + u32(p.bias)");
         assert_ne!(changed, source, "{from}");
-        assert!(difference(&op, op.fields(), &changed).is_some(), "{to}");
+        assert!(difference(&op, &kernel, op.fields(), &changed).is_some(), "{to}");
     }
     // Bytes bound as numbers.
-    let op = ops::all().into_iter().find(|op| op.name() == "gather_images").expect("the op is there");
-    let source = source_of(&op);
+    let (op, kernel) = plain("gather_images");
+    let source = source_of(&kernel);
     let changed = source
         .replace("gather_images3: array<u32>", "gather_images3: array<f32>")
         .replace("gather_images3[at / 4u]", "bitcast<u32>(gather_images3[at / 4u])");
     assert_ne!(changed, source);
-    assert!(difference(&op, op.fields(), source).is_none() && difference(&op, op.fields(), &changed).is_some());
+    let of = |source| difference(&op, &kernel, op.fields(), source);
+    assert!(of(source).is_none() && of(&changed).is_some());
+    // Quadruples bound as numbers, and the other way round.
+    let (op, kernel) =
+        all_kernels().into_iter().find(|(_, k)| k.entry == "linear_forward_tiled_quads").expect("the kernel is there");
+    let source = source_of(&kernel);
+    assert_eq!(difference(&op, &kernel, op.fields(), source), None);
+    for i in 0..kernel.binds.len() {
+        let mut wrong = kernel.clone();
+        wrong.binds[i].1 = 4;
+        assert!(difference(&op, &wrong, op.fields(), source).is_some());
+    }
 }
 
 /// Names of StepArgs' fields in the order of `words`, found by setting one field at a time.

@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 use vifo::base::rng::{Draw, Permutation, normals, philox};
 use vifo::error::Error;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::exec::gpu::{Checks, Choice, Gpu, GpuExecutor, adapters, open};
+use vifo::exec::gpu::variants::Variant;
+use vifo::exec::gpu::{Checks, Choice, FAMILIES, Gpu, GpuExecutor, adapters, compose, open};
 use vifo::exec::{Device, Executor};
 use vifo::ops::images::GatherImages;
 use vifo::ops::linear::{LinearBackwardWeight, LinearForward};
@@ -63,10 +64,24 @@ fn run(row: &Row, executor: &mut dyn Executor, inputs: &[Buf], outputs: &[Buf]) 
     outputs.iter().map(|b| executor.read(*b).unwrap_or_else(|e| fail(e))).collect()
 }
 
-/// Largest share of the tolerance that an op used, by executor: CPU f32, GPU checked, GPU unchecked.
-type Shares = BTreeMap<&'static str, [f64; 3]>;
+/// Largest share of the tolerance that an op used, by executor: the CPU in f32, then each variant on the GPU, checked and
+/// unchecked.
+type Shares = BTreeMap<String, f64>;
 
+/// The row on the CPU and in every variant that the adapter's limits allow.
 fn check_row(row: &Row, shares: &mut Shares) -> Result<(), String> {
+    let checks = [(Checks::On, "checked"), (Checks::Off, "unchecked")];
+    let (variants, _) = gpu().variants(&row.op);
+    let all = variants.into_iter().flat_map(|v| checks.map(|c| (v, c)));
+    check_row_on(row, &gpu(), &all.collect::<Vec<_>>(), shares)
+}
+
+fn check_row_on(
+    row: &Row,
+    gpu: &Arc<Gpu>,
+    variants: &[(Variant, (Checks, &str))],
+    shares: &mut Shares,
+) -> Result<(), String> {
     let (program, inputs, outputs) = row.program();
     let mut oracle = CpuExecutor::<Bounded>::new(program.clone());
     row.load(&mut oracle, &inputs, &outputs).expect("sizes that fit");
@@ -75,22 +90,21 @@ fn check_row(row: &Row, shares: &mut Shares) -> Result<(), String> {
         oracle.step(&bounded_args(args));
     }
     drawn_error(0.0, 0.0);
-    let gpu_with = |checks| {
-        GpuExecutor::with_checks(program.clone(), gpu(), checks).unwrap_or_else(|e| panic!("{}: {e}", row.name()))
-    };
-    let executors: [Box<dyn Executor>; 3] = [
-        Box::new(CpuExecutor::<f32>::new(program.clone())),
-        Box::new(gpu_with(Checks::On)),
-        Box::new(gpu_with(Checks::Off)),
-    ];
-    for (e, mut executor) in executors.into_iter().enumerate() {
+    let mut executors: Vec<(String, Box<dyn Executor>)> =
+        vec![("CPU f32".into(), Box::new(CpuExecutor::<f32>::new(program.clone())))];
+    for (variant, (checks, label)) in variants {
+        let executor = GpuExecutor::with_variant(program.clone(), gpu.clone(), *checks, Some(*variant))
+            .unwrap_or_else(|e| panic!("{}: {e}", row.name()));
+        executors.push((format!("GPU {} {label}", variant.name()), Box::new(executor)));
+    }
+    for (on, mut executor) in executors {
         let got = run(row, executor.as_mut(), &inputs, &outputs);
         for ((got, buf), output) in got.iter().zip(&outputs).zip(row.op.outputs()) {
             let want: Vec<f64> = oracle.get(*buf).iter().map(|b| b.value).collect();
             let bounds: Vec<f64> = oracle.get(*buf).iter().map(|b| SLACK * b.error).collect();
-            let name = format!("{} {output} [{}]", row.name(), ["CPU f32", "GPU checked", "GPU unchecked"][e]);
+            let name = format!("{} {output} [{on}]", row.name());
             let report = compare(&name, got, &want, Tolerance::Each(&bounds))?;
-            let share = &mut shares.entry(row.op.name()).or_default()[e];
+            let share = shares.entry(format!("{:24} {on}", row.op.name())).or_default();
             *share = share.max(report.share);
         }
     }
@@ -109,10 +123,8 @@ fn every_op_agrees_with_its_twin() {
         }
         count += rows.len();
     }
-    println!("{count} rows; share of the tolerance used by CPU f32, GPU checked, GPU unchecked:");
-    for (name, s) in &shares {
-        println!("  {name:24} {:.3} {:.3} {:.3}", s[0], s[1], s[2]);
-    }
+    println!("{count} rows; share of the tolerance used:");
+    shares.iter().for_each(|(name, share)| println!("  {name:48} {share:.3}"));
     assert!(
         failures.is_empty(),
         "{} of {count} rows fail:\n{}",
@@ -199,8 +211,11 @@ fn an_offset_channel_keeps_its_variance() {
         }
         let (program, inputs, outputs) = row.program();
         let mut executors: Vec<Box<dyn Executor>> = vec![Box::new(CpuExecutor::<f32>::new(program.clone()))];
-        for checks in [Checks::On, Checks::Off] {
-            executors.push(Box::new(GpuExecutor::with_checks(program.clone(), gpu(), checks).expect("an executor")));
+        for variant in [Variant::Plain, Variant::Split] {
+            for checks in [Checks::On, Checks::Off] {
+                let executor = GpuExecutor::with_variant(program.clone(), gpu(), checks, Some(variant));
+                executors.push(Box::new(executor.expect("an executor")));
+            }
         }
         for mut executor in executors {
             let got = run(&row, executor.as_mut(), &inputs, &outputs);
@@ -234,6 +249,66 @@ fn a_wrong_kernel_is_seen() {
     let want: Vec<f64> = right.get(outputs[1]).iter().map(|b| b.value).collect();
     let bounds: Vec<f64> = right.get(outputs[1]).iter().map(|b| SLACK * b.error).collect();
     assert!(compare("first moment", &got[1], &want, Tolerance::Each(&bounds)).is_err());
+}
+
+/// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
+const SLIPS: [(&str, &str, &str, &str, Variant); 14] = [
+    ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
+    ("conv_tiled", "pixel % p.out_w * p.stride", "pixel % p.out_w", "conv2d_forward", Variant::Tile32x32),
+    ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
+    ("conv_tiled", "rows > 3u { store", "rows > 4u { store", "conv2d_forward", Variant::Tile64x64),
+    ("conv_data_tiled", " + vec2<u32>(p.pad_left, p.pad_top)", "", "conv2d_backward_data", Variant::Tile32x32),
+    (
+        "conv_data_tiled",
+        "side + line / 4u) * LINE",
+        "side + line / 8u) * LINE",
+        "conv2d_backward_data",
+        Variant::Tile64x16,
+    ),
+    ("conv_split", "at = i;", "at = i + p.replicas * quads;", "conv2d_backward_weight", Variant::Tile64x64),
+    ("conv_split", "bias += d;", "bias = d;", "conv2d_backward_weight", Variant::Tile64x16),
+    (
+        "conv_split",
+        "first + rounds * DEPTH, n",
+        "first + rounds * DEPTH + 1u, n",
+        "conv2d_backward_weight",
+        Variant::Tile32x32,
+    ),
+    (
+        "linear_tiled",
+        "(bias, bias, bias, bias)",
+        "(bias, bias, bias, bias * 1.0001)",
+        "linear_forward",
+        Variant::Tile64x64,
+    ),
+    (
+        "linear_tiled",
+        "(k, p.n_out));\n        workgroup",
+        "(k + 1u, p.n_out));\n        workgroup",
+        "linear_backward_data",
+        Variant::Tile64x64,
+    ),
+    ("linear_split", "quad * SIDE_N", "quad", "linear_backward_weight", Variant::Tile64x16),
+    ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
+    ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
+];
+
+/// The harness runs the variant that it names, and sees a wrong one: each slip in a shader makes some row fail.
+#[test]
+fn a_wrong_variant_is_seen() {
+    for (module, right, wrong, name, variant) in SLIPS {
+        let source = FAMILIES.iter().find(|(n, _)| *n == module).expect("a shader").1;
+        let composed = compose(module, source).expect("a shader");
+        let slipped = composed.replace(right, wrong);
+        assert!(composed != slipped, "{module} has no {right}");
+        let gpu = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")));
+        gpu.replace_shader(module, &slipped).unwrap_or_else(|e| panic!("{e}"));
+        let op = ops::all().into_iter().find(|o| o.name() == name).expect("an op");
+        let variants = [(variant, (Checks::On, "slipped"))];
+        // The rows about the edges of the tiles stand last.
+        let seen = rows(&op).iter().rev().any(|row| check_row_on(row, &gpu, &variants, &mut Shares::new()).is_err());
+        assert!(seen, "{module}: '{wrong}' in place of '{right}' went unseen");
+    }
 }
 
 #[test]
@@ -477,25 +552,29 @@ fn a_training_program_agrees() {
     }
 }
 
-/// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps.
+/// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps. With
+/// the kernels of a software adapter and with those of hardware, whose parts are added in a fixed order.
 #[test]
 fn a_repeated_run_is_bit_equal() {
     let toy = toy(1, &[50; 5], true);
-    let run = |cuts: &[u32]| {
-        let mut executor = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
-        toy.load(&mut executor);
-        for c in cuts.windows(2) {
-            executor.run(&toy.args(c[0]..c[1])).expect("some steps");
-        }
-        [toy.weights, toy.sums]
-            .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
-    };
-    let whole = run(&[0, 40]);
-    assert_eq!(whole, run(&[0, 40]), "repeated");
-    assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
-    let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
-    assert_eq!(sums[3], 40.0, "steps counted");
-    assert_eq!(sums[4], 0.0, "no bad step");
+    let hardware = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")).as_hardware());
+    for gpu in [gpu(), hardware] {
+        let run = |cuts: &[u32]| {
+            let mut executor = GpuExecutor::new(toy.program.clone(), gpu.clone()).expect("an executor");
+            toy.load(&mut executor);
+            for c in cuts.windows(2) {
+                executor.run(&toy.args(c[0]..c[1])).expect("some steps");
+            }
+            [toy.weights, toy.sums]
+                .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let whole = run(&[0, 40]);
+        assert_eq!(whole, run(&[0, 40]), "repeated");
+        assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
+        let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
+        assert_eq!(sums[3], 40.0, "steps counted");
+        assert_eq!(sums[4], 0.0, "no bad step");
+    }
 }
 
 /// More than 65,535 workgroups: whole numbers, so that every element must be exact.

@@ -1,10 +1,11 @@
 //! Without a GPU: every shader parses, validates, and translates for Vulkan, Metal and DX12; every op has its kernel.
 
+use naga::back::pipeline_constants::process_overrides;
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use std::collections::BTreeSet;
+use vifo::exec::gpu::variants::all_kernels;
 use vifo::exec::gpu::{FAMILIES, FRAGMENTS, compose};
-use vifo::ops;
 
 fn parsed(name: &str, source: &str) -> (naga::Module, ModuleInfo) {
     let composed = compose(name, source).unwrap_or_else(|e| panic!("{e}"));
@@ -35,9 +36,9 @@ fn every_file_is_listed() {
     assert_eq!(stems("shaders/common"), listed(FRAGMENTS));
 }
 
-/// Entry points are `advance` and the names of the ops, each in the file of its family, once.
+/// Entry points are `advance` and the kernels of the ops in all their forms, each in its file, once.
 #[test]
-fn every_op_has_its_entry_point() {
+fn every_kernel_has_its_entry_point() {
     let mut found = BTreeSet::new();
     for (family, source) in FAMILIES {
         for entry in parsed(family, source).0.entry_points {
@@ -45,7 +46,7 @@ fn every_op_has_its_entry_point() {
         }
     }
     let mut wanted: BTreeSet<_> =
-        ops::all().iter().map(|op| (op.name().to_string(), op.family().to_string())).collect();
+        all_kernels().iter().map(|(_, k)| (k.entry.to_string(), k.module.to_string())).collect();
     wanted.insert(("advance".into(), "step".into()));
     assert_eq!(found, wanted);
 }
@@ -58,36 +59,51 @@ fn fragments_bind_nothing() {
     }
 }
 
+/// With the constants of each tile, which make the sizes of workgroups and of their memory.
 #[test]
 fn all_back_ends_translate() {
-    let mut kernels = 0;
+    let mut kernels: Vec<_> =
+        all_kernels().into_iter().map(|(_, k)| (k.module, k.entry, k.tile, k.workgroup_bytes(), k.threads)).collect();
+    kernels.push(("step", "advance", None, 0, 1));
     for (family, source) in FAMILIES {
         let (module, info) = parsed(family, source);
-        for entry in &module.entry_points {
-            let label = format!("{family}: {}", entry.name);
-            let stage = entry.stage;
-            let choice = spv::PipelineOptions { shader_stage: stage, entry_point: entry.name.clone() };
+        for (_, name, tile, most_memory, threads) in kernels.iter().filter(|k| k.0 == *family) {
+            let label = format!("{family}: {name} {tile:?}");
+            let stage = naga::ShaderStage::Compute;
+            let constants = tile.iter().flat_map(|t| t.constants()).map(|(n, v)| (n.to_string(), v)).collect();
+            let (module, info) = process_overrides(&module, &info, Some((stage, name)), &constants)
+                .unwrap_or_else(|e| panic!("{label}: {e}"));
+            // What the preflight compares with the adapter's limits.
+            let at = module.entry_points.iter().position(|e| e.name == *name).expect("it was kept");
+            assert_eq!(module.entry_points[at].workgroup_size, [*threads, 1, 1], "{label}");
+            let uses = info.get_entry_point(at);
+            let shared = module
+                .global_variables
+                .iter()
+                .filter(|(handle, global)| global.space == naga::AddressSpace::WorkGroup && !uses[*handle].is_empty());
+            let memory: u32 = shared.map(|(_, g)| module.types[g.ty].inner.size(module.to_ctx())).sum();
+            assert!(memory <= *most_memory, "{label}: {memory} bytes of workgroup memory");
+            let choice = spv::PipelineOptions { shader_stage: stage, entry_point: name.to_string() };
             let words = spv::write_vec(&module, &info, &spv::Options::default(), Some(&choice))
                 .unwrap_or_else(|e| panic!("{label}: spv: {e}"));
             assert!(words.len() > 100, "{label}");
 
             let options = msl::Options { fake_missing_bindings: true, lang_version: (2, 1), ..Default::default() };
-            let choice = msl::PipelineOptions { entry_point: Some((stage, entry.name.clone())), ..Default::default() };
+            let choice = msl::PipelineOptions { entry_point: Some((stage, name.to_string())), ..Default::default() };
             let (text, _) =
                 msl::write_string(&module, &info, &options, &choice).unwrap_or_else(|e| panic!("{label}: msl: {e}"));
             assert!(text.contains("kernel"), "{label}");
 
             let options = hlsl::Options { fake_missing_bindings: true, ..Default::default() };
-            let choice = hlsl::PipelineOptions { entry_point: Some((stage, entry.name.clone())) };
+            let choice = hlsl::PipelineOptions { entry_point: Some((stage, name.to_string())) };
             let mut text = String::new();
             hlsl::Writer::new(&mut text, &options, &choice)
                 .write(&module, &info, None)
                 .unwrap_or_else(|e| panic!("{label}: hlsl: {e}"));
             assert!(text.contains("numthreads"), "{label}");
-            kernels += 1;
         }
     }
-    assert_eq!(kernels, ops::all().len() + 1);
+    assert!(kernels.len() > 30 && kernels.iter().all(|k| FAMILIES.iter().any(|(f, _)| *f == k.0)));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! losses; what training must achieve; how it fails.
 
 use std::path::Path;
+use std::sync::Arc;
 use vifo::config::Recipe;
 use vifo::config::plan::Plan;
 use vifo::data::Inputs;
 use vifo::data::encode::{Encoder, FeatureKind};
 use vifo::data::load::{Loaded, load};
 use vifo::error::Error;
-use vifo::exec::Device;
+use vifo::exec::{Device, gpu};
 use vifo::method::Predictive;
 use vifo::ops::StepArgs;
 use vifo::train::session::Session;
@@ -314,9 +315,11 @@ fn running_statistics_are_recomputed_for_given_weights() {
 
 /// The steps of an epoch on lavapipe against the same on the CPU. Both round each of some ten layers' sums in their own
 /// order, and three steps of plain SGD carry that on; with batch norm the division by a small sd widens it: 1e-3 of the
-/// loss and of the largest weight.
+/// loss and of the largest weight. Once with the kernels of a software adapter and once with those of hardware.
 #[test]
 fn images_train_alike_on_cpu_and_software_adapter() {
+    let open = || gpu::open(gpu::Choice::Software).expect("a software adapter");
+    let devices = [Device::Gpu(Arc::new(open())), Device::Gpu(Arc::new(open().as_hardware()))];
     for net in IMAGE_NETS {
         let sgd = "train.optimizer = sgd\ntrain.lr = 0.01\ntrain.epochs = 1\ndata.validation_fraction = 0";
         let (plan, data) = prepare(IMAGES, &format!("{net}\n{sgd}"));
@@ -335,16 +338,19 @@ fn images_train_alike_on_cpu_and_software_adapter() {
             (loss, c.weights, c.running)
         };
         let cpu = run(&Device::Cpu);
-        let gpu = run(&Device::open("software").expect("a software adapter"));
-        assert!((cpu.0 - gpu.0).abs() <= 1e-3 * cpu.0.abs(), "{net}: losses {} and {}", cpu.0, gpu.0);
-        for (what, a, b) in [("weights", &cpu.1, &gpu.1), ("running statistics", &cpu.2, &gpu.2)] {
-            let scale = a.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
-            let worst = a
-                .iter()
-                .zip(b)
-                .map(|(a, b)| (a - b).abs())
-                .fold(0.0, |m: f32, e| if e > m || e.is_nan() { e } else { m });
-            assert!(worst <= 1e-3 * scale, "{net}: {what} differ by {worst} of {scale}");
+        let found = devices.each_ref().map(run);
+        assert_ne!(found[0].1, found[1].1, "{net}: the same kernels");
+        for gpu in &found {
+            assert!((cpu.0 - gpu.0).abs() <= 1e-3 * cpu.0.abs(), "{net}: losses {} and {}", cpu.0, gpu.0);
+            for (what, a, b) in [("weights", &cpu.1, &gpu.1), ("running statistics", &cpu.2, &gpu.2)] {
+                let scale = a.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
+                let worst = a
+                    .iter()
+                    .zip(b)
+                    .map(|(a, b)| (a - b).abs())
+                    .fold(0.0, |m: f32, e| if e > m || e.is_nan() { e } else { m });
+                assert!(worst <= 1e-3 * scale, "{net}: {what} differ by {worst} of {scale}");
+            }
         }
     }
 }

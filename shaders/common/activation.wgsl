@@ -23,3 +23,21 @@ fn activation_slope(activation: u32, saved: f32) -> f32 {
     }
     return 1.0;
 }
+
+fn activate_quad(activation: u32, z: vec4<f32>) -> vec4<f32> {
+    return vec4<f32>(
+        activate(activation, z.x),
+        activate(activation, z.y),
+        activate(activation, z.z),
+        activate(activation, z.w),
+    );
+}
+
+fn slope_quad(activation: u32, saved: vec4<f32>) -> vec4<f32> {
+    return vec4<f32>(
+        activation_slope(activation, saved.x),
+        activation_slope(activation, saved.y),
+        activation_slope(activation, saved.z),
+        activation_slope(activation, saved.w),
+    );
+}

@@ -14,3 +14,8 @@ fn flat_index(group: vec3<u32>, groups: vec3<u32>, lane: u32) -> u32 {
 fn div_ceil(n: u32, d: u32) -> u32 {
     return (n + d - 1u) / d;
 }
+
+// How many stand from `at` up to `end`.
+fn remaining(at: u32, end: u32) -> u32 {
+    return max(at, end) - at;
+}

@@ -27,3 +27,8 @@ struct StepArgs {
     pad1: u32,
     pad2: u32,
 }
+
+// First image of a part of a batch and the image past its last: part 0 = valid data rows, 1 = auxiliary rows.
+fn part_range(part: u32, n_valid: u32, data_images: u32, images: u32) -> vec2<u32> {
+    return select(vec2<u32>(data_images, images), vec2<u32>(0u, n_valid), part == 0u);
+}

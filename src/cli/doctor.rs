@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "threads": rayon::current_num_threads(),
             "adapters": adapters.iter().map(|a| serde_json::json!({
                 "name": a.name, "backend": a.backend, "kind": a.kind, "driver": a.driver, "software": a.is_software(),
-                "max_buffer_bytes": a.max_buffer_bytes, "max_binding_bytes": a.max_binding_bytes,
+                "max_buffer_bytes": a.max_buffer_bytes, "max_binding_bytes": a.max_binding_bytes, "kernels": a.kernels,
             })).collect::<Vec<_>>(),
             "self_tests": tests.iter().map(|(name, r)| serde_json::json!({
                 "device": name, "passed": r.is_ok(), "relative_error": r.as_ref().ok(), "error": r.as_ref().err(),
@@ -43,13 +43,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             rayon::current_num_threads(),
             instructions()
         ));
-        let mut t = TextTable::new(&["adapter", "backend", "kind", "driver", "largest buffer", "self-test"]);
+        let mut t = TextTable::new(&["adapter", "backend", "kind", "driver", "largest buffer", "kernels", "self-test"]);
         t.rows.push(vec![
             "CPU executor".into(),
             "-".into(),
             "-".into(),
             "-".into(),
             "memory".into(),
+            "-".into(),
             verdict(&tests[0].1),
         ]);
         for (a, (_, result)) in adapters.iter().zip(&tests[1..]) {
@@ -87,7 +88,8 @@ fn verdict(result: &std::result::Result<f64, String>) -> String {
 
 fn row(a: &AdapterReport, result: &std::result::Result<f64, String>) -> Vec<String> {
     let size = format!("{} MiB", number(a.max_binding_bytes.min(a.max_buffer_bytes) as f64 / (1 << 20) as f64));
-    vec![a.name.clone(), a.backend.to_string(), a.kind.to_string(), a.driver.clone(), size, verdict(result)]
+    let kernels = a.kernels.join(", ");
+    vec![a.name.clone(), a.backend.to_string(), a.kind.to_string(), a.driver.clone(), size, kernels, verdict(result)]
 }
 
 fn advice(adapters: &[AdapterReport], hardware: bool) -> String {

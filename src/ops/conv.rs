@@ -115,7 +115,10 @@ impl Conv2dForward {
 }
 impl Conv2dBackwardData {
     pub fn grid(&self) -> Grid {
-        Grid::Threads(u64::from(self.replicas) * tiles_of_four(self.batch * self.h * self.w) * tiles_of_four(self.c_in))
+        // Pixels are sorted by their remainders by the stride.
+        let s = self.stride.max(1);
+        let pixels = self.batch * self.h.div_ceil(s) * self.w.div_ceil(s);
+        Grid::Threads(u64::from(self.replicas * s * s) * tiles_of_four(pixels) * tiles_of_four(self.c_in))
     }
 }
 impl Conv2dBackwardWeight {

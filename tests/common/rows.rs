@@ -217,12 +217,29 @@ fn dropout() -> Vec<Row> {
     all
 }
 
-/// rows, n_in, n_out.
-const LAYERS: [(u32, u32, u32); 6] = [(1, 1, 1), (63, 1, 50), (64, 50, 3), (5, 3, 65), (65, 65, 1), (2, 50, 4)];
+/// rows, n_in, n_out; the last ones about the edges of the tiles (64, 32, 16 wide, 16 and 8 deep), whole quadruples and not.
+const LAYERS: [(u32, u32, u32); 11] = [
+    (1, 1, 1),
+    (63, 1, 50),
+    (64, 50, 3),
+    (5, 3, 65),
+    (65, 65, 1),
+    (2, 50, 4),
+    (64, 64, 64),
+    (63, 65, 16),
+    (65, 16, 68),
+    (129, 17, 33),
+    (300, 12, 20),
+];
 const OFFSET: u32 = 5;
 
-/// Where the layer's weights lie, and P: other weights before, between and behind.
+/// Where the layer's weights lie, and P: other weights before, between and behind. Where the sizes are whole quadruples, the
+/// places are too, so that kernels may read them as such.
 fn place(n_in: u32, n_out: u32) -> (u32, u32, u32) {
+    if n_in.is_multiple_of(4) && n_out.is_multiple_of(4) {
+        let bias = 8 + n_in * n_out + 4;
+        return (8, bias, bias + n_out + 4);
+    }
     let bias = OFFSET + n_in * n_out + 2;
     (OFFSET, bias, bias + n_out + 3)
 }

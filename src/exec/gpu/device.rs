@@ -1,6 +1,7 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
+use super::variants::{Class, on_offer};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,8 @@ pub struct AdapterReport {
     pub workgroup_memory_bytes: u32,
     /// Least and largest subgroup.
     pub subgroup: (u32, u32),
+    /// Forms of kernels that its class and limits allow: "plain", "64x64".
+    pub kernels: Vec<&'static str>,
 }
 
 impl AdapterReport {
@@ -62,6 +65,10 @@ impl AdapterReport {
             max_groups_per_dimension: limits.max_compute_workgroups_per_dimension,
             workgroup_memory_bytes: limits.max_compute_workgroup_storage_size,
             subgroup: (info.subgroup_min_size, info.subgroup_max_size),
+            kernels: on_offer(
+                if info.device_type == wgpu::DeviceType::Cpu { Class::Software } else { Class::Hardware },
+                &limits,
+            ),
             name: info.name,
         }
     }
@@ -104,6 +111,7 @@ pub struct Gpu {
     pub(super) queue: wgpu::Queue,
     pub(super) limits: wgpu::Limits,
     pub(super) pipelines: Pipelines,
+    pub(super) class: Class,
     report: AdapterReport,
     trouble: Arc<Mutex<Trouble>>,
 }
@@ -182,7 +190,8 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
         locked(&on_error).error.get_or_insert(e.to_string());
     }));
-    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), report, trouble })
+    let class = if report.is_software() { Class::Software } else { Class::Hardware };
+    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), class, report, trouble })
 }
 
 impl Gpu {
@@ -193,6 +202,12 @@ impl Gpu {
 
     pub fn report(&self) -> &AdapterReport {
         &self.report
+    }
+
+    /// Gets the kernels that hardware would get, so that a test can run them in a whole program.
+    #[doc(hidden)]
+    pub fn as_hardware(self) -> Self {
+        Gpu { class: Class::Hardware, ..self }
     }
 
     /// Bytes that one binding may hold: whole words, whose bytes a shader can number.

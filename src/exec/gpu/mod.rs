@@ -6,6 +6,7 @@ mod device;
 mod pipelines;
 mod probe;
 mod readback;
+pub mod variants;
 
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
@@ -14,12 +15,13 @@ use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::error::{Error, Result};
 use crate::ops::StepArgs;
 use crate::program::{Buf, BufferInfo, Program};
-use buffers::{Memory, groups, preflight};
+use buffers::{Memory, preflight};
 use pipelines::{Pipeline, STEP_BYTES};
 use readback::Readback;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use variants::{Slot, Variant, dispatch};
 
 /// Rows of the schedule, and so the most steps of one submit.
 const SCHEDULE_ROWS: usize = 256;
@@ -58,10 +60,15 @@ impl GpuExecutor {
 
     /// As `new`, with wgpu's run-time checks in the shaders or without.
     pub fn with_checks(program: Program, gpu: Arc<Gpu>, checks: Checks) -> Result<Self> {
+        Self::with_variant(program, gpu, checks, None)
+    }
+
+    /// As `with_checks`, with this variant of every op that has it in place of the adapter's choice.
+    pub fn with_variant(program: Program, gpu: Arc<Gpu>, checks: Checks, variant: Option<Variant>) -> Result<Self> {
         // The unchecked shaders rest on it, and a Program can be made without a Builder.
         crate::program::check::check(&program)?;
-        let plan = preflight(&gpu, &program)?;
-        let memory = Memory::new(&gpu, &program, plan)?;
+        let (plan, forms) = preflight(&gpu, &program, variant)?;
+        let memory = Memory::new(&gpu, &program, plan, &forms)?;
         let (uniforms, stride) = uniforms(&gpu, &program)?;
         let small = |label, size, usage| {
             let usage = usage | wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
@@ -95,19 +102,24 @@ impl GpuExecutor {
         };
         let advance = vec![schedule.as_entire_binding(), cursor.as_entire_binding(), args.as_entire_binding()];
         let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1))?];
-        for (i, s) in program.steps.iter().enumerate() {
-            let params = wgpu::BufferBinding {
-                buffer: &uniforms,
-                offset: i as u64 * stride,
-                size: wgpu::BufferSize::new(s.op.params().len() as u64),
-            };
-            let mut resources = vec![wgpu::BindingResource::Buffer(params)];
-            resources.extend(s.inputs.iter().chain(&s.outputs).map(|b| memory.binding(*b)));
-            resources.extend(s.op.uses_step().then(|| args.as_entire_binding()));
-            let Some(groups) = groups(&s.op, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
-            // An op over nothing is no dispatch, and so never divides by its empty size.
-            if groups.0 > 0 {
-                step.push(bind(s.op.name(), gpu.pipeline_of(&s.op, checks)?, resources, groups)?);
+        for (i, (s, form)) in program.steps.iter().zip(&forms).enumerate() {
+            let params = s.op.params().len() as u64;
+            for kernel in &form.kernels {
+                let size = wgpu::BufferSize::new(params);
+                let offset = i as u64 * stride;
+                let mut resources =
+                    vec![wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &uniforms, offset, size })];
+                resources.extend(kernel.binds.iter().map(|(slot, element)| match slot {
+                    Slot::Input(i) => memory.binding(s.inputs[*i], *element),
+                    Slot::Output(i) => memory.binding(s.outputs[*i], *element),
+                    Slot::WriteScratch | Slot::ReadScratch => memory.scratch(form),
+                    Slot::Step => args.as_entire_binding(),
+                }));
+                let Some(groups) = dispatch(kernel, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
+                // An op over nothing is no dispatch, and so never divides by its empty size.
+                if groups.0 > 0 {
+                    step.push(bind(kernel.entry, gpu.pipeline_of(kernel, params, checks)?, resources, groups)?);
+                }
             }
         }
         Ok(GpuExecutor {

@@ -1,8 +1,9 @@
 //! Shaders: composing a family from its fragments, and one cached pipeline an entry point and mode.
 
 use super::device::Gpu;
+use super::variants::{Kernel, Slot, Tile};
 use crate::error::{Error, Result};
-use crate::ops::{Op, step::STEP_WORDS};
+use crate::ops::step::STEP_WORDS;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,17 +21,24 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("rng", shader!("common/rng.wgsl")),
     ("step", shader!("common/step.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
+    ("tile", shader!("common/tile.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),
 ];
 
-/// One file a family of ops, and `step` with the entry point `advance`.
+/// One file a family of ops, the tiled forms of some in files of their own, and `step` with the entry point `advance`.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("gather", shader!("gather.wgsl")),
     ("images", shader!("images.wgsl")),
     ("linear", shader!("linear.wgsl")),
+    ("linear_tiled", shader!("linear_tiled.wgsl")),
+    ("linear_split", shader!("linear_split.wgsl")),
     ("conv", shader!("conv.wgsl")),
+    ("conv_tiled", shader!("conv_tiled.wgsl")),
+    ("conv_data_tiled", shader!("conv_data_tiled.wgsl")),
+    ("conv_split", shader!("conv_split.wgsl")),
     ("pool", shader!("pool.wgsl")),
     ("norm", shader!("norm.wgsl")),
+    ("norm_split", shader!("norm_split.wgsl")),
     ("head", shader!("head.wgsl")),
     ("regularizer", shader!("regularizer.wgsl")),
     ("reduce", shader!("reduce.wgsl")),
@@ -79,10 +87,13 @@ pub(super) struct Pipeline {
     pub layout: wgpu::BindGroupLayout,
 }
 
+/// Entry point, what its constants are made from, mode.
+type PipelineKey = (&'static str, Option<Tile>, Checks);
+
 #[derive(Default)]
 pub(super) struct Pipelines {
     modules: Mutex<HashMap<(&'static str, Checks), wgpu::ShaderModule>>,
-    pipelines: Mutex<HashMap<(&'static str, Checks), Pipeline>>,
+    pipelines: Mutex<HashMap<PipelineKey, Pipeline>>,
 }
 
 /// What stands at a binding.
@@ -116,48 +127,55 @@ impl Binding {
 
 pub(super) const STEP_BYTES: u64 = 4 * STEP_WORDS as u64;
 
-/// Params, inputs, outputs, step arguments: the order that every kernel keeps.
-fn bindings(op: &Op) -> Vec<Binding> {
-    let mut all = vec![Binding::Uniform(op.params().len() as u64)];
-    all.extend(op.inputs().iter().map(|_| Binding::Read(4)));
-    all.extend(op.outputs().iter().map(|_| Binding::ReadWrite(4)));
-    all.extend(op.uses_step().then_some(Binding::Read(STEP_BYTES)));
+/// The parameters, then what the kernel names.
+fn bindings(kernel: &Kernel, params: u64) -> Vec<Binding> {
+    let mut all = vec![Binding::Uniform(params)];
+    all.extend(kernel.binds.iter().map(|(slot, element)| match slot {
+        Slot::Input(_) | Slot::ReadScratch => Binding::Read(*element),
+        Slot::Output(_) | Slot::WriteScratch => Binding::ReadWrite(*element),
+        Slot::Step => Binding::Read(STEP_BYTES),
+    }));
     all
 }
 
 impl Gpu {
-    pub(super) fn pipeline_of(&self, op: &Op, checks: Checks) -> Result<Pipeline> {
-        self.pipeline(op.name(), op.family(), checks, &bindings(op))
+    /// `params` = bytes of the op's parameters.
+    pub(super) fn pipeline_of(&self, kernel: &Kernel, params: u64, checks: Checks) -> Result<Pipeline> {
+        self.pipeline(kernel.entry, kernel.module, kernel.tile, checks, &bindings(kernel, params))
     }
 
     /// Schedule, cursor, arguments.
     pub(super) fn pipeline_of_advance(&self, checks: Checks) -> Result<Pipeline> {
-        self.pipeline(
-            "advance",
-            "step",
-            checks,
-            &[Binding::Read(STEP_BYTES), Binding::ReadWrite(4), Binding::ReadWrite(STEP_BYTES)],
-        )
+        let bindings = [Binding::Read(STEP_BYTES), Binding::ReadWrite(4), Binding::ReadWrite(STEP_BYTES)];
+        self.pipeline("advance", "step", None, checks, &bindings)
     }
 
     fn pipeline(
         &self,
         entry: &'static str,
-        family: &'static str,
+        module: &'static str,
+        tile: Option<Tile>,
         checks: Checks,
         bindings: &[Binding],
     ) -> Result<Pipeline> {
         let mut cache = self.pipelines.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipeline) = cache.get(&(entry, checks)) {
+        if let Some(pipeline) = cache.get(&(entry, tile, checks)) {
             return Ok(pipeline.clone());
         }
-        let module = self.module(family, checks)?;
-        let pipeline = self.build(entry, &module, bindings)?;
-        cache.insert((entry, checks), pipeline.clone());
+        let module = self.module(module, checks)?;
+        let pipeline = self.build(entry, &module, tile, bindings)?;
+        cache.insert((entry, tile, checks), pipeline.clone());
         Ok(pipeline)
     }
 
-    pub(super) fn build(&self, entry: &str, module: &wgpu::ShaderModule, bindings: &[Binding]) -> Result<Pipeline> {
+    pub(super) fn build(
+        &self,
+        entry: &str,
+        module: &wgpu::ShaderModule,
+        tile: Option<Tile>,
+        bindings: &[Binding],
+    ) -> Result<Pipeline> {
+        let constants = tile.map(Tile::constants);
         self.creating(entry, || {
             let entries: Vec<_> = bindings.iter().enumerate().map(|(i, b)| b.entry(i)).collect();
             let layout = self
@@ -176,7 +194,7 @@ impl Gpu {
                 // Every kernel writes its workgroup memory before it reads it.
                 compilation_options: wgpu::PipelineCompilationOptions {
                     zero_initialize_workgroup_memory: false,
-                    ..Default::default()
+                    constants: constants.as_ref().map_or(&[], |c| c),
                 },
                 cache: None,
             });
@@ -193,6 +211,15 @@ impl Gpu {
         let module = self.shader(family, &compose(family, source)?, checks)?;
         modules.insert((family, checks), module.clone());
         Ok(module)
+    }
+
+    /// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
+    #[doc(hidden)]
+    pub fn replace_shader(&self, family: &'static str, composed: &str) -> Result<()> {
+        let module = self.shader(family, composed, Checks::On)?;
+        let mut modules = self.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.insert((family, Checks::On), module);
+        Ok(())
     }
 
     pub(super) fn shader(&self, label: &str, source: &str, checks: Checks) -> Result<wgpu::ShaderModule> {

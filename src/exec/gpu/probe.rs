@@ -16,7 +16,7 @@ impl Gpu {
                 if id.x < arrayLength(&probe_out) { probe_out[id.x] = word(id.x); }
             }";
         let module = self.shader("probe", &compose("probe", &format!("{body}\n{kernel}"))?, Checks::On)?;
-        let pipeline = self.build("probe", &module, &[Binding::ReadWrite(4)])?;
+        let pipeline = self.build("probe", &module, None, &[Binding::ReadWrite(4)])?;
         let bytes = count.max(1) as u64 * 4;
         let (out, bind_group) = self.creating("probe", || {
             let out = self.device.create_buffer(&wgpu::BufferDescriptor {

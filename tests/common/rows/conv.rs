@@ -1,5 +1,6 @@
 //! Rows of the convolutions: every image with every kernel, stride and padding that gives an output; channels, batches,
-//! replicas, bias and activation are drawn for each, so that any two values meet in some row (test below).
+//! replicas, bias and activation are drawn for each, so that any two values meet in some row (test below). Then sizes about
+//! the edges of the tiles, whose weights lie at whole quadruples where the channels are such.
 
 use super::{OFFSET, Row, SHARES, fill, poison};
 use vifo::base::rng::Draw;
@@ -61,6 +62,60 @@ fn cases() -> Vec<Conv2dForward> {
     all
 }
 
+/// h, w, c_in, c_out, kernel, stride, padding, batch: pixels and taps about 63, 64 and 65, channels about 16 and 64, long sums.
+const EDGES: [[u32; 8]; 14] = [
+    [1, 1, 64, 64, 1, 1, 0, 7],
+    [1, 1, 17, 64, 3, 1, 1, 1],
+    [8, 8, 64, 16, 3, 1, 1, 1],
+    [7, 9, 16, 64, 3, 1, 1, 1],
+    [13, 5, 16, 17, 3, 1, 1, 1],
+    [5, 13, 17, 16, 1, 1, 0, 7],
+    [9, 9, 16, 64, 3, 2, 1, 7],
+    [8, 8, 64, 16, 1, 2, 0, 7],
+    [9, 8, 4, 12, 3, 2, 1, 7],
+    [6, 6, 20, 5, 2, 2, 0, 1],
+    [8, 8, 3, 64, 3, 1, 1, 7],
+    [16, 16, 8, 8, 3, 1, 1, 7],
+    [7, 7, 12, 24, 5, 3, 2, 7],
+    [8, 8, 1, 36, 3, 1, 1, 7],
+];
+
+fn edges() -> Vec<Conv2dForward> {
+    let case = |(i, [h, w, c_in, c_out, kernel, stride, pad, batch]): (usize, [u32; 8])| {
+        let (replicas, share) = SHARES[i % 3];
+        let has_bias = u32::from(i % 4 != 0);
+        let whole = c_in.is_multiple_of(4) && c_out.is_multiple_of(4);
+        let (weight, gap) = if whole { (8, 4) } else { (OFFSET, 3) };
+        let behind = weight + kernel * kernel * c_in * c_out + gap;
+        Conv2dForward {
+            replicas,
+            share,
+            batch,
+            h,
+            w,
+            c_in,
+            out_h: (h + 2 * pad - kernel) / stride + 1,
+            out_w: (w + 2 * pad - kernel) / stride + 1,
+            c_out,
+            kernel_h: kernel,
+            kernel_w: kernel,
+            stride,
+            pad_top: pad,
+            pad_left: pad,
+            weight,
+            bias: if has_bias == 1 { behind } else { 0 },
+            has_bias,
+            weights_stride: behind + c_out + gap,
+            activation: [ACT_NONE, ACT_RELU, ACT_SILU][i / 2 % 3],
+        }
+    };
+    EDGES.into_iter().enumerate().map(case).collect()
+}
+
+fn all_cases() -> Vec<Conv2dForward> {
+    [cases(), edges()].concat()
+}
+
 fn inputs(p: &Conv2dForward) -> usize {
     (p.batch * p.h * p.w * p.c_in) as usize
 }
@@ -78,7 +133,7 @@ pub fn conv2d_forward() -> Vec<Row> {
         let given = vec![fill(x, 1, -1.0, 1.0), fill(weights(&p), 2, -1.0, 1.0)];
         Row::new(Op::Conv2dForward(p), format!("{p:?}"), given, vec![poison(outputs(&p)), poison(pre)])
     };
-    cases().into_iter().map(row).collect()
+    all_cases().into_iter().map(row).collect()
 }
 
 pub fn conv2d_backward_data() -> Vec<Row> {
@@ -107,7 +162,7 @@ pub fn conv2d_backward_data() -> Vec<Row> {
         let given = vec![fill(outputs(&f), 1, -1.0, 1.0), fill(weights(&f), 2, -1.0, 1.0), saved];
         Row::new(Op::Conv2dBackwardData(p), format!("{p:?}"), given, vec![poison(dx)])
     };
-    cases().into_iter().map(row).collect()
+    all_cases().into_iter().map(row).collect()
 }
 
 pub fn conv2d_backward_weight() -> Vec<Row> {
@@ -136,7 +191,7 @@ pub fn conv2d_backward_weight() -> Vec<Row> {
         let given = vec![fill(x, 1, -1.0, 1.0), fill(outputs(&f), 2, -1.0, 1.0)];
         Row::new(Op::Conv2dBackwardWeight(p), format!("{p:?}"), given, vec![poison(weights(&f))])
     };
-    cases().into_iter().map(row).collect()
+    all_cases().into_iter().map(row).collect()
 }
 
 /// Every value of one size meets every value of another.

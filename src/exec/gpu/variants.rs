@@ -1,0 +1,424 @@
+//! The forms in which a GPU computes an op, and which of them an adapter gets. Every op has a plain form: one kernel of its
+//! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
+//! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
+
+use crate::ops::{Grid, Op};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Variant {
+    /// A thread computes 4 x 4 numbers from what it loads itself.
+    Plain,
+    /// A workgroup computes a tile of these sizes from what it loads together.
+    Tile64x64,
+    Tile32x32,
+    Tile64x16,
+    /// Sums over rows cut into parts.
+    Split,
+}
+
+/// What decides on the form before the sizes do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Hardware,
+    /// Runs on the CPU, where workgroup memory is memory like any other and each barrier costs.
+    Software,
+}
+
+/// Rows and columns of a workgroup's tile; `shaders/common/tile.wgsl` derives the rest from them as done here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tile {
+    pub m: u32,
+    pub n: u32,
+}
+
+impl Tile {
+    pub fn threads(self) -> u32 {
+        self.m * self.n / 16
+    }
+    /// The pipeline's constants.
+    pub fn constants(self) -> [(&'static str, f64); 2] {
+        [("TILE_M", self.m.into()), ("TILE_N", self.n.into())]
+    }
+    /// Steps of the inner dimension in a round.
+    fn depth(self) -> u32 {
+        self.m / 4
+    }
+    fn workgroup_bytes(self) -> u32 {
+        (self.m + self.n) * (self.m / 16 + 1) * 16
+    }
+}
+
+impl Variant {
+    pub const ALL: [Variant; 5] =
+        [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16, Variant::Split];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Plain => "plain",
+            Variant::Tile64x64 => "64x64",
+            Variant::Tile32x32 => "32x32",
+            Variant::Tile64x16 => "64x16",
+            Variant::Split => "split",
+        }
+    }
+
+    pub fn tile(self) -> Option<Tile> {
+        match self {
+            Variant::Plain | Variant::Split => None,
+            Variant::Tile64x64 => Some(Tile { m: 64, n: 64 }),
+            Variant::Tile32x32 => Some(Tile { m: 32, n: 32 }),
+            Variant::Tile64x16 => Some(Tile { m: 64, n: 16 }),
+        }
+    }
+}
+
+/// Sizes of the matrix product that an op is: [m, k] times [k, n], `count` times. Sums over the rows of m channels are one
+/// with n = 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Product {
+    pub count: u64,
+    pub m: u64,
+    pub n: u64,
+    pub k: u64,
+}
+
+impl Product {
+    pub fn of(op: &Op) -> Option<Product> {
+        let product = |count: u32, m: u64, n: u32, k: u64| Some(Product { count: count.into(), m, n: n.into(), k });
+        let area = |sizes: &[u32]| sizes.iter().map(|n| u64::from(*n)).product::<u64>();
+        match op {
+            Op::LinearForward(p) => product(p.replicas, p.rows.into(), p.n_out, p.n_in.into()),
+            Op::LinearBackwardData(p) => product(p.replicas, p.rows.into(), p.n_in, p.n_out.into()),
+            Op::LinearBackwardWeight(p) => product(p.replicas, p.n_in.into(), p.n_out, p.rows.into()),
+            Op::Conv2dForward(p) => {
+                let taps = area(&[p.kernel_h, p.kernel_w, p.c_in]);
+                product(p.replicas, area(&[p.batch, p.out_h, p.out_w]), p.c_out, taps)
+            }
+            Op::Conv2dBackwardData(p) => {
+                // One product for the pixels of each remainder by the stride, with the taps that those meet at most.
+                let s = p.stride.max(1);
+                let taps = area(&[p.kernel_h.div_ceil(s), p.kernel_w.div_ceil(s), p.c_out]);
+                product(p.replicas * s * s, area(&[p.batch, p.h.div_ceil(s), p.w.div_ceil(s)]), p.c_in, taps)
+            }
+            Op::Conv2dBackwardWeight(p) => {
+                let taps = area(&[p.kernel_h, p.kernel_w, p.c_in]);
+                product(p.replicas, taps, p.c_out, area(&[p.batch, p.out_h, p.out_w]))
+            }
+            Op::BatchNormStats(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
+            Op::BatchNormSums(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
+            _ => None,
+        }
+    }
+
+    fn tiles(&self, tile: Tile) -> u64 {
+        self.count * self.m.div_ceil(tile.m.into()) * self.n.div_ceil(tile.n.into())
+    }
+}
+
+/// What stands at a binding behind the parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    Input(usize),
+    Output(usize),
+    /// Scratch memory that this kernel writes, and that it reads.
+    WriteScratch,
+    ReadScratch,
+    /// The step's arguments.
+    Step,
+}
+
+/// A slot, and the bytes of one element of its array.
+pub type Bind = (Slot, u64);
+const NUMBER: u64 = 4;
+const QUAD: u64 = 16;
+
+/// One dispatch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// Stem of the shader file.
+    pub module: &'static str,
+    pub entry: &'static str,
+    /// What the pipeline's constants are made from.
+    pub tile: Option<Tile>,
+    pub binds: Vec<Bind>,
+    pub groups: u64,
+    /// Threads of a workgroup.
+    pub threads: u32,
+}
+
+impl Kernel {
+    /// At most.
+    pub fn workgroup_bytes(&self) -> u32 {
+        self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes)
+    }
+}
+
+/// An op as a GPU computes it: kernels in their order, and the scratch memory that they share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    pub kernels: Vec<Kernel>,
+    pub scratch_bytes: u64,
+}
+
+pub(super) const CURE: &str = "use a smaller --batch, fewer members or --device cpu";
+
+/// The most workgroup memory that a kernel without a tile takes: one pair for each of 256 threads.
+const PLAIN_MEMORY: u32 = 2048;
+/// Threads of a workgroup in the plain kernels.
+const GROUP_SIZE: u32 = 64;
+
+impl Form {
+    pub fn plain(op: &Op) -> Form {
+        let groups = match op.grid() {
+            Grid::Threads(n) => n.div_ceil(GROUP_SIZE.into()),
+            Grid::Groups(n) => n,
+        };
+        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), NUMBER)).collect();
+        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), NUMBER)));
+        binds.extend(op.uses_step().then_some((Slot::Step, NUMBER)));
+        let kernel = Kernel { module: op.family(), entry: op.name(), tile: None, binds, groups, threads: GROUP_SIZE };
+        Form { kernels: vec![kernel], scratch_bytes: 0 }
+    }
+}
+
+/// One kernel that writes its outputs itself: module, entry, entry that stores quadruples.
+fn tiled_entry(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
+    Some(match op {
+        Op::LinearForward(_) => ("linear_tiled", "linear_forward_tiled", "linear_forward_tiled_quads"),
+        Op::LinearBackwardData(_) => ("linear_tiled", "linear_backward_data_tiled", "linear_backward_data_tiled_quads"),
+        Op::Conv2dForward(_) => ("conv_tiled", "conv2d_forward_tiled", "conv2d_forward_tiled_quads"),
+        Op::Conv2dBackwardData(_) => {
+            ("conv_data_tiled", "conv2d_backward_data_tiled", "conv2d_backward_data_tiled_quads")
+        }
+        _ => return None,
+    })
+}
+
+/// Two kernels, which sum parts and which combine them: module and entries.
+fn split_entries(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
+    Some(match op {
+        Op::LinearBackwardWeight(_) => {
+            ("linear_split", "linear_backward_weight_split", "linear_backward_weight_reduce")
+        }
+        Op::Conv2dBackwardWeight(_) => ("conv_split", "conv2d_backward_weight_split", "conv2d_backward_weight_reduce"),
+        Op::BatchNormStats(_) => ("norm_split", "batch_norm_stats_split", "batch_norm_stats_combine"),
+        Op::BatchNormSums(_) => ("norm_split", "batch_norm_sums_split", "batch_norm_sums_combine"),
+        _ => return None,
+    })
+}
+
+/// Workgroups that keep a large adapter busy: a few for each of a hundred or so multiprocessors.
+const FULL: u64 = 512;
+const MOST_PARTS: u64 = 64;
+/// Rounds of a part that make its start and its share of the second kernel worth while.
+const LEAST_ROUNDS: u64 = 4;
+
+/// Into how many parts a sum is cut: enough to fill the adapter, as far as there are `rounds` and `most` bytes for parts of
+/// that many.
+fn parts(groups: u64, rounds: u64, bytes: u64, most: u64) -> u64 {
+    let wanted = FULL.div_ceil(groups.max(1));
+    wanted.min(MOST_PARTS).min(rounds / LEAST_ROUNDS).min(most / bytes.max(1)).max(1)
+}
+
+/// A weight gradient in two kernels: each part is a gradient of its own, the bias its last row.
+fn split_gradient(op: &Op, product: &Product, tile: Tile, most: u64) -> Option<Form> {
+    let (module, split, reduce) = split_entries(op)?;
+    let bytes = product.count * (product.m + 1) * product.n.div_ceil(4) * QUAD;
+    let groups = product.tiles(tile);
+    let parts = parts(groups, product.k.div_ceil(tile.depth().into()), bytes, most);
+    let split = Kernel {
+        module,
+        entry: split,
+        tile: Some(tile),
+        binds: vec![(Slot::Input(0), QUAD), (Slot::Input(1), QUAD), (Slot::WriteScratch, QUAD)],
+        groups: groups * parts,
+        threads: tile.threads(),
+    };
+    let reduce = Kernel {
+        module,
+        entry: reduce,
+        // Of the same module, which has the same constants.
+        tile: Some(tile),
+        binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
+        groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
+        threads: GROUP_SIZE,
+    };
+    Some(Form { kernels: vec![split, reduce], scratch_bytes: bytes * parts })
+}
+
+/// Channels and rows that a workgroup of `norm_split.wgsl` reads at a time.
+const CHANNELS: u64 = 16;
+const ROWS: u64 = 16;
+
+/// The sums of batch normalisation in two kernels: `sums` numbers a group and channel of each part, combined by `combining`
+/// threads.
+fn split_norm(op: &Op, product: &Product, most: u64) -> Option<Form> {
+    let (sums, combining) = match op {
+        Op::BatchNormStats(_) => (3, product.count * product.m),
+        Op::BatchNormSums(_) => (2, product.count * product.m / 2),
+        _ => return None,
+    };
+    let (module, split, combine) = split_entries(op)?;
+    let bytes = product.count * product.m * sums * NUMBER;
+    let groups = product.count * product.m.div_ceil(CHANNELS);
+    let parts = parts(groups, product.k.div_ceil(ROWS), bytes, most);
+    let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), NUMBER)).collect();
+    binds.extend([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]);
+    let split =
+        Kernel { module, entry: split, tile: None, binds, groups: groups * parts, threads: (CHANNELS * ROWS) as u32 };
+    let mut binds = vec![(Slot::ReadScratch, NUMBER)];
+    binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), NUMBER)));
+    binds.push((Slot::Step, NUMBER));
+    let combine = Kernel {
+        module,
+        entry: combine,
+        tile: None,
+        binds,
+        groups: combining.div_ceil(GROUP_SIZE.into()),
+        threads: GROUP_SIZE,
+    };
+    Some(Form { kernels: vec![split, combine], scratch_bytes: bytes * parts })
+}
+
+/// The form of an op in a variant; None where it has none. `most` = bytes that a binding may hold.
+pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
+    if variant == Variant::Plain {
+        return Some(Form::plain(op));
+    }
+    let product = Product::of(op)?;
+    let Some(tile) = variant.tile() else { return split_norm(op, &product, most) };
+    if let Some((module, numbers, quads)) = tiled_entry(op) {
+        let whole = product.n.is_multiple_of(4);
+        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), QUAD)).collect();
+        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), if whole { QUAD } else { NUMBER })));
+        let (entry, groups) = (if whole { quads } else { numbers }, product.tiles(tile));
+        let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
+        return Some(Form { kernels: vec![kernel], scratch_bytes: 0 });
+    }
+    match op {
+        Op::LinearBackwardWeight(_) | Op::Conv2dBackwardWeight(_) => split_gradient(op, &product, tile, most),
+        _ => None,
+    }
+}
+
+/// Bytes that a binding may hold.
+pub(super) fn most_bytes(limits: &wgpu::Limits) -> u64 {
+    limits.max_buffer_size.min(limits.max_storage_buffer_binding_size)
+}
+
+/// What an adapter cannot hold or start, as (found, allowed, cure).
+pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, String, &'static str)> {
+    let most = most_bytes(limits);
+    if form.scratch_bytes > most {
+        let found = format!("{} needs {} bytes of scratch memory", form.kernels[0].entry, form.scratch_bytes);
+        return Some((found, format!("{most} bytes a buffer"), CURE));
+    }
+    for kernel in &form.kernels {
+        let name = kernel.entry;
+        let buffers = kernel.binds.len() as u32;
+        let threads = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+        for (need, most, what) in [
+            (buffers, limits.max_storage_buffers_per_shader_stage, "storage buffers"),
+            (kernel.workgroup_bytes(), limits.max_compute_workgroup_storage_size, "bytes of workgroup memory"),
+            (kernel.threads, threads, "threads a workgroup"),
+        ] {
+            if need > most {
+                return Some((format!("{name} needs {need} {what}"), format!("{most}"), "use --device cpu"));
+            }
+        }
+        if dispatch(kernel, limits.max_compute_workgroups_per_dimension).is_none() {
+            let found = format!("{name} needs {} workgroups of {} threads", kernel.groups, kernel.threads);
+            let side = limits.max_compute_workgroups_per_dimension;
+            return Some((found, format!("{side} x {side} workgroups and {} threads a dispatch", u32::MAX), CURE));
+        }
+    }
+    None
+}
+
+/// Workgroups in x and y; None where the flat index would not fit 32 bits or the grid would not fit the limit.
+pub(super) fn dispatch(kernel: &Kernel, most: u32) -> Option<(u32, u32)> {
+    let (count, threads) = (kernel.groups, u64::from(kernel.threads));
+    let y = count.div_ceil(most.into()).max(1);
+    let x = count.div_ceil(y);
+    // The rounded-up grid may be larger than asked for, and its last index must fit too.
+    (x.saturating_mul(y).saturating_mul(threads) <= u32::MAX.into() && y <= most.into()).then_some((x as u32, y as u32))
+}
+
+/// Least sizes m, n, k of a product that a variant is good for on hardware, and the workgroups that it should make at least;
+/// the first line that holds wins, the plain form where none does. The result's rows and columns decide first, because a tile
+/// larger than the result computes nothing with the rest; then a few large tiles would leave most of a large adapter idle.
+/// Not measured on hardware: the tiles are those that others settled on, the sizes follow from them.
+const CHOICES: [(Variant, [u64; 3], u64); 7] = [
+    (Variant::Tile64x64, [49, 49, 16], 96),
+    (Variant::Tile32x32, [17, 17, 8], 96),
+    (Variant::Tile64x16, [33, 5, 16], 96),
+    // Small products: whatever has more workgroups.
+    (Variant::Tile32x32, [17, 17, 8], 1),
+    (Variant::Tile64x16, [33, 5, 16], 1),
+    // Few results of long sums, as a first layer's weight gradient: many threads a result.
+    (Variant::Tile32x32, [1, 1, 1024], 1),
+    (Variant::Split, [1, 1, 128], 1),
+];
+
+/// The variant of an op on an adapter: the first of the table that its limits allow.
+pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
+    let (Class::Hardware, Some(p)) = (class, Product::of(op)) else { return Variant::Plain };
+    let fits = |variant: Variant, least: [u64; 3], groups: u64| {
+        let form = form(op, variant, most_bytes(limits))?;
+        let sizes = [p.m, p.n, p.k].iter().zip(least).all(|(have, least)| *have >= least);
+        (sizes && form.kernels[0].groups >= groups && beyond(&form, limits).is_none()).then_some(variant)
+    };
+    CHOICES.iter().find_map(|(v, least, groups)| fits(*v, *least, *groups)).unwrap_or(Variant::Plain)
+}
+
+impl super::Gpu {
+    /// The variants of an op that this adapter can run, the plain one first; and the one that it gets.
+    pub fn variants(&self, op: &Op) -> (Vec<Variant>, Variant) {
+        let fits = |v: &Variant| {
+            form(op, *v, most_bytes(&self.limits)).is_some_and(|form| beyond(&form, &self.limits).is_none())
+        };
+        (Variant::ALL.into_iter().filter(fits).collect(), choose(op, self.class, &self.limits))
+    }
+}
+
+/// The variants that an adapter of these limits may get, for `vifo doctor`.
+pub(super) fn on_offer(class: Class, limits: &wgpu::Limits) -> Vec<&'static str> {
+    let threads = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+    let fits = |v: &Variant| match v.tile() {
+        Some(t) => t.threads() <= threads && t.workgroup_bytes() <= limits.max_compute_workgroup_storage_size,
+        None => *v == Variant::Plain || (CHANNELS * ROWS) as u32 <= threads,
+    };
+    let hardware = class == Class::Hardware;
+    Variant::ALL.iter().filter(|v| **v == Variant::Plain || hardware && fits(v)).map(|v| v.name()).collect()
+}
+
+/// Every kernel that there is, with an op that it serves: for tests that compare shaders with what is believed of them.
+pub fn all_kernels() -> Vec<(Op, Kernel)> {
+    let mut all: Vec<(Op, Kernel)> = vec![];
+    for op in crate::ops::all() {
+        for variant in Variant::ALL {
+            for op in [op, with_odd_columns(op)] {
+                for kernel in form(&op, variant, u64::MAX).into_iter().flat_map(|f| f.kernels) {
+                    if all.iter().all(|(_, k)| (k.entry, k.tile) != (kernel.entry, kernel.tile)) {
+                        all.push((op, kernel));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn with_odd_columns(mut op: Op) -> Op {
+    match &mut op {
+        Op::LinearForward(p) => p.n_out = 1,
+        Op::LinearBackwardData(p) => p.n_in = 1,
+        Op::Conv2dForward(p) => p.c_out = 1,
+        Op::Conv2dBackwardData(p) => p.c_in = 1,
+        _ => {}
+    }
+    op
+}
+
+#[cfg(test)]
+mod tests;
