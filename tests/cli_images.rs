@@ -80,6 +80,14 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
     assert!(text.starts_with("image,class,predicted,p_across,p_down,entropy,"), "{text}");
     assert!(text.lines().nth(1).is_some_and(|l| l.starts_with("across/") && l.contains(".png")), "{text}");
 
+    // Test images that were trained on, told; a run among the images is none of them.
+    let said = good(dir, &format!("fit bars {SMALL} --epochs 1 --test-file bars --out leak"));
+    assert!(said.contains("60 images of the test part in the training part too"), "{said}");
+    std::fs::rename(dir.join("leak"), dir.join("bars/leak")).expect("moved");
+    let said = good(dir, "inspect bars");
+    assert!(said.contains("60 images of 12 x 12") && said.contains("2 classes"), "{said}");
+    std::fs::remove_dir_all(dir.join("bars/leak")).expect("removed");
+
     // New pictures: a flat folder, one file, another size and grey.
     std::fs::create_dir(dir.join("new")).expect("a folder");
     picture(true, 3).save(dir.join("new/a.png")).expect("a picture");
@@ -114,8 +122,12 @@ fn bundled_digits_and_what_follows_from_flags() {
     let recipe = std::fs::read_to_string(dir.join("run/recipe.toml")).expect("a recipe");
     assert!(recipe.contains("images = \"digits\""), "a bundled set has no path: {recipe}");
     good(dir, "fit run/recipe.toml --epochs 1 --out again");
-    let all = good(dir, "evaluate run --corrupt pixelate --format markdown");
-    assert!(all.contains("| pixelate"), "{all}");
+    let all = good(dir, "evaluate run --corrupt all:2 --format markdown");
+    assert!(all.contains("| pixelate") && all.contains("grey images have no saturation"), "{all}");
+    let said = good(dir, "evaluate run --test digits");
+    assert!(said.contains("most of its rows are no test"), "{said}");
+    let said = good(dir, "inspect digits");
+    assert!(said.contains("1797 images of 8 x 8, grey"), "{said}");
     for net in ["preresnet --set net.depth=8 --set net.widths=[4]", "alexnet --set net.widths=[4,4,4,4,4]", "mlp"] {
         let said = good(dir, &format!("fit digits --net {net} --epochs 1 --limit 40 --members 1 --out net --force"));
         assert!(said.contains("epoch 1/1"), "{said}");
@@ -218,4 +230,17 @@ fn what_is_refused() {
     refused(dir, "evaluate run --corrupt fog:9", 2, &["severity", "1 to 5"]);
     refused(dir, "evaluate run --test digits", 1, &["the class '0' was not seen in training", "--ood"]);
     refused(dir, "evaluate run --shift flat", 1, &["the images have no classes"]);
+    refused(dir, "fit bars --out bars/run", 2, &["lies inside the image set", "--out"]);
+    refused(dir, "predict run run", 2, &["is a run folder"]);
+    refused(dir, "inspect run", 2, &["is a run folder"]);
+    refused(dir, "fit digits --set data.crop=8", 2, &["data.crop", "8 for images of 8 x 8", "0 to 4"]);
+    refused(dir, "fit digit", 2, &["no such file", "did you mean digits?"]);
+    // A class that is tested and was never trained.
+    for (part, class) in [("train", "a"), ("train", "b"), ("test", "a"), ("test", "c")] {
+        std::fs::create_dir_all(dir.join("halves").join(part).join(class)).expect("a folder");
+        for i in 0..12 {
+            picture(class == "b", i).save(dir.join(format!("halves/{part}/{class}/{i}.png"))).expect("a picture");
+        }
+    }
+    refused(dir, "fit halves", 1, &["the class 'c' has test images and no training image"]);
 }

@@ -8,12 +8,12 @@ use common::bounded::{Bounded, SLACK, U, drawn_error};
 use common::rows::{self, Row, rows};
 use common::toy::toy;
 use common::{Tolerance, compare};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use vifo::base::rng::{Draw, Permutation, normals, philox};
 use vifo::error::Error;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::exec::gpu::variants::Variant;
+use vifo::exec::gpu::variants::{Variant, all_kernels, form};
 use vifo::exec::gpu::{Checks, Choice, FAMILIES, Gpu, GpuExecutor, adapters, compose, open};
 use vifo::exec::{Device, Executor};
 use vifo::ops::images::GatherImages;
@@ -114,15 +114,21 @@ fn check_row_on(
 #[test]
 fn every_op_agrees_with_its_twin() {
     let (mut shares, mut failures, mut count) = (Shares::new(), vec![], 0);
+    let mut ran = BTreeSet::new();
     for op in ops::all() {
         let rows = rows(&op);
         assert!(!rows.is_empty(), "{} has no rows", op.name());
         for row in &rows {
             assert_eq!(row.op.name(), op.name());
+            let forms = gpu().variants(&row.op).0.into_iter().filter_map(|v| form(&row.op, v, u64::MAX));
+            ran.extend(forms.flat_map(|f| f.kernels).map(|k| (k.entry, k.tile.map(|t| (t.m, t.n)))));
             failures.extend(check_row(row, &mut shares).err());
         }
         count += rows.len();
     }
+    // Every kernel there is, at every tile size, has run on some row: an entry without one fails here by name.
+    let all: BTreeSet<_> = all_kernels().iter().map(|(_, k)| (k.entry, k.tile.map(|t| (t.m, t.n)))).collect();
+    assert_eq!(all.difference(&ran).collect::<Vec<_>>(), Vec::<&(&str, Option<(u32, u32)>)>::new());
     println!("{count} rows; share of the tolerance used:");
     shares.iter().for_each(|(name, share)| println!("  {name:48} {share:.3}"));
     assert!(

@@ -42,7 +42,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = RunFolder::open(&args.run)?;
     let mut corrupt: Vec<(Corruption, u8)> = vec![];
     for text in &args.corrupt {
-        corrupt.extend(parse_corruption(text)?);
+        for one in parse_corruption(text)? {
+            if !corrupt.contains(&one) {
+                corrupt.push(one);
+            }
+        }
     }
     let device = Device::open(&args.device)?;
     let asked = Asked {
@@ -52,7 +56,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         corrupt,
         skip_lines: args.skip_lines,
     };
-    let done = evaluate(&folder, &device, &asked)?;
+    let quiet = args.json || asked.corrupt.len() < 6;
+    let done = evaluate(&folder, &device, &asked, &mut |what| {
+        if !quiet {
+            tell(what);
+        }
+    })?;
     for note in &done.notes {
         tell(&format!("note: {}", note.trim_end_matches('.')));
     }
@@ -72,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let corrupted: Vec<&Results> = done.results.iter().filter(|r| of(r).is_some()).collect();
     if !corrupted.is_empty() {
         say(&format!("corrupted test images: {} rows each", corrupted[0].rows));
-        say(&corruptions(&corrupted, &asked.corrupt).render(args.format));
+        say(&corruptions(&corrupted).render(args.format));
     }
     for (figure, caption) in &done.figures {
         say(&format!("figure {}: {caption}", figure.display()));
@@ -81,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// One row a corruption and severity, and their mean.
-fn corruptions(results: &[&Results], asked: &[(Corruption, u8)]) -> TextTable {
+fn corruptions(results: &[&Results]) -> TextTable {
     const METRICS: [(&str, &str); 6] = [
         ("accuracy", "accuracy ↑"),
         ("nll", "nll, nats ↓"),
@@ -93,7 +102,8 @@ fn corruptions(results: &[&Results], asked: &[(Corruption, u8)]) -> TextTable {
     let mut t = TextTable::new(&["corruption", "severity"]);
     t.header.extend(METRICS.iter().map(|(_, title)| title.to_string()));
     let value = |r: &Results, name: &str| r.get(name).unwrap_or(f64::NAN);
-    for (r, (kind, severity)) in results.iter().zip(asked) {
+    for r in results {
+        let (kind, severity) = r.set.split_once('.').unwrap_or((&r.set, ""));
         let mut row = vec![kind.to_string(), severity.to_string()];
         row.extend(METRICS.iter().map(|(name, _)| number(value(r, name))));
         t.rows.push(row);

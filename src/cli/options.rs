@@ -104,11 +104,15 @@ pub fn input(name: &str) -> Result<Table> {
         if let Some(text) = recipes::find(name) {
             return Recipe::parse(text, name);
         }
+        let near = |n: &&str| strsim::jaro_winkler(n, &name.to_lowercase());
+        let nearest = recipes::RECIPES.iter().map(|(n, _)| *n).max_by(|a, b| near(a).total_cmp(&near(b)));
+        let cure =
+            nearest.filter(|n| near(n) > 0.85).map_or("check the path".to_string(), |n| format!("did you mean {n}?"));
         return Err(Error::usage(
             name,
             "no such file",
             format!("a table, an image set, a recipe (.toml), or a built-in recipe: {}", recipes::names()),
-            "check the path",
+            cure,
         ));
     }
     let mut table = Table::new();
@@ -121,6 +125,7 @@ pub fn input(name: &str) -> Result<Table> {
 pub fn is_images(path: &Path) -> bool {
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
     path.is_dir()
+        || pixels::is_bundled(path)
         || name.ends_with("#coarse")
         || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))
         || name.contains("idx3")

@@ -1,8 +1,9 @@
 //! The preflight report of an image set: what it holds, what looks wrong, and what `vifo fit` would do with it. Must not
 //! change the set and must not print.
 
-use super::images::{self, ImageSet, Options, Part, normalise_stats};
+use super::images::{ImageSet, Options, Part, normalise_stats};
 use super::inspect::{LevelCount, shell};
+use super::pixels;
 use super::{counted, quoted};
 use crate::error::Result;
 use serde::Serialize;
@@ -27,14 +28,16 @@ pub struct ImageReport {
     pub classes: Vec<LevelCount>,
     pub notes: Vec<String>,
     pub warnings: Vec<String>,
+    /// The command line that trains on it; empty where nothing can be learnt from it.
     pub command: String,
 }
 
 pub fn inspect_images(path: &Path) -> Result<ImageReport> {
-    let divided = images::is_divided(path)?;
-    let options = Options { most: Some(128), ..Default::default() };
-    let set = images::open_with(path, if divided { Part::Train } else { Part::All }, &options)?;
-    let test = if divided { Some(images::open_with(path, Part::Test, &options)?) } else { None };
+    let divided = pixels::is_divided(path)?;
+    // As `fit` would take them.
+    let options = Options { most: Some(pixels::MOST_SIDE), ..Default::default() };
+    let set = pixels::open(path, if divided { Part::Train } else { Part::All }, &options)?;
+    let test = if divided { Some(pixels::open(path, Part::Test, &options)?) } else { None };
     let mut counts = vec![0usize; set.classes.len()];
     set.labels.iter().for_each(|&l| counts[l as usize] += 1);
     let (mean, sd) = normalise_stats(&set);
@@ -48,26 +51,40 @@ pub fn inspect_images(path: &Path) -> Result<ImageReport> {
         channels: set.c,
         mean,
         sd,
-        warnings: warnings(&set, test.as_ref(), &counts),
+        warnings: warnings(&set, test.as_ref()),
         classes: set
             .classes
             .iter()
-            .zip(counts)
+            .zip(counts.iter().copied())
             .map(|(level, count)| LevelCount { level: level.clone(), count })
             .collect(),
         notes: set.notes,
-        command: format!("vifo fit {}", shell(&path.display().to_string())),
+        command: match counts.iter().filter(|n| **n > 0).count() {
+            0 | 1 => String::new(),
+            _ => format!("vifo fit {}", shell(&path.display().to_string())),
+        },
     })
 }
 
-fn warnings(set: &ImageSet, test: Option<&ImageSet>, counts: &[usize]) -> Vec<String> {
+/// What looks wrong in a set and its test part, a sentence each.
+pub(super) fn warnings(set: &ImageSet, test: Option<&ImageSet>) -> Vec<String> {
+    let mut counts = vec![0usize; set.classes.len()];
+    set.labels.iter().for_each(|&l| counts[l as usize] += 1);
     let mut out = vec![];
-    if set.labels.is_empty() {
-        out.push("the images have no classes: `vifo predict` can read them, `vifo fit` cannot".to_string());
+    let rare: Vec<_> = set.classes.iter().zip(&counts).filter(|(_, n)| (1..10).contains(*n)).collect();
+    match (set.labels.is_empty(), counts.iter().filter(|n| **n > 0).count()) {
+        (true, _) => {
+            out.push("the images have no classes: `vifo predict` can read them, `vifo fit` cannot".to_string())
+        }
+        (false, 1) => out.push("all images have one class: `vifo fit` needs two or more".into()),
+        _ => {}
     }
-    for (class, n) in set.classes.iter().zip(counts) {
-        if !set.labels.is_empty() && *n < 10 {
-            out.push(format!("the class {} has {} only", quoted(class), counted(*n, "image")));
+    match &rare[..] {
+        [] => {}
+        [(class, n)] => out.push(format!("the class {} has {} only", quoted(class), counted(**n, "image"))),
+        [(class, n), ..] => {
+            let first = format!("{} with {}", quoted(class), counted(**n, "image"));
+            out.push(format!("{} have fewer than ten images each, such as {first}", counted(rare.len(), "class")));
         }
     }
     if let (Some(most), Some(least)) = (counts.iter().max(), counts.iter().filter(|n| **n > 0).min())
@@ -134,7 +151,7 @@ impl std::fmt::Display for ImageReport {
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
         }
-        write!(f, "\n{}", self.command)
+        if self.command.is_empty() { Ok(()) } else { write!(f, "\n{}", self.command) }
     }
 }
 
@@ -155,12 +172,11 @@ mod tests {
             ids: (0..4).map(|i| i.to_string()).collect(),
             ..Default::default()
         };
-        let said = warnings(&set, Some(&set.select(&[0])), &[2, 2]);
+        let said = warnings(&set, Some(&set.select(&[0])));
         assert_eq!(
             said,
             [
-                "the class 'a' has 2 images only",
-                "the class 'b' has 2 images only",
+                "2 classes have fewer than ten images each, such as 'a' with 2 images",
                 "1 image twice in the same class",
                 "1 image that another class has as well",
                 "1 image of one colour throughout",

@@ -3,6 +3,7 @@
 
 use super::encode::{Encoder, Missing, Target};
 use super::images::{self, Corruption, ImageSet, Options, Part, ShiftPair};
+use super::inspect_images;
 use super::load::Loaded;
 use super::split::by_fraction;
 use super::{Dataset, SplitMix64};
@@ -92,11 +93,14 @@ impl Pixels {
     }
 }
 
+/// Largest side of images where the recipe names neither a network nor a size.
+pub(super) const MOST_SIDE: usize = 32;
+
 /// Image sets that are part of the program.
 pub const BUNDLED: &[&str] = &["digits"];
 
 /// A folder of that name wins, but for a run's: `vifo fit digits --out digits` must not hide the set.
-fn is_bundled(path: &Path) -> bool {
+pub fn is_bundled(path: &Path) -> bool {
     path.to_str().is_some_and(|p| BUNDLED.contains(&p)) && (!path.exists() || is_run(path))
 }
 
@@ -110,11 +114,16 @@ pub fn absolute(path: &Path) -> std::io::Result<std::path::PathBuf> {
     if is_bundled(path) { Ok(path.to_path_buf()) } else { std::path::absolute(path) }
 }
 
-fn open(path: &Path, part: Part, options: &Options) -> Result<ImageSet> {
+/// Reads a bundled set or one on disk. A run folder, whose figures are pictures too, is none.
+pub(super) fn open(path: &Path, part: Part, options: &Options) -> Result<ImageSet> {
+    if !is_bundled(path) && is_run(path) {
+        let cure = "name the folder or file of the images";
+        return Err(Error::usage(path.display().to_string(), "is a run folder", "an image set", cure));
+    }
     if is_bundled(path) { images::digits(options) } else { images::open_with(path, part, options) }
 }
 
-fn is_divided(path: &Path) -> Result<bool> {
+pub(super) fn is_divided(path: &Path) -> Result<bool> {
     if is_bundled(path) { Ok(false) } else { images::is_divided(path) }
 }
 
@@ -129,7 +138,7 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
     let data = &recipe.data;
     let seed = u64::from(recipe.seed);
     // alexnet is what colour gets by default; a cnn of larger images would have a huge linear layer.
-    let most = if recipe.net.name.is_some() { 128 } else { 32 };
+    let most = if recipe.net.name.is_some() { 128 } else { MOST_SIDE };
     let options = Options { coarse: data.coarse, size: size(recipe), most: Some(most) };
     let own_test = data.test_file.is_none() && is_divided(path)?;
     let part = if own_test { Part::Train } else { Part::All };
@@ -162,6 +171,7 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         (None, true) => Some(open(path, Part::Test, &options)?),
         (None, false) => None,
     };
+    notes.extend(inspect_images::warnings(&set, test.as_ref()));
     let strata: Vec<usize> = set.labels.iter().map(|&l| l as usize).collect();
     let test_fraction = if test.is_some() { 0.0 } else { data.test_fraction };
     let mut split = by_fraction(set.n, data.validation_fraction, test_fraction, seed, Some(&strata))?;
@@ -181,6 +191,12 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
     }
     let format = set.source.split(" from ").next().unwrap_or("").to_string();
     let pixels = Pixels::fit(&set, &split.train, data, &format);
+    let most = pixels.h.min(pixels.w) as u32 / 2;
+    if pixels.crop > most {
+        let found = format!("{} for images of {} x {}", pixels.crop, pixels.h, pixels.w);
+        let allowed = format!("0 to {most}, half a side");
+        return Err(Error::usage("data.crop", found, allowed, "a larger shift would move images out of sight"));
+    }
     notes.push(match (pixels.crop, pixels.flip) {
         (0, false) => "training images are used as they are (data.crop, data.flip)".to_string(),
         (0, true) => "training images are mirrored at random (data.flip)".into(),
@@ -208,8 +224,14 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
     let test = match test {
         Some(test) => {
             add(&test);
+            let source = test.source.clone();
             let (rows, said) = fit_set(&encoder, test, true)?;
             notes.extend(said);
+            if let Some(y) = rows.y.iter().find(|y| !present.contains(&(**y as u32))) {
+                let found = format!("the class '{}' has test images and no training image", set.classes[*y as usize]);
+                let cure = "add training images of it, or leave its test images out";
+                return Err(Error::data(source, found, "classes seen in training", cure));
+            }
             rows
         }
         None => dataset(&encoder, &set.select(&split.test)),
@@ -238,6 +260,11 @@ fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Datas
         return Err(Error::run("images", "a run on a table", "this is a bug of vifo: please report it"));
     };
     let mut notes = set.notes.clone();
+    match (set.c, pixels.c) {
+        (3, 1) => notes.push("Colour images were made grey, as in training.".into()),
+        (1, 3) => notes.push("Grey images were given three channels, as in training.".into()),
+        _ => {}
+    }
     let mut set = images::to_channels(&set, pixels.c)?;
     if (set.h, set.w) != (pixels.h, pixels.w) {
         notes.push(format!("Images of {} x {} were resized to {} x {}.", set.h, set.w, pixels.h, pixels.w));

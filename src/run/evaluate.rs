@@ -42,7 +42,13 @@ pub fn parse_corruption(text: &str) -> Result<Vec<(Corruption, u8)>> {
     Ok(kinds.into_iter().flat_map(|k| severities.iter().map(move |s| (k, *s))).collect())
 }
 
-pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Evaluation> {
+/// `listen` is told what is being worked on where that takes a while.
+pub fn evaluate(
+    folder: &RunFolder,
+    device: &Device,
+    asked: &Asked,
+    listen: &mut dyn FnMut(&str),
+) -> Result<Evaluation> {
     let model = Model::open(folder)?;
     let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
     let mut all: Vec<Results> = vec![];
@@ -94,7 +100,15 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
             add("shift, without frog and monkey", &shifted.subset(&kept))?;
         }
     }
-    for &(kind, severity) in &asked.corrupt {
+    let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
+    let several = asked.corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
+    let mut corrupt = asked.corrupt.clone();
+    if grey && several && corrupt.iter().any(|(kind, _)| *kind == Corruption::Saturate) {
+        corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
+        notes.push("saturate left out: grey images have no saturation".into());
+    }
+    for (i, &(kind, severity)) in corrupt.iter().enumerate() {
+        listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
         let set = format!("{kind}.{severity}");
@@ -103,7 +117,10 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
     let mut outside = vec![];
     for file in &asked.ood {
         // That they lie outside is what they are for.
-        let (rows, _) = model.read(file, Part::Test, false, asked.skip_lines)?;
+        let (rows, said) = model.read(file, Part::Test, false, asked.skip_lines)?;
+        if model.encoder.pixels.is_some() {
+            notes.extend(said);
+        }
         let p = model.predict(device, rows.inputs())?;
         let r = match (&inside, &p) {
             (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
@@ -121,9 +138,9 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
     // The numbers first: a folder that cannot be written to is no reason to keep them back.
     let written = folder.write_json("evaluation.json", &all).and_then(|()| {
         let mut figures = vec![];
-        for (i, (name, rows, p)) in outside.iter().enumerate() {
-            let dir = if i == 0 { folder.figures() } else { folder.figures().join(name) };
-            figures.extend(report::ood_figures(&dir, &inside, p)?);
+        for (name, rows, p) in &outside {
+            let dir = if outside.len() == 1 { folder.figures() } else { folder.figures().join(name) };
+            figures.extend(report::ood_figures(&dir, name, &inside, p)?);
             if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
                 figures.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
             }
@@ -140,7 +157,9 @@ pub fn evaluate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Ev
 fn is_training_file(model: &Model, file: &Path) -> bool {
     let data = &model.recipe.data;
     let own = data.file.as_deref().or(data.images.as_deref().filter(|_| data.test_file.is_none()));
-    let same = own.is_some_and(|own| matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b));
+    let real = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    // A bundled set has a name and no path.
+    let same = own.is_some_and(|own| own == file || real(own, file));
     // A set that comes in halves is tested on its test half.
     same && !(data.images.is_some() && crate::data::images::is_divided(file).unwrap_or(false))
 }

@@ -48,6 +48,7 @@ pub fn fit(
     device: &Device,
     listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
 ) -> Result<Fitted> {
+    outside_of_the_images(recipe, path)?;
     let data = load::load(recipe)?;
     let plan = plan(recipe, &data)?;
     let mut trainer = trainer(recipe, &plan, &data, device)?;
@@ -68,6 +69,25 @@ pub fn fit(
         let _ = std::fs::remove_dir_all(path);
     }
     fitted
+}
+
+/// A run folder among the images would be a class of its own the next time.
+fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
+    let Some(Ok(images)) = recipe.data.images.as_ref().map(|images| images.canonicalize()) else { return Ok(()) };
+    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+    // The folder need not exist yet; the nearest one above it that does tells where it would be.
+    let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
+    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::pixels::is_bundled);
+    if inside && !is_bundled {
+        let place = path.display().to_string();
+        return Err(Error::usage(
+            place,
+            "lies inside the image set",
+            "a folder outside of it",
+            "choose another with --out",
+        ));
+    }
+    Ok(())
 }
 
 /// Only what is recognisably a run of ours may be deleted.

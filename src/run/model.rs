@@ -63,7 +63,11 @@ impl Model {
         skip_lines: Option<usize>,
     ) -> Result<(Dataset, Vec<String>)> {
         if self.encoder.pixels.is_some() {
-            return pixels::read(&self.encoder, file, part, need_target);
+            let (rows, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
+            if skip_lines.is_some() {
+                notes.push("--skip-lines has no effect on images".into());
+            }
+            return Ok((rows, notes));
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);

@@ -9,7 +9,7 @@ use crate::config::Recipe;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
 use crate::data::pixels::Pixels;
-use crate::data::{Dataset, Inputs};
+use crate::data::{Dataset, Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{
@@ -167,12 +167,10 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         series("training loss", rows.iter().map(|r| r.loss).collect()),
         series("expected NLL (training)", rows.iter().map(|r| r.expected_nll).collect()),
     ];
-    for (name, value) in
-        [("regularizer", (|r: &EpochRow| r.regularizer) as fn(&EpochRow) -> f64), ("auxiliary", |r| r.auxiliary)]
-    {
-        if rows.iter().any(|r| value(r) != 0.0) {
-            all.push(series(name, rows.iter().map(value).collect()));
-        }
+    // As they stand in the loss: without their weights they would squeeze everything else.
+    let weighted: Vec<f64> = rows.iter().map(|r| r.loss - r.expected_nll).collect();
+    if rows.iter().any(|r| r.regularizer != 0.0 || r.auxiliary != 0.0) {
+        all.push(series("regularizers, weighted", weighted));
     }
     if rows.iter().any(|r| r.validation_nll.is_some()) {
         all.push(series(
@@ -217,7 +215,8 @@ pub fn sheet(
     c: &Classification,
     y: Option<&[f64]>,
 ) -> Result<Drawn> {
-    const MOST: usize = 16;
+    // No image stands among both the most and the least certain.
+    let most = (rows.n / 2).clamp(1, 16);
     let labels = match &encoder.target {
         Target::Classes { labels, .. } => labels.as_slice(),
         Target::Regression { .. } => &[],
@@ -225,7 +224,12 @@ pub fn sheet(
     let (confidence, class) = metrics::confidences(&c.probs, c.k);
     let mut order: Vec<usize> = (0..rows.n).collect();
     order.sort_by(|a, b| c.total[*a].total_cmp(&c.total[*b]));
-    let name = |i: usize| labels.get(i).map_or_else(|| i.to_string(), Clone::clone);
+    // A longer name would push the probability and the true class out of the caption.
+    let short = |label: &String| match label.chars().count() {
+        0..=11 => label.clone(),
+        _ => label.chars().take(10).collect::<String>() + "…",
+    };
+    let name = |i: usize| labels.get(i).map_or_else(|| i.to_string(), short);
     let image = |&i: &usize| {
         let truth = y.map(|y| y[i] as usize);
         let mut caption = format!("{} ({:.2})", name(class[i]), confidence[i]);
@@ -238,12 +242,19 @@ pub fn sheet(
     let figure = SheetFigure {
         title: "What the model is sure of, and what it is not".into(),
         sections: vec![
-            ("Lowest entropy: the most certain".into(), order.iter().take(MOST).map(image).collect()),
-            ("Highest entropy: the least certain".into(), order.iter().rev().take(MOST).map(image).collect()),
+            ("Lowest entropy: the most certain".into(), order.iter().take(most).map(image).collect()),
+            ("Highest entropy: the least certain".into(), order.iter().rev().take(most).map(image).collect()),
         ],
     };
-    let caption = "Predicted class with its probability under each image, the true class where they differ. Wrong and certain is worth a look: \
-                   often it is the label that is wrong.";
+    let caption = match y {
+        Some(_) => {
+            "Predicted class with its probability under each image, the true class where they differ. Wrong and certain is worth a look: \
+             often it is the label that is wrong."
+        }
+        None => {
+            "Images from elsewhere: predicted class with its probability under each. Here the model should be sure of none."
+        }
+    };
     Ok(drawn(figure::sheet(dir, stem, &figure)?, caption))
 }
 
@@ -305,7 +316,8 @@ pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Resu
 }
 
 /// Entropy (or sd) in against out of distribution, and the ROC curves of telling them apart.
-pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Result<Vec<Drawn>> {
+/// `name` is that of the set outside.
+pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predictive) -> Result<Vec<Drawn>> {
     type Scores = Vec<(&'static str, Vec<f64>, Vec<f64>)>;
     let (label, groups, scores): (&str, [Vec<f64>; 2], Scores) = match (inside, outside) {
         (Predictive::Classification(a), Predictive::Classification(b)) => {
@@ -336,13 +348,13 @@ pub fn ood_figures(dir: &Path, inside: &Predictive, outside: &Predictive) -> Res
     let mut scores = scores;
     scores.retain(|(_, a, b)| a.iter().chain(b).any(|v| *v != 0.0));
     let histogram = HistogramFigure {
-        title: "Uncertainty in and out of distribution".into(),
+        title: format!("Uncertainty in and out of distribution ({name})"),
         x_label: label.into(),
         groups: vec![("in distribution".into(), a), ("out of distribution".into(), b)],
         bins: 30,
     };
     let roc = RocFigure {
-        title: "Telling in- from out-of-distribution".into(),
+        title: format!("Telling in- from out-of-distribution ({name})"),
         curves: scores
             .into_iter()
             .map(|(name, inside, outside)| {
@@ -423,9 +435,16 @@ pub fn write(
     }
     let mut sections = vec![];
     if let Some(r) = results {
-        let mut text = vec!["Arrows say which way is better. The baselines saw the same rows: a predictor that always gives the training mean and sd \
-             (or class shares), and ordinary least squares with the sd of its residuals."
-            .to_string()];
+        let baselines = match data.task() {
+            Task::Regression => {
+                "The baselines saw the same rows: a predictor that always gives the training mean and sd, and ordinary least squares with the sd \
+                 of its residuals."
+            }
+            Task::Classification => {
+                "The baseline saw the same rows: it always gives the class shares of the training rows."
+            }
+        };
+        let mut text = vec![format!("Arrows say which way is better. {baselines}")];
         text.extend(r.notes.iter().map(|n| format!("Note: {n}.")));
         sections.push(Section {
             heading: format!("Test: {} rows never seen in training", r.rows),

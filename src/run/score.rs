@@ -131,7 +131,7 @@ pub fn write(dir: &Path, scored: &Scored, outside: Option<&(Predictive, Results)
     };
     if let Some((outside, results)) = outside {
         json("evaluation.json", serde_json::to_string_pretty(&[&scored.results, results]))?;
-        drawn.extend(report::ood_figures(&figures, &scored.predictive, outside)?);
+        drawn.extend(report::ood_figures(&figures, "second file", &scored.predictive, outside)?);
     }
     Ok(drawn)
 }

@@ -35,7 +35,11 @@ pub fn digits(options: &Options) -> Result<ImageSet> {
     }
     set.check()?;
     Ok(match options.size {
-        Some((h, w)) => resize(&set, h, w),
+        Some((h, w)) if (h, w) != (set.h, set.w) => {
+            set.notes.push(format!("Images of 8 x 8 were resized to {h} x {w}."));
+            resize(&set, h, w)
+        }
+        Some(_) => set,
         None => set,
     })
 }

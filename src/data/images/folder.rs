@@ -111,7 +111,8 @@ pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
         }
         let missing: Vec<String> = classes.difference(&here).cloned().collect();
         if !missing.is_empty() {
-            notes.push(format!("No image of this part has the class {}.", listed(&missing, 5)));
+            let here: Vec<String> = chosen.iter().map(|dir| file_name(dir)).collect();
+            notes.push(format!("No image in {} has the class {}.", listed(&here, 3), listed(&missing, 5)));
         }
     }
     let classes: Vec<String> = classes.into_iter().collect();
@@ -249,7 +250,7 @@ fn choose_size(headers: &[Header], options: &Options, notes: &mut Vec<String>) -
     let other = headers.len() - counts.get(&size).copied().unwrap_or(0);
     if other > 0 {
         let why = match options.size {
-            Some(_) => "the size asked for",
+            Some(_) => "the size wanted here",
             None if size != frequent => "a size that networks can take",
             None if counts.len() == headers.len() => "the smallest, as no two agree",
             None => "the most frequent size",

@@ -102,7 +102,7 @@ fn train_and_test_folders_share_their_classes() {
     }
     let train = open(dir.path(), Part::Train).unwrap();
     assert_eq!((train.classes.join(" "), &train.labels[..]), ("cat dog eel".into(), &[0, 1][..]));
-    assert_says(&train.notes.join(" "), &["No image of this part has the class 'eel'"]);
+    assert_says(&train.notes.join(" "), &["No image in 'train' has the class 'eel'"]);
     let val = open(dir.path(), Part::Test).unwrap();
     assert_eq!((&val.labels[..], val.ids[0].as_str()), (&[1, 2][..], "val/dog/1.png"));
     assert_eq!(open(dir.path(), Part::All).unwrap().n, 4);

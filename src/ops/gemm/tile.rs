@@ -133,7 +133,7 @@ mod x86 {
 
     /// `$n` vectors of `$lanes` a row, `$rows` rows at a time: as many accumulators as there are registers for.
     macro_rules! kernel {
-        ($name:ident, $features:literal, $t:ty, $v:ty, $lanes:literal, $n:literal, $rows:literal, $one:tt;
+        ($name:ident, $features:literal, $t:ty, $v:ty, $lanes:literal, $n:literal, $rows:literal, $fewer:tt;
          $zero:ident $load:ident $splat:ident $fma:ident $store:ident) => {
             #[target_feature(enable = $features)]
             pub unsafe fn $name(
@@ -192,92 +192,34 @@ mod x86 {
                     // SAFETY: as above; rows r .. r + count are below h.
                     unsafe {
                         let (at, tile) = (&at[r..], tile.add(r * $n * $lanes));
-                        r += kernel!(@rows $one; $rows; (h - r); block(a, at, runs, panel, ld, tile));
+                        r += kernel!(@rows $fewer $rows; (h - r); block(a, at, runs, panel, ld, tile));
                     }
                 }
             }
         };
-        (@rows sixteen; $rows:literal; $left:expr; $block:ident $args:tt) => {
+        (@rows [$($row:literal)*] $rows:literal; $left:expr; $block:ident $args:tt) => {
             match $left {
-                1 => { $block::<1> $args; 1 }
-                2 => { $block::<2> $args; 2 }
-                3 => { $block::<3> $args; 3 }
-                4 => { $block::<4> $args; 4 }
-                5 => { $block::<5> $args; 5 }
-                6 => { $block::<6> $args; 6 }
-                7 => { $block::<7> $args; 7 }
-                8 => { $block::<8> $args; 8 }
-                9 => { $block::<9> $args; 9 }
-                10 => { $block::<10> $args; 10 }
-                11 => { $block::<11> $args; 11 }
-                12 => { $block::<12> $args; 12 }
-                13 => { $block::<13> $args; 13 }
-                14 => { $block::<14> $args; 14 }
-                15 => { $block::<15> $args; 15 }
-                _ => { $block::<16> $args; 16 }
-            }
-        };
-        (@rows fourteen; $rows:literal; $left:expr; $block:ident $args:tt) => {
-            match $left {
-                1 => { $block::<1> $args; 1 }
-                2 => { $block::<2> $args; 2 }
-                3 => { $block::<3> $args; 3 }
-                4 => { $block::<4> $args; 4 }
-                5 => { $block::<5> $args; 5 }
-                6 => { $block::<6> $args; 6 }
-                7 => { $block::<7> $args; 7 }
-                8 => { $block::<8> $args; 8 }
-                9 => { $block::<9> $args; 9 }
-                10 => { $block::<10> $args; 10 }
-                11 => { $block::<11> $args; 11 }
-                12 => { $block::<12> $args; 12 }
-                13 => { $block::<13> $args; 13 }
-                _ => { $block::<14> $args; 14 }
-            }
-        };
-        (@rows eight; $rows:literal; $left:expr; $block:ident $args:tt) => {
-            match $left {
-                1 => { $block::<1> $args; 1 }
-                2 => { $block::<2> $args; 2 }
-                3 => { $block::<3> $args; 3 }
-                4 => { $block::<4> $args; 4 }
-                5 => { $block::<5> $args; 5 }
-                6 => { $block::<6> $args; 6 }
-                7 => { $block::<7> $args; 7 }
-                _ => { $block::<8> $args; 8 }
-            }
-        };
-        (@rows four; $rows:literal; $left:expr; $block:ident $args:tt) => {
-            match $left {
-                1 => { $block::<1> $args; 1 }
-                2 => { $block::<2> $args; 2 }
-                3 => { $block::<3> $args; 3 }
-                _ => { $block::<4> $args; 4 }
-            }
-        };
-        (@rows two; $rows:literal; $left:expr; $block:ident $args:tt) => {
-            match $left {
-                1 => { $block::<1> $args; 1 }
-                _ => { $block::<2> $args; 2 }
+                $($row => { $block::<$row> $args; $row })*
+                _ => { $block::<$rows> $args; $rows }
             }
         };
     }
 
-    kernel!(f32_avx512_32, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 2, 14, fourteen;
+    kernel!(f32_avx512_32, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 2, 14, [1 2 3 4 5 6 7 8 9 10 11 12 13];
         _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps);
-    kernel!(f32_avx512_16, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 1, 16, sixteen;
+    kernel!(f32_avx512_16, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 1, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
         _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps);
-    kernel!(f64_avx512_32, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 4, 4, four;
+    kernel!(f64_avx512_32, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 4, 4, [1 2 3];
         _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd);
-    kernel!(f64_avx512_16, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 2, 8, eight;
+    kernel!(f64_avx512_16, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 2, 8, [1 2 3 4 5 6 7];
         _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd);
-    kernel!(f32_avx2_32, "avx2,fma", f32, __m256, 8, 4, 2, two;
+    kernel!(f32_avx2_32, "avx2,fma", f32, __m256, 8, 4, 2, [1];
         _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps);
-    kernel!(f32_avx2_16, "avx2,fma", f32, __m256, 8, 2, 4, four;
+    kernel!(f32_avx2_16, "avx2,fma", f32, __m256, 8, 2, 4, [1 2 3];
         _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps);
-    kernel!(f64_avx2_32, "avx2,fma", f64, __m256d, 4, 8, 1, two;
+    kernel!(f64_avx2_32, "avx2,fma", f64, __m256d, 4, 8, 1, [];
         _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd);
-    kernel!(f64_avx2_16, "avx2,fma", f64, __m256d, 4, 4, 2, two;
+    kernel!(f64_avx2_16, "avx2,fma", f64, __m256d, 4, 4, 2, [1];
         _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd);
 }
 
