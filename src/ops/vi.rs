@@ -1,7 +1,7 @@
 //! Weight-space variational inference (MATH.md section 4): q [E, 2P] = (mu, rho), sigma = softplus(rho). The M weight
 //! samples of a member are M replicas. eps is never stored: sampling and gradient draw it from the same counter.
 
-use super::regularizer::{REG_EB, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
+use super::regularizer::{REG_EB, REG_MEAN, REG_MV, REG_NAIVE, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
 use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
@@ -151,19 +151,41 @@ pub fn vi_regularizer<T: Real>(p: &ViRegularizer, args: &StepArgs<T>, q: &[T], v
 
 wide! {
     fn energy_and_value<T: Real>(regularizer: u32, args: &StepArgs<T>, mu: &[T], rho: &[T], s: &mut T, v: &mut T) {
-        // Sixteen running sums: an order of its own that vector code can keep.
-        let (mut s_lanes, mut v_lanes) = ([T::zero(); 16], [T::zero(); 16]);
-        for (mu, rho) in mu.chunks(16).zip(rho.chunks(16)) {
-            for (i, (mu, rho)) in mu.iter().zip(rho).enumerate() {
-                let sd = sigma(SIGMA_SOFTPLUS, *rho).0;
-                let s2 = sd * sd;
-                s_lanes[i] += *mu * *mu + s2;
-                v_lanes[i] +=
-                    if regularizer == REG_EB { -sd.ln() } else { separable(regularizer, &args.prior, *mu, s2).0 };
-            }
-        }
-        (*s, *v) = (s_lanes.into_iter().sum(), v_lanes.into_iter().sum());
+        // A constant in each arm, so that the loop over weights has no branch.
+        (*s, *v) = match regularizer {
+            REG_NAIVE => energy_and_value_of::<T, REG_NAIVE>(args, mu, rho),
+            REG_MEAN => energy_and_value_of::<T, REG_MEAN>(args, mu, rho),
+            REG_EB => energy_and_value_of::<T, REG_EB>(args, mu, rho),
+            _ => energy_and_value_of::<T, REG_MV>(args, mu, rho),
+        };
     }
+}
+
+#[inline(always)]
+fn energy_and_value_of<T: Real, const REG: u32>(args: &StepArgs<T>, mu: &[T], rho: &[T]) -> (T, T) {
+    // Sixteen running sums: an order of its own that vector code can keep; a loop of unknown length would stay scalar.
+    let (mut s_lanes, mut v_lanes) = ([T::zero(); 16], [T::zero(); 16]);
+    let ((mu, mu_rest), (rho, rho_rest)) = (mu.as_chunks::<16>(), rho.as_chunks::<16>());
+    for (mu, rho) in mu.iter().zip(rho) {
+        for i in 0..16 {
+            let (s, v) = of_weight::<T, REG>(args, mu[i], rho[i]);
+            s_lanes[i] += s;
+            v_lanes[i] += v;
+        }
+    }
+    for (i, (mu, rho)) in mu_rest.iter().zip(rho_rest).enumerate() {
+        let (s, v) = of_weight::<T, REG>(args, *mu, *rho);
+        s_lanes[i] += s;
+        v_lanes[i] += v;
+    }
+    (s_lanes.into_iter().sum(), v_lanes.into_iter().sum())
+}
+
+#[inline(always)]
+fn of_weight<T: Real, const REG: u32>(args: &StepArgs<T>, mu: T, rho: T) -> (T, T) {
+    let sd = sigma(SIGMA_SOFTPLUS, rho).0;
+    let s2 = sd * sd;
+    (mu * mu + s2, if REG == REG_EB { -sd.ln() } else { separable(REG, &args.prior, mu, s2).0 })
 }
 
 pub fn vi_gradient<T: Real>(p: &ViGradient, args: &StepArgs<T>, q: &[T], dweights: &[T], energy: &[T], dq: &mut [T]) {
