@@ -156,6 +156,7 @@ fn all_formats_and_the_folder() {
     let svg = file("curves.svg");
     assert!(svg.contains("vifo-mean") && svg.contains("shaded: mean"), "two seeds make a band");
     assert!(dir.path().join("o/curves.png").is_file());
+    assert!(file("curves.csv").starts_with("series,x: ") && file("curves.csv").contains("vifo-mean"));
 }
 
 #[test]

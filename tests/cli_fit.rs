@@ -114,6 +114,7 @@ fn a_run_folder_holds_what_it_promises_and_predicts_anew() {
         "checkpoints/best.safetensors",
         "figures/coverage.png",
         "figures/coverage.svg",
+        "figures/coverage.csv",
         "figures/predicted.png",
         "figures/learning_curves.png",
     ] {
@@ -302,11 +303,22 @@ fn a_closed_pipe_is_no_crash() {
 fn demo_shows_the_widening() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = ok(dir.path(), "demo -q");
-    for file in
-        ["figure1_bands.png", "figure1_bands.svg", "figure2_priors.png", "table.csv", "table.md", "vi-mean/report.html"]
-    {
+    for file in [
+        "figure1_bands.png",
+        "figure1_bands.svg",
+        "figure1_bands.csv",
+        "figure2_priors.png",
+        "figure2_priors.csv",
+        "table.csv",
+        "table.md",
+        "vi-mean/report.html",
+    ] {
         assert!(dir.path().join("demo").join(file).is_file(), "{file}");
     }
+    // Six methods on 201 inputs with 100 training points each.
+    let bands = String::from_utf8(read(&dir.path().join("demo/figure1_bands.csv"))).expect("UTF-8");
+    assert!(bands.starts_with("part,panel,x,mean: y,total_sd: y,aleatoric_sd: y,epistemic_sd: y,truth: y,"), "{bands}");
+    assert_eq!(bands.lines().count(), 1 + 6 * (201 + 100));
     let table = String::from_utf8(read(&dir.path().join("demo/table.csv"))).expect("UTF-8");
     let outside = |method: &str| -> f64 {
         let row = table.lines().find(|l| l.starts_with(method)).unwrap_or_else(|| panic!("{method} in {table}"));

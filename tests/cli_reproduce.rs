@@ -120,7 +120,7 @@ fn ensembles_curves_and_times_are_drawn_and_counted() {
     let (curves, _) = ok(d, &format!("learning-curves {small}"));
     assert!(curves.contains("NLL of held-out images"), "{curves}");
     for stem in ["ensemble-size", "learning-curves"] {
-        for ending in ["png", "svg"] {
+        for ending in ["png", "svg", "csv"] {
             let file = d.join(format!("runs/reproduce/figures/{stem}-digits-cnn-2ep-100im.{ending}"));
             assert!(file.is_file(), "{}", file.display());
         }

@@ -177,7 +177,9 @@ fn files_are_written_only_where_asked() {
     // Confidences 0.9, 0.8, 0.6 against 0.5, 0.55: all pairs in order.
     near(&v[1], "auroc_max_probability", 1.0, 0.0);
     assert!(find(&v[1], "auroc_mutual_information").is_none());
-    for file in ["results.json", "evaluation.json", "figures/reliability.png", "figures/ood_roc.svg"] {
+    for file in
+        ["results.json", "evaluation.json", "figures/reliability.png", "figures/ood_roc.svg", "figures/ood_roc.csv"]
+    {
         assert!(dir.path().join("o/p").join(file).is_file(), "{file}");
     }
     for (format, part) in [("markdown", "| metric"), ("latex", "\\begin{tabular}"), ("csv", "metric,unit,p")] {

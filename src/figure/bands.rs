@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::usable;
 use super::legend::{Entry, Symbol, draw_head, entry};
+use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{BLACK, BLUE, MUTED, ORANGE, VERMILLION, WHITE};
 use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
@@ -46,10 +47,20 @@ const TRUTH: Stroke = Stroke::dashed(BLACK, 1.5, 1.6, 2.6);
 const MEMBER: Stroke = Stroke::solid(MUTED.alpha(0.45), 0.7);
 const MOST_TRAIN_POINTS: usize = 1500;
 const MOST_MEMBERS: usize = 50;
+/// Column of the training points' y in the numbers.
+const OBSERVED: usize = 8;
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn bands(dir: &Path, stem: &str, figure: &BandsFigure) -> Result<Saved> {
     save(dir, stem, figure)
+}
+
+/// The total variance is the sum of its parts (MATH.md section 7). NaN where the aleatoric part is larger than the
+/// total by more than rounding, so that something is wrong with them.
+fn epistemic_sd(total_sd: f64, aleatoric_sd: f64) -> f64 {
+    let variance = (total_sd - aleatoric_sd) * (total_sd + aleatoric_sd);
+    let rounding = 1e-9 * aleatoric_sd * aleatoric_sd;
+    if (-rounding..0.0).contains(&variance) { 0.0 } else { variance.sqrt() }
 }
 
 /// mean + k sd, point by point.
@@ -77,6 +88,29 @@ impl BandPanel {
     /// What should be seen: the mean and the edges of the wider band.
     fn edges(&self) -> Vec<f64> {
         [-2.0, 0.0, 2.0].into_iter().flat_map(|k| shifted(&self.mean, &self.total_sd, k)).collect()
+    }
+
+    /// The grid row by row, then the training points.
+    fn add_numbers(&self, numbers: &mut Numbers) {
+        let title = || Cell::from(&self.title);
+        for (i, x) in self.x.iter().enumerate() {
+            let (total, aleatoric) = (at(&self.total_sd, i), at(&self.aleatoric_sd, i));
+            let epistemic = match (&total, &aleatoric) {
+                (Cell::Number(total), Cell::Number(aleatoric)) => epistemic_sd(*total, *aleatoric).into(),
+                _ => Cell::Empty,
+            };
+            let truth = self.truth.as_ref().map_or(Cell::Empty, |truth| at(truth, i));
+            let mut row = vec!["band".into(), title(), (*x).into(), at(&self.mean, i), total, aleatoric, epistemic];
+            row.extend([truth, Cell::Empty]);
+            row.extend(self.members.iter().map(|member| at(member, i)));
+            numbers.push(row);
+        }
+        for (i, x) in self.train_x.iter().enumerate() {
+            let mut row = vec!["training point".into(), title(), (*x).into()];
+            row.resize(OBSERVED, Cell::Empty);
+            row.push(at(&self.train_y, i));
+            numbers.push(row);
+        }
     }
 
     fn has_data(&self) -> bool {
@@ -137,6 +171,19 @@ pub fn training_entry(n: usize) -> Entry {
 impl Figure for BandsFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let of = |key: &str| named(key, &self.y_label);
+        let mut header = vec!["part".into(), "panel".into(), named("x", &self.x_label)];
+        header.extend(["mean", "total_sd", "aleatoric_sd", "epistemic_sd", "truth", "observed"].map(of));
+        let most_members = self.panels.iter().map(|p| p.members.len()).max().unwrap_or(0);
+        header.extend((1..=most_members).map(|i| of(&format!("member_{i}"))));
+        let mut numbers = Numbers::new(header);
+        for panel in &self.panels {
+            panel.add_numbers(&mut numbers);
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

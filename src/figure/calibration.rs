@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, usable};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Cell, Numbers, named};
 use super::palette::{BLUE, MUTED, VERMILLION};
 use super::panels::thousands;
 use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
@@ -27,7 +28,7 @@ const ACCURACY: Stroke = Stroke::solid(BLUE, 3.0);
 const BAR: f64 = 0.45;
 const GAP: f64 = 0.35;
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn reliability(dir: &Path, stem: &str, figure: &ReliabilityFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -35,36 +36,61 @@ pub fn reliability(dir: &Path, stem: &str, figure: &ReliabilityFigure) -> Result
 /// Left and right edge of a bin, its mean confidence, its accuracy and its count.
 type Bin = (f64, f64, f64, f64, usize);
 
+/// Whether a bin has predictions and can be drawn.
+fn is_filled(bin: &(f64, f64, usize)) -> bool {
+    bin.2 > 0 && (0.0..=1.0).contains(&bin.0) && (0.0..=1.0).contains(&bin.1)
+}
+
 impl ReliabilityFigure {
-    /// Bins with predictions. Equal widths where the confidences agree with them, else edges half way between
-    /// neighbouring confidences (bins of equal counts).
-    fn filled(&self) -> Vec<Bin> {
+    /// Left and right edge of each bin. Equal widths where the confidences agree with them, else edges half way
+    /// between neighbouring confidences (bins of equal counts) and None where nothing can be drawn.
+    fn edges(&self) -> Vec<Option<(f64, f64)>> {
         let n = self.bins.len().max(1) as f64;
-        let valid = |b: &&(f64, f64, usize)| b.2 > 0 && (0.0..=1.0).contains(&b.0) && (0.0..=1.0).contains(&b.1);
-        let equal = self.bins.iter().enumerate().filter(|(_, b)| valid(b)).all(|(i, b)| {
-            let (low, high) = (i as f64 / n, (i + 1) as f64 / n);
-            (low - 1e-6..=high + 1e-6).contains(&b.0)
-        });
-        if equal {
-            let bins = self.bins.iter().enumerate().filter(|(_, b)| valid(b));
-            return bins.map(|(i, b)| (i as f64 / n, (i + 1) as f64 / n, b.0, b.1, b.2)).collect();
+        let equal: Vec<(f64, f64)> = (0..self.bins.len()).map(|i| (i as f64 / n, (i + 1) as f64 / n)).collect();
+        let agrees =
+            |(b, e): (&(f64, f64, usize), &(f64, f64))| !is_filled(b) || (e.0 - 1e-6..=e.1 + 1e-6).contains(&b.0);
+        if self.bins.iter().zip(&equal).all(agrees) {
+            return equal.into_iter().map(Some).collect();
         }
-        let mut bins: Vec<(f64, f64, usize)> = self.bins.iter().filter(valid).copied().collect();
-        bins.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let between = |i: usize| (bins[i].0 + bins[i + 1].0) / 2.0;
-        (0..bins.len())
-            .map(|i| {
-                let left = if i == 0 { 0.0 } else { between(i - 1) };
-                let right = if i + 1 == bins.len() { 1.0 } else { between(i) };
-                (left, right, bins[i].0, bins[i].1, bins[i].2)
-            })
-            .collect()
+        let mut order: Vec<usize> = (0..self.bins.len()).filter(|i| is_filled(&self.bins[*i])).collect();
+        order.sort_by(|a, b| self.bins[*a].0.total_cmp(&self.bins[*b].0));
+        let between = |place: usize| (self.bins[order[place]].0 + self.bins[order[place + 1]].0) / 2.0;
+        let mut edges = vec![None; self.bins.len()];
+        for (place, &bin) in order.iter().enumerate() {
+            let left = if place == 0 { 0.0 } else { between(place - 1) };
+            let right = if place + 1 == order.len() { 1.0 } else { between(place) };
+            edges[bin] = Some((left, right));
+        }
+        edges
+    }
+
+    fn filled(&self) -> Vec<Bin> {
+        let both = self.bins.iter().zip(self.edges()).filter(|(b, _)| is_filled(b));
+        both.filter_map(|(b, edges)| edges.map(|(left, right)| (left, right, b.0, b.1, b.2))).collect()
     }
 }
 
 impl Figure for ReliabilityFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let columns = [
+            named("low", "left edge of the bin"),
+            named("high", "right edge of the bin"),
+            named("confidence", "mean probability of the predicted class"),
+            "accuracy".into(),
+            named("count", "predictions in the bin"),
+            named("ece", "expected calibration error of all bins"),
+        ];
+        let mut numbers = Numbers::new(std::iter::once("bin".into()).chain(columns));
+        for (i, (&(confidence, accuracy, count), edges)) in self.bins.iter().zip(self.edges()).enumerate() {
+            let mut row: Vec<Cell> = vec![(i + 1).into(), edges.map(|e| e.0).into(), edges.map(|e| e.1).into()];
+            row.extend([confidence.into(), accuracy.into(), count.into(), self.ece.into()]);
+            numbers.push(row);
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

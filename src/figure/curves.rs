@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, extent, padded, usable, widen};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{series, series_dash};
 use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
 use super::save::{Figure, save};
@@ -30,7 +31,7 @@ pub struct Series {
     pub sd: Option<Vec<f64>>,
 }
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn curves(dir: &Path, stem: &str, figure: &CurvesFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -56,6 +57,18 @@ impl CurvesFigure {
 impl Figure for CurvesFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
+        let mut numbers = Numbers::new(["series".into(), x, y, "sd".into()]);
+        for one in &self.series {
+            for (i, x) in one.x.iter().enumerate() {
+                let sd = one.sd.as_ref().map_or(Cell::Empty, |sd| at(sd, i));
+                numbers.push(vec![(&one.name).into(), (*x).into(), at(&one.y, i), sd]);
+            }
+        }
+        numbers
     }
 
     fn draw(&self, s: &mut dyn Surface) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, extent, usable, widen};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Cell, Numbers, named};
 use super::palette::{BLACK, FRAME, ORANGE, PURPLE, SKY, TEXT, VERMILLION, WHITE, viridis};
 use super::panels::{MOST_PANELS, evenly, shape, thousands};
 use super::plot::{LABEL_SIZE, MARKERS, Plot, Rect, TICK_SIZE, tick_width};
@@ -42,7 +43,7 @@ const LEVELS: f64 = 96.0;
 const MOST_POINTS: usize = 400;
 const CLASSES: [(Ink, Ink); 5] = [(WHITE, BLACK), (VERMILLION, WHITE), (SKY, BLACK), (ORANGE, BLACK), (PURPLE, BLACK)];
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn heat2d(dir: &Path, stem: &str, figure: &HeatFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -122,6 +123,27 @@ fn draw_colour_bar(s: &mut dyn Surface, area: Rect, axis: &Axis, label: &str) {
 impl Figure for HeatFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
+        let part = ["part", "panel", "quantity"].map(String::from);
+        let mut numbers = Numbers::new(part.into_iter().chain([x, y, "value".into(), "class".into()]));
+        for panel in &self.panels {
+            let middle = |i: usize, (low, high): (f64, f64), n: usize| low + (high - low) * (i as f64 + 0.5) / n as f64;
+            // Without columns there are no cells, whatever the values say.
+            let (columns, rows) = (panel.nx.max(1), if panel.nx == 0 { 0 } else { panel.ny });
+            for (i, value) in panel.values.iter().take(columns.saturating_mul(rows)).enumerate() {
+                let (x, y) = (middle(i % columns, panel.x_range, columns), middle(i / columns, panel.y_range, rows));
+                let row = ["cell".into(), (&panel.title).into(), (&panel.value_label).into(), x.into(), y.into()];
+                numbers.push(row.into_iter().chain([Cell::from(*value)]).collect());
+            }
+        }
+        for &(x, y, class) in &self.points {
+            let (none, class) = (Cell::Empty, class.into());
+            numbers.push(vec!["training point".into(), none.clone(), none.clone(), x.into(), y.into(), none, class]);
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

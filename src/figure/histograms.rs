@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, extent, robust, usable, widen};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Numbers, named};
 use super::palette::series;
 use super::panels::thousands;
 use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
@@ -22,7 +23,7 @@ pub struct HistogramFigure {
     pub bins: usize,
 }
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn histograms(dir: &Path, stem: &str, figure: &HistogramFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -44,6 +45,14 @@ fn density(values: &[f64], (low, high): (f64, f64), bins: usize) -> Vec<f64> {
 impl Figure for HistogramFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::new(["group".into(), named("value", &self.x_label)]);
+        for (name, values) in &self.groups {
+            values.iter().for_each(|v| numbers.push(vec![name.into(), (*v).into()]));
+        }
+        numbers
     }
 
     fn draw(&self, s: &mut dyn Surface) {

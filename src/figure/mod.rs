@@ -1,5 +1,5 @@
 //! Figures and reports. Every figure is drawn once by a function over `surface::Surface` and written as PNG (twice
-//! the figure's size in pixels) and SVG; a report is one HTML file with its figures inside. This room writes the files
+//! the figure's size in pixels) and SVG, with its numbers beside them as CSV; a report is one HTML file with its figures inside. This room writes the files
 //! it is asked for and nothing else; it never prints and takes any numbers: values that are NaN or infinite are
 //! left out, and a figure without any data says so.
 
@@ -11,6 +11,9 @@ mod curves;
 mod heat;
 mod histograms;
 mod legend;
+mod numbers;
+#[cfg(test)]
+mod numbers_tests;
 mod palette;
 mod panels;
 mod pixels;
@@ -36,15 +39,20 @@ pub use calibration::{ReliabilityFigure, reliability};
 pub use curves::{CurvesFigure, Series, curves};
 pub use heat::{HeatFigure, HeatPanel, heat2d};
 pub use histograms::{HistogramFigure, histograms};
+pub use numbers::{Cell, Numbers};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
+pub use raster::Raster;
 pub use report::{HtmlTable, Report, Section, write_report};
+pub use save::{Figure, png_bytes, raster, save_csv, save_png, save_svg, svg_text};
 pub use scatter::{ScatterFigure, scatter};
 pub use sheet::{SheetFigure, SheetImage, sheet};
 pub use square::{CoverageFigure, RocFigure, coverage, roc};
 
-/// The two files of one figure.
+/// The three files of one figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     pub png: PathBuf,
     pub svg: PathBuf,
+    /// The figure's numbers (`Numbers::csv`).
+    pub csv: PathBuf,
 }

@@ -7,6 +7,7 @@ use super::Saved;
 use super::axis::{central, extent, usable};
 use super::bands::{draw_training_points, training_entry};
 use super::legend::{Symbol, draw_head, entry};
+use super::numbers::{Numbers, at, named};
 use super::palette::{BLUE, SKY};
 use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
@@ -38,7 +39,7 @@ pub struct PriorPanel {
 
 const MOST_POINTS: usize = 6000;
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn prior_samples(dir: &Path, stem: &str, figure: &PriorFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -71,6 +72,23 @@ impl PriorPanel {
 impl Figure for PriorFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
+        let mut numbers = Numbers::new(["part".into(), "panel".into(), "curve".into(), x, y]);
+        for panel in &self.panels {
+            let mut add = |part: &str, curve: Option<usize>, x: &[f64], y: &[f64]| {
+                for (i, x) in x.iter().enumerate() {
+                    numbers.push(vec![part.into(), (&panel.title).into(), curve.into(), (*x).into(), at(y, i)]);
+                }
+            };
+            for (i, sample) in panel.samples.iter().enumerate() {
+                add("prior sample", Some(i + 1), &panel.x, sample);
+            }
+            add("training point", None, &panel.train_x, &panel.train_y);
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

@@ -4,7 +4,7 @@
 use super::pixels::Pixels;
 use super::surface::{Align, Ink, Point, Stroke, Surface, clean, font, text_width};
 
-/// Device pixels per figure pixel: the PNG is sharp on dense screens and in print.
+/// Device pixels per figure pixel of a PNG: sharp on dense screens and in print.
 pub const SCALE: f64 = 2.0;
 /// Text is rasterized this many times larger and averaged down.
 const TEXT_OVERSAMPLING: i32 = 4;
@@ -14,6 +14,8 @@ pub struct Raster {
     pub height: u32,
     /// Row-major RGB, three bytes a pixel.
     pub rgb: Vec<u8>,
+    /// Device pixels per figure pixel.
+    scale: f64,
 }
 
 /// Signed coverage of the pixels in a box of the image.
@@ -121,10 +123,14 @@ fn circle(centre: Point, radius: f64) -> impl Iterator<Item = Point> + Clone {
 }
 
 impl Raster {
-    /// A white image for a figure of the given size in figure pixels.
-    pub fn new(width: f64, height: f64) -> Self {
-        let (width, height) = ((width * SCALE) as u32, (height * SCALE) as u32);
-        Raster { width, height, rgb: vec![255; width as usize * height as usize * 3] }
+    /// A white image for a figure of the given size in figure pixels, with `scale` device pixels each.
+    pub fn new((width, height): (f64, f64), scale: f64) -> Self {
+        let (width, height) = ((width * scale) as u32, (height * scale) as u32);
+        Raster { width, height, rgb: vec![255; width as usize * height as usize * 3], scale }
+    }
+
+    fn device(&self, points: &[Point]) -> Vec<Point> {
+        points.iter().map(|&(x, y)| (x * self.scale, y * self.scale)).collect()
     }
 
     fn blend(&mut self, coverage: &Coverage, ink: Ink) {
@@ -134,7 +140,7 @@ impl Raster {
 
     fn stroke(&mut self, points: &[Point], ink: Ink, width: f64) {
         // Thinner than one device pixel would only look grey.
-        let half = (width * SCALE).max(1.0) / 2.0;
+        let half = (width * self.scale).max(1.0) / 2.0;
         let Some(mut coverage) = Coverage::around(points, half + 1.0, (self.width, self.height)) else { return };
         for pair in points.windows(2) {
             let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
@@ -159,10 +165,6 @@ fn blend_pixel(pixel: &mut [u8], ink: Ink, share: f64) {
     for (old, new) in pixel.iter_mut().zip([ink.rgb.0, ink.rgb.1, ink.rgb.2]) {
         *old = (f64::from(*old) * (1.0 - weight) + f64::from(new) * weight).round() as u8;
     }
-}
-
-fn to_device(points: &[Point]) -> Vec<Point> {
-    points.iter().map(|&(x, y)| (x * SCALE, y * SCALE)).collect()
 }
 
 /// The pieces of a polyline that a dash pattern (on, off) leaves.
@@ -198,11 +200,11 @@ fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
 
 impl Surface for Raster {
     fn polyline(&mut self, points: &[Point], stroke: Stroke) {
-        let points = to_device(points);
+        let points = self.device(points);
         match stroke.dash {
             None => self.stroke(&points, stroke.ink, stroke.width),
             Some((on, off)) => {
-                for piece in dashes(&points, on * SCALE, off * SCALE) {
+                for piece in dashes(&points, on * self.scale, off * self.scale) {
                     self.stroke(&piece, stroke.ink, stroke.width);
                 }
             }
@@ -210,7 +212,7 @@ impl Surface for Raster {
     }
 
     fn polygon(&mut self, points: &[Point], ink: Ink) {
-        let points = to_device(points);
+        let points = self.device(points);
         if let Some(mut coverage) = Coverage::around(&points, 0.0, (self.width, self.height)) {
             coverage.add(points.iter().copied());
             self.blend(&coverage, ink);
@@ -218,10 +220,10 @@ impl Surface for Raster {
     }
 
     fn circles(&mut self, centres: &[Point], radius: f64, ink: Ink) {
-        for &(x, y) in centres {
-            let centre = (x * SCALE, y * SCALE);
-            if let Some(mut coverage) = Coverage::around(&[centre], radius * SCALE + 1.0, (self.width, self.height)) {
-                coverage.add(circle(centre, radius * SCALE));
+        let radius = radius * self.scale;
+        for centre in self.device(centres) {
+            if let Some(mut coverage) = Coverage::around(&[centre], radius + 1.0, (self.width, self.height)) {
+                coverage.add(circle(centre, radius));
                 self.blend(&coverage, ink);
             }
         }
@@ -229,10 +231,10 @@ impl Surface for Raster {
 
     fn cells(&mut self, cells: &[(f64, f64, f64, f64, Ink)]) {
         let (columns, rows) = (f64::from(self.width), f64::from(self.height));
-        let width = self.width as usize;
+        let (width, scale) = (self.width as usize, self.scale);
         for &(x, y, w, h, ink) in cells {
             // Whole pixels, so that neighbours neither overlap nor leave a seam.
-            let edge = |v: f64, most: f64| (v * SCALE).round().clamp(0.0, most) as usize;
+            let edge = |v: f64, most: f64| (v * scale).round().clamp(0.0, most) as usize;
             for row in edge(y, rows)..edge(y + h, rows) {
                 for column in edge(x, columns)..edge(x + w, columns) {
                     blend_pixel(&mut self.rgb[(row * width + column) * 3..][..3], ink, 1.0);
@@ -251,7 +253,7 @@ impl Surface for Raster {
 
     fn text(&mut self, text: &str, (x, y): Point, size: f64, ink: Ink, align: Align, upward: bool) {
         let text = clean(text);
-        let fine = SCALE * f64::from(TEXT_OVERSAMPLING);
+        let fine = self.scale * f64::from(TEXT_OVERSAMPLING);
         let shift = match align {
             Align::Start => 0.0,
             Align::Middle => -text_width(&text, size) / 2.0,

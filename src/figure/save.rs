@@ -1,14 +1,14 @@
-//! Draws a figure on both surfaces and puts the files in place: a temporary name, synced, then renamed.
+//! Draws a figure on either surface, writes down its numbers and puts the files in place: a temporary name, synced,
+//! then renamed.
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-
-use plotters::backend::{BitMapBackend, DrawingBackend as _};
+use std::path::Path;
 
 use super::Saved;
+use super::numbers::Numbers;
 use super::plot::draw_ground;
-use super::raster::Raster;
+use super::raster::{Raster, SCALE};
 use super::surface::Surface;
 use super::svg::Svg;
 use crate::error::{Error, Fault, Result};
@@ -21,9 +21,12 @@ pub trait Figure {
         (900.0, 560.0)
     }
     fn draw(&self, s: &mut dyn Surface);
+    /// All that is drawn and what the drawing leaves out of the same data, as a table.
+    fn numbers(&self) -> Numbers;
 }
 
-pub fn save(dir: &Path, stem: &str, figure: &impl Figure) -> Result<Saved> {
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`, which is made where it is missing.
+pub fn save(dir: &Path, stem: &str, figure: &dyn Figure) -> Result<Saved> {
     if stem.is_empty() || stem.contains(['/', '\\', '\0']) {
         let allowed = "a file name without folder and ending";
         return Err(Error::usage(
@@ -34,65 +37,83 @@ pub fn save(dir: &Path, stem: &str, figure: &impl Figure) -> Result<Saved> {
         ));
     }
     fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
-    let (width, height) = figure.size();
-    let saved = Saved { png: dir.join(format!("{stem}.png")), svg: dir.join(format!("{stem}.svg")) };
-
-    let mut svg = Svg::new(width, height, figure.title());
-    draw_ground(&mut svg, width, height);
-    figure.draw(&mut svg);
-    write_whole(&saved.svg, svg.finish().as_bytes())?;
-
-    let mut raster = Raster::new(width, height);
-    figure.draw(&mut raster);
-    write_png(&saved.png, &raster)?;
+    let file = |ending: &str| dir.join(format!("{stem}.{ending}"));
+    let saved = Saved { png: file("png"), svg: file("svg"), csv: file("csv") };
+    save_svg(&saved.svg, figure)?;
+    save_png(&saved.png, figure)?;
+    save_csv(&saved.csv, figure)?;
     Ok(saved)
 }
 
-/// A name next to `path` that no other process uses; the ending stays, because the encoder goes by it.
-fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".tmp-{}-{name}", std::process::id()))
+/// Writes the bitmap to `path`, whatever its ending; its folder must be there.
+pub fn save_png(path: &Path, figure: &dyn Figure) -> Result<()> {
+    write_whole(path, &png_bytes(figure)?)
 }
 
-/// Runs `write` on the temporary name and renames; nothing is left behind when it fails.
-fn in_place(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let temporary = temporary(path);
-    let written =
-        write(&temporary).and_then(|()| fs::rename(&temporary, path).map_err(|e| Error::io(path, "write", &e)));
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+/// Writes the drawing as SVG to `path`, whatever its ending; its folder must be there.
+pub fn save_svg(path: &Path, figure: &dyn Figure) -> Result<()> {
+    write_whole(path, svg_text(figure).as_bytes())
 }
 
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    in_place(path, |temporary| {
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create(temporary)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        write().map_err(|e| Error::io(path, "write", &e))
+/// Writes the numbers to `path`, whatever its ending; its folder must be there.
+pub fn save_csv(path: &Path, figure: &dyn Figure) -> Result<()> {
+    write_whole(path, figure.numbers().csv().as_bytes())
+}
+
+/// The figure as pixels, `scale` of them per figure pixel in each direction: 1 is the size of `Figure::size`, a PNG
+/// file has 2. Scales beyond 0.25..=8 are taken as the nearest of these.
+pub fn raster(figure: &dyn Figure, scale: f64) -> Raster {
+    let scale = if scale.is_nan() { 1.0 } else { scale.clamp(0.25, 8.0) };
+    let mut raster = Raster::new(figure.size(), scale);
+    figure.draw(&mut raster);
+    raster
+}
+
+/// The content of an SVG file.
+pub fn svg_text(figure: &dyn Figure) -> String {
+    let (width, height) = figure.size();
+    let mut svg = Svg::new(width, height, figure.title());
+    draw_ground(&mut svg, width, height);
+    figure.draw(&mut svg);
+    svg.finish()
+}
+
+/// The content of a PNG file: twice the figure's size in pixels, RGB of 8 bits.
+pub fn png_bytes(figure: &dyn Figure) -> Result<Vec<u8>> {
+    let image = raster(figure, SCALE);
+    let encode = || {
+        let mut file = vec![];
+        let mut encoder = png::Encoder::new(&mut file, image.width, image.height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
+        encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&image.rgb)?;
+        writer.finish()?;
+        Ok::<_, png::EncodingError>(file)
+    };
+    encode().map_err(|e| {
+        let found = format!("cannot encode the image: {e}");
+        let cure = "save it as SVG".to_owned();
+        Error::Io(Fault { place: figure.title().to_owned(), found, allowed: String::new(), cure })
     })
 }
 
-fn write_png(path: &Path, image: &Raster) -> Result<()> {
-    in_place(path, |temporary| {
-        // The encoder's own error hides the cause; an unwritable place is found here.
-        File::create(temporary).map_err(|e| Error::io(path, "write", &e))?;
-        let encode = || {
-            let size = (image.width, image.height);
-            let mut encoder = BitMapBackend::new(temporary, size);
-            encoder.blit_bitmap((0, 0), size, &image.rgb)?;
-            encoder.present()
-        };
-        encode().map_err(|e| {
-            let found = format!("cannot write the image: {e}");
-            let cure = "check the path and the disk".to_owned();
-            Error::Io(Fault { place: path.display().to_string(), found, allowed: String::new(), cure })
-        })?;
-        let file = File::options().write(true).open(temporary);
-        file.and_then(|f| f.sync_all()).map_err(|e| Error::io(path, "write", &e))
+/// Puts the bytes under a name next to `path` that no other process uses, syncs and renames; nothing is left behind
+/// when it fails.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let temporary = path.with_file_name(format!(".tmp-{}-{name}", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|e| {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+        Error::io(path, "write", &e)
     })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, padded, robust, usable};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Numbers, at, named};
 use super::palette::{BLUE, MUTED, WHITE};
 use super::panels::{evenly, thousands};
 use super::plot::{LABEL_SIZE, Marker, Plot, Rect, tick_width};
@@ -27,7 +28,7 @@ pub struct ScatterFigure {
 const MOST_POINTS: usize = 500;
 const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn scatter(dir: &Path, stem: &str, figure: &ScatterFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -35,6 +36,15 @@ pub fn scatter(dir: &Path, stem: &str, figure: &ScatterFigure) -> Result<Saved> 
 impl Figure for ScatterFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
+        let mut numbers = Numbers::new([x, y, "sd".into()]);
+        for (i, x) in self.x.iter().enumerate() {
+            numbers.push(vec![(*x).into(), at(&self.y, i), at(&self.sd, i)]);
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Saved;
 use super::legend::{Entry, MARGIN, Symbol, draw_head, entry, head_height};
+use super::numbers::Numbers;
 use super::palette::{BLUE, FRAME, GRID, MUTED, TEXT, VERMILLION, WHITE};
 use super::pixels::Pixels;
 use super::plot::{Marker, Rect, draw_marker, draw_outline};
@@ -33,7 +34,7 @@ pub struct SheetFigure {
     pub sections: Vec<(String, Vec<SheetImage>)>,
 }
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn sheet(dir: &Path, stem: &str, figure: &SheetFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -197,6 +198,17 @@ fn blocks_are_empty(sections: &[(String, Vec<SheetImage>)]) -> bool {
 impl Figure for SheetFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::new(["section", "position", "caption", "right"]);
+        for (heading, images) in &self.sections {
+            for (i, image) in images.iter().enumerate() {
+                let right = image.right.map(|right| if right { "true" } else { "false" });
+                numbers.push(vec![heading.into(), (i + 1).into(), (&image.caption).into(), right.into()]);
+            }
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Saved;
 use super::axis::{Axis, usable};
 use super::legend::{Entry, MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Numbers, at, named};
 use super::palette::{MUTED, WHITE, series, series_dash};
 use super::plot::{LABEL_SIZE, MARKERS, Plot, Rect, tick_width};
 use super::save::{Figure, save};
@@ -29,15 +30,19 @@ pub struct RocFigure {
     pub curves: Vec<(String, Vec<f64>, Vec<f64>)>,
 }
 
+const NOMINAL: &str = "nominal coverage of the central interval";
+const OBSERVED: &str = "observed coverage";
+const FALSE_POSITIVE: &str = "false positive rate";
+const TRUE_POSITIVE: &str = "true positive rate";
 const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 const SIZE: (f64, f64) = (640.0, 690.0);
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn coverage(dir: &Path, stem: &str, figure: &CoverageFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
 
-/// Writes `stem`.png and `stem`.svg into `dir`.
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn roc(dir: &Path, stem: &str, figure: &RocFigure) -> Result<Saved> {
     save(dir, stem, figure)
 }
@@ -66,6 +71,16 @@ impl Figure for CoverageFigure {
         &self.title
     }
 
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::new(["series".into(), named("nominal", NOMINAL), named("observed", OBSERVED)]);
+        for (name, observed) in &self.observed {
+            for (i, level) in self.levels.iter().enumerate() {
+                numbers.push(vec![name.into(), (*level).into(), at(observed, i)]);
+            }
+        }
+        numbers
+    }
+
     fn size(&self) -> (f64, f64) {
         SIZE
     }
@@ -91,8 +106,8 @@ impl Figure for CoverageFigure {
             }
         }
         plot.draw_frame(s, true, true);
-        plot.draw_x_label(s, "nominal coverage of the central interval");
-        plot.draw_y_label(s, "observed coverage");
+        plot.draw_x_label(s, NOMINAL);
+        plot.draw_y_label(s, OBSERVED);
         if !self.observed.iter().any(|(_, y)| any_pair(&self.levels, y)) {
             plot.draw_no_data(s);
         }
@@ -110,6 +125,19 @@ fn area_under(x: &[f64], y: &[f64]) -> Option<f64> {
 impl Figure for RocFigure {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn numbers(&self) -> Numbers {
+        let columns =
+            [named("fpr", FALSE_POSITIVE), named("tpr", TRUE_POSITIVE), named("auroc", "area under the curve")];
+        let mut numbers = Numbers::new(std::iter::once("series".into()).chain(columns));
+        for (name, x, y) in &self.curves {
+            let area = area_under(x, y);
+            for (i, fpr) in x.iter().enumerate() {
+                numbers.push(vec![name.into(), (*fpr).into(), at(y, i), area.into()]);
+            }
+        }
+        numbers
     }
 
     fn size(&self) -> (f64, f64) {
@@ -132,8 +160,8 @@ impl Figure for RocFigure {
             plot.line(s, x, y, stroke(i));
         }
         plot.draw_frame(s, true, true);
-        plot.draw_x_label(s, "false positive rate");
-        plot.draw_y_label(s, "true positive rate");
+        plot.draw_x_label(s, FALSE_POSITIVE);
+        plot.draw_y_label(s, TRUE_POSITIVE);
         if !self.curves.iter().any(|(_, x, y)| any_pair(x, y)) {
             plot.draw_no_data(s);
         }

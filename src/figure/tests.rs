@@ -16,15 +16,14 @@ fn without_pixels(svg: &str) -> String {
     parts.fold(first, |out, part| out + part.split_once('"').map_or("", |(_, rest)| rest))
 }
 
-/// Saves, then checks: both files, the PNG's size, more than one colour, the words in the SVG.
+/// Checks what was saved: the three files, the PNG's size, more than one colour, the words in the SVG, a whole table.
 fn check(saved: Saved, figure: &impl Figure, words: &[&str]) {
     let png = std::fs::read(&saved.png).unwrap();
     assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
     let size = |at: usize| f64::from(u32::from_be_bytes(png[at..at + 4].try_into().unwrap()));
     let (width, height) = figure.size();
     assert_eq!((size(16), size(20)), (2.0 * width, 2.0 * height));
-    let mut raster = Raster::new(width, height);
-    figure.draw(&mut raster);
+    let raster = raster(figure, 2.0);
     let colours: std::collections::HashSet<&[u8]> = raster.rgb.chunks(3).collect();
     assert!(colours.len() > 10, "only {} colours", colours.len());
     let svg = without_pixels(&std::fs::read_to_string(&saved.svg).unwrap());
@@ -45,6 +44,7 @@ fn check(saved: Saved, figure: &impl Figure, words: &[&str]) {
     for word in words {
         assert!(svg.contains(&format!(">{word}</text>")), "{word:?} is missing in {}", saved.svg.display());
     }
+    numbers_tests::read(&std::fs::read_to_string(&saved.csv).unwrap());
     let folder: Vec<_> =
         std::fs::read_dir(saved.png.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert!(folder.iter().all(|n| !n.to_string_lossy().starts_with(".tmp")), "{folder:?}");
@@ -234,7 +234,7 @@ fn wild_sheets(dir: &Path) {
 fn an_image_keeps_its_pixels() {
     let image = sheet_image(1, 8, 3);
     let pixels = super::pixels::Pixels::new(&image.bytes, 8, 8, 3).unwrap();
-    let mut raster = Raster::new(100.0, 60.0);
+    let mut raster = Raster::new((100.0, 60.0), 2.0);
     super::surface::Surface::image(&mut raster, (2.5, 4.0), 1.5, &pixels);
     for y in 0..60 * 2 {
         for x in 0..100 * 2 {

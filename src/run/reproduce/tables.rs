@@ -14,7 +14,7 @@ pub struct Report {
     /// One line a cell, every digit.
     pub flat: TextTable,
     pub notes: Vec<String>,
-    /// The SVGs; a PNG lies beside each.
+    /// The SVGs; a PNG and the numbers as CSV lie beside each.
     pub figures: Vec<PathBuf>,
 }
 
