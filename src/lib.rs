@@ -10,6 +10,9 @@ pub mod data;
 pub mod error;
 pub mod exec;
 pub mod figure;
+#[cfg(feature = "gui")]
+pub mod gui;
+pub mod live;
 pub mod method;
 pub mod metrics;
 pub mod net;

@@ -28,7 +28,7 @@ impl RunView {
                 };
             }
             Event::Epoch(row) => {
-                if self.rows.is_empty() && self.first_epoch > 0 {
+                if self.rows.is_empty() && self.first_epoch > 0 && self.seconds_before == 0.0 {
                     let share = f64::from(row.epoch - self.first_epoch) / f64::from(row.epoch.max(1));
                     self.seconds_before = row.seconds * (1.0 - share);
                 }
@@ -36,6 +36,12 @@ impl RunView {
             }
             Event::Checkpoint => {}
         }
+    }
+
+    /// Rows of an earlier part of the run, as a resumed one finds them in its folder.
+    pub fn take(&mut self, rows: &[EpochRow]) {
+        self.rows.extend_from_slice(rows);
+        self.seconds_before = rows.last().map_or(0.0, |r| r.seconds);
     }
 
     pub fn last(&self) -> Option<&EpochRow> {
@@ -80,9 +86,7 @@ mod tests {
             loss: 1.0,
             expected_nll: 1.0,
             regularizer: 0.0,
-            auxiliary: 0.0,
-            validation_nll: None,
-            validation_score: None,
+            ..Default::default()
         }
     }
 

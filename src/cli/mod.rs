@@ -1,6 +1,7 @@
 //! The command line: one file a verb. Here and in `main` alone is anything printed; progress goes to stderr, results to
 //! stdout.
 
+mod app;
 mod bench;
 mod compare;
 mod demo;
@@ -60,6 +61,8 @@ enum Verb {
     Bench(bench::Args),
     /// Adapters, limits, drivers and a self-test; says what to install
     Doctor(doctor::Args),
+    /// The desktop application: live training, predictive bands, your data, runs
+    App(app::Args),
 }
 
 pub fn run() -> anyhow::Result<()> {
@@ -80,6 +83,7 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),
+        Verb::App(a) => app::run(&a),
     }
 }
 

@@ -118,6 +118,7 @@ keys! {
     "train.clip", Kind::Number(0.0, MAX), "1.0", "Largest gradient norm of a member; 0 = unclipped. Keeps rare rows from throwing training off.";
     "train.patience", Kind::Whole(0, 100_000_000), "", "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent; 0 = never stop and keep the last weights.";
     "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
+    "train.watch_test", Kind::Bool, "false", "Also record test NLL and RMSE or accuracy at every evaluation: to look at, never to choose by.";
     "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";
     "predict.samples", Kind::Whole(1, 100_000), "10", "Monte Carlo samples of a member in prediction.";
 }

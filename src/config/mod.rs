@@ -43,6 +43,8 @@ pub struct Data {
     pub images: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_size: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<Vec<Vec<f64>>>,
     pub coarse: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crop: Option<u32>,
@@ -206,6 +208,7 @@ pub struct Train {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<u32>,
     pub evaluate_every: u32,
+    pub watch_test: bool,
     pub checkpoint_seconds: f64,
 }
 

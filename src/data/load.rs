@@ -208,3 +208,8 @@ impl Loaded {
         self.encoder.task()
     }
 }
+
+/// TODO
+pub fn load_on_scale(_recipe: &config::Recipe, _encoder: &Encoder) -> Result<Option<Loaded>> {
+    Ok(None)
+}

@@ -32,6 +32,16 @@ impl ToyKind {
         }
     }
 
+    /// The curve without its noise; None for classes.
+    pub fn truth(self) -> Option<fn(f64) -> f64> {
+        match self {
+            ToyKind::Sinusoid => Some(|x| 2.0 * x.sin()),
+            ToyKind::Heteroscedastic => Some(f64::sin),
+            ToyKind::Cubic => Some(|x| x.powi(3)),
+            _ => None,
+        }
+    }
+
     /// Standard deviation of the noise; for the heteroscedastic curve the factor in front of (1 + x).
     pub fn default_noise(self) -> f64 {
         match self {

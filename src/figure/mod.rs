@@ -14,7 +14,7 @@ mod legend;
 mod numbers;
 #[cfg(test)]
 mod numbers_tests;
-mod palette;
+pub mod palette;
 mod panels;
 mod pixels;
 mod plot;
@@ -27,7 +27,7 @@ mod save;
 mod scatter;
 mod sheet;
 mod square;
-mod surface;
+pub mod surface;
 mod svg;
 #[cfg(test)]
 mod tests;

@@ -173,7 +173,7 @@ impl Setup {
     pub fn n_out(kind: Kind, k: u32) -> u32 {
         if matches!(kind, Kind::Vifo(_)) { 2 * k } else { k }
     }
-    fn noise_code(&self) -> u32 {
+    pub(crate) fn noise_code(&self) -> u32 {
         if self.noise_link == Link::Exp { NOISE_EXP } else { NOISE_SOFTPLUS }
     }
     fn sigma_code(&self) -> u32 {

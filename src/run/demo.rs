@@ -3,17 +3,15 @@
 use super::fit::{Fitted, fit};
 use super::report::band;
 use super::tables::{TextTable, number};
-use crate::base::rng::{Draw, Stream};
 use crate::config::Recipe;
 use crate::config::keys;
 use crate::data::Inputs;
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{self, BandPanel, BandsFigure, PriorFigure, PriorPanel, Saved};
-use crate::method::{Kind, Predictive, Reg, Setup};
-use crate::ops::head::noise_variance;
-use crate::run::model;
-use crate::train::{Event, Flow, Predictor};
+use crate::method::{Kind, Predictive, Reg};
+use crate::run::{model, prior};
+use crate::train::{Event, Flow};
 use std::f64::consts::PI;
 use std::path::Path;
 
@@ -149,78 +147,15 @@ fn row(title: &str, fitted: &Fitted, sd: [f64; 3]) -> Vec<String> {
 /// Curves drawn a prior.
 const CURVES: u32 = 40;
 
-/// Predictions y sampled from the learned prior, for the three methods of the paper's figure 2 (MATH.md section 9):
-/// a hierarchical prior first draws u from q*(u), then z (or W) from N(u, gamma), then y.
+/// One panel of the paper's figure 2; None where the method has none there.
 fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Option<PriorPanel>> {
-    let setup = &fitted.plan.setup;
-    let prior = &fitted.plan.prior;
-    if setup.members > 1 || (setup.aux.is_none() && setup.kind == Kind::Vifo(Reg::Mean)) {
+    let Fitted { plan, weights, data, .. } = fitted;
+    if plan.setup.members > 1 || (plan.setup.aux.is_none() && plan.setup.kind == Kind::Vifo(Reg::Mean)) {
         return Ok(None);
     }
     let x: Vec<f64> = panel.x.iter().step_by(2).copied().collect();
-    let n = x.len();
-    let encoder = &fitted.data.encoder;
-    let standard: Vec<f32> = match &encoder.features[0].kind {
-        crate::data::encode::FeatureKind::Numeric { mean, sd, .. } => {
-            x.iter().map(|x| ((x - mean) / sd) as f32).collect()
-        }
-        crate::data::encode::FeatureKind::Levels { .. } => return Ok(None),
-    };
-    let normal = |curve: u32, element: u32| {
-        f64::from(
-            Draw { seed: fitted.plan.seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element),
-        )
-    };
-    // z [curves, n, 2] from the prior.
-    let z: Vec<f64> = match setup.kind {
-        Kind::Vifo(Reg::Mean) => {
-            let mut predictor = Predictor::new(setup, device, fitted.plan.seed, n)?;
-            predictor.set_weights(&fitted.weights)?;
-            let outputs = predictor.outputs(Inputs::Rows(&standard))?;
-            let (gamma, a) = (prior.p0, prior.p1);
-            let sd = (gamma * (1.0 - a) + gamma).sqrt();
-            (0..CURVES)
-                .flat_map(|c| {
-                    let outputs = &outputs;
-                    (0..2 * n)
-                        .map(move |i| (1.0 - a) * f64::from(outputs[i / 2 * 4 + i % 2]) + sd * normal(c, i as u32))
-                })
-                .collect()
-        }
-        Kind::Vi(reg) => {
-            let p = setup.layout().total;
-            let mu = &fitted.weights[..p];
-            let weights: Vec<f32> = (0..CURVES)
-                .flat_map(|c| {
-                    (0..p).map(move |i| {
-                        let e = normal(c, i as u32);
-                        let w = match reg {
-                            Reg::Naive => prior.p0.sqrt() * e,
-                            _ => (1.0 - prior.p1) * f64::from(mu[i]) + (prior.p0 * (2.0 - prior.p1)).sqrt() * e,
-                        };
-                        w as f32
-                    })
-                })
-                .collect();
-            let plain = Setup { kind: Kind::Base, members: CURVES, ..setup.clone() };
-            let mut predictor = Predictor::new(&plain, device, fitted.plan.seed, n)?;
-            predictor.set_weights(&weights)?;
-            predictor.outputs(Inputs::Rows(&standard))?.iter().map(|&v| f64::from(v)).collect()
-        }
-        _ => return Ok(None),
-    };
-    let samples = (0..CURVES as usize)
-        .map(|c| {
-            (0..n)
-                .map(|i| {
-                    let z = &z[(c * n + i) * 2..][..2];
-                    let noise = noise_variance(crate::ops::head::NOISE_EXP, z[1]).0.sqrt();
-                    encoder.destandardise(z[0] + noise * normal(c as u32 + CURVES, i as u32))
-                })
-                .collect()
-        })
-        .collect();
-    Ok(Some(PriorPanel {
+    let samples = prior::curves(plan, &data.encoder, weights, device, &x, CURVES, plan.seed)?;
+    Ok(samples.map(|samples| PriorPanel {
         title: panel.title.clone(),
         x,
         samples,

@@ -22,6 +22,9 @@ pub struct Manifest {
     /// "training", "finished", "stopped early" or "stopped": what a reader may expect in the folder.
     pub state: String,
     pub notes: Vec<String>,
+    /// What was changed by hand while it trained: a fresh run of its recipe would not repeat it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
 }
 
 impl Manifest {
@@ -69,7 +72,7 @@ pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-const METRICS_HEADER: [&str; 10] = [
+const METRICS_HEADER: [&str; 14] = [
     "epoch",
     "step",
     "seconds",
@@ -80,6 +83,10 @@ const METRICS_HEADER: [&str; 10] = [
     "auxiliary_nats",
     "validation_nll_nats",
     "validation_score",
+    "test_nll_nats",
+    "test_score",
+    "eta",
+    "eta_aux",
 ];
 
 impl RunFolder {
@@ -191,7 +198,7 @@ impl RunFolder {
         for r in rows {
             let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
             text += &format!(
-                "{},{},{},{},{},{},{},{},{},{}\n",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                 r.epoch,
                 r.step,
                 r.seconds,
@@ -201,7 +208,11 @@ impl RunFolder {
                 r.regularizer,
                 r.auxiliary,
                 option(r.validation_nll),
-                option(r.validation_score)
+                option(r.validation_score),
+                option(r.test_nll),
+                option(r.test_score),
+                option(r.eta),
+                option(r.eta_aux)
             );
         }
         self.write("metrics.csv", text.as_bytes())
@@ -227,6 +238,10 @@ impl RunFolder {
                     auxiliary: get(7)?,
                     validation_nll: get(8),
                     validation_score: get(9),
+                    test_nll: get(10),
+                    test_score: get(11),
+                    eta: get(12),
+                    eta_aux: get(13),
                 })
             })();
             let place = format!("{}, line {}", path.display(), i + 1);
@@ -259,7 +274,8 @@ mod tests {
             regularizer: 3.0,
             auxiliary: 0.0,
             validation_nll: Some(1.0 / 3.0),
-            validation_score: None,
+            test_score: Some(0.5),
+            ..Default::default()
         };
         run.write_metrics(&[row(1), row(2), row(3)]).expect("written");
         assert_eq!(run.metrics(2).expect("read"), vec![row(1), row(2)]);

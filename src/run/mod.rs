@@ -8,12 +8,15 @@ pub mod evaluate;
 pub mod fit;
 pub mod folder;
 pub mod model;
+pub mod prior;
 pub mod report;
 pub mod reproduce;
 pub mod results;
 pub mod score;
 pub mod tables;
+pub mod training;
 
 pub use folder::{Manifest, RunFolder, write_atomic, write_to};
 pub use model::Model;
 pub use results::{Metric, Results};
+pub use training::Training;

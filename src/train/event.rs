@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One evaluation: a row of metrics.csv. Losses are per-row means in nats of the standardised target; validation
 /// figures are in the user's units.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EpochRow {
     pub epoch: u32,
     pub step: u64,
@@ -15,10 +15,20 @@ pub struct EpochRow {
     pub expected_nll: f64,
     pub regularizer: f64,
     pub auxiliary: f64,
+    /// Weights of the terms at the last step; None in a metrics.csv of before they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta_aux: Option<f64>,
     /// Of the whole ensemble; None without a validation part.
     pub validation_nll: Option<f64>,
     /// RMSE in the target's unit, or accuracy.
     pub validation_score: Option<f64>,
+    /// As the validation figures, of the test rows; None unless `train.watch_test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_nll: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_score: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -156,11 +156,19 @@ impl Session {
 
     /// Reads the summed losses and sets them back to zero.
     pub fn take_sums(&mut self) -> Result<Losses> {
+        let losses = self.sums()?;
+        for p in &mut self.parts {
+            p.exec.write(p.sums, &vec![0.0; p.members * SUM_WORDS])?;
+        }
+        Ok(losses)
+    }
+
+    /// Reads the summed losses.
+    pub fn sums(&mut self) -> Result<Losses> {
         let mut losses = Losses::default();
         let members: usize = self.parts.iter().map(|p| p.members).sum();
         for p in &mut self.parts {
             let sums = p.exec.read(p.sums)?;
-            p.exec.write(p.sums, &vec![0.0; sums.len()])?;
             for s in sums.chunks_exact(SUM_WORDS) {
                 let steps = (s[SUM_STEPS] as f64).max(1.0) * members as f64;
                 losses.nll += s[0] as f64 / steps;

@@ -4,8 +4,9 @@
 use super::checkpoint::Checkpoint;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
-use super::session::Session;
+use super::session::{Losses, Session};
 use crate::config::plan::Plan;
+use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -14,7 +15,7 @@ use crate::metrics;
 use crate::ops::StepArgs;
 use std::time::Instant;
 
-/// Steps handed to an executor at once: bounds how long a stop request waits.
+/// Steps handed to an executor at once.
 const MAX_STEPS: u64 = 4096;
 
 /// What the listener wants after an event.
@@ -34,38 +35,66 @@ pub enum Ending {
     Stopped,
 }
 
-pub struct Trainer<'a> {
-    plan: &'a Plan,
-    data: &'a Loaded,
+/// Rows that are looked at in training but not trained on.
+struct Held {
+    predictor: Predictor,
+    rows: Dataset,
+}
+
+impl Held {
+    fn new(plan: &Plan, rows: &Dataset, device: &Device, wanted: bool) -> Result<Option<Held>> {
+        if rows.n == 0 || !wanted {
+            return Ok(None);
+        }
+        let predictor = Predictor::new(&plan.setup, device, plan.seed, rows.n)?;
+        Ok(Some(Held { predictor, rows: rows.clone() }))
+    }
+
+    /// NLL and RMSE in the user's unit, or NLL and accuracy.
+    fn score(&mut self, weights: &[f32], running: &[f32], target_sd: f64) -> Result<(f64, f64)> {
+        self.predictor.set_weights(weights)?;
+        self.predictor.set_running(running)?;
+        Ok(score(&self.predictor.predict(self.rows.inputs())?, target_sd, &self.rows.y))
+    }
+}
+
+pub struct Trainer {
+    plan: Plan,
     session: Session,
-    validation: Option<Predictor>,
-    epoch: u32,
+    validation: Option<Held>,
+    /// Watched, never chosen by.
+    test: Option<Held>,
+    target_sd: f64,
+    /// Steps done.
+    step: u64,
+    /// Spent in steps and evaluations.
     seconds: f64,
     best: Option<(u32, f64)>,
     /// Weights and running statistics of the best epoch.
     best_weights: Option<(Vec<f32>, Vec<f32>)>,
-    started: Instant,
+    /// Of the next call of the session; kept so that no step allocates.
+    args: Vec<StepArgs<f64>>,
 }
 
-impl<'a> Trainer<'a> {
-    pub fn new(plan: &'a Plan, data: &'a Loaded, device: &Device) -> Result<Trainer<'a>> {
-        let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
-        session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
-        let validation = if data.validation.n > 0 {
-            Some(Predictor::new(&plan.setup, device, plan.seed, data.validation.n)?)
-        } else {
-            None
-        };
+impl Trainer {
+    pub fn new(plan: &Plan, data: &Loaded, device: &Device) -> Result<Trainer> {
+        let mut trainer = Self::without_weights(plan, data, device)?;
+        trainer.session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
+        Ok(trainer)
+    }
+
+    fn without_weights(plan: &Plan, data: &Loaded, device: &Device) -> Result<Trainer> {
         Ok(Trainer {
-            plan,
-            data,
-            session,
-            validation,
-            epoch: 0,
+            session: Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?,
+            validation: Held::new(plan, &data.validation, device, true)?,
+            test: Held::new(plan, &data.test, device, plan.train.watch_test)?,
+            target_sd: data.encoder.target_sd(),
+            plan: plan.clone(),
+            step: 0,
             seconds: 0.0,
             best: None,
             best_weights: None,
-            started: Instant::now(),
+            args: vec![],
         })
     }
 
@@ -79,7 +108,7 @@ impl<'a> Trainer<'a> {
     pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
         self.session.set_weights(&last.weights)?;
         self.session.set_optimizer(&last.optimizer)?;
-        self.epoch = last.epoch;
+        self.step = last.step;
         self.seconds = last.seconds;
         self.best = last.best;
         self.session.set_running(&last.running)?;
@@ -87,8 +116,48 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
+    /// Goes on with the same weights and optimizer under another plan, on other rows, or both. The network must be the same;
+    /// the best weights so far belong to the data before and are forgotten.
+    pub fn rebuild(&mut self, plan: &Plan, data: &Loaded, device: &Device) -> Result<()> {
+        let mut next = Self::without_weights(plan, data, device)?;
+        next.session.set_weights(&self.session.weights()?)?;
+        next.session.set_running(&self.session.running()?)?;
+        next.session.set_optimizer(&self.session.optimizer()?)?;
+        next.seconds = self.seconds;
+        // Another number of rows has other steps an epoch: whole epochs are kept.
+        next.step = if plan.steps_per_epoch() == self.plan.steps_per_epoch() {
+            self.step
+        } else {
+            u64::from(self.epoch()) * u64::from(plan.steps_per_epoch())
+        };
+        *self = next;
+        Ok(())
+    }
+
+    /// What changes from step to step, from the next step on: eta, eta_aux (if it was above 0), the prior, the learning
+    /// rate, M of the VIFO head. Everything else of `plan` must be as before.
+    pub fn steer(&mut self, plan: &Plan) {
+        self.plan = plan.clone();
+    }
+
+    /// Back to step 0 of the schedule with the weights as they are.
+    pub fn restart_schedule(&mut self) {
+        (self.step, self.best, self.best_weights) = (0, None, None);
+    }
+
+    /// Whole epochs done.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        (self.step / u64::from(self.plan.steps_per_epoch())) as u32
+    }
+    /// Steps done.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+    pub fn device(&self) -> &str {
+        &self.session.device
     }
     pub fn layout(&self) -> crate::net::Layout {
         self.plan.setup.layout()
@@ -96,14 +165,19 @@ impl<'a> Trainer<'a> {
     pub fn best(&self) -> Option<(u32, f64)> {
         self.best
     }
-    fn step(&self) -> u64 {
-        u64::from(self.epoch) * u64::from(self.plan.steps_per_epoch())
+    /// Weights and running statistics as they are now.
+    pub fn weights(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
+        Ok((self.session.weights()?, self.session.running()?))
+    }
+    /// Means over the steps since the last evaluation.
+    pub fn losses(&mut self) -> Result<Losses> {
+        self.session.sums()
     }
 
     pub fn checkpoint(&mut self) -> Result<Checkpoint> {
         Ok(Checkpoint {
-            epoch: self.epoch,
-            step: self.step(),
+            epoch: self.epoch(),
+            step: self.step,
             seconds: self.seconds,
             best: self.best,
             members: self.plan.setup.members as usize,
@@ -126,42 +200,57 @@ impl<'a> Trainer<'a> {
     pub fn best_checkpoint(&mut self) -> Result<Checkpoint> {
         let (weights, running) = self.final_weights()?;
         let last = self.checkpoint()?;
-        let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch, |b| b.0) } else { self.epoch };
+        let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch(), |b| b.0) } else { self.epoch() };
         Ok(Checkpoint {
             weights,
             running,
             optimizer: vec![],
             best_weights: None,
             epoch,
-            step: u64::from(epoch) * u64::from(self.plan.steps_per_epoch()),
+            step: if epoch == last.epoch {
+                last.step
+            } else {
+                u64::from(epoch) * u64::from(self.plan.steps_per_epoch())
+            },
             ..last
         })
     }
 
-    /// Trains to the end, telling `listen` of every evaluation and every due checkpoint.
-    pub fn run(&mut self, mut listen: impl FnMut(&mut Trainer, Event) -> Result<Flow>) -> Result<Ending> {
-        let epochs = self.plan.epochs;
-        let started = Event::Started {
+    /// Before the first step: what it runs on and how far it will go.
+    pub fn started(&self) -> Event {
+        Event::Started {
             device: self.session.device.clone(),
             parameters: self.plan.setup.member_len(),
-            first_epoch: self.epoch,
-            epochs,
+            first_epoch: self.epoch(),
+            epochs: self.plan.epochs,
             steps_per_epoch: self.plan.steps_per_epoch(),
-        };
+        }
+    }
+
+    /// None while there is something left to train.
+    pub fn ending(&self) -> Option<Ending> {
+        let patience = self.plan.patience;
+        let exhausted =
+            patience > 0 && self.best.is_some_and(|(epoch, _)| self.epoch() >= epoch.saturating_add(patience));
+        match exhausted {
+            true => Some(Ending::Early),
+            false if self.step >= self.plan.total_steps() => Some(Ending::Finished),
+            false => None,
+        }
+    }
+
+    /// Trains to the end, telling `listen` of every evaluation and every due checkpoint.
+    pub fn run(&mut self, mut listen: impl FnMut(&mut Trainer, Event) -> Result<Flow>) -> Result<Ending> {
+        let started = self.started();
         if listen(self, started)? == Flow::Stop {
             return Ok(Ending::Stopped);
         }
-        let before = self.seconds;
-        self.started = Instant::now();
         let mut last_checkpoint = Instant::now();
-        while self.epoch < epochs {
-            if self.exhausted() {
-                return Ok(Ending::Early);
+        loop {
+            if let Some(ending) = self.ending() {
+                return Ok(ending);
             }
-            let next = (self.epoch + 1).next_multiple_of(self.plan.train.evaluate_every).min(epochs);
-            self.advance(next)?;
-            self.seconds = before + self.started.elapsed().as_secs_f64();
-            let row = self.evaluate()?;
+            let Some(row) = self.advance(MAX_STEPS)? else { continue };
             let mut flow = listen(self, Event::Epoch(row))?;
             if last_checkpoint.elapsed().as_secs_f64() >= self.plan.train.checkpoint_seconds {
                 if listen(self, Event::Checkpoint)? == Flow::Stop {
@@ -173,28 +262,22 @@ impl<'a> Trainer<'a> {
                 return Ok(Ending::Stopped);
             }
         }
-        Ok(if self.exhausted() { Ending::Early } else { Ending::Finished })
     }
 
-    fn exhausted(&self) -> bool {
-        let patience = self.plan.patience;
-        patience > 0 && self.best.is_some_and(|(epoch, _)| self.epoch >= epoch.saturating_add(patience))
-    }
-
-    /// Runs the steps up to the end of epoch `next`.
-    fn advance(&mut self, next: u32) -> Result<()> {
-        let mut step = self.step();
-        let end = u64::from(next) * u64::from(self.plan.steps_per_epoch());
-        let mut args: Vec<StepArgs<f64>> = Vec::with_capacity(MAX_STEPS.min(end - step) as usize);
-        while step < end {
-            let count = MAX_STEPS.min(end - step);
-            args.clear();
-            args.extend((step..step + count).map(|s| self.plan.args(s)));
-            self.session.run(&args)?;
-            step += count;
-        }
-        self.epoch = next;
-        Ok(())
+    /// Runs up to `most` steps, to the next evaluation at the furthest; its row if it was reached.
+    pub fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
+        let started = Instant::now();
+        let per_epoch = u64::from(self.plan.steps_per_epoch());
+        let next = (self.epoch() + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
+        let end = u64::from(next) * per_epoch;
+        let count = most.min(MAX_STEPS).min(end.saturating_sub(self.step));
+        self.args.clear();
+        self.args.extend((self.step..self.step + count).map(|s| self.plan.args(s)));
+        self.session.run(&self.args)?;
+        self.step += count;
+        let evaluated = (self.step == end && count > 0).then(|| self.evaluate()).transpose()?;
+        self.seconds += started.elapsed().as_secs_f64();
+        Ok(evaluated.map(|row| EpochRow { seconds: self.seconds, ..row }))
     }
 
     fn evaluate(&mut self) -> Result<EpochRow> {
@@ -206,44 +289,48 @@ impl<'a> Trainer<'a> {
                 self.plan.cure(),
             ));
         }
-        let args = self.plan.args(self.step().saturating_sub(1));
+        let args = self.plan.args(self.step.saturating_sub(1));
         let mut row = EpochRow {
-            epoch: self.epoch,
-            step: self.step(),
+            epoch: self.epoch(),
+            step: self.step,
             seconds: self.seconds,
             learning_rate: args.lr,
             loss: losses.nll + args.eta * losses.regularizer + args.eta_aux * losses.auxiliary,
             expected_nll: losses.nll,
             regularizer: losses.regularizer,
             auxiliary: losses.auxiliary,
-            validation_nll: None,
-            validation_score: None,
+            eta: Some(args.eta),
+            eta_aux: Some(args.eta_aux),
+            ..Default::default()
         };
-        if let Some(predictor) = &mut self.validation {
-            let weights = self.session.weights()?;
-            let running = self.session.running()?;
-            predictor.set_weights(&weights)?;
-            predictor.set_running(&running)?;
-            let (nll, score) =
-                score(&predictor.predict(self.data.validation.inputs())?, self.data, &self.data.validation.y);
+        let last = self.step >= self.plan.total_steps();
+        if self.validation.is_none() && self.test.is_none() && !last {
+            return Ok(row);
+        }
+        let (weights, running) = self.weights()?;
+        if let Some(test) = &mut self.test {
+            let (nll, score) = test.score(&weights, &running, self.target_sd)?;
+            (row.test_nll, row.test_score) = (Some(nll), Some(score));
+        }
+        if let Some(validation) = &mut self.validation {
+            let (nll, score) = validation.score(&weights, &running, self.target_sd)?;
             if !nll.is_finite() {
                 return Err(Error::run(
-                    format!("epoch {}", self.epoch),
+                    format!("epoch {}", row.epoch),
                     "the validation negative log-likelihood is not a finite number",
                     self.plan.cure(),
                 ));
             }
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
             if self.best.is_none_or(|(_, best)| nll < best) {
-                self.best = Some((self.epoch, nll));
+                self.best = Some((row.epoch, nll));
                 self.best_weights = Some((weights, running));
             }
-        } else if self.epoch == self.plan.epochs {
+        } else if last {
             // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
-            let weights = self.session.weights()?;
             if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {
                 return Err(Error::run(
-                    format!("step {}", self.step()),
+                    format!("step {}", self.step),
                     format!(
                         "training diverged: weight {} of member {} is {}",
                         i % self.plan.setup.member_len(),
@@ -259,12 +346,11 @@ impl<'a> Trainer<'a> {
 }
 
 /// NLL and RMSE in the user's unit, or NLL and accuracy; `y` is standardised or holds class indices.
-pub fn score(predictive: &Predictive, data: &Loaded, y: &[f32]) -> (f64, f64) {
+fn score(predictive: &Predictive, target_sd: f64, y: &[f32]) -> (f64, f64) {
     match predictive {
         Predictive::Regression(r) => {
             let y: Vec<f64> = y.iter().map(|&v| v as f64).collect();
-            let sd = data.encoder.target_sd();
-            (r.nll(&y) + sd.ln(), metrics::rmse(&r.mean, &y) * sd)
+            (r.nll(&y) + target_sd.ln(), metrics::rmse(&r.mean, &y) * target_sd)
         }
         Predictive::Classification(c) => {
             let y: Vec<usize> = y.iter().map(|&v| v as usize).collect();

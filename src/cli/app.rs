@@ -1,0 +1,49 @@
+//! `vifo app`: the desktop application.
+
+use crate::error::Error;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run folder, a recipe (.toml or built-in: sinusoid, moons, ...), a table or images [default: where you left off]
+    input: Option<PathBuf>,
+    /// Folder of the app's settings and its last training [default: the system's place for application data]
+    #[arg(long, value_name = "FOLDER")]
+    home: Option<PathBuf>,
+    /// Close by itself once the playground has done N steps
+    #[arg(long, value_name = "N", hide = true)]
+    close_after: Option<u64>,
+}
+
+#[cfg(not(feature = "gui"))]
+pub fn run(_args: &Args) -> anyhow::Result<()> {
+    let cure = "build it with the app: cargo build --release (the feature `gui` is on by default)";
+    Err(Error::usage("vifo app", "this vifo was built without the desktop app", "", cure).into())
+}
+
+#[cfg(feature = "gui")]
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let open = args.input.as_deref().map(what).transpose()?;
+    crate::gui::run(crate::gui::Options { open, home: args.home.clone(), close_after: args.close_after })?;
+    Ok(())
+}
+
+/// A run folder, a recipe, or data, told apart before a window opens.
+#[cfg(feature = "gui")]
+fn what(path: &std::path::Path) -> crate::error::Result<crate::gui::app::Open> {
+    use crate::config::{Recipe, recipes};
+    use crate::gui::app::Open;
+    let name = path.display().to_string();
+    let recipe = |table: toml::Table| Recipe::from_table(&table, &name).map(|r| Open::Recipe(Box::new(r)));
+    if path.extension().is_some_and(|e| e == "toml") {
+        return recipe(Recipe::read(path)?);
+    }
+    if !path.exists() {
+        if let Some(text) = recipes::find(&name) {
+            return recipe(Recipe::parse(text, &name)?);
+        }
+        let allowed = format!("a run folder, a .toml recipe, a table, images, or one of {}", recipes::names());
+        return Err(Error::usage(name, "does not exist", allowed, "check the path"));
+    }
+    Ok(if crate::data::pixels::is_run(path) { Open::Run(path.into()) } else { Open::Data(path.into()) })
+}

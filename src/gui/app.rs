@@ -1,0 +1,245 @@
+//! The app's state and its frame: tabs above, the page below, the status bar at the foot.
+
+use super::export::Exports;
+use super::panels::banner::Banner;
+use super::panels::curves::CurvesPage;
+use super::panels::data::DataPage;
+use super::panels::playground::Playground;
+use super::panels::priors::Priors;
+use super::panels::recipe::RecipePage;
+use super::panels::results::ResultsPage;
+use super::panels::runs::RunsPage;
+use super::panels::side::SideBySide;
+use super::panels::status;
+use super::settings::{Ground, Settings, Tab};
+use super::theme;
+use crate::config::Recipe;
+use crate::error::Result;
+use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+use std::path::PathBuf;
+
+/// What the command line asks to see first.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Open {
+    Run(PathBuf),
+    Recipe(Box<Recipe>),
+    /// A table or an image set.
+    Data(PathBuf),
+}
+
+pub struct App {
+    pub settings: Settings,
+    pub banner: Banner,
+    pub playground: Playground,
+    pub side: SideBySide,
+    pub priors: Priors,
+    pub curves: CurvesPage,
+    pub data: DataPage,
+    pub results: ResultsPage,
+    pub runs: RunsPage,
+    pub recipe: RecipePage,
+    pub exports: Exports,
+    close_after: Option<u64>,
+    /// Seconds that the last frame took, smoothed.
+    frame_seconds: f64,
+}
+
+const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
+const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::E);
+
+impl App {
+    /// `home` keeps the playground's training between two starts.
+    pub fn new(
+        ctx: &egui::Context,
+        settings: Settings,
+        home: PathBuf,
+        open: Option<Open>,
+        close_after: Option<u64>,
+    ) -> Result<App> {
+        theme::set_up(ctx);
+        let asked = match &open {
+            Some(Open::Recipe(recipe)) => Some((**recipe).clone()),
+            _ => None,
+        };
+        let mut app = App {
+            playground: Playground::new(ctx, &settings, &home, asked)?,
+            side: SideBySide::default(),
+            priors: Priors::default(),
+            curves: CurvesPage::default(),
+            data: DataPage::new(ctx)?,
+            results: ResultsPage::default(),
+            runs: RunsPage::new(&settings.runs),
+            recipe: RecipePage::default(),
+            exports: Exports::default(),
+            banner: Banner::default(),
+            settings,
+            close_after,
+            frame_seconds: 0.0,
+        };
+        match open {
+            Some(Open::Run(path)) => {
+                app.results.open(ctx, &path);
+                app.settings.tab = Tab::Results;
+            }
+            Some(Open::Data(path)) => {
+                app.data.open(ctx, &path);
+                app.settings.tab = Tab::Data;
+            }
+            Some(Open::Recipe(_)) => app.settings.tab = Tab::Playground,
+            None => {}
+        }
+        Ok(app)
+    }
+
+    /// Takes in what the workers have done; runs while the window is hidden too.
+    pub fn logic(&mut self, ctx: &egui::Context) {
+        // A slow drawing adapter must not be asked for more frames than it can draw.
+        let interval = (2.0 * self.frame_seconds).clamp(0.033, 0.12);
+        self.playground.poll(interval, &mut self.settings, &mut self.banner);
+        self.side.poll(interval, &mut self.banner);
+        self.priors.poll(interval, &mut self.banner);
+        self.data.poll(ctx, &mut self.banner);
+        self.results.poll(ctx, &mut self.banner);
+        self.runs.poll(ctx, &mut self.banner);
+        self.exports.poll(&mut self.banner);
+        self.settings.running = self.playground.group.is_running();
+        if let Some(path) = self.data.take_finished() {
+            self.results.open(ctx, &path);
+            self.settings.tab = Tab::Results;
+        }
+        if let Some(path) = self.runs.take_opened() {
+            self.results.open(ctx, &path);
+            self.settings.tab = Tab::Results;
+        }
+        if self.close_after.is_some_and(|steps| self.playground.group.look.step >= steps) {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+        }
+    }
+
+    /// One frame.
+    pub fn show(&mut self, ui: &mut egui::Ui) {
+        let started = std::time::Instant::now();
+        ui.ctx().set_theme(match self.settings.ground {
+            Ground::System => egui::ThemePreference::System,
+            Ground::Light => egui::ThemePreference::Light,
+            Ground::Dark => egui::ThemePreference::Dark,
+        });
+        self.keys(ui);
+        self.dropped(ui);
+        egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
+        egui::Panel::bottom("status").show(ui, |ui| {
+            status::status_ui(ui, self.settings.tab, &self.playground, &self.side, &self.priors, &self.data);
+        });
+        self.banner.banner_ui(ui);
+        match self.settings.tab {
+            Tab::Playground => {
+                self.playground.playground_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports)
+            }
+            Tab::SideBySide => {
+                self.side.side_ui(ui, &mut self.settings, &self.playground, &mut self.banner, &mut self.exports)
+            }
+            Tab::Priors => self.priors.priors_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports),
+            Tab::Curves => self.curves.curves_ui(
+                ui,
+                &mut self.settings,
+                &self.playground,
+                &self.data,
+                &self.runs,
+                &mut self.exports,
+            ),
+            Tab::Data => self.data.data_ui(ui, &self.settings, &mut self.banner, &mut self.exports),
+            Tab::Results => self.results.results_ui(ui, &mut self.banner, &mut self.exports),
+            Tab::Runs => self.runs.runs_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports),
+            Tab::Recipe => self.recipe.recipe_ui(ui, &mut self.settings, &mut self.playground, &mut self.banner),
+        }
+        self.exports.dialog_ui(ui, &mut self.banner);
+        self.frame_seconds = 0.8 * self.frame_seconds + 0.2 * started.elapsed().as_secs_f64();
+    }
+
+    fn tabs_ui(&mut self, ui: &mut egui::Ui) {
+        ui.horizontal_wrapped(|ui| {
+            ui.add_space(2.0);
+            ui.strong("vifo").on_hover_text("Neural networks whose predictions carry honest uncertainty");
+            ui.separator();
+            for (tab, name, tip) in Tab::ALL {
+                ui.selectable_value(&mut self.settings.tab, tab, name).on_hover_text(tip);
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                let (name, next) = match self.settings.ground {
+                    Ground::System => ("Theme: system", Ground::Light),
+                    Ground::Light => ("Theme: light", Ground::Dark),
+                    Ground::Dark => ("Theme: dark", Ground::System),
+                };
+                if ui.button(name).on_hover_text("System, light or dark").clicked() {
+                    self.settings.ground = next;
+                }
+            });
+        });
+    }
+
+    /// Keys that work on every page, unless a text is being written.
+    fn keys(&mut self, ui: &egui::Ui) {
+        if ui.input_mut(|i| i.consume_shortcut(&OPEN)) {
+            self.settings.tab = Tab::Data;
+            self.data.choose_file(ui.ctx());
+        }
+        if ui.input_mut(|i| i.consume_shortcut(&EXPORT)) {
+            self.exports.ask();
+        }
+        if ui.egui_wants_keyboard_input() {
+            return;
+        }
+        let pressed = |key: Key| ui.input_mut(|i| i.consume_key(Modifiers::NONE, key));
+        let group = match self.settings.tab {
+            Tab::SideBySide => self.side.group.as_mut(),
+            Tab::Priors => self.priors.group.as_mut(),
+            Tab::Data => Some(&mut self.data.group),
+            _ => Some(&mut self.playground.group),
+        };
+        let Some(group) = group else { return };
+        if pressed(Key::Space) {
+            super::panels::controls::toggle(group);
+        }
+        if pressed(Key::S) {
+            group.send(crate::live::Command::Step(1));
+        }
+        if pressed(Key::R) {
+            group.send(crate::live::Command::Reset);
+        }
+    }
+
+    /// A recipe goes to the playground, a run folder to the results, everything else is data.
+    fn dropped(&mut self, ui: &egui::Ui) {
+        let files = ui.input(|i| i.raw.dropped_files.clone());
+        let Some(path) = files.first().map(|f| f.path().to_path_buf()) else { return };
+        if path.extension().is_some_and(|e| e == "toml") {
+            match Recipe::read(&path).and_then(|t| Recipe::from_table(&t, &path.display().to_string())) {
+                Ok(recipe) => {
+                    self.playground.take_recipe(recipe, &mut self.settings);
+                    self.settings.tab = Tab::Playground;
+                }
+                Err(e) => self.banner.error(e),
+            }
+        } else if crate::data::pixels::is_run(&path) {
+            self.results.open(ui.ctx(), &path);
+            self.settings.tab = Tab::Results;
+        } else {
+            self.data.open(ui.ctx(), &path);
+            self.settings.tab = Tab::Data;
+        }
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        App::logic(self, ctx);
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        self.show(ui);
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        eframe::set_value(storage, eframe::APP_KEY, &self.settings);
+    }
+}

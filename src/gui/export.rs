@@ -1,0 +1,277 @@
+//! Plots to PNG, SVG and CSV: a page offers what it shows, the dialog asks where to, a job writes.
+
+use super::panels::banner::Banner;
+use super::panels::playground::Playground;
+use super::settings::{CurveOptions, MapKind, Settings};
+use crate::error::{Error, Result};
+use crate::figure::{self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PriorFigure, Series};
+use crate::live::picture::{Band, Map};
+use crate::live::{Job, Picture};
+use eframe::egui;
+use std::path::{Path, PathBuf};
+
+/// One plot that can be written.
+pub struct Plottable {
+    /// Name of its files, without ending.
+    pub stem: String,
+    pub source: Source,
+}
+
+pub enum Source {
+    Figure(Box<dyn Figure + Send>),
+    /// Files of a run folder, with any of the three endings.
+    Files(PathBuf),
+}
+
+impl Plottable {
+    fn of(stem: &str, figure: impl Figure + Send + 'static) -> Plottable {
+        Plottable { stem: stem.into(), source: Source::Figure(Box::new(figure)) }
+    }
+
+    pub fn files(path: &Path) -> Plottable {
+        let stem = path.file_stem().map_or_else(|| "figure".into(), |s| s.to_string_lossy().into_owned());
+        Plottable { stem, source: Source::Files(path.with_extension("")) }
+    }
+
+    pub fn curves(stem: &str, x_label: &str, log: bool, series: &[Series]) -> Plottable {
+        let figure = CurvesFigure {
+            title: "Learning curves".into(),
+            x_label: x_label.into(),
+            y_label: "nats a row".into(),
+            log,
+            series: series.to_vec(),
+        };
+        Plottable::of(stem, figure)
+    }
+
+    pub fn bands(stem: &str, title: &str, x_label: &str, y_label: &str, panels: Vec<BandPanel>) -> Plottable {
+        let figure = BandsFigure { title: title.into(), x_label: x_label.into(), y_label: y_label.into(), panels };
+        Plottable::of(stem, figure)
+    }
+
+    pub fn maps(stem: &str, labels: (&str, &str), panels: Vec<HeatPanel>, points: &[[f64; 3]]) -> Plottable {
+        let figure = HeatFigure {
+            title: "Uncertainty over the inputs".into(),
+            x_label: labels.0.into(),
+            y_label: labels.1.into(),
+            panels,
+            points: points.iter().map(|p| (p[0], p[1], p[2] as usize)).collect(),
+        };
+        Plottable::of(stem, figure)
+    }
+
+    pub fn priors(stem: &str, figure: PriorFigure) -> Plottable {
+        Plottable::of(stem, figure)
+    }
+
+    pub fn of_playground(playground: &Playground, settings: &Settings) -> Vec<Plottable> {
+        let points = playground.points();
+        let mut all = vec![];
+        let lane = playground.group.lanes.first();
+        let names: Vec<&str> = lane.map_or(vec![], |l| l.points.inputs.iter().map(String::as_str).collect());
+        let name = |i: usize| names.get(i).copied().unwrap_or("x");
+        match playground.group.lane_look(0).map(|l| &l.picture) {
+            Some(Picture::Band(band)) => {
+                let panel = band_panel("", band, &points, playground.truth.and_then(|t| t.truth()));
+                let target = lane.map_or("y", |l| l.points.target.as_str());
+                all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), target, vec![panel]));
+            }
+            Some(Picture::Map(map)) => {
+                all.push(Plottable::maps("map", (name(0), name(1)), map_panels("", map), &points))
+            }
+            _ => {}
+        }
+        let options = CurveOptions { ..settings.curves };
+        let series = playground.curves.shown(&options);
+        all.push(Plottable::curves("learning_curves", "step", settings.curves.log, &series));
+        all
+    }
+
+    /// Writes the chosen formats into `dir`, each whole or not at all.
+    pub fn write(&self, dir: &Path, formats: Formats) -> Result<Vec<PathBuf>> {
+        let mut written = vec![];
+        for (ending, wanted) in [("png", formats.png), ("svg", formats.svg), ("csv", formats.csv)] {
+            if !wanted {
+                continue;
+            }
+            let path = dir.join(format!("{}.{ending}", self.stem));
+            match &self.source {
+                Source::Figure(figure) => match ending {
+                    "png" => figure::save_png(&path, figure.as_ref())?,
+                    "svg" => figure::save_svg(&path, figure.as_ref())?,
+                    _ => figure::save_csv(&path, figure.as_ref())?,
+                },
+                Source::Files(stem) => {
+                    let from = stem.with_extension(ending);
+                    let bytes = std::fs::read(&from).map_err(|e| Error::io(&from, "read", &e))?;
+                    crate::run::write_atomic(&path, &bytes)?;
+                }
+            }
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<fn(f64) -> f64>) -> BandPanel {
+    BandPanel {
+        title: title.into(),
+        x: band.x.clone(),
+        mean: band.mean.clone(),
+        total_sd: (0..band.x.len()).map(|i| band.total_sd(i)).collect(),
+        aleatoric_sd: band.aleatoric_sd.clone(),
+        truth: truth.map(|f| band.x.iter().map(|x| f(*x)).collect()),
+        train_x: points.iter().map(|p| p[0]).collect(),
+        train_y: points.iter().map(|p| p[1]).collect(),
+        members: band.members.clone(),
+    }
+}
+
+/// Probability, entropy and mutual information of one map.
+pub fn map_panels(prefix: &str, map: &Map) -> Vec<HeatPanel> {
+    let k = map.k.max(1);
+    let first: Vec<f64> = match k {
+        2 => map.probs.iter().skip(1).step_by(2).copied().collect(),
+        _ => map.probs.chunks(k).map(|p| p.iter().copied().fold(0.0, f64::max)).collect(),
+    };
+    let title = if k == 2 { "Probability of the second class" } else { "Largest probability" };
+    [
+        (MapKind::Probability, title, "probability", first),
+        (MapKind::Entropy, "Total entropy", "nats", map.total.clone()),
+        (MapKind::MutualInformation, "Mutual information", "nats, own scale", map.epistemic.clone()),
+    ]
+    .into_iter()
+    .map(|(_, title, value_label, values)| HeatPanel {
+        title: if prefix.is_empty() { title.into() } else { format!("{prefix}: {}", title.to_lowercase()) },
+        x_range: map.x_range,
+        y_range: map.y_range,
+        nx: map.n,
+        ny: map.n,
+        values,
+        value_label: value_label.into(),
+    })
+    .collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats {
+    pub png: bool,
+    pub svg: bool,
+    pub csv: bool,
+}
+
+/// The dialog and the writing.
+pub struct Exports {
+    asked: bool,
+    offered: Vec<Plottable>,
+    open: bool,
+    pub folder: String,
+    pub formats: Formats,
+    job: Option<Job<Vec<PathBuf>>>,
+}
+
+impl Default for Exports {
+    fn default() -> Self {
+        Exports {
+            asked: false,
+            offered: vec![],
+            open: false,
+            folder: "figures".into(),
+            formats: Formats { png: true, svg: true, csv: true },
+            job: None,
+        }
+    }
+}
+
+impl Exports {
+    /// Opens the dialog with what the page in front offers.
+    pub fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// Called by the page in front in every frame; `plots` is made only when it was asked for.
+    pub fn offer(&mut self, plots: impl FnOnce() -> Vec<Plottable>) {
+        if self.asked {
+            self.offered = plots();
+            (self.asked, self.open) = (false, true);
+        }
+    }
+
+    pub fn poll(&mut self, banner: &mut Banner) {
+        match self.job.as_ref().and_then(Job::poll) {
+            Some(Ok(paths)) => {
+                let names = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+                banner.note(format!("exported {names}"));
+                self.job = None;
+            }
+            Some(Err(e)) => {
+                banner.error(e);
+                self.job = None;
+            }
+            None => {}
+        }
+    }
+
+    pub fn dialog_ui(&mut self, ui: &mut egui::Ui, banner: &mut Banner) {
+        if self.asked {
+            // The page in front had nothing.
+            self.asked = false;
+            banner.note("this page has no plot to export");
+        }
+        if !self.open {
+            return;
+        }
+        let modal = egui::Modal::new(egui::Id::unique("export")).show(ui.ctx(), |ui| {
+            ui.set_width(430.0);
+            ui.heading("Export plots");
+            for plot in &self.offered {
+                ui.label(format!("• {}", plot.stem));
+            }
+            if self.offered.is_empty() {
+                ui.label("Nothing is drawn yet.");
+            }
+            ui.horizontal(|ui| {
+                ui.checkbox(&mut self.formats.png, "PNG");
+                ui.checkbox(&mut self.formats.svg, "SVG");
+                ui.checkbox(&mut self.formats.csv, "CSV (the numbers)");
+            });
+            ui.horizontal(|ui| {
+                let label = ui.label("into folder");
+                ui.add(egui::TextEdit::singleline(&mut self.folder).desired_width(280.0)).labelled_by(label.id);
+            });
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                let Formats { png, svg, csv } = self.formats;
+                let ready = !self.offered.is_empty() && (png || svg || csv) && !self.folder.trim().is_empty();
+                let write = ui.add_enabled(ready, egui::Button::new("Write files")).clicked();
+                (write, ui.button("Cancel").clicked())
+            })
+            .inner
+        });
+        let (write, cancel) = modal.inner;
+        if write {
+            self.write(ui.ctx());
+        }
+        if write || cancel || modal.should_close() {
+            self.open = false;
+        }
+    }
+
+    fn write(&mut self, ctx: &egui::Context) {
+        let (plots, formats, dir) =
+            (std::mem::take(&mut self.offered), self.formats, PathBuf::from(self.folder.trim()));
+        let wake = ctx.clone();
+        self.job = Some(Job::start(
+            "exporting",
+            move || wake.request_repaint(),
+            move || {
+                std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
+                let mut written = vec![];
+                for plot in &plots {
+                    written.extend(plot.write(&dir, formats)?);
+                }
+                Ok(written)
+            },
+        ));
+    }
+}

@@ -1,0 +1,80 @@
+//! The desktop app: eframe and egui_plot over the same library, recipes and events as the command line. Panels are functions of
+//! plain state; training runs on worker threads (`live`), so that the window never waits.
+
+pub mod app;
+pub mod export;
+pub mod panels;
+pub mod plots;
+pub mod settings;
+pub mod theme;
+
+use crate::error::{Error, Result};
+use app::{App, Open};
+use eframe::egui;
+use std::path::PathBuf;
+
+/// How the window is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub open: Option<Open>,
+    /// Folder of settings and of the last training; None = the system's place for application data.
+    pub home: Option<PathBuf>,
+    /// Close by itself once the playground has done so many steps.
+    pub close_after: Option<u64>,
+}
+
+const ID: &str = "vifo";
+
+/// Opens the window; returns when it is closed.
+///
+/// # Errors
+/// `Error::Device` where there is no display or no adapter to draw with: the message names what to install.
+pub fn run(options: Options) -> Result<()> {
+    let home = options.home.clone().or_else(|| eframe::storage_dir(ID)).unwrap_or_else(|| PathBuf::from(".vifo"));
+    std::fs::create_dir_all(&home).map_err(|e| Error::io(&home, "create", &e))?;
+    let mut native = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("vifo")
+            .with_app_id(ID)
+            .with_inner_size([1280.0, 800.0])
+            .with_min_inner_size([900.0, 600.0]),
+        persistence_path: Some(home.join("app.ron")),
+        ..Default::default()
+    };
+    if let Ok(icon) = eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")) {
+        native.viewport = native.viewport.with_icon(icon);
+    }
+    let made = move |cc: &eframe::CreationContext<'_>| -> std::result::Result<Box<dyn eframe::App>, _> {
+        let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_default();
+        Ok(Box::new(App::new(&cc.egui_ctx, settings, home, options.open, options.close_after)?))
+    };
+    eframe::run_native("vifo", native, Box::new(made)).map_err(|e| cannot_open(&e.to_string()))
+}
+
+/// What to do about a window that does not open.
+fn cannot_open(found: &str) -> Error {
+    let lower = found.to_lowercase();
+    let cure = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
+        "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`"
+    } else if lower.contains("shared librar") || lower.contains("libx") {
+        "install the X11 libraries (Debian, Ubuntu: apt-get install libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0)"
+    } else {
+        "install a Vulkan driver (Debian, Ubuntu: apt-get install mesa-vulkan-drivers); `vifo doctor` lists adapters"
+    };
+    Error::device("the window", format!("cannot be opened: {found}"), "", cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of winit 0.30 and wgpu 30.
+    #[test]
+    fn every_failure_to_open_names_its_own_cure() {
+        let said = |found: &str| cannot_open(found).to_string();
+        assert!(said("neither WAYLAND_DISPLAY nor WAYLAND_SOCKET nor DISPLAY is set.").contains("vifo fit"));
+        assert!(said("Failed to open connection to X server").contains("ssh -X"));
+        assert!(said("Failed to load one of xlib's shared libraries").contains("libxcursor1"));
+        assert!(said("WGPU error: No suitable graphics adapter found").contains("mesa-vulkan-drivers"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Start, pause, step, reset, stop: the same for every group of trainings.
+
+use crate::live::{Command, Group, State};
+use crate::train::Ending;
+use eframe::egui;
+
+/// Start what is paused, pause what runs, begin anew what has ended.
+pub fn toggle(group: &mut Group) {
+    match group.state {
+        State::Running => group.send(Command::Pause),
+        State::Paused => group.send(Command::Run),
+        // A finished run folder is a result: only a new training may follow it.
+        State::Ended(_) | State::Failed | State::Stopped if !group.kept => {
+            group.send(Command::Reset);
+            group.send(Command::Run);
+        }
+        _ => {}
+    }
+}
+
+pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group) {
+    ui.horizontal(|ui| {
+        let (name, tip) = match group.state {
+            State::Running => ("Pause", "Hold training where it is (Space)"),
+            State::Paused => ("Start", "Train on from here (Space)"),
+            _ => ("Start", "Train from step 0 (Space)"),
+        };
+        let ready = match group.state {
+            State::Empty => false,
+            State::Running | State::Paused => true,
+            _ => !group.kept,
+        };
+        if ui.add_enabled(ready, egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).on_hover_text(tip).clicked()
+        {
+            toggle(group);
+        }
+        let can_step = matches!(group.state, State::Running | State::Paused);
+        if ui
+            .add_enabled(can_step, egui::Button::new("Step"))
+            .on_hover_text("One optimizer step, then pause (S)")
+            .clicked()
+        {
+            group.send(Command::Step(1));
+        }
+        let reset = egui::Button::new("Reset");
+        if !group.kept && ui.add_enabled(ready, reset).on_hover_text("Back to step 0 with fresh weights (R)").clicked()
+        {
+            group.send(Command::Reset);
+        }
+        if ui
+            .add_enabled(can_step, egui::Button::new("Stop"))
+            .on_hover_text("End training here and keep its weights")
+            .clicked()
+        {
+            group.send(Command::Stop);
+        }
+    });
+}
+
+/// "running", "paused at step 3", in words.
+pub fn state_text(group: &Group) -> &'static str {
+    match group.state {
+        State::Empty => "nothing to train yet",
+        State::Paused => "paused",
+        State::Running => "training",
+        State::Stopped => "stopped",
+        State::Failed => "failed: Reset begins anew",
+        State::Ended(Ending::Early) => "stopped early: no better for a while",
+        State::Ended(_) => "all epochs done",
+    }
+}

@@ -1,0 +1,237 @@
+//! Learning curves: of the playground, of the training on your data, and of the runs that are ticked, on one plot.
+
+use super::data::DataPage;
+use super::playground::Playground;
+use super::runs::RunsPage;
+use crate::figure::Series;
+use crate::gui::export::{Exports, Plottable};
+use crate::gui::plots::curves::{CurvesView, curves_ui};
+use crate::gui::settings::{CurveAxis, CurveOptions, Settings};
+use crate::gui::theme::Colours;
+use crate::train::EpochRow;
+use eframe::egui;
+
+/// Names of the curves of a training, in the order of `CurveCache`.
+pub const NAMES: [&str; 8] = [
+    "loss",
+    "expected NLL",
+    "regularizer, weighted",
+    "auxiliary, weighted",
+    "validation NLL",
+    "test NLL",
+    "validation RMSE or accuracy",
+    "test RMSE or accuracy",
+];
+
+/// The curves of a training as columns, extended row by row.
+#[derive(Debug, Clone, Default)]
+pub struct CurveCache {
+    step: Vec<f64>,
+    epoch: Vec<f64>,
+    seconds: Vec<f64>,
+    columns: [Vec<f64>; 8],
+    /// First and last row taken over: other ones mean another training.
+    ends: Option<(EpochRow, EpochRow)>,
+}
+
+impl CurveCache {
+    pub fn update(&mut self, rows: &[EpochRow]) {
+        let done = self.step.len();
+        let continues = match (&self.ends, rows.first(), done.checked_sub(1).and_then(|i| rows.get(i))) {
+            (Some((first, last)), Some(a), Some(b)) => first == a && last == b,
+            (None, ..) => true,
+            _ => false,
+        };
+        if !continues {
+            *self = CurveCache::default();
+        }
+        for r in &rows[self.step.len().min(rows.len())..] {
+            self.push(r);
+        }
+        self.ends = rows.first().copied().zip(rows.last().copied());
+    }
+
+    fn push(&mut self, r: &EpochRow) {
+        self.step.push(r.step as f64);
+        self.epoch.push(f64::from(r.epoch));
+        self.seconds.push(r.seconds);
+        // The row has the terms without their weights, and the loss with them.
+        let penalty = r.loss - r.expected_nll;
+        let weighted = if r.auxiliary == 0.0 { penalty } else { f64::NAN };
+        let (regularizer, auxiliary) = match (r.eta, r.eta_aux) {
+            (Some(eta), Some(eta_aux)) => (eta * r.regularizer, eta_aux * r.auxiliary),
+            _ => (weighted, f64::NAN),
+        };
+        let option = |v: Option<f64>| v.unwrap_or(f64::NAN);
+        let values = [
+            r.loss,
+            r.expected_nll,
+            regularizer,
+            auxiliary,
+            option(r.validation_nll),
+            option(r.test_nll),
+            option(r.validation_score),
+            option(r.test_score),
+        ];
+        for (column, v) in self.columns.iter_mut().zip(values) {
+            column.push(v);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.step.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.step.is_empty()
+    }
+
+    fn x(&self, axis: CurveAxis) -> &[f64] {
+        match axis {
+            CurveAxis::Step => &self.step,
+            CurveAxis::Epoch => &self.epoch,
+            CurveAxis::Seconds => &self.seconds,
+        }
+    }
+
+    /// The chosen curves that hold anything.
+    pub fn shown(&self, options: &CurveOptions) -> Vec<Series> {
+        let chosen = [
+            options.loss,
+            options.expected_nll,
+            options.regularizer,
+            options.auxiliary,
+            options.held_out_nll,
+            options.held_out_nll,
+            options.score,
+            options.score,
+        ];
+        let any = |column: &[f64]| column.iter().any(|v| v.is_finite() && *v != 0.0);
+        (0..NAMES.len())
+            .filter(|i| chosen[*i] && any(&self.columns[*i]))
+            .map(|i| Series {
+                name: NAMES[i].into(),
+                x: self.x(options.axis).to_vec(),
+                y: self.columns[i].clone(),
+                sd: None,
+            })
+            .collect()
+    }
+}
+
+#[derive(Default)]
+pub struct CurvesPage {
+    data: CurveCache,
+    /// Whether the playground's own curves are shown.
+    hide_playground: bool,
+}
+
+pub fn x_label(axis: CurveAxis) -> &'static str {
+    match axis {
+        CurveAxis::Step => "step",
+        CurveAxis::Epoch => "epoch",
+        CurveAxis::Seconds => "seconds",
+    }
+}
+
+pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label("against");
+        for (axis, name) in [(CurveAxis::Step, "step"), (CurveAxis::Epoch, "epoch"), (CurveAxis::Seconds, "seconds")] {
+            ui.selectable_value(&mut options.axis, axis, name);
+        }
+        ui.separator();
+        ui.checkbox(&mut options.log, "logarithmic")
+            .on_hover_text("Logarithmic beyond a threshold, linear near zero: negatives have a place");
+        ui.separator();
+        ui.checkbox(&mut options.loss, "loss")
+            .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats a row");
+        ui.checkbox(&mut options.expected_nll, "expected NLL");
+        ui.checkbox(&mut options.regularizer, "regularizer").on_hover_text("With its weight eta");
+        ui.checkbox(&mut options.auxiliary, "auxiliary").on_hover_text("With its weight eta_aux");
+        ui.checkbox(&mut options.held_out_nll, "held-out NLL")
+            .on_hover_text("Of the validation rows, and of the test rows where train.watch_test is on");
+        ui.checkbox(&mut options.score, "RMSE or accuracy").on_hover_text("In the target's unit, or a share");
+    });
+}
+
+impl CurvesPage {
+    /// Everything that is shown, named by where it comes from.
+    pub fn series(
+        &mut self,
+        settings: &Settings,
+        playground: &Playground,
+        data: &DataPage,
+        runs: &RunsPage,
+    ) -> Vec<Series> {
+        let mut all = vec![];
+        let mut add = |from: &str, series: Vec<Series>| {
+            all.extend(series.into_iter().map(|s| Series { name: format!("{from}: {}", s.name), ..s }));
+        };
+        if !self.hide_playground {
+            add("playground", playground.curves.shown(&settings.curves));
+        }
+        if let Some(lane) = data.group.lanes.first() {
+            self.data.update(&lane.run.rows);
+            add("your data", self.data.shown(&settings.curves));
+        }
+        for (name, series) in runs.series(&settings.curves) {
+            add(&name, series);
+        }
+        all
+    }
+
+    pub fn curves_ui(
+        &mut self,
+        ui: &mut egui::Ui,
+        settings: &mut Settings,
+        playground: &Playground,
+        data: &DataPage,
+        runs: &RunsPage,
+        exports: &mut Exports,
+    ) {
+        let series = self.series(settings, playground, data, runs);
+        egui::CentralPanel::default().show(ui, |ui| {
+            options_ui(ui, &mut settings.curves);
+            ui.horizontal_wrapped(|ui| {
+                let mut shown = !self.hide_playground;
+                ui.checkbox(&mut shown, "playground's curves");
+                self.hide_playground = !shown;
+                ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean with its sd. Double click shows all again.");
+            });
+            let height = ui.available_height().max(150.0);
+            let axis = x_label(settings.curves.axis);
+            let y_label = if settings.curves.score { "nats a row; RMSE in the target's unit or accuracy" } else { "nats a row" };
+            let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, height };
+            let colours = Colours::of(ui);
+            curves_ui(ui, &view, &series, |i| colours.series(i));
+        });
+        exports.offer(|| {
+            vec![Plottable::curves("learning_curves", x_label(settings.curves.axis), settings.curves.log, &series)]
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_follows_its_rows_and_begins_anew_with_another_training() {
+        let row = |step: u64, loss: f64| EpochRow { step, loss, expected_nll: 1.0, ..Default::default() };
+        let mut cache = CurveCache::default();
+        let mut rows = vec![row(10, 3.0), row(20, 2.0)];
+        cache.update(&rows);
+        rows.push(row(30, 1.5));
+        cache.update(&rows);
+        assert_eq!((cache.len(), cache.columns[0].clone()), (3, vec![3.0, 2.0, 1.5]));
+        cache.update(&[row(10, 9.0)]);
+        assert_eq!((cache.len(), cache.columns[0].clone()), (1, vec![9.0]));
+        cache.update(&[]);
+        assert!(cache.is_empty());
+        let names: Vec<String> = {
+            cache.update(&rows);
+            cache.shown(&CurveOptions::default()).into_iter().map(|s| s.name).collect()
+        };
+        assert_eq!(names, ["loss", "expected NLL", "regularizer, weighted"], "what holds nothing is not shown");
+    }
+}

@@ -1,0 +1,156 @@
+//! Recipe keys as widgets: the tip of each is the key's own help and default, so that the app and `vifo fit --keys` agree.
+
+use crate::config::keys;
+use crate::config::{Recipe, Schedule};
+use eframe::egui::{self, ComboBox, DragValue, Slider};
+use std::ops::RangeInclusive;
+
+/// "Weight of the regularizer. Recipe key method.eta, default 0.1."
+pub fn tip(path: &str) -> String {
+    let Some(key) = keys::find(path) else { return path.to_string() };
+    let default = if key.default.is_empty() { String::new() } else { format!(", default {}", key.default) };
+    format!("{} Recipe key {path}{default}.", key.help).trim().to_string()
+}
+
+/// A slider over decades whose lower end is zero.
+pub fn weight_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut f64, range: RangeInclusive<f64>) {
+    let slider = Slider::new(value, range).logarithmic(true).smallest_positive(1e-4).max_decimals(4).text(name);
+    ui.add(slider).on_hover_text(tip(path));
+}
+
+pub fn optional_ui(
+    ui: &mut egui::Ui,
+    name: &str,
+    path: &str,
+    value: &mut Option<f64>,
+    default: f64,
+    range: RangeInclusive<f64>,
+) {
+    let mut now = value.unwrap_or(default);
+    let slider = Slider::new(&mut now, range).logarithmic(true).max_decimals(4).text(name);
+    if ui.add(slider).on_hover_text(tip(path)).changed() {
+        *value = Some(now);
+    }
+}
+
+pub fn whole_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut u32, range: RangeInclusive<u32>) {
+    ui.horizontal(|ui| {
+        let label = ui.label(name);
+        let speed = f64::from(*range.end()) * 0.001;
+        ui.add(DragValue::new(value).range(range).speed(speed.clamp(0.05, 10.0)))
+            .labelled_by(label.id)
+            .on_hover_text(tip(path));
+    });
+}
+
+/// The methods by the names that people know.
+pub fn method_name(key: &str) -> String {
+    match key {
+        "base" => "Plain network".into(),
+        "vifo-l2" => "VIFO, L2 on weights".into(),
+        _ => {
+            let (family, regularizer) = key.split_once('-').unwrap_or((key, ""));
+            format!("{}-{}", family.to_uppercase(), regularizer.replace('_', ", "))
+        }
+    }
+}
+
+pub fn method_ui(ui: &mut egui::Ui, label: &str, method: &mut String) -> bool {
+    let before = method.clone();
+    let shown = ComboBox::from_label(label).width(150.0).selected_text(method_name(method)).show_ui(ui, |ui| {
+        for key in keys::METHODS {
+            ui.selectable_value(method, key.to_string(), method_name(key));
+        }
+    });
+    shown.response.on_hover_text("How the network's uncertainty is learnt. Another method restarts training.");
+    *method != before
+}
+
+/// Makes the other keys fit a method just chosen: what it does not know would be refused.
+pub fn suit_method(recipe: &mut Recipe) {
+    let method = recipe.method.name.clone();
+    if !method.starts_with("vifo-") || method == "vifo-l2" {
+        recipe.method.eta_aux = 0.0;
+    }
+    if !method.starts_with("vifo-") {
+        recipe.method.expectation = crate::config::Expectation::Auto;
+    }
+    let regularizer = method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all"));
+    if !matches!(regularizer, "mv" | "eb") {
+        (recipe.prior.alpha, recipe.prior.beta) = (None, None);
+    }
+    if regularizer != "naive" {
+        recipe.prior.variance = None;
+    }
+}
+
+/// eta, eta_aux, the prior, the learning rate and M: what a running training takes up at its next step.
+pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
+    let method = recipe.method.name.clone();
+    let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
+    if vifo || vi {
+        weight_ui(ui, "eta", "method.eta", &mut recipe.method.eta, 0.0..=10.0);
+    }
+    if vifo && method != "vifo-l2" {
+        weight_ui(ui, "eta_aux", "method.eta_aux", &mut recipe.method.eta_aux, 0.0..=10.0);
+    }
+    match method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all")) {
+        "naive" => {
+            let default = if vi { 0.05 } else { 1.0 };
+            optional_ui(ui, "prior variance", "prior.variance", &mut recipe.prior.variance, default, 1e-3..=100.0);
+        }
+        "mean" => {
+            let slider = Slider::new(&mut recipe.prior.gamma, 1e-3..=10.0).logarithmic(true).text("prior gamma");
+            ui.add(slider).on_hover_text(tip("prior.gamma"));
+            let slider = Slider::new(&mut recipe.prior.a, 0.001..=1.0).logarithmic(true).text("prior a");
+            ui.add(slider).on_hover_text(tip("prior.a"));
+        }
+        r @ ("mv" | "eb") => {
+            let (alpha, beta) = if r == "mv" { (0.5, 0.01) } else { (4.4798, 10.0) };
+            optional_ui(ui, "prior alpha", "prior.alpha", &mut recipe.prior.alpha, alpha, 1e-3..=100.0);
+            optional_ui(ui, "prior beta", "prior.beta", &mut recipe.prior.beta, beta, 1e-3..=100.0);
+        }
+        _ => {}
+    }
+    optional_ui(ui, "learning rate", "train.lr", &mut recipe.train.lr, lr, 1e-5..=1.0);
+    if vifo || vi {
+        let samples = Slider::new(&mut recipe.method.samples, 1..=100).logarithmic(true).text("samples M");
+        ui.add(samples).on_hover_text(tip("method.samples"));
+    }
+    let mut cosine = recipe.train.schedule == Schedule::Cosine;
+    if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip("train.schedule")).changed() {
+        recipe.train.schedule = if cosine { Schedule::Cosine } else { Schedule::Constant };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_has_a_name_and_every_tip_its_default() {
+        let names: Vec<String> = keys::METHODS.iter().map(|m| method_name(m)).collect();
+        assert!(names.contains(&"VIFO-mean, all".to_string()) && names.contains(&"VI-naive".to_string()), "{names:?}");
+        assert_eq!(tip("method.eta"), "Weight of the regularizer. Recipe key method.eta, default 0.1.");
+    }
+
+    #[test]
+    fn any_method_follows_any_other() {
+        for from in keys::METHODS {
+            for to in keys::METHODS {
+                let mut t = Recipe::parse("[data]\ntoy = \"moons\"\n", "t").expect("a recipe");
+                keys::set(&mut t, "method.name", from, "t").expect("a method");
+                let mut r = Recipe::from_table(&t, "t").expect("a recipe");
+                if from.starts_with("vifo-") && *from != "vifo-l2" {
+                    r.method.eta_aux = 1.0;
+                }
+                (r.prior.variance, r.prior.alpha) = (Some(3.0), Some(2.0));
+                r.method.name = to.to_string();
+                suit_method(&mut r);
+                let text = r.to_toml().expect("TOML");
+                let again = Recipe::parse(&text, "t").and_then(|t| Recipe::from_table(&t, "t"));
+                assert_eq!(again.as_ref(), Ok(&r), "{from} -> {to}");
+            }
+        }
+    }
+}

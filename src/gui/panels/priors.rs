@@ -1,0 +1,174 @@
+//! Samples from learned priors, side by side on shared axes: the paper's figure 2, live.
+
+use super::banner::Banner;
+use super::controls::controls_ui;
+use super::keys;
+use crate::figure::{PriorFigure, PriorPanel};
+use crate::gui::export::{Exports, Plottable};
+use crate::gui::plots::symlog::Scale;
+use crate::gui::plots::{bands, prior};
+use crate::gui::settings::Settings;
+use crate::gui::theme::Colours;
+use crate::live::{Command, Group, Look, Picture};
+use eframe::egui::{self, Slider};
+use egui_plot::Plot;
+
+/// Of the demo: the three priors that the paper draws.
+const METHODS: [&str; 3] = ["vifo-mean-aux", "vi-naive", "vi-mean"];
+
+#[derive(Default)]
+pub struct Priors {
+    pub group: Option<Group>,
+    /// Chooses the draw.
+    seed: u32,
+    look: Look,
+    interval: f64,
+    pace: f64,
+}
+
+impl Priors {
+    pub fn poll(&mut self, interval: f64, banner: &mut Banner) {
+        self.interval = interval;
+        let Some(group) = &mut self.group else { return };
+        group.poll();
+        for e in group.errors.drain(..) {
+            banner.error(e);
+        }
+    }
+
+    fn start(&mut self, ui: &egui::Ui, banner: &mut Banner) {
+        let wake = ui.ctx().clone();
+        let started = || {
+            let recipes: Vec<_> = METHODS
+                .iter()
+                .map(|m| crate::run::demo::recipe(m, "figure", 1))
+                .collect::<crate::error::Result<_>>()?;
+            let mut group = Group::new("vifo priors", move || wake.request_repaint())?;
+            group.start(recipes, None, true);
+            Ok(group)
+        };
+        match started() {
+            Ok(group) => self.group = Some(group),
+            Err(e) => banner.error(e),
+        }
+    }
+
+    pub fn priors_ui(
+        &mut self,
+        ui: &mut egui::Ui,
+        settings: &mut Settings,
+        banner: &mut Banner,
+        exports: &mut Exports,
+    ) {
+        if self.group.is_none() {
+            self.start(ui, banner);
+        }
+        egui::Panel::top("prior controls").show(ui, |ui| {
+            ui.horizontal_wrapped(|ui| {
+                if let Some(group) = &mut self.group {
+                    controls_ui(ui, group);
+                }
+                ui.separator();
+                if ui.button("Resample").on_hover_text("Another draw from the same priors").clicked() {
+                    self.seed = self.seed.wrapping_add(1);
+                }
+                ui.add(Slider::new(&mut settings.prior_curves, 1..=200).text("curves"));
+                ui.add(Slider::new(&mut settings.prior_opacity, 0.05..=1.0).text("opacity"));
+            });
+            ui.weak("What each method expects of y before it sees a point there: VI's priors on weights say little, VIFO's prior on outputs follows the data.");
+        });
+        egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
+        let look = Look {
+            interval: self.interval.max(0.1),
+            band_points: 101,
+            prior: Some((settings.prior_curves, self.seed)),
+            ..Look::default()
+        };
+        if let Some(group) = &mut self.group {
+            if look != self.look {
+                self.look = look.clone();
+                group.send(Command::Look(look));
+            }
+            if self.pace.to_bits() != settings.pace.to_bits() {
+                self.pace = settings.pace;
+                group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
+            }
+        }
+        exports.offer(|| self.plottables());
+    }
+
+    fn plots_ui(&self, ui: &mut egui::Ui, settings: &Settings) {
+        let Some(group) = &self.group else { return };
+        let n = group.lanes.len().min(group.look.lanes.len());
+        if n == 0 {
+            ui.weak("starting");
+            return;
+        }
+        let colours = Colours::of(ui);
+        let width = (ui.available_width() - 8.0 * (n as f32 - 1.0)) / n as f32;
+        let height = ui.available_height() - 26.0;
+        // Priors of weights reach a hundred times further than the data: one scale that holds both.
+        let all = group.look.lanes.iter().flat_map(|l| l.prior.iter().flatten().flatten().copied());
+        let scale = Scale::symlog(all.chain([100.0, 1.0]));
+        let link = egui::Id::unique("priors");
+        ui.horizontal(|ui| {
+            for i in 0..n {
+                let (lane, look) = (&group.lanes[i], &group.look.lanes[i]);
+                let Picture::Band(band) = &look.picture else { continue };
+                ui.vertical(|ui| {
+                    ui.set_width(width);
+                    let method = lane.recipe.as_ref().map_or("", |r| r.method.name.as_str());
+                    ui.strong(keys::method_name(method));
+                    Plot::new(format!("prior {i}"))
+                        .width(width)
+                        .height(height)
+                        .link_axis(link, true)
+                        .x_axis_label("x")
+                        .y_axis_label("y, logarithmic, linear near zero")
+                        .y_grid_spacer(move |input| scale.marks(input))
+                        .y_axis_formatter(move |mark, _| scale.label(mark.value))
+                        .show(ui, |plot| {
+                            if let Some(curves) = &look.prior {
+                                let drawn: Vec<Vec<f64>> =
+                                    curves.iter().map(|c| c.iter().map(|y| scale.to(*y)).collect()).collect();
+                                let ink = colours.series(i).gamma_multiply(settings.prior_opacity);
+                                prior::curves_ui(plot, &band.x, &drawn, settings.prior_curves as usize, ink);
+                            }
+                            let points = lane.points.train.iter().map(|p| [p[0], scale.to(p[1])]);
+                            bands::points_ui(plot, "training points", points, Some(colours.point), colours.point_edge);
+                        });
+                });
+            }
+        });
+    }
+
+    fn plottables(&self) -> Vec<Plottable> {
+        let Some(group) = &self.group else { return vec![] };
+        let panels: Vec<PriorPanel> = group
+            .lanes
+            .iter()
+            .zip(&group.look.lanes)
+            .filter_map(|(lane, look)| {
+                let Picture::Band(band) = &look.picture else { return None };
+                Some(PriorPanel {
+                    title: keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str())),
+                    x: band.x.clone(),
+                    samples: look.prior.clone()?,
+                    train_x: lane.points.train.iter().map(|p| p[0]).collect(),
+                    train_y: lane.points.train.iter().map(|p| p[1]).collect(),
+                })
+            })
+            .collect();
+        if panels.is_empty() {
+            return vec![];
+        }
+        let figure = PriorFigure {
+            title: "Predictions sampled from each learned prior".into(),
+            x_label: "x".into(),
+            y_label: "y".into(),
+            log: true,
+            panels,
+        };
+        vec![Plottable::priors("priors", figure)]
+    }
+}

@@ -1,0 +1,262 @@
+//! Methods side by side: two to four trainings in step, on the playground's points, with the same seed and linked axes.
+
+use super::banner::Banner;
+use super::controls::controls_ui;
+use super::keys;
+use super::playground::{Playground, band_options_ui};
+use crate::config::Recipe;
+use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
+use crate::gui::plots::{bands, map};
+use crate::gui::settings::{MapKind, Settings};
+use crate::gui::theme::{self, Colours};
+use crate::live::{Command, Group, Look, Picture};
+use crate::run::tables::number;
+use eframe::egui::{self, Color32};
+use egui_plot::Plot;
+
+#[derive(Default)]
+pub struct SideBySide {
+    pub group: Option<Group>,
+    /// What the group was started with.
+    started: Vec<Recipe>,
+    textures: Vec<map::MapTexture>,
+    interval: f64,
+    pace: f64,
+}
+
+/// The playground's recipe with another method. VI starts as the paper has it on the toy.
+pub fn with_method(base: &Recipe, method: &str) -> Recipe {
+    let mut recipe = base.clone();
+    recipe.method.name = method.into();
+    keys::suit_method(&mut recipe);
+    if method.starts_with("vi-") {
+        recipe.vi.init = crate::config::ViInit::Torch;
+        recipe.vi.init_rho = -4.0;
+        if method == "vi-naive" {
+            recipe.prior.variance = Some(1.0);
+        }
+    }
+    recipe.name = Some(method.into());
+    recipe
+}
+
+impl SideBySide {
+    pub fn poll(&mut self, interval: f64, banner: &mut Banner) {
+        self.interval = interval;
+        let Some(group) = &mut self.group else { return };
+        group.poll();
+        for e in group.errors.drain(..) {
+            banner.error(e);
+        }
+    }
+
+    fn start(&mut self, ui: &egui::Ui, settings: &Settings, playground: &Playground, banner: &mut Banner) {
+        let wake = ui.ctx().clone();
+        let group = match self.group.take() {
+            Some(group) => Ok(group),
+            None => Group::new("vifo side by side", move || wake.request_repaint()),
+        };
+        match group {
+            Ok(mut group) => {
+                self.started = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
+                let look =
+                    Look { interval: self.interval.max(0.05), band_points: 121, map_cells: 40, ..Look::default() };
+                group.send(Command::Look(look));
+                group.start(self.started.clone(), None, true);
+                self.group = Some(group);
+            }
+            Err(e) => banner.error(e),
+        }
+    }
+
+    pub fn side_ui(
+        &mut self,
+        ui: &mut egui::Ui,
+        settings: &mut Settings,
+        playground: &Playground,
+        banner: &mut Banner,
+        exports: &mut Exports,
+    ) {
+        if self.group.is_none() {
+            self.start(ui, settings, playground, banner);
+        }
+        let wanted: Vec<Recipe> = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
+        egui::Panel::top("side controls").show(ui, |ui| {
+            ui.horizontal_wrapped(|ui| {
+                if let Some(group) = &mut self.group {
+                    controls_ui(ui, group);
+                }
+                ui.separator();
+                for i in 0..settings.side.len() {
+                    let mut method = settings.side[i].clone();
+                    if keys::method_ui(ui, &format!("method {}", i + 1), &mut method) {
+                        settings.side[i] = method;
+                    }
+                }
+                if ui.add_enabled(settings.side.len() < 4, egui::Button::new("Add method")).clicked() {
+                    settings.side.push("vifo-naive".into());
+                }
+                if ui.add_enabled(settings.side.len() > 2, egui::Button::new("Remove last")).clicked() {
+                    settings.side.pop();
+                }
+            });
+            ui.horizontal_wrapped(|ui| {
+                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each.");
+                if wanted != self.started
+                    && ui
+                        .button("Restart with changes")
+                        .on_hover_text("Other methods or settings, from step 0")
+                        .clicked()
+                {
+                    self.start(ui, settings, playground, banner);
+                }
+            });
+        });
+        egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
+        if let Some(group) = &mut self.group
+            && self.pace.to_bits() != settings.pace.to_bits()
+        {
+            self.pace = settings.pace;
+            group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
+        }
+        exports.offer(|| self.plottables());
+    }
+
+    fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+        let Some(group) = &self.group else { return };
+        let n = group.lanes.len().min(group.look.lanes.len());
+        if n == 0 {
+            ui.weak("starting");
+            return;
+        }
+        if matches!(group.look.lanes[0].picture, Picture::Band(_)) {
+            let members =
+                group.look.lanes.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
+            band_options_ui(ui, &mut settings.bands, members, false);
+        } else {
+            ui.horizontal(|ui| {
+                for (kind, name) in [
+                    (MapKind::Probability, "Probability"),
+                    (MapKind::Entropy, "Total entropy"),
+                    (MapKind::MutualInformation, "Mutual information"),
+                ] {
+                    ui.selectable_value(&mut settings.map, kind, name);
+                }
+            });
+        }
+        self.textures.resize_with(n, map::MapTexture::default);
+        let colours = Colours::of(ui);
+        let columns = if n == 4 { 2 } else { n };
+        let rows = n.div_ceil(columns);
+        let width = (ui.available_width() - 8.0 * (columns as f32 - 1.0)) / columns as f32;
+        let height = (ui.available_height() / rows as f32 - 46.0).max(120.0);
+        let link = egui::Id::unique("side by side");
+        for row in 0..rows {
+            ui.horizontal(|ui| {
+                for i in row * columns..((row + 1) * columns).min(n) {
+                    let (lane, look) = (&group.lanes[i], &group.look.lanes[i]);
+                    let method = lane.recipe.as_ref().map_or("", |r| r.method.name.as_str());
+                    ui.vertical(|ui| {
+                        ui.set_width(width);
+                        ui.horizontal(|ui| {
+                            ui.strong(keys::method_name(method));
+                            if let Some(last) = lane.run.last() {
+                                let test =
+                                    last.test_nll.or(last.validation_nll).map(|v| format!(", test NLL {}", number(v)));
+                                ui.weak(format!("loss {}{}", number(last.loss), test.unwrap_or_default()));
+                            }
+                        });
+                        let plot = Plot::new(format!("side {i}"))
+                            .width(width)
+                            .height(height)
+                            .link_axis(link, true)
+                            .x_axis_label(lane.points.inputs.first().map_or("x", String::as_str))
+                            .y_axis_label(match lane.points.inputs.get(1) {
+                                Some(second) => second.as_str(),
+                                None => lane.points.target.as_str(),
+                            });
+                        match &look.picture {
+                            Picture::Band(band) => {
+                                let shown =
+                                    lane.points.train.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| {
+                                        (l.min(p[1]), h.max(p[1]))
+                                    });
+                                let reach = (shown.1 - shown.0).max(1e-6);
+                                // Far bands would squeeze the data; a double click shows them whole.
+                                plot.default_y_bounds(shown.0 - reach, shown.1 + reach)
+                                    .default_x_bounds(band.x[0], band.x[band.x.len() - 1])
+                                    .show(ui, |plot| {
+                                        bands::band_ui(plot, band, &settings.bands, &colours);
+                                        if settings.bands.points {
+                                            let points = lane.points.train.iter().map(|p| [p[0], p[1]]);
+                                            bands::points_ui(
+                                                plot,
+                                                "training points",
+                                                points,
+                                                Some(colours.point),
+                                                colours.point_edge,
+                                            );
+                                        }
+                                    });
+                            }
+                            Picture::Map(picture) => {
+                                self.textures[i].update(ui, picture, settings.map, group.look.number);
+                                let segments = map::boundary(picture);
+                                plot.show(ui, |plot| {
+                                    self.textures[i].draw(plot, picture);
+                                    let ink = if settings.map == MapKind::Probability {
+                                        colours.boundary
+                                    } else {
+                                        Color32::WHITE
+                                    };
+                                    map::boundary_ui(plot, &segments, ink);
+                                    for class in 0..picture.k {
+                                        let of = lane
+                                            .points
+                                            .train
+                                            .iter()
+                                            .filter(|p| p[2] as usize == class)
+                                            .map(|p| [p[0], p[1]]);
+                                        bands::points_ui(
+                                            plot,
+                                            &format!("class {class}"),
+                                            of,
+                                            Some(theme::class(class)),
+                                            Color32::WHITE,
+                                        );
+                                    }
+                                });
+                            }
+                            Picture::None => {
+                                ui.weak("This data has more inputs than a plane has.");
+                            }
+                        }
+                    });
+                }
+            });
+        }
+    }
+
+    fn plottables(&self) -> Vec<Plottable> {
+        let Some(group) = &self.group else { return vec![] };
+        let (mut panels, mut maps, mut points) = (vec![], vec![], vec![]);
+        for (lane, look) in group.lanes.iter().zip(&group.look.lanes) {
+            let name = keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
+            points = lane.points.train.clone();
+            match &look.picture {
+                Picture::Band(band) => panels.push(band_panel(&name, band, &lane.points.train, None)),
+                Picture::Map(map) => maps.extend(map_panels(&name, map).into_iter().take(2)),
+                Picture::None => {}
+            }
+        }
+        let labels = |i: usize| group.lanes.first().and_then(|l| l.points.inputs.get(i)).map_or("x", String::as_str);
+        let target = group.lanes.first().map_or("y", |l| l.points.target.as_str());
+        match (panels.is_empty(), maps.is_empty()) {
+            (false, _) => {
+                vec![Plottable::bands("side_by_side", "Predictions of several methods", labels(0), target, panels)]
+            }
+            (_, false) => vec![Plottable::maps("side_by_side", (labels(0), labels(1)), maps, &points)],
+            _ => vec![],
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Learning curves: any number of series with a band of one sd, thinned to what the screen can show.
+
+use super::symlog::Scale;
+use crate::figure::Series;
+use eframe::egui::{self, Color32};
+use egui_plot::{FilledArea, Legend, Line, LineStyle, Plot, PlotPoint, PlotPoints};
+use std::ops::Range;
+
+/// Lowest and highest point of each of `columns` equal parts of the range, in their order: what a line through all points
+/// would cover. A value that is not finite ends a piece.
+pub fn thin(x: &[f64], y: &[f64], (low, high): (f64, f64), columns: usize) -> Vec<Vec<PlotPoint>> {
+    let n = x.len().min(y.len());
+    let columns = columns.max(1);
+    let inside = visible(&x[..n], (low, high));
+    let mut pieces = vec![vec![]];
+    let push = |pieces: &mut Vec<Vec<PlotPoint>>, i: usize| {
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(PlotPoint::new(x[i], y[i]));
+        }
+    };
+    if inside.len() <= 2 * columns {
+        for i in inside {
+            if y[i].is_finite() && x[i].is_finite() {
+                push(&mut pieces, i);
+            } else {
+                pieces.push(vec![]);
+            }
+        }
+        pieces.retain(|p| !p.is_empty());
+        return pieces;
+    }
+    let column_of = |x: f64| ((x - low) / (high - low) * columns as f64) as i64;
+    let mut i = inside.start;
+    while i < inside.end {
+        if !(y[i].is_finite() && x[i].is_finite()) {
+            pieces.push(vec![]);
+            i += 1;
+            continue;
+        }
+        let (column, first) = (column_of(x[i]), i);
+        let (mut lowest, mut highest) = (i, i);
+        while i < inside.end && column_of(x[i]) == column && y[i].is_finite() {
+            if y[i] < y[lowest] {
+                lowest = i;
+            }
+            if y[i] > y[highest] {
+                highest = i;
+            }
+            i += 1;
+        }
+        // First and last keep the joints to the columns beside it.
+        let mut chosen = [first, lowest, highest, i - 1];
+        chosen.sort_unstable();
+        let mut last = usize::MAX;
+        for c in chosen {
+            if c != last {
+                push(&mut pieces, c);
+            }
+            last = c;
+        }
+    }
+    pieces.retain(|p| !p.is_empty());
+    pieces
+}
+
+/// Indices whose x lies in the range, and one more on either side. x ascends.
+fn visible(x: &[f64], (low, high): (f64, f64)) -> Range<usize> {
+    let first = x.partition_point(|v| *v < low).saturating_sub(1);
+    let end = (x.partition_point(|v| *v <= high) + 1).min(x.len());
+    first..end.max(first)
+}
+
+/// Rows of a band, every so many so that there are about `columns` of them; a value that is not finite ends a piece.
+fn pieces_of_band(x: &[f64], y: &[f64], sd: &[f64], range: (f64, f64), columns: usize) -> Vec<Vec<usize>> {
+    let n = x.len().min(y.len()).min(sd.len());
+    let inside = visible(&x[..n], range);
+    let step = inside.len().div_ceil(columns.max(1)).max(1);
+    let mut pieces = vec![vec![]];
+    for i in inside.step_by(step) {
+        match pieces.last_mut() {
+            Some(piece) if x[i].is_finite() && (y[i] + sd[i]).is_finite() => piece.push(i),
+            _ => pieces.push(vec![]),
+        }
+    }
+    pieces.retain(|p| p.len() > 1);
+    pieces
+}
+
+pub struct CurvesView<'a> {
+    pub id: &'a str,
+    pub x_label: &'a str,
+    pub y_label: &'a str,
+    pub log: bool,
+    pub height: f32,
+}
+
+fn style(i: usize) -> LineStyle {
+    match crate::figure::palette::series_dash(i) {
+        None => LineStyle::Solid,
+        Some((on, _)) => LineStyle::Dashed { length: on as f32 },
+    }
+}
+
+/// Draws the series; hovering reads values, dragging pans, a double click shows everything again.
+pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour: impl Fn(usize) -> Color32) {
+    let values = series.iter().flat_map(|s| s.y.iter().copied());
+    let scale = if view.log { Scale::symlog(values) } else { Scale::LINEAR };
+    let columns = ui.available_width().max(50.0) as usize;
+    let label = move |pos: &egui_plot::HoverPosition<'_>| match pos {
+        egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => {
+            Some(format!("{plot_name}\n{}: {}", short(position.x), crate::run::tables::number(scale.back(position.y))))
+        }
+        egui_plot::HoverPosition::Elsewhere { .. } => None,
+    };
+    let mut plot = Plot::new(view.id.to_string())
+        .legend(Legend::default().follow_insertion_order(true))
+        .x_axis_label(view.x_label)
+        .y_axis_label(view.y_label)
+        .height(view.height)
+        .allow_boxed_zoom(true)
+        .label_formatter(label);
+    if scale.linear_below.is_some() {
+        plot = plot
+            .y_grid_spacer(move |input| scale.marks(input))
+            .y_axis_formatter(move |mark, _| scale.label(mark.value));
+    }
+    plot.show(ui, |plot| {
+        let auto = plot.auto_bounds().x;
+        let bounds = plot.plot_bounds();
+        let extent = || {
+            let x = series.iter().flat_map(|s| [s.x.first(), s.x.last()]).flatten().filter(|v| v.is_finite());
+            x.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
+        };
+        let range = if auto { extent() } else { (bounds.min()[0], bounds.max()[0]) };
+        if !(range.0 < range.1) {
+            // A single row, or none: a point at most.
+            for (i, s) in series.iter().enumerate() {
+                if let (Some(x), Some(y)) = (s.x.last(), s.y.last().filter(|y| y.is_finite())) {
+                    let point = vec![PlotPoint::new(*x, scale.to(*y))];
+                    plot.points(
+                        egui_plot::Points::new(s.name.clone(), PlotPoints::Owned(point)).radius(3.0).color(colour(i)),
+                    );
+                }
+            }
+            return;
+        }
+        for (i, s) in series.iter().enumerate() {
+            let Some(sd) = &s.sd else { continue };
+            for rows in pieces_of_band(&s.x, &s.y, sd, range, columns) {
+                let x: Vec<f64> = rows.iter().map(|r| s.x[*r]).collect();
+                let edge = |k: f64| rows.iter().map(|r| scale.to(s.y[*r] + k * sd[*r])).collect::<Vec<f64>>();
+                let area = FilledArea::new(format!("{} ±1 sd", s.name), &x, &edge(-1.0), &edge(1.0)).name("");
+                plot.add(area.fill_color(colour(i).gamma_multiply(0.18)).allow_hover(false));
+            }
+        }
+        for (i, s) in series.iter().enumerate() {
+            for mut piece in thin(&s.x, &s.y, range, columns) {
+                piece.iter_mut().for_each(|p| p.y = scale.to(p.y));
+                let line = Line::new(s.name.clone(), PlotPoints::Owned(piece));
+                plot.line(line.color(colour(i)).width(1.6).style(style(i)));
+            }
+        }
+    });
+}
+
+fn short(v: f64) -> String {
+    if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.2}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_every_extreme_and_every_gap() {
+        let n = 100_000;
+        let x: Vec<f64> = (0..n).map(f64::from).collect();
+        let mut y: Vec<f64> = x.iter().map(|x| (x * 0.01).sin()).collect();
+        (y[50_123], y[70_001], y[3]) = (9.0, f64::NAN, -7.0);
+        let pieces = thin(&x, &y, (0.0, 99_999.0), 800);
+        assert_eq!(pieces.len(), 2, "one gap");
+        let all: Vec<PlotPoint> = pieces.concat();
+        assert!(all.len() <= 4 * 801, "{}", all.len());
+        assert!(all.iter().any(|p| p.y == 9.0) && all.iter().any(|p| p.y == -7.0));
+        assert!(all.windows(2).all(|w| w[0].x <= w[1].x));
+        assert_eq!((all[0].x, all[all.len() - 1].x), (0.0, 99_999.0));
+    }
+
+    #[test]
+    fn a_zoomed_range_gets_its_own_points_and_its_neighbours() {
+        let x: Vec<f64> = (0..1000).map(f64::from).collect();
+        let pieces = thin(&x, &x, (10.5, 20.5), 800);
+        assert_eq!(
+            pieces.concat().iter().map(|p| p.x).collect::<Vec<_>>(),
+            (10..=21).map(f64::from).collect::<Vec<_>>()
+        );
+        assert!(thin(&[], &[], (0.0, 1.0), 10).is_empty());
+        assert!(thin(&[0.0, 1.0], &[f64::NAN, f64::INFINITY], (0.0, 1.0), 10).is_empty());
+    }
+}

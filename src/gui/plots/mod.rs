@@ -1,0 +1,7 @@
+//! Plots that answer to the mouse: each takes plain data of the figures or the worker and draws it with egui_plot.
+
+pub mod bands;
+pub mod curves;
+pub mod map;
+pub mod prior;
+pub mod symlog;

@@ -1,0 +1,89 @@
+//! A logarithmic scale that copes with zero and negatives: linear below a threshold, logarithmic beyond. egui_plot knows linear
+//! axes only, so values are drawn as shares of decades and the axis is labelled back.
+
+use egui_plot::{GridInput, GridMark};
+
+/// y -> asinh(y / (2 c)) / ln 10: c is where the scale turns from linear to logarithmic; a decade is 1 beyond.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    pub linear_below: Option<f64>,
+}
+
+impl Scale {
+    pub const LINEAR: Scale = Scale { linear_below: None };
+
+    /// Turns at a share of the largest value, or at the smallest that there is.
+    pub fn symlog(values: impl Iterator<Item = f64>) -> Scale {
+        let (mut low, mut high) = (f64::INFINITY, 0f64);
+        for v in values.map(f64::abs).filter(|v| v.is_finite() && *v > 0.0) {
+            (low, high) = (low.min(v), high.max(v));
+        }
+        if high == 0.0 {
+            return Scale::LINEAR;
+        }
+        // A power of ten, so that the axis does not creep while values come in.
+        let c = low.max(high * 1e-4);
+        Scale { linear_below: Some(10f64.powf(c.log10().floor())) }
+    }
+
+    pub fn to(&self, y: f64) -> f64 {
+        match self.linear_below {
+            Some(c) => (y / (2.0 * c)).asinh() / std::f64::consts::LN_10,
+            None => y,
+        }
+    }
+
+    pub fn back(&self, t: f64) -> f64 {
+        match self.linear_below {
+            Some(c) => 2.0 * c * (t * std::f64::consts::LN_10).sinh(),
+            None => t,
+        }
+    }
+
+    /// Marks at 1, 2 and 5 of every decade and at zero.
+    pub fn marks(&self, input: GridInput) -> Vec<GridMark> {
+        let Some(c) = self.linear_below else { return egui_plot::log_grid_spacer(10)(input) };
+        let (low, high) = input.bounds;
+        if !(high - low).is_finite() || high - low > 60.0 {
+            return vec![];
+        }
+        let mut marks = vec![GridMark { value: 0.0, step_size: 1.0 }];
+        let first = c.log10().round() as i32;
+        for decade in first..first + 40 {
+            for (factor, step_size) in [(1.0, 1.0), (2.0, 0.3), (5.0, 0.3)] {
+                let t = self.to(factor * 10f64.powi(decade));
+                marks.extend([t, -t].map(|value| GridMark { value, step_size }));
+            }
+        }
+        marks.retain(|m| (low..=high).contains(&m.value));
+        marks
+    }
+
+    pub fn label(&self, t: f64) -> String {
+        let y = self.back(t);
+        // Back and forth through sinh leaves dust on the last digits.
+        let y: f64 = format!("{y:.6e}").parse().unwrap_or(y);
+        if t == 0.0 {
+            "0".into()
+        } else {
+            crate::run::tables::number(y).trim_end_matches('0').trim_end_matches('.').to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back_with_negatives_and_zero() {
+        let s = Scale::symlog([0.001, -3.0, 50.0].into_iter());
+        for y in [-300.0, -1.0, -1e-5, 0.0, 1e-5, 0.5, 1e6] {
+            assert!((s.back(s.to(y)) - y).abs() <= 1e-9 * y.abs(), "{y}");
+        }
+        // A decade has length 1 well above the threshold: asinh(u) = ln 2u + O(1/u^2).
+        assert!((s.to(1000.0) - s.to(100.0) - 1.0).abs() < 1e-6);
+        assert_eq!(Scale::symlog([f64::NAN, 0.0].into_iter()), Scale::LINEAR);
+        assert_eq!((Scale::LINEAR.to(3.0), Scale::LINEAR.back(3.0)), (3.0, 3.0));
+    }
+}

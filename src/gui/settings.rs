@@ -1,0 +1,158 @@
+//! What the app remembers from one start to the next.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum Tab {
+    #[default]
+    Playground,
+    SideBySide,
+    Priors,
+    Curves,
+    Data,
+    Results,
+    Runs,
+    Recipe,
+}
+
+impl Tab {
+    /// With the words on the tab and the tip under it.
+    pub const ALL: [(Tab, &'static str, &'static str); 8] = [
+        (Tab::Playground, "Playground", "Train on points that you can move, and watch the uncertainty follow"),
+        (Tab::SideBySide, "Side by side", "Two to four methods trained at once on the same points"),
+        (Tab::Priors, "Priors", "Curves sampled from what each method expects before it sees a point"),
+        (Tab::Curves, "Learning curves", "Loss, its terms and test figures of this training and of saved runs"),
+        (Tab::Data, "Your data", "Open a table or images, see what is in them, and train with one click"),
+        (Tab::Results, "Results", "Predictions sorted by uncertainty, and how far they can be trusted"),
+        (Tab::Runs, "Runs", "Run folders: open, follow and compare them"),
+        (Tab::Recipe, "Recipe", "The text that repeats this training on the command line"),
+    ];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum Ground {
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+/// What a band shows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BandOptions {
+    pub one_sd: bool,
+    pub two_sd: bool,
+    /// Parts of the variance that the shade contains.
+    pub aleatoric: bool,
+    pub epistemic: bool,
+    pub members: bool,
+    pub truth: bool,
+    pub aux: bool,
+    pub points: bool,
+}
+
+impl Default for BandOptions {
+    fn default() -> Self {
+        BandOptions {
+            one_sd: true,
+            two_sd: true,
+            aleatoric: true,
+            epistemic: true,
+            members: false,
+            truth: true,
+            aux: true,
+            points: true,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum MapKind {
+    #[default]
+    Probability,
+    Entropy,
+    MutualInformation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum CurveAxis {
+    #[default]
+    Step,
+    Epoch,
+    Seconds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CurveOptions {
+    pub axis: CurveAxis,
+    pub log: bool,
+    pub loss: bool,
+    pub expected_nll: bool,
+    pub regularizer: bool,
+    pub auxiliary: bool,
+    pub held_out_nll: bool,
+    pub score: bool,
+}
+
+impl Default for CurveOptions {
+    fn default() -> Self {
+        CurveOptions {
+            axis: CurveAxis::Step,
+            log: true,
+            loss: true,
+            expected_nll: true,
+            regularizer: true,
+            auxiliary: true,
+            held_out_nll: true,
+            score: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    pub tab: Tab,
+    pub ground: Ground,
+    /// Steps a second; 0 = as fast as it goes.
+    pub pace: f64,
+    pub bands: BandOptions,
+    pub map: MapKind,
+    pub boundary: bool,
+    pub curves: CurveOptions,
+    /// Methods of the split view.
+    pub side: Vec<String>,
+    pub prior_curves: u32,
+    pub prior_opacity: f32,
+    /// Where run folders lie and new ones go.
+    pub runs: PathBuf,
+    /// TOML of the playground; empty = the first launch's.
+    pub recipe: String,
+    /// Whether the playground was training when the window closed.
+    pub running: bool,
+    pub hint_seen: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            tab: Tab::Playground,
+            ground: Ground::System,
+            pace: 300.0,
+            bands: BandOptions::default(),
+            map: MapKind::Probability,
+            boundary: true,
+            curves: CurveOptions::default(),
+            side: ["base", "vifo-mean", "vi-mean"].map(str::to_string).to_vec(),
+            prior_curves: 40,
+            prior_opacity: 0.35,
+            runs: PathBuf::from("runs"),
+            recipe: String::new(),
+            running: true,
+            hint_seen: false,
+        }
+    }
+}

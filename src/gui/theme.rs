@@ -1,0 +1,101 @@
+//! Colours and sizes of the app, light and dark. Colours that carry meaning are those of the figures, so that a plot on the
+//! screen and its PNG agree; no pair that must be told apart differs by hue alone.
+
+use crate::figure::palette::{self, viridis};
+use crate::figure::surface::{FONT, Ink};
+use eframe::egui::{self, Color32, FontData, FontDefinitions, FontFamily, FontId, TextStyle, Theme, Vec2};
+use std::sync::Arc;
+
+pub fn colour(ink: Ink) -> Color32 {
+    let (r, g, b) = ink.rgb;
+    Color32::from_rgba_unmultiplied(r, g, b, (ink.alpha * 255.0).round() as u8)
+}
+
+/// What a plot is drawn with, on the ground of the present theme.
+#[derive(Debug, Clone, Copy)]
+pub struct Colours {
+    pub dark: bool,
+    pub mean: Color32,
+    pub band: Color32,
+    pub member: Color32,
+    pub truth: Color32,
+    pub point: Color32,
+    pub point_edge: Color32,
+    pub held_out: Color32,
+    pub aux: Color32,
+    pub boundary: Color32,
+}
+
+impl Colours {
+    pub fn of(ui: &egui::Ui) -> Colours {
+        let dark = ui.visuals().dark_mode;
+        Colours {
+            dark,
+            mean: if dark { colour(palette::SKY) } else { colour(palette::BLUE) },
+            band: if dark { colour(palette::SKY) } else { colour(palette::BLUE) },
+            member: Color32::from_gray(if dark { 150 } else { 110 }),
+            truth: colour(palette::VERMILLION),
+            point: colour(palette::ORANGE),
+            point_edge: if dark { Color32::from_gray(20) } else { Color32::BLACK },
+            held_out: Color32::from_gray(if dark { 200 } else { 80 }),
+            aux: colour(palette::GREEN),
+            boundary: if dark { Color32::WHITE } else { Color32::BLACK },
+        }
+    }
+
+    /// The i-th of several curves. Black would vanish on a dark ground.
+    pub fn series(&self, i: usize) -> Color32 {
+        match palette::series(i) {
+            palette::BLACK if self.dark => Color32::from_gray(230),
+            palette::BLUE if self.dark => colour(palette::SKY),
+            palette::SKY if self.dark => Color32::from_rgb(0x9a, 0x8c, 0xff),
+            ink => colour(ink),
+        }
+    }
+}
+
+/// The colour of a class: the same in a map, its points and its legend.
+pub fn class(i: usize) -> Color32 {
+    const CLASSES: [Ink; 7] = [
+        palette::BLUE,
+        palette::ORANGE,
+        palette::GREEN,
+        palette::PURPLE,
+        palette::VERMILLION,
+        palette::SKY,
+        palette::YELLOW,
+    ];
+    colour(CLASSES[i % CLASSES.len()])
+}
+
+/// Dark is low, bright is high.
+pub fn heat(share: f64) -> Color32 {
+    colour(viridis(share))
+}
+
+pub const GAP: f32 = 8.0;
+
+/// Fonts, text sizes and spacing, once at the start.
+pub fn set_up(ctx: &egui::Context) {
+    let mut fonts = FontDefinitions::default();
+    // The figures' own font: names of columns in Greek or Cyrillic show, and the screen reads like the page.
+    fonts.font_data.insert("DejaVu Sans".into(), Arc::new(FontData::from_static(FONT)));
+    fonts.families.entry(FontFamily::Proportional).or_default().insert(0, "DejaVu Sans".into());
+    ctx.set_fonts(fonts);
+    ctx.all_styles_mut(|style| {
+        let sizes =
+            [(TextStyle::Small, 11.0), (TextStyle::Body, 13.0), (TextStyle::Button, 13.0), (TextStyle::Heading, 16.5)];
+        for (name, size) in sizes {
+            style.text_styles.insert(name, FontId::proportional(size));
+        }
+        style.text_styles.insert(TextStyle::Monospace, FontId::monospace(12.5));
+        style.spacing.item_spacing = Vec2::new(GAP, 5.0);
+        style.spacing.button_padding = Vec2::new(8.0, 3.0);
+        style.spacing.slider_width = 130.0;
+        style.interaction.tooltip_delay = 0.3;
+    });
+    ctx.style_mut_of(Theme::Light, |style| {
+        style.visuals.panel_fill = Color32::from_gray(250);
+        style.visuals.override_text_color = Some(Color32::from_gray(30));
+    });
+}

@@ -1,0 +1,120 @@
+//! The caller's picture of a worker's trainings: recipes, points, curves and the latest look, kept up to date by `poll`. Plain
+//! data that any interface can show.
+
+use super::lane::Points;
+use super::worker::{Command, Keep, LaneSnapshot, Report, Snapshot, State, Worker};
+use crate::config::Recipe;
+use crate::error::{Error, Result};
+use crate::view::RunView;
+use std::path::PathBuf;
+
+pub struct Group {
+    worker: Worker,
+    pub lanes: Vec<LaneView>,
+    pub state: State,
+    pub look: Snapshot,
+    /// Errors and saved folders since the caller last took them.
+    pub errors: Vec<Error>,
+    pub saved: Vec<PathBuf>,
+    /// Counts everything that may change a drawing.
+    pub revision: u64,
+    /// The training is a run folder that its end completes: it must not begin anew in the same place.
+    pub kept: bool,
+    /// Recipes that were sent but not yet taken up.
+    sent: Option<Vec<Recipe>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct LaneView {
+    /// As the worker has it.
+    pub recipe: Option<Box<Recipe>>,
+    pub points: Points,
+    pub run: RunView,
+    pub notes: Vec<String>,
+}
+
+impl Group {
+    /// `name` is the thread's; `wake` is called when there is something to poll.
+    pub fn new(name: &str, wake: impl Fn() + Send + 'static) -> Result<Group> {
+        Ok(Group {
+            worker: Worker::spawn(name, wake)?,
+            lanes: vec![],
+            state: State::Empty,
+            look: Snapshot::default(),
+            errors: vec![],
+            saved: vec![],
+            revision: 0,
+            kept: false,
+            sent: None,
+        })
+    }
+
+    pub fn send(&mut self, command: Command) {
+        self.worker.send(command);
+    }
+
+    pub fn start(&mut self, recipes: Vec<Recipe>, keep: Option<Keep>, running: bool) {
+        self.sent = None;
+        self.kept = keep.as_ref().is_some_and(|k| k.report);
+        self.worker.send(Command::Start { recipes, keep, running });
+    }
+
+    /// Sends recipes that differ from what was sent last.
+    pub fn change(&mut self, recipes: Vec<Recipe>) {
+        if self.sent.as_ref() != Some(&recipes) {
+            self.sent = Some(recipes.clone());
+            self.worker.send(Command::Change(recipes));
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
+    /// The latest look at one lane; an empty one before the first.
+    pub fn lane_look(&self, lane: usize) -> Option<&LaneSnapshot> {
+        self.look.lanes.get(lane)
+    }
+
+    /// Takes in what the worker has told; true if anything has changed.
+    pub fn poll(&mut self) -> bool {
+        let mut changed = false;
+        for report in self.worker.poll() {
+            changed = true;
+            self.fold(report);
+        }
+        if let Some(look) = self.worker.snapshot() {
+            changed = true;
+            self.look = look;
+        }
+        self.revision += u64::from(changed);
+        changed
+    }
+
+    fn fold(&mut self, report: Report) {
+        match report {
+            Report::Started { lane, event, recipe, points, rows, notes, of } => {
+                self.lanes.resize_with(of, LaneView::default);
+                let mut run = RunView::default();
+                run.fold(&event);
+                run.take(&rows);
+                self.lanes[lane] = LaneView { recipe: Some(recipe), points: *points, run, notes };
+            }
+            Report::Changed { lane, points, recipe } => {
+                if let Some(lane) = self.lanes.get_mut(lane) {
+                    (lane.points, lane.recipe) = (*points, Some(recipe));
+                }
+            }
+            Report::Rows(rows) => {
+                for (lane, row) in rows {
+                    if let Some(lane) = self.lanes.get_mut(lane) {
+                        lane.run.fold(&crate::train::Event::Epoch(row));
+                    }
+                }
+            }
+            Report::State(state) => self.state = state,
+            Report::Saved(path) => self.saved.push(path),
+            Report::Failed(error) => self.errors.push(error),
+        }
+    }
+}

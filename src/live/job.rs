@@ -1,0 +1,66 @@
+//! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller looks in when it
+//! likes and never waits.
+
+use crate::error::{Error, Result};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+pub struct Job<T> {
+    /// What it does, for a line beside a spinner: "Reading data.csv".
+    pub what: String,
+    done: Receiver<Result<T>>,
+}
+
+impl<T: Send + 'static> Job<T> {
+    /// `wake` is called when the result is there.
+    pub fn start(
+        what: impl Into<String>,
+        wake: impl FnOnce() + Send + 'static,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Job<T> {
+        let what = what.into();
+        let (send, done) = sync_channel(1);
+        let name = format!("vifo {what}");
+        let started = std::thread::Builder::new().name(name).spawn(move || {
+            // Nobody may be waiting any more.
+            let _ = send.send(work());
+            wake();
+        });
+        // Without a thread the sender is dropped, and `poll` tells of it.
+        drop(started);
+        Job { what, done }
+    }
+
+    /// The result, once.
+    pub fn poll(&self) -> Option<Result<T>> {
+        match self.done.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                let cure = "try again; if it comes back, please report it as a bug of vifo";
+                Some(Err(Error::run(self.what.clone(), "ended without a result", cure)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait<T: Send + 'static>(job: &Job<T>) -> Result<T> {
+        loop {
+            if let Some(result) = job.poll() {
+                return result;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn gives_its_result_and_survives_a_panic() {
+        assert_eq!(wait(&Job::start("adding", || {}, || Ok(2 + 2))), Ok(4));
+        let broken: Job<()> = Job::start("breaking", || {}, || panic!("as asked"));
+        let said = wait(&broken).expect_err("an error").to_string();
+        assert!(said.starts_with("breaking: ended without a result"), "{said}");
+    }
+}

@@ -1,0 +1,147 @@
+//! One training among those that a worker runs side by side: it is stepped, steered, rebuilt around changed points, looked at
+//! and kept in its folder.
+
+use super::change::{Effect, changed_keys, effect_of};
+use super::picture::{Look, Painter, Picture};
+use crate::config::Recipe;
+use crate::config::plan::Plan;
+use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::load::Loaded;
+use crate::data::{Dataset, Task};
+use crate::error::Result;
+use crate::exec::Device;
+use crate::run::{Training, prior};
+use crate::train::session::Losses;
+
+pub struct Lane {
+    pub training: Training,
+    pub device: Device,
+    painter: Painter,
+}
+
+/// The rows of a training on one or two numbers, in the file's units, for a plot: x and y, or x1, x2 and the class.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Points {
+    pub task: Option<Task>,
+    pub train: Vec<[f64; 3]>,
+    pub held_out: Vec<[f64; 3]>,
+    /// Names of the inputs and of the target.
+    pub inputs: Vec<String>,
+    pub target: String,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Ranges of the inputs that a picture covers by itself; empty where there is none.
+    pub ranges: Vec<(f64, f64)>,
+    /// Auxiliary inputs are drawn from these ranges; empty without.
+    pub aux: Vec<(f64, f64)>,
+}
+
+impl Points {
+    pub fn of(encoder: &Encoder, data: &Loaded, plan: &Plan) -> Points {
+        let ranges = super::picture::ranges(encoder);
+        let (mean, sd): (Vec<f64>, Vec<f64>) = encoder
+            .features
+            .iter()
+            .filter_map(|f| match f.kind {
+                FeatureKind::Numeric { mean, sd, .. } => Some((mean, sd)),
+                FeatureKind::Levels { .. } => None,
+            })
+            .unzip();
+        let rows = |set: &Dataset| -> Vec<[f64; 3]> {
+            let y = crate::run::model::targets(set);
+            let raw = |i: usize, j: usize| mean[j] + sd[j] * f64::from(set.x[i * set.d + j]);
+            let row = |i: usize| match ranges.len() {
+                1 => [raw(i, 0), y[i], 0.0],
+                _ => [raw(i, 0), raw(i, 1), y[i]],
+            };
+            if ranges.is_empty() { vec![] } else { (0..set.n).map(row).collect() }
+        };
+        let aux = match plan.setup.aux {
+            Some(_) if !ranges.is_empty() => {
+                let (low, high) = encoder.aux_range();
+                let raw = |j: usize, v: f32| mean[j] + sd[j] * f64::from(v);
+                low.iter().zip(&high).enumerate().map(|(j, (l, h))| (raw(j, *l), raw(j, *h))).collect()
+            }
+            _ => vec![],
+        };
+        Points {
+            task: Some(encoder.task()),
+            train: rows(&data.train),
+            held_out: rows(&data.validation),
+            inputs: encoder.features.iter().map(|f| f.name.clone()).collect(),
+            target: encoder.target_name().to_string(),
+            classes: match &encoder.target {
+                Target::Classes { labels, .. } => labels.clone(),
+                Target::Regression { .. } => vec![],
+            },
+            ranges,
+            aux,
+        }
+    }
+
+    /// As a recipe writes them. A training set that is no picture has none.
+    pub fn to_recipe(&self) -> Vec<Vec<f64>> {
+        let all = self.train.iter().chain(&self.held_out);
+        match self.task {
+            Some(Task::Regression) => all.map(|p| vec![p[0], p[1]]).collect(),
+            _ => {
+                // The recipe counts classes by their label where that is a number, as in every toy.
+                let label = |c: f64| self.classes.get(c as usize).and_then(|l| l.parse().ok()).unwrap_or(c);
+                all.map(|p| vec![p[0], p[1], label(p[2])]).collect()
+            }
+        }
+    }
+}
+
+impl Lane {
+    pub fn new(training: Training, device: Device) -> Lane {
+        Lane { training, device, painter: Painter::new() }
+    }
+
+    pub fn points(&self) -> Points {
+        Points::of(&self.training.data.encoder, &self.training.data, self.training.trainer.plan())
+    }
+
+    /// What the network thinks now, and curves from its prior if they are wanted.
+    pub fn look(&mut self, look: &Look) -> Result<(Picture, Option<Vec<Vec<f64>>>, Losses)> {
+        let Training { trainer, data, .. } = &mut self.training;
+        let (weights, running) = trainer.weights()?;
+        let losses = trainer.losses()?;
+        let plan = trainer.plan().clone();
+        let picture = self.painter.paint(&plan, &data.encoder, &self.device, (&weights, &running), look)?;
+        let prior = match (&picture, look.prior) {
+            (Picture::Band(band), Some((count, seed))) => {
+                prior::curves(&plan, &data.encoder, &weights, &self.device, &band.x, count.min(500), seed)?
+            }
+            _ => None,
+        };
+        Ok((picture, prior, losses))
+    }
+
+    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
+    pub fn change(&mut self, recipe: &Recipe) -> Result<bool> {
+        let effect = effect_of(&self.training.recipe, recipe);
+        let step = self.training.trainer.step();
+        let keys = changed_keys(&self.training.recipe, recipe);
+        match effect {
+            Effect::Nothing => return Ok(false),
+            Effect::Steers => self.training.steer(recipe)?,
+            Effect::Rebuilds => {
+                self.painter = Painter::new();
+                if !self.training.rebuild(recipe)? {
+                    return Ok(true);
+                }
+            }
+            Effect::Restarts => {
+                self.painter = Painter::new();
+                if recipe.device != self.training.recipe.device {
+                    self.device = Device::open(&recipe.device)?;
+                }
+                self.training.restart(recipe, &self.device)?;
+                return Ok(true);
+            }
+        }
+        self.training.note_change(step, &keys);
+        Ok(false)
+    }
+}

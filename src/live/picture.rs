@@ -1,0 +1,206 @@
+//! What the network thinks at this moment, over its input space: a band for one input, a map for two, and curves from the
+//! prior. Computed by the worker, drawn by whoever looks.
+
+use crate::config::plan::Plan;
+use crate::data::encode::{Encoder, Feature, FeatureKind, Target};
+use crate::data::{Inputs, Task};
+use crate::error::Result;
+use crate::exec::Device;
+use crate::method::Predictive;
+use crate::train::Predictor;
+
+/// What is to be computed at each look, and how often.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// Least seconds between two looks while training runs.
+    pub interval: f64,
+    /// In the inputs' units; None = the training range widened by half its length on either side.
+    pub x_range: Option<(f64, f64)>,
+    pub y_range: Option<(f64, f64)>,
+    /// Points of a band, or cells along each side of a map.
+    pub band_points: usize,
+    pub map_cells: usize,
+    /// Number of curves from the prior and the seed of their draw; None = none.
+    pub prior: Option<(u32, u32)>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Look { interval: 0.04, x_range: None, y_range: None, band_points: 161, map_cells: 56, prior: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Picture {
+    /// More inputs than a plane has, or images.
+    #[default]
+    None,
+    Band(Band),
+    Map(Map),
+}
+
+/// In the target's unit at each x.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Band {
+    pub x: Vec<f64>,
+    pub mean: Vec<f64>,
+    pub aleatoric_sd: Vec<f64>,
+    pub epistemic_sd: Vec<f64>,
+    /// [members][points]; empty for a single network.
+    pub members: Vec<Vec<f64>>,
+}
+
+impl Band {
+    pub fn total_sd(&self, i: usize) -> f64 {
+        self.aleatoric_sd[i].hypot(self.epistemic_sd[i])
+    }
+}
+
+/// Cell (ix, iy) at [iy * n + ix], bottom row first; entropies in nats.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Map {
+    pub n: usize,
+    pub k: usize,
+    pub x_range: (f64, f64),
+    pub y_range: (f64, f64),
+    /// [n * n, k].
+    pub probs: Vec<f64>,
+    pub total: Vec<f64>,
+    pub epistemic: Vec<f64>,
+}
+
+/// Mean and sd with which a numeric input is standardised, and its training range.
+struct Axis {
+    mean: f64,
+    sd: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Axis {
+    fn of(feature: &Feature) -> Option<Axis> {
+        match feature.kind {
+            FeatureKind::Numeric { mean, sd, min, max } => Some(Axis { mean, sd, min, max }),
+            FeatureKind::Levels { .. } => None,
+        }
+    }
+    fn wide(&self) -> (f64, f64) {
+        let half = 0.5 * (self.max - self.min).max(1e-6 * self.max.abs()).max(1e-9);
+        (self.min - half, self.max + half)
+    }
+    fn standard(&self, v: f64) -> f32 {
+        ((v - self.mean) / self.sd) as f32
+    }
+}
+
+/// `asked` if it is a range at all.
+fn range(asked: Option<(f64, f64)>, axis: &Axis) -> (f64, f64) {
+    match asked {
+        Some((low, high)) if low.is_finite() && high.is_finite() && low < high => (low, high),
+        _ => axis.wide(),
+    }
+}
+
+/// The inputs' range that a picture covers if nobody asks for another: one pair an input; empty where there is no picture.
+pub fn ranges(encoder: &Encoder) -> Vec<(f64, f64)> {
+    let axes: Option<Vec<Axis>> = encoder.features.iter().map(Axis::of).collect();
+    match (axes, encoder.task()) {
+        (Some(axes), Task::Regression) if axes.len() == 1 => vec![axes[0].wide()],
+        (Some(axes), Task::Classification) if axes.len() == 2 => vec![axes[0].wide(), axes[1].wide()],
+        _ => vec![],
+    }
+}
+
+/// A predictor that is kept between looks.
+pub struct Painter {
+    predictor: Option<(usize, Predictor)>,
+}
+
+impl Painter {
+    pub fn new() -> Painter {
+        Painter { predictor: None }
+    }
+
+    pub fn paint(
+        &mut self,
+        plan: &Plan,
+        encoder: &Encoder,
+        device: &Device,
+        (weights, running): (&[f32], &[f32]),
+        look: &Look,
+    ) -> Result<Picture> {
+        if ranges(encoder).is_empty() {
+            return Ok(Picture::None);
+        }
+        let axes: Vec<Axis> = encoder.features.iter().filter_map(Axis::of).collect();
+        let x_range = range(look.x_range, &axes[0]);
+        match encoder.task() {
+            Task::Regression => {
+                let n = look.band_points.clamp(2, 2000);
+                let at = |i: usize| x_range.0 + (x_range.1 - x_range.0) * i as f64 / (n - 1) as f64;
+                let x: Vec<f64> = (0..n).map(at).collect();
+                let grid: Vec<f32> = x.iter().map(|x| axes[0].standard(*x)).collect();
+                let mut predicted = self.predict(plan, device, weights, running, &grid, n)?;
+                if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) =
+                    (&mut predicted, &encoder.target)
+                {
+                    r.rescale(*mean, *sd);
+                }
+                let Predictive::Regression(r) = predicted else { return Ok(Picture::None) };
+                let sd = |v: &[f64]| v.iter().map(|v| v.max(0.0).sqrt()).collect();
+                let members = if plan.setup.members > 1 {
+                    r.member_means.chunks(n).map(<[f64]>::to_vec).collect()
+                } else {
+                    vec![]
+                };
+                Ok(Picture::Band(Band {
+                    x,
+                    aleatoric_sd: sd(&r.aleatoric),
+                    epistemic_sd: sd(&r.epistemic),
+                    mean: r.mean,
+                    members,
+                }))
+            }
+            Task::Classification => {
+                let n = look.map_cells.clamp(2, 400);
+                let y_range = range(look.y_range, &axes[1]);
+                let at = |(low, high): (f64, f64), i: usize| low + (high - low) * (i as f64 + 0.5) / n as f64;
+                let grid: Vec<f32> = (0..n * n)
+                    .flat_map(|i| [axes[0].standard(at(x_range, i % n)), axes[1].standard(at(y_range, i / n))])
+                    .collect();
+                let Predictive::Classification(c) = self.predict(plan, device, weights, running, &grid, n * n)? else {
+                    return Ok(Picture::None);
+                };
+                Ok(Picture::Map(Map {
+                    n,
+                    k: c.k,
+                    x_range,
+                    y_range,
+                    probs: c.probs,
+                    total: c.total,
+                    epistemic: c.epistemic,
+                }))
+            }
+        }
+    }
+
+    fn predict(
+        &mut self,
+        plan: &Plan,
+        device: &Device,
+        weights: &[f32],
+        running: &[f32],
+        grid: &[f32],
+        rows: usize,
+    ) -> Result<Predictive> {
+        let mut predictor = match self.predictor.take() {
+            Some((n, predictor)) if n == rows => predictor,
+            _ => Predictor::new(&plan.setup, device, plan.seed, rows)?,
+        };
+        predictor.set_weights(weights)?;
+        predictor.set_running(running)?;
+        let predicted = predictor.predict(Inputs::Rows(grid));
+        self.predictor = Some((rows, predictor));
+        predicted
+    }
+}

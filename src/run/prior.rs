@@ -1,0 +1,87 @@
+//! Curves from a learned prior (MATH.md section 9; the paper's figure 2): what a method expects of y before it sees a point.
+//! A hierarchical prior first draws u from q*(u), then z (or W) from N(u, gamma), then y.
+
+use crate::base::rng::{Draw, Stream};
+use crate::config::plan::Plan;
+use crate::data::encode::{Encoder, FeatureKind};
+use crate::data::{Inputs, Task};
+use crate::error::Result;
+use crate::exec::Device;
+use crate::method::{Kind, Reg, Setup};
+use crate::ops::head::noise_variance;
+use crate::train::Predictor;
+
+/// Whether `curves` can draw from the prior of this method.
+pub fn has_curves(kind: Kind) -> bool {
+    matches!(kind, Kind::Vifo(Reg::Naive | Reg::Mean) | Kind::Vi(Reg::Naive | Reg::Mean))
+}
+
+/// `count` curves of y at `x`, in the target's unit, from the first member's prior; None unless the task is a regression on
+/// one number and the method one of `has_curves`. `seed` chooses the draw.
+pub fn curves(
+    plan: &Plan,
+    encoder: &Encoder,
+    weights: &[f32],
+    device: &Device,
+    x: &[f64],
+    count: u32,
+    seed: u32,
+) -> Result<Option<Vec<Vec<f64>>>> {
+    let (setup, prior, n) = (plan.setup.part(0, 1), &plan.prior, x.len());
+    let [feature] = &encoder.features[..] else { return Ok(None) };
+    let FeatureKind::Numeric { mean, sd, .. } = &feature.kind else { return Ok(None) };
+    if setup.task != Task::Regression || !has_curves(setup.kind) {
+        return Ok(None);
+    }
+    let weights = &weights[..setup.member_len()];
+    let standard: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
+    let normal = |curve: u32, element: u32| {
+        f64::from(Draw { seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element))
+    };
+    // z [count, n, 2] from the prior.
+    let z: Vec<f64> = match setup.kind {
+        Kind::Vi(reg) => {
+            let p = setup.layout().total;
+            let weights: Vec<f32> = (0..count)
+                .flat_map(|c| {
+                    (0..p).map(move |i| {
+                        let e = normal(c, i as u32);
+                        let w = match reg {
+                            Reg::Naive => prior.p0.sqrt() * e,
+                            _ => (1.0 - prior.p1) * f64::from(weights[i]) + (prior.p0 * (2.0 - prior.p1)).sqrt() * e,
+                        };
+                        w as f32
+                    })
+                })
+                .collect();
+            let plain = Setup { kind: Kind::Base, members: count, ..setup.clone() };
+            let mut predictor = Predictor::new(&plain, device, plan.seed, n)?;
+            predictor.set_weights(&weights)?;
+            predictor.outputs(Inputs::Rows(&standard))?.iter().map(|&v| f64::from(v)).collect()
+        }
+        Kind::Vifo(Reg::Mean) => {
+            let mut predictor = Predictor::new(&setup, device, plan.seed, n)?;
+            predictor.set_weights(weights)?;
+            let outputs = predictor.outputs(Inputs::Rows(&standard))?;
+            let (gamma, a) = (prior.p0, prior.p1);
+            let sd = (gamma * (1.0 - a) + gamma).sqrt();
+            let mu = |i: usize| f64::from(outputs[i / 2 * 4 + i % 2]);
+            (0..count)
+                .flat_map(|c| (0..2 * n).map(move |i| (c, i)))
+                .map(|(c, i)| (1.0 - a) * mu(i) + sd * normal(c, i as u32))
+                .collect()
+        }
+        // The fixed prior N(0, variance) of every output.
+        _ => (0..count).flat_map(|c| (0..2 * n).map(move |i| prior.p0.sqrt() * normal(c, i as u32))).collect(),
+    };
+    let curve = |c: usize| {
+        (0..n)
+            .map(|i| {
+                let z = &z[(c * n + i) * 2..][..2];
+                let noise = noise_variance(setup.noise_code(), z[1]).0.sqrt();
+                encoder.destandardise(z[0] + noise * normal(c as u32 + count, i as u32))
+            })
+            .collect()
+    };
+    Ok(Some((0..count as usize).map(curve).collect()))
+}

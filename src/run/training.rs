@@ -1,0 +1,381 @@
+//! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
+//! at a time, with changes in between.
+
+use super::fit::{Fitted, recipe_name, test};
+use super::folder::{Manifest, RunFolder};
+use super::model::{self, Model, targets};
+use super::{report, tables, write_atomic};
+use crate::config::Recipe;
+use crate::config::plan::Plan;
+use crate::data::load::{self, Loaded};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub struct Training {
+    pub recipe: Recipe,
+    pub data: Loaded,
+    pub trainer: Trainer,
+    pub rows: Vec<EpochRow>,
+    device: Device,
+    /// The lock lasts as long as this value.
+    folder: Option<(RunFolder, File)>,
+    saved: (Instant, u64),
+    /// The folder has another.
+    recipe_is_new: bool,
+    /// What was changed in the course of it: a fresh run of the recipe would not repeat this one.
+    changes: Vec<String>,
+}
+
+impl Training {
+    /// At its first step, with random weights or those of the recipe's file, kept in memory alone.
+    pub fn new(recipe: &Recipe, device: &Device) -> Result<Training> {
+        Self::of(recipe, load::load(recipe)?, device)
+    }
+
+    fn of(recipe: &Recipe, data: Loaded, device: &Device) -> Result<Training> {
+        let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+        let mut trainer = Trainer::new(&plan, &data, device)?;
+        if let Some(path) = &recipe.net.weights {
+            let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+            let setup = &plan.setup;
+            let (weights, running) = weights::import(&bytes, path, &setup.layout())?;
+            let initial = setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+            let (weights, running) = weights::start_from(setup, &initial, (&weights, &running))?;
+            trainer.start_from(&weights, &running)?;
+        }
+        let (recipe, device) = (recipe.clone(), device.clone());
+        let saved = (Instant::now(), 0);
+        Ok(Training {
+            recipe,
+            data,
+            trainer,
+            rows: vec![],
+            device,
+            folder: None,
+            saved,
+            recipe_is_new: false,
+            changes: vec![],
+        })
+    }
+
+    /// As a run that was stopped or killed left it; its recipe decides everything.
+    pub fn resume(path: &Path, device: &Device) -> Result<Training> {
+        let folder = RunFolder::open(path)?;
+        let lock = folder.lock()?;
+        let recipe = folder.recipe()?;
+        let before = folder.manifest()?;
+        // Points that were moved while training ran stand on the scale of its first step.
+        let data = match &recipe.data.points {
+            Some(_) => load::load_on_scale(&recipe, &folder.encoder()?)?,
+            None => None,
+        };
+        let data = data.map_or_else(|| load::load(&recipe), Ok)?;
+        if before.data != data.hash && recipe.data.points.is_none() {
+            return Err(Error::data(
+                path.display().to_string(),
+                "the data file has changed since this run began",
+                "",
+                "restore the file, or start a new run with `vifo fit`",
+            ));
+        }
+        let mut training = Self::of(&recipe, data, device)?;
+        training.changes = before.changes;
+        if folder.last().is_file() {
+            let last = Model::checkpoint(&folder.last(), training.trainer.plan())?;
+            training.rows = folder.metrics(last.epoch)?;
+            training.trainer.restore(&last)?;
+        }
+        training.folder = Some((folder, lock));
+        training.tell("training")?;
+        Ok(training)
+    }
+
+    /// From now on `path` holds the run; nothing is made before it is known to be a fit place.
+    pub fn keep_in(&mut self, path: &Path, force: bool) -> Result<()> {
+        outside_of_the_images(&self.recipe, path)?;
+        if force && path.exists() {
+            replaceable(path)?;
+            self.folder = None;
+            drop(RunFolder { path: path.to_path_buf() }.lock()?);
+            std::fs::remove_dir_all(path).map_err(|e| Error::io(path, "replace", &e))?;
+        }
+        let folder = RunFolder::create(path)?;
+        let kept = folder.lock().and_then(|lock| {
+            self.folder = Some((folder, lock));
+            self.write_recipe()?;
+            self.tell("training")
+        });
+        if kept.is_err() {
+            self.folder = None;
+            let _ = std::fs::remove_dir_all(path);
+        }
+        kept
+    }
+
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|f| f.0.path.as_path())
+    }
+
+    fn write_recipe(&self) -> Result<()> {
+        let Some((folder, _)) = &self.folder else { return Ok(()) };
+        folder.write("recipe.toml", absolute(&self.recipe)?.to_toml()?.as_bytes())?;
+        folder.write_json("encoder.json", &self.data.encoder)
+    }
+
+    /// Writes the manifest; `state` is what a reader may expect in the folder.
+    fn tell(&self, state: &str) -> Result<()> {
+        let Some((folder, _)) = &self.folder else { return Ok(()) };
+        let (vifo, git) = Manifest::version();
+        let data = &self.data;
+        folder.write_json(
+            "manifest.json",
+            &Manifest {
+                vifo,
+                git,
+                device: self.trainer.device().into(),
+                seed: self.recipe.seed,
+                data: data.hash.clone(),
+                train_rows: data.train.n,
+                validation_rows: data.validation.n,
+                test_rows: data.test.n,
+                state: state.into(),
+                notes: data.notes.clone(),
+                changes: self.changes.clone(),
+            },
+        )
+    }
+
+    /// Up to `most` steps, to the next evaluation at the furthest; its row if it was reached. Writes a checkpoint where one is
+    /// due.
+    pub fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
+        let Some(row) = self.trainer.advance(most)? else { return Ok(None) };
+        self.rows.push(row);
+        if self.folder.is_some() && self.saved.0.elapsed().as_secs_f64() >= self.recipe.train.checkpoint_seconds {
+            self.save()?;
+        }
+        Ok(Some(row))
+    }
+
+    /// Step of the last checkpoint; 0 before the first.
+    pub fn saved_at(&self) -> u64 {
+        self.saved.1
+    }
+
+    /// Writes a checkpoint. `last` comes last and holds all that a resumed run needs: a kill before it leaves the run at the
+    /// checkpoint before, and rows of metrics.csv beyond it are cut on resume.
+    pub fn save(&mut self) -> Result<()> {
+        let Some((folder, _)) = &self.folder else { return Ok(()) };
+        let layout = self.trainer.layout();
+        if self.recipe_is_new {
+            // Only now: a slider that is dragged would write a hundred times, and the checkpoint before is of the recipe before.
+            self.write_recipe()?;
+            self.tell("training")?;
+            self.recipe_is_new = false;
+        }
+        folder.write_metrics(&self.rows)?;
+        write_atomic(&folder.best(), &self.trainer.best_checkpoint()?.to_bytes(&layout)?)?;
+        let last: Checkpoint = self.trainer.checkpoint()?;
+        write_atomic(&folder.last(), &last.to_bytes(&layout)?)?;
+        self.saved = (Instant::now(), last.step);
+        Ok(())
+    }
+
+    /// Leaves the run so that it can be resumed.
+    pub fn stop(mut self) -> Result<Fitted> {
+        self.save()?;
+        self.tell("stopped")?;
+        self.fitted(Ending::Stopped)
+    }
+
+    /// Tells readers of the folder that nobody trains it now.
+    pub fn mark_stopped(&self) -> Result<()> {
+        self.tell("stopped")
+    }
+
+    /// Test, predictions, figures and report.
+    pub fn finish(mut self) -> Result<Fitted> {
+        self.report()
+    }
+
+    /// As `finish`, of a run that may go on.
+    pub fn report(&mut self) -> Result<Fitted> {
+        self.save()?;
+        let ending = self.trainer.ending().unwrap_or(Ending::Stopped);
+        let mut fitted = self.fitted(ending)?;
+        if let Some((folder, _)) = &self.folder {
+            test_and_report(folder, &self.recipe, &mut fitted, &self.device, self.trainer.device())?;
+        }
+        self.tell(match ending {
+            Ending::Early => "stopped early",
+            Ending::Finished => "finished",
+            Ending::Stopped => "stopped",
+        })?;
+        Ok(fitted)
+    }
+
+    /// Takes over what `recipe` changes from step to step; the next step sees it.
+    pub fn steer(&mut self, recipe: &Recipe) -> Result<()> {
+        let plan = Plan::new(recipe, self.data.train.n, &self.data.encoder)?;
+        self.trainer.steer(&plan);
+        (self.recipe, self.recipe_is_new) = (recipe.clone(), true);
+        Ok(())
+    }
+
+    /// Goes on with the same weights under `recipe`, whose points may be others. They stand on the scale that training began
+    /// with, so that the weights keep their meaning. False where the weights do not fit and training began anew.
+    pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
+        let data = match recipe.data.points == self.recipe.data.points {
+            true => Some(self.data.clone()),
+            false => load::load_on_scale(recipe, &self.data.encoder)?,
+        };
+        if let Some(data) = data {
+            let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+            let fits = plan.setup.member_len() == self.trainer.plan().setup.member_len()
+                && plan.setup.members == self.trainer.plan().setup.members;
+            if fits {
+                self.trainer.rebuild(&plan, &data, &self.device)?;
+                (self.recipe, self.data, self.recipe_is_new) = (recipe.clone(), data, true);
+                return Ok(true);
+            }
+        }
+        let device = self.device.clone();
+        self.restart(recipe, &device)?;
+        Ok(false)
+    }
+
+    /// Begins anew with `recipe`, in the same folder if there is one.
+    pub fn restart(&mut self, recipe: &Recipe, device: &Device) -> Result<()> {
+        let mut fresh = Self::new(recipe, device)?;
+        if let Some((folder, lock)) = self.folder.take() {
+            drop(lock);
+            fresh.keep_in(&folder.path, true)?;
+        }
+        *self = fresh;
+        Ok(())
+    }
+
+    /// Remembers, for the manifest, that these keys were changed while training ran.
+    pub fn note_change(&mut self, step: u64, keys: &[String]) {
+        const MOST: usize = 100;
+        let what = keys.join(", ");
+        // A slider that is dragged changes one key a hundred times.
+        let same = |c: &String| c.split_once(": ").is_some_and(|(_, w)| w == what);
+        if self.changes.last().is_some_and(same) {
+            self.changes.pop();
+        }
+        if self.changes.len() < MOST {
+            self.changes.push(format!("step {step}: {what}"));
+        }
+    }
+
+    /// Writes the run as it is now, with its report, into another folder; this one's own stays.
+    pub fn report_in(&mut self, path: &Path, force: bool) -> Result<Fitted> {
+        let (own, saved) = (self.folder.take(), self.saved);
+        let written = self.keep_in(path, force).and_then(|()| self.report());
+        (self.folder, self.saved) = (own, saved);
+        written
+    }
+
+    fn fitted(&mut self, ending: Ending) -> Result<Fitted> {
+        let (weights, running) = self.trainer.final_weights()?;
+        Ok(Fitted {
+            ending,
+            plan: self.trainer.plan().clone(),
+            data: self.data.clone(),
+            weights,
+            running,
+            best: self.trainer.best(),
+            seconds: self.rows.last().map_or(0.0, |r| r.seconds),
+            rows: self.rows.clone(),
+            results: None,
+        })
+    }
+}
+
+/// Paths in a run folder's recipe are absolute: the folder may be read from anywhere.
+fn absolute(recipe: &Recipe) -> Result<Recipe> {
+    let mut recipe = recipe.clone();
+    let Recipe { data: d, net, .. } = &mut recipe;
+    let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];
+    for path in paths.into_iter().flatten() {
+        *path = crate::data::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+    }
+    Ok(recipe)
+}
+
+/// A run folder among the images would be a class of its own the next time.
+pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
+    let Some(Ok(images)) = recipe.data.images.as_ref().map(|images| images.canonicalize()) else { return Ok(()) };
+    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+    // The folder need not exist yet; the nearest one above it that does tells where it would be.
+    let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
+    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::pixels::is_bundled);
+    if inside && !is_bundled {
+        let place = path.display().to_string();
+        return Err(Error::usage(
+            place,
+            "lies inside the image set",
+            "a folder outside of it",
+            "choose another with --out",
+        ));
+    }
+    Ok(())
+}
+
+/// Only what is recognisably a run of ours may be deleted.
+fn replaceable(path: &Path) -> Result<()> {
+    let empty = path.read_dir().is_ok_and(|mut d| d.next().is_none());
+    if empty || RunFolder::open(path).is_ok() {
+        return Ok(());
+    }
+    Err(Error::usage(
+        path.display().to_string(),
+        "is not a run folder, so --force does not delete it",
+        "a folder made by `vifo fit`",
+        "choose another folder with --out",
+    ))
+}
+
+/// Test, predictions, figures and report of the final weights.
+fn test_and_report(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    fitted: &mut Fitted,
+    device: &Device,
+    device_name: &str,
+) -> Result<()> {
+    let data = &fitted.data;
+    let mut figures: Vec<(PathBuf, String)> = vec![];
+    let mut results = None;
+    if data.test.n > 0 {
+        let predictive = model::predict(
+            &fitted.plan,
+            &data.encoder,
+            (&fitted.weights, &fitted.running),
+            device,
+            data.test.inputs(),
+        )?;
+        let y = targets(&data.test);
+        let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
+        tables::write_csv(&folder.file("predictions.csv"), &table)?;
+        let r = test(data, &predictive, &y)?;
+        folder.write_json("results.json", &r)?;
+        figures.extend(report::test_figures(&folder.figures(), data, &predictive, &y)?);
+        results = Some(r);
+    }
+    let mut all = report::input_figures(&folder.figures(), fitted, device)?;
+    all.append(&mut figures);
+    all.push(report::learning_curves(
+        &folder.figures(),
+        &recipe_name(recipe),
+        &fitted.rows,
+        fitted.data.encoder.target_sd(),
+    )?);
+    report::write(folder, recipe, fitted, results.as_ref(), device_name, &all)?;
+    fitted.results = results;
+    Ok(())
+}
