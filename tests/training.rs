@@ -156,6 +156,68 @@ fn train_in_two(plan: &Plan, data: &Loaded, stop: u32) -> Outcome {
     outcome(&mut second, ending)
 }
 
+/// The app trains some steps at a time and saves wherever it is closed.
+#[test]
+fn steps_in_pieces_and_saved_within_an_epoch_are_the_same_run() {
+    for method in METHODS {
+        let (plan, data) = prepare(SMALL, method);
+        let (whole, rows) = train(&plan, &data);
+        let mut trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
+        let mut seen = vec![];
+        let mut pieces = [1, 2, 5, 1, 3].into_iter().cycle();
+        let mut saved_at = None;
+        let ending = loop {
+            if let Some(ending) = trainer.ending() {
+                break ending;
+            }
+            seen.extend(trainer.advance(pieces.next().expect("a cycle")).expect("steps"));
+            if saved_at.is_none() && trainer.step() % u64::from(plan.steps_per_epoch()) == 1 {
+                saved_at = Some(trainer.step());
+                let layout = plan.setup.layout();
+                let bytes = trainer.checkpoint().and_then(|c| c.to_bytes(&layout)).expect("bytes");
+                let (members, len) = (plan.setup.members as usize, plan.setup.member_len());
+                let saved = Checkpoint::from_bytes(&bytes, Path::new("saved"), &layout, members, len).expect("saved");
+                trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
+                trainer.restore(&saved).expect("restored");
+            }
+        };
+        assert!(saved_at.is_some(), "{method}: never within an epoch");
+        assert_eq!(outcome(&mut trainer, ending), whole, "{method}");
+        // The losses of the epoch that was cut are means over what came after the cut; everything else agrees.
+        let rest = |rows: &[EpochRow]| rows.iter().map(|r| (r.epoch, r.step, r.validation_nll)).collect::<Vec<_>>();
+        assert_eq!(rest(&seen), rest(&rows), "{method}");
+    }
+}
+
+/// A plan in place of another counts from the next step on; the rows and weights before are those of the first.
+#[test]
+fn steering_takes_effect_at_the_next_step_and_rebuilding_keeps_the_weights() {
+    let (plan, data) = prepare(SMALL, "method.name = vifo-mean\nmethod.eta_aux = 1");
+    let mut trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
+    trainer.advance(2).expect("steps");
+    let before = trainer.weights().expect("weights");
+    let mut steered = plan.clone();
+    steered.first_lr = 0.0;
+    trainer.steer(&steered);
+    trainer.advance(1).expect("a step");
+    assert_eq!(trainer.weights().expect("weights"), before, "a rate of 0 moves nothing");
+    steered.first_lr = 0.01;
+    trainer.steer(&steered);
+    trainer.advance(1).expect("a step");
+    let moved = trainer.weights().expect("weights");
+    assert_ne!(moved, before);
+    // Half of the rows: another program around the same weights.
+    let mut fewer = data.clone();
+    fewer.train = data.train.subset(&(0..data.train.n / 2).collect::<Vec<_>>());
+    let (other, _) = prepare(SMALL, "method.name = vifo-mean\nmethod.eta_aux = 1");
+    let mut other = other;
+    other.setup.n_rows = fewer.train.n as u32;
+    trainer.rebuild(&other, &fewer, &Device::Cpu).expect("rebuilt");
+    assert_eq!(trainer.weights().expect("weights"), moved);
+    trainer.advance(1).expect("a step");
+    assert_ne!(trainer.weights().expect("weights"), moved);
+}
+
 #[test]
 fn two_epochs_saved_and_two_more_are_four() {
     for method in METHODS {

@@ -118,3 +118,7 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! The real window under Xvfb: it opens, trains and closes by itself, and nothing is lost.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_window_opens_trains_two_hundred_steps_and_closes() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new("xvfb-run")
+        .args(["-a", "-s", "-screen 0 1280x800x24", env!("CARGO_BIN_EXE_vifo"), "app", "--close-after", "200", "--home"])
+        .arg(home.path())
+        .env_remove("WAYLAND_DISPLAY")
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("xvfb-run: tests/run installs it");
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().expect("a child") {
+            Some(status) => break status,
+            None if began.elapsed() > Duration::from_secs(120) => {
+                let _ = child.kill();
+                panic!("it did not close");
+            }
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().expect("stderr"), &mut said).expect("text");
+    assert!(status.success(), "{status}: {said}");
+    let session = vifo::run::RunFolder::open(&home.path().join("session")).expect("the session's folder");
+    assert_eq!(session.manifest().expect("a manifest").state, "stopped");
+    let rows = session.metrics(u32::MAX).expect("rows");
+    assert!(rows.last().is_some_and(|r| r.step >= 190), "{:?}", rows.last());
+    assert!(home.path().join("app.ron").is_file(), "settings are kept");
+}
+
+#[test]
+fn without_a_display_one_line_says_what_to_do() {
+    let home = tempfile::tempdir().expect("a folder");
+    let out = Command::new(env!("CARGO_BIN_EXE_vifo"))
+        .args(["app", "--home"])
+        .arg(home.path())
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env_remove("WAYLAND_SOCKET")
+        .output()
+        .expect("it ran");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!((out.status.code(), said.trim().lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("the window: cannot be opened") && said.contains("vifo fit"), "{said}");
+}
