@@ -162,7 +162,7 @@ fn fit_names_what_is_wrong_with_a_recipe() {
             (
                 "fit nothing.toml --device cpu",
                 2,
-                &["nothing.toml", "no data", "set data.file, data.images or data.toy"],
+                &["nothing.toml", "no data", "set data.file, data.images, data.points or data.toy"],
             ),
             ("fit nosuch.toml", 1, &["nosuch.toml", "cannot read", "check the path"]),
             ("fit eta.toml --device cpu", 2, &["eta.toml", "method.eta", "-1", "at least 0", "default"]),
@@ -176,6 +176,44 @@ fn fit_names_what_is_wrong_with_a_recipe() {
             ("fit good.csv --header maybe --device cpu", 2, &["--header", "\"maybe\"", "yes, no"]),
             ("fit good.csv --device gpu", 1, &["--device gpu", "no hardware GPU", "--device cpu"]),
             ("fit good.csv --device nosuch", 1, &["--device nosuch", "no adapter", "--device cpu"]),
+        ],
+    );
+}
+
+#[test]
+fn fit_names_what_is_wrong_with_points() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    write(d, "ragged.toml", "[data]\npoints = [[0, 1], [1, 2], [1, 2, 3]]\n");
+    write(d, "text.toml", "[data]\npoints = [[0, 1], [\"a\", 2]]\n");
+    write(d, "nan.toml", "[data]\npoints = [[0, nan]]\n");
+    write(d, "huge.toml", "[data]\npoints = [[0, 1e300], [1, 2]]\n");
+    write(d, "class.toml", "[data]\npoints = [[0, 1, 0], [1, 2, 1.5]]\n");
+    write(d, "flat.toml", "[data]\npoints = [1, 2]\n");
+    write(d, "empty.toml", "[data]\npoints = []\n");
+    write(d, "one.toml", "[data]\npoints = [[0, 1]]\n");
+    write(d, "oneclass.toml", "[data]\npoints = [[0, 1, 3], [1, 1, 3]]\n");
+    write(d, "two.toml", "[data]\ntoy = \"moons\"\npoints = [[0, 1], [1, 2]]\n");
+    check(
+        d,
+        &[
+            (
+                "fit ragged.toml --device cpu",
+                2,
+                &["ragged.toml: data.points, row 3", "3 numbers where row 1 has 2", "give all rows as many"],
+            ),
+            ("fit text.toml --device cpu", 2, &["text.toml: data.points, row 2", "\"a\" is no number"]),
+            ("fit nan.toml --device cpu", 2, &["data.points, row 1", "NaN", "from -1e12 to 1e12"]),
+            ("fit huge.toml --device cpu", 2, &["data.points, row 1", "1e300", "from -1e12 to 1e12"]),
+            ("fit class.toml --device cpu", 2, &["data.points, row 2", "class 1.5", "from 0 to 99"]),
+            ("fit flat.toml --device cpu", 2, &["data.points, row 1", "1 is no list", "numbers in brackets"]),
+            ("fit empty.toml --device cpu", 2, &["data.points", "0 points", "add points"]),
+            ("fit one.toml --device cpu", 2, &["data.points", "1 point;", "add points"]),
+            ("fit oneclass.toml --device cpu", 2, &["data.points", "one class", "two classes at least"]),
+            ("fit two.toml --device cpu", 2, &["two.toml", "more than one of", "keep one"]),
+            ("fit one.toml --set data.points=[[0,1],[1]] --device cpu", 2, &["--set: data.points, row 2", "1 number"]),
+            ("fit one.toml --set data.points=[[0,1] --device cpu", 2, &["--set: data.points", "no list"]),
+            ("fit one.toml --set data.point=[[0,1]] --device cpu", 2, &["did you mean data.points?"]),
         ],
     );
 }

@@ -283,6 +283,100 @@ fn flags_without_effect_are_told() {
     assert!(said("fit t.csv --set data.rows=50 --dry-run").contains("data.rows has no effect"));
     assert!(said("fit --resume run --epochs 60").contains("cannot be used with"));
     assert!(!said("fit t.csv --eta 0.5 --dry-run").contains("no effect"));
+    let points = "--set data.points=[[0,1],[1,2]] --dry-run";
+    std::fs::write(d.join("p.toml"), "[data]\npoints = [[0, 1]]\n").expect("written");
+    assert!(said(&format!("fit p.toml --test-file t.csv {points}")).contains("data.test_file has no effect"));
+    assert!(said(&format!("fit p.toml --target y {points}")).contains("data.target has no effect"));
+    let read = "--set data.test_fraction=0.3 --set data.validation_fraction=0.3 --set data.standardise=false";
+    assert_eq!(said(&format!("fit p.toml {read} {points}")), "");
+}
+
+/// Points in the recipe itself: train, predict, repeat, resume.
+#[test]
+fn points_are_data() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    // 24 points: two to validate, two to test.
+    let curve: Vec<String> = (0..24).map(|i| format!("[{i}, {}]", (f64::from(i) * 0.4).sin())).collect();
+    std::fs::write(d.join("curve.toml"), format!("[data]\npoints = [{}]\n[train]\nepochs = 40\n", curve.join(", ")))
+        .expect("written");
+    let out = ok(d, "fit curve.toml --device cpu");
+    assert!(
+        out.contains("test of 2 rows, target y (regression)") && d.join("runs/points/report.html").is_file(),
+        "{out}"
+    );
+    for file in ["figures/bands.svg", "predictions.csv", "results.json"] {
+        assert!(d.join("runs/points").join(file).is_file(), "{file}");
+    }
+    let recipe = String::from_utf8(read(&d.join("runs/points/recipe.toml"))).expect("UTF-8");
+    assert!(recipe.contains("points = [[0.0, 0.0], [1.0, 0.3894183423086505],"), "{recipe}");
+    std::fs::write(d.join("new.csv"), "x\n3.5\n40\n").expect("written");
+    let rows = ok(d, "predict runs/points new.csv --out -");
+    assert!(rows.starts_with("line,mean,sd,") && rows.lines().count() == 3, "{rows}");
+    ok(d, "evaluate runs/points");
+    ok(d, "fit runs/points/recipe.toml --out again -q");
+    assert_eq!(read(&d.join("runs/points/predictions.csv")), read(&d.join("again/predictions.csv")));
+    // Killed and resumed: the weights of the unbroken run.
+    let long = "fit curve.toml --device cpu --members 3 --epochs 800 --set train.patience=0 --set train.checkpoint_seconds=0 \
+                --set train.evaluate_every=5 -q";
+    ok(d, &format!("{long} --out whole"));
+    let args = format!("{long} --out broken");
+    let mut child =
+        vifo(d).args(args.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("spawned");
+    wait_for_checkpoint(&d.join("broken"));
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!d.join("broken/report.html").is_file(), "the run was not killed before its end: the test shows nothing");
+    ok(d, "fit --resume broken -q");
+    for file in ["predictions.csv", "results.json"] {
+        assert_eq!(read(&d.join("whole").join(file)), read(&d.join("broken").join(file)), "{file}");
+    }
+    // Other points are other data.
+    let moved = recipe.replacen("[0.0, 0.0]", "[0.0, 0.5]", 1);
+    std::fs::write(d.join("broken/recipe.toml"), moved).expect("written");
+    let changed = vifo(d).args(["fit", "--resume", "broken", "-q"]).output().expect("runs");
+    assert_eq!(changed.status.code(), Some(1), "{}", String::from_utf8_lossy(&changed.stderr));
+}
+
+/// Few points, equal points, points far out: all train and draw, with every kind of method.
+#[test]
+fn odd_points_train() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    std::fs::write(d.join("p.toml"), "[data]\npoints = []\n[train]\nepochs = 3\n").expect("written");
+    let many = |row: &str| format!("[{}]", [row; 25].join(","));
+    let sets = [
+        ("two", "[[0,1],[1,2]]".to_string(), "bands"),
+        ("same", "[[3,7],[3,7]]".into(), "bands"),
+        ("same25", many("[3,7]"), "bands"),
+        ("upright", "[[3,7],[3,8],[3,9]]".into(), "bands"),
+        ("flat", "[[1,7],[2,7],[3,7]]".into(), "bands"),
+        ("far", "[[-1e12,1e12],[1e12,-1e12],[0,0]]".into(), "bands"),
+        ("near", "[[1e-300,5e-324],[2e-300,0],[0,1e-310]]".into(), "bands"),
+        ("classes", "[[0,0,0],[1,1,7],[2,2,99]]".into(), "heat"),
+        ("stack", "[[5,5,1],[5,5,2]]".into(), "heat"),
+        ("farclasses", "[[1e12,0,0],[-1e12,1e-12,1]]".into(), "heat"),
+    ];
+    for (name, points, figure) in &sets {
+        for more in ["--eta-aux 0.1", "--method base --set data.standardise=false", "--method vi-mean --members 2"] {
+            if *name == "far" && more.contains("standardise") {
+                continue;
+            }
+            let args = format!("fit p.toml --device cpu --force --out {name} --set data.points={points} {more}");
+            ok(d, &args);
+            assert!(d.join(name).join(format!("figures/{figure}.svg")).is_file(), "{args}");
+        }
+    }
+    // In their own units such numbers overflow the loss; that is said in one line.
+    let far =
+        "fit p.toml --device cpu --out own -q --set data.standardise=false --set data.points=[[-1e12,1e12],[1e12,0]]";
+    let out = vifo(d).args(far.split_whitespace()).output().expect("runs");
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.success() || err.starts_with("error: ") && err.trim_end().lines().count() == 1, "{err}");
+    let said = vifo(d).args(["fit", "p.toml", "--device", "cpu", "--set", "data.points=[[0,1],[1,2]]"]).output();
+    let said = said.expect("runs");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("no test rows: give 20 points"));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("all 2 points are trained on"));
 }
 
 #[test]

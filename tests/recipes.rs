@@ -70,6 +70,16 @@ fn moons_and_rings_are_learnt() {
 }
 
 #[test]
+fn blobs_are_learnt() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let f = run("blobs", dir.path());
+    // The centres lie 1.73 apart, 3.46 sd from the border between them: even the best rule errs in 0.05 %.
+    assert!(get(&f, "accuracy") > 0.98, "{}", get(&f, "accuracy"));
+    let map = std::fs::read_to_string(dir.path().join("blobs/figures/heat.svg")).expect("a heat map");
+    assert!(map.contains("Largest probability") && map.contains("class 2"), "three classes on the map");
+}
+
+#[test]
 fn every_recipe_in_the_folder_is_built_in() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/recipes");
     let mut files: Vec<String> = std::fs::read_dir(dir)

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub struct Args {
     /// A table (CSV, TSV, ...; .gz too), images (a folder with one subfolder a class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
-    /// or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings, digits
+    /// or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings, blobs, digits
     #[arg(required_unless_present_any = ["resume", "keys"])]
     input: Option<String>,
     #[command(flatten)]
@@ -205,13 +205,14 @@ fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         "prior.d" => regularizer == "mv",
         "train.momentum" => recipe.train.optimizer == crate::config::Optimizer::Sgd,
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
-        "data.validation_fraction" | "data.toy" | "data.file" | "data.images" => true,
+        "data.validation_fraction" | "data.toy" | "data.file" | "data.images" | "data.points" => true,
         "data.standardise" => recipe.data.images.is_none(),
         "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" => recipe.data.images.is_some(),
-        "data.test_file" => recipe.data.toy.is_none(),
+        "data.test_file" => recipe.data.toy.is_none() && recipe.data.points.is_none(),
         "net.depth" => recipe.net.name == Some(NetName::PreResNet),
         "net.widths" => recipe.data.images.is_some() && recipe.net.name != Some(NetName::Mlp),
         "net.activation" => !matches!(recipe.net.name, Some(NetName::AlexNet | NetName::PreResNet)),
+        "data.test_fraction" if recipe.data.points.is_some() => true,
         "data.test_fraction" => {
             recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()
         }
@@ -276,6 +277,9 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
             for note in &results.notes {
                 say(&format!("note: {note}"));
             }
+        }
+        None if recipe.data.points.is_some() => {
+            say("no test rows: give 20 points or more and a data.test_fraction to see how good it is")
         }
         None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
     }

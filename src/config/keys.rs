@@ -1,6 +1,7 @@
 //! Every recipe key: what it may hold, its default and what it does. This one table checks recipes and `--set`, finds the
 //! nearest key for a typing error and prints `vifo fit --keys`.
 
+use crate::data::points;
 use crate::error::{Error, Result};
 use toml::{Table, Value};
 
@@ -18,6 +19,8 @@ pub enum Kind {
     TextList,
     /// List of whole numbers, each in [low, high].
     WholeList(i64, i64),
+    /// List of lists of two numbers, or of three of which the last is a class (`data::points`).
+    PointList,
 }
 
 pub struct Key {
@@ -56,12 +59,13 @@ keys! {
     "name", Kind::Text, "", "Name of the run folder and of the figures; the data's name if absent.";
     "seed", Kind::Whole(0, u32::MAX as i64), "1", "Same seed, same run.";
     "device", Kind::Text, "\"auto\"", "auto, cpu, gpu, software, or part of an adapter's name.";
-    "data.toy", Kind::Choice(&["sinusoid", "heteroscedastic", "cubic", "moons", "rings"]), "", "A bundled curve or 2-D set instead of a file.";
+    "data.toy", Kind::Choice(&["sinusoid", "heteroscedastic", "cubic", "moons", "rings", "blobs"]), "", "A bundled curve or 2-D set instead of a file.";
     "data.gap", Kind::Choice(&["figure", "paper"]), "\"figure\"", "Training inputs of the sinusoid: +-[pi/4, 3pi/4] or +-[pi/2, 3pi/4].";
     "data.rows", Kind::Whole(10, 1_000_000), "100", "Training rows of a toy.";
     "data.noise", Kind::Number(0.0, MAX), "", "Noise sd of a toy; each has its own default.";
     "data.file", Kind::Text, "", "Table (CSV, TSV, spaces; .gz too).";
     "data.images", Kind::Text, "", "Image set instead of a table: a folder with one subfolder a class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
+    "data.points", Kind::PointList, "", "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. From 20 of them on, some are held out.";
     "data.image_size", Kind::Whole(4, 1024), "", "Height and width to which images are resized at load; alexnet and preresnet take 32.";
     "data.coarse", Kind::Bool, "false", "CIFAR-100: the 20 coarse classes instead of the 100 fine ones.";
     "data.crop", Kind::Whole(0, 16), "", "Training images are shifted at random by up to this many pixels: 4 for colour, 2 for grey, 0 below 28 x 28 if absent.";
@@ -142,6 +146,11 @@ impl Kind {
             Kind::Above(low, high) => format!("a number above {low}{}", end(*high)),
             Kind::TextList => "a list of texts".into(),
             Kind::WholeList(low, high) => format!("a list of whole numbers from {low} to {high}"),
+            Kind::PointList => format!(
+                "a list of at most {} points, all [x, y] or all [x1, x2, class] with a whole number from 0 to {} as class",
+                points::MAX_POINTS,
+                points::MAX_CLASS
+            ),
         }
     }
 
@@ -163,6 +172,7 @@ impl Kind {
             Kind::Above(low, high) => return number(value).filter(|x| x > low && x <= high).map(Value::Float),
             Kind::TextList => value.as_array().is_some_and(|a| a.iter().all(Value::is_str)),
             Kind::WholeList(low, high) => value.as_array().is_some_and(|a| a.iter().all(|v| whole(v, *low, *high))),
+            Kind::PointList => return admit_points(value, "").ok(),
         };
         ok.then(|| value.clone())
     }
@@ -187,6 +197,9 @@ pub fn check(table: &Table, place: &str) -> Result<Table> {
 
 fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     let Some(key) = find(path) else { return Err(unknown(path, place)) };
+    if matches!(key.kind, Kind::PointList) {
+        return admit_points(value, &format!("{place}: {path}"));
+    }
     key.kind.admit(value).ok_or_else(|| {
         Error::usage(
             format!("{place}: {path}"),
@@ -195,6 +208,28 @@ fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
             default_cure(key),
         )
     })
+}
+
+/// `Kind::PointList`, with the row in the error: nobody finds one wrong number among thousands.
+fn admit_points(value: &Value, place: &str) -> Result<Value> {
+    let shown = |v: &Value| {
+        let text = v.to_string();
+        if text.chars().count() > 40 { text.chars().take(40).collect::<String>() + "..." } else { text }
+    };
+    let Some(list) = value.as_array() else {
+        return Err(Error::usage(place, format!("{} is no list", shown(value)), Kind::PointList.allowed(), ""));
+    };
+    let row = |(i, row): (usize, &Value)| {
+        let refuse = |found| Error::usage(points::row_place(place, i), found, "numbers in brackets: [1.5, 2]", "");
+        let row = row.as_array().ok_or_else(|| refuse(format!("{} is no list", shown(row))))?;
+        let number = |v: &Value| v.as_float().or_else(|| v.as_integer().map(|i| i as f64));
+        let number = |v| number(v).ok_or_else(|| refuse(format!("{} is no number", shown(v))));
+        row.iter().map(number).collect::<Result<Vec<f64>>>()
+    };
+    let rows = list.iter().enumerate().map(row).collect::<Result<Vec<_>>>()?;
+    points::check(&rows, place)?;
+    let row = |row: Vec<f64>| Value::Array(row.into_iter().map(Value::Float).collect());
+    Ok(Value::Array(rows.into_iter().map(row).collect()))
 }
 
 fn default_cure(key: &Key) -> String {
@@ -293,5 +328,32 @@ mod tests {
         assert!(error("[trian]\nepochs = 1").contains("no such key"));
         assert!(error("[method]\nname = \"vifo\"").contains("\"vifo-mean\""));
         assert!(error("[method]\neta = nan").contains("not allowed"));
+    }
+
+    #[test]
+    fn points_become_floats_or_are_refused_by_row() {
+        let mut t = Table::new();
+        set(&mut t, "data.points", "[[0, 1], [2.5, -3], [1e3, 1_0]]", "t").expect("points");
+        assert_eq!(t["data"]["points"].to_string(), "[[0.0, 1.0], [2.5, -3.0], [1000.0, 10.0]]");
+        set(&mut t, "data.points", "[]", "t").expect("points are yet to come");
+        for (text, wanted) in [
+            ("[[0, 1], [1, 2], [1, 2, 3]]", "t: data.points, row 3: has 3 numbers where row 1 has 2; give all rows"),
+            ("[[0, 1], 5]", "t: data.points, row 2: 5 is no list; allowed: numbers in brackets"),
+            ("[[0, 1], [1, \"a\"]]", "t: data.points, row 2: \"a\" is no number"),
+            ("[[0, 1], [1, true]]", "t: data.points, row 2: true is no number"),
+            ("[[0, 1], [1, [2]]]", "t: data.points, row 2: [2] is no number"),
+            ("[[0, 1], [nan, 1]]", "t: data.points, row 2: holds NaN; allowed: numbers from -1e12 to 1e12"),
+            ("[[0, -inf]]", "t: data.points, row 1: holds -inf"),
+            ("[[0, 1e300]]", "t: data.points, row 1: holds 1e300"),
+            ("[[0, 1, 0.5]]", "t: data.points, row 1: is of class 0.5; allowed: a whole number from 0 to 99"),
+            ("[[]]", "t: data.points, row 1: has 0 numbers; allowed: [x, y] for a curve"),
+            ("7", "t: data.points: 7 is no list; allowed: a list of at most 10000 points, all [x, y]"),
+            ("[[0, 1], [1,", "t: data.points: \"[[0, 1], [1,\" is no list"),
+        ] {
+            let error = set(&mut t, "data.points", text, "t").expect_err(text).to_string();
+            assert!(error.starts_with(wanted) && !error.contains('\n'), "{text}: {error}");
+        }
+        let long = format!("[{}]", "[1, ".repeat(500));
+        assert!(set(&mut t, "data.points", &long, "t").expect_err("broken").to_string().len() < 300);
     }
 }

@@ -41,6 +41,9 @@ pub struct Data {
     pub file: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<PathBuf>,
+    /// Rows of two or three numbers (`data::points`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<Vec<Vec<f64>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_size: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,10 +298,14 @@ impl Recipe {
     fn check(&self, place: &str) -> Result<()> {
         let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
         let d = &self.data;
-        match [d.toy.is_some(), d.file.is_some(), d.images.is_some()].iter().filter(|given| **given).count() {
-            0 => return err("no data", "set data.file, data.images or data.toy"),
+        let sources = [d.toy.is_some(), d.file.is_some(), d.images.is_some(), d.points.is_some()];
+        match sources.iter().filter(|given| **given).count() {
+            0 => return err("no data", "set data.file, data.images, data.points or data.toy"),
             1 => {}
-            _ => return err("more than one of data.toy, data.file and data.images is set", "keep one of them"),
+            _ => {
+                let found = "more than one of data.toy, data.file, data.images and data.points is set";
+                return err(found, "keep one of them");
+            }
         }
         if self.train.epochs == Some(0) && self.net.weights.is_none() {
             return err("train.epochs = 0 leaves random weights", "train for an epoch or more, or set net.weights");
@@ -339,9 +346,9 @@ impl Recipe {
         Ok(())
     }
 
-    /// The recipe as a file that repeats the run.
+    /// The recipe as a file that repeats the run. A list stands on one line: a thousand points would be 4,000 lines.
     pub fn to_toml(&self) -> Result<String> {
-        toml::to_string_pretty(self)
+        toml::to_string(self)
             .map_err(|e| Error::run("recipe", e.to_string(), "this is a bug of vifo: please report it"))
     }
 }
@@ -360,6 +367,37 @@ mod tests {
         assert_eq!(r, again);
     }
 
+    #[test]
+    fn points_come_back_equal_from_one_line() {
+        // Numbers without a short decimal, the largest, the smallest, both zeros.
+        let values = [0.1 + 0.2, 1e12, -1e12, 5e-324, 1.0 / 3.0, -0.0, 0.0, 1e-300];
+        let points: Vec<Vec<f64>> = values.iter().map(|v| vec![*v, -v / 3.0]).collect();
+        let mut recipe = Recipe::from_table(&Recipe::parse("[data]\npoints = [[0, 1]]", "r").expect("a recipe"), "r")
+            .expect("a recipe");
+        recipe.data.points = Some(points.clone());
+        let text = recipe.to_toml().expect("text");
+        assert_eq!(text.lines().filter(|l| l.contains('[') && l.contains(',')).count(), 1, "{text}");
+        let again = Recipe::from_table(&Recipe::parse(&text, "r").expect("TOML"), "r").expect("again");
+        let bits = |p: &[Vec<f64>]| p.concat().iter().map(|v| v.to_bits()).collect::<Vec<u64>>();
+        assert_eq!(bits(&again.data.points.clone().unwrap_or_default()), bits(&points));
+        assert_eq!(recipe, again);
+        recipe.data.points = Some(vec![]);
+        let text = recipe.to_toml().expect("text");
+        assert_eq!(Recipe::from_table(&Recipe::parse(&text, "r").expect("TOML"), "r").expect("again"), recipe);
+    }
+
+    #[test]
+    fn one_source_of_data_and_no_more() {
+        let error = |text: &str| {
+            Recipe::from_table(&Recipe::parse(text, "r").expect("TOML"), "r").expect_err("refused").to_string()
+        };
+        assert!(error("seed = 1").contains("set data.file, data.images, data.points or data.toy"));
+        for other in ["toy = \"moons\"", "file = \"a.csv\"", "images = \"digits\""] {
+            let both = error(&format!("[data]\npoints = [[0, 1], [1, 2]]\n{other}"));
+            assert!(both.contains("more than one of"), "{both}");
+        }
+    }
+
     /// A key that serde does not know would be dropped in silence: every key must come back from the mirror.
     #[test]
     fn every_key_is_mirrored() {
@@ -375,6 +413,7 @@ mod tests {
                 (_, keys::Kind::Number(low, _) | keys::Kind::Above(low, _)) => format!("{}", low + 0.25),
                 (_, keys::Kind::TextList) => "[\"q\"]".into(),
                 (_, keys::Kind::WholeList(..)) => "[7]".into(),
+                (_, keys::Kind::PointList) => "[[1, -2.5], [3, 1e-9]]".into(),
             };
             keys::set(&mut t, key.path, &value, "t").expect("allowed");
         }

@@ -6,6 +6,7 @@ pub const RECIPES: &[(&str, &str)] = &[
     ("cubic", include_str!("../../assets/recipes/cubic.toml")),
     ("moons", include_str!("../../assets/recipes/moons.toml")),
     ("rings", include_str!("../../assets/recipes/rings.toml")),
+    ("blobs", include_str!("../../assets/recipes/blobs.toml")),
     ("digits", include_str!("../../assets/recipes/digits.toml")),
 ];
 

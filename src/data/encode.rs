@@ -199,7 +199,7 @@ impl Encoder {
     }
 
     /// Per encoded input the range of the auxiliary rows, [min - d/2, max + d/2] with d = max - min (MATH.md section 2),
-    /// in standardised units; [0, 1] for the inputs of a text.
+    /// in standardised units; [0, 1] for the inputs of a text, +-1 about an input that does not vary (`points`).
     pub fn aux_range(&self) -> (Vec<f32>, Vec<f32>) {
         if let Some(pixels) = &self.pixels {
             return pixels.aux_range();
@@ -209,7 +209,7 @@ impl Encoder {
             match &feature.kind {
                 FeatureKind::Numeric { mean, sd, min, max } => {
                     let (min, max) = ((min - mean) / sd, (max - mean) / sd);
-                    let half = (max - min) / 2.0;
+                    let half = if max > min { (max - min) / 2.0 } else { 1.0 };
                     low.push((min - half) as f32);
                     high.push((max + half) as f32);
                 }

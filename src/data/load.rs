@@ -1,6 +1,7 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
 use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
+use super::points::{self, Prepared};
 use super::split::{Split, by_fraction, by_index_file};
 use super::table::{ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
@@ -18,7 +19,7 @@ pub struct Loaded {
     pub test: Dataset,
     /// What was left out or filled in, a sentence each.
     pub notes: Vec<String>,
-    /// SHA-256 of the data file, or the toy's own description.
+    /// SHA-256 of the data file or of the points, or the toy's own description.
     pub hash: String,
 }
 
@@ -68,10 +69,11 @@ fn target_of(data: &config::Data, table: &Table) -> String {
 }
 
 pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
-    let loaded = match (&recipe.data.toy, &recipe.data.images) {
-        (Some(kind), _) => load_toy(recipe, *kind),
-        (None, Some(path)) => super::pixels::load(recipe, path),
-        (None, None) => load_file(recipe),
+    let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
+        (Some(kind), _, _) => load_toy(recipe, *kind),
+        (None, Some(path), _) => super::pixels::load(recipe, path),
+        (None, None, Some(points)) => load_points(recipe, points),
+        (None, None, None) => load_file(recipe),
     }?;
     if loaded.train.n == 0 {
         return Err(Error::data(
@@ -105,6 +107,23 @@ fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
         encoder,
         notes: vec![],
         hash: format!("toy {kind:?} {:?} rows {} noise {:?} seed {}", data.gap, data.rows, data.noise, recipe.seed),
+    })
+}
+
+fn load_points(recipe: &config::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
+    let data = &recipe.data;
+    let Prepared { table, split, mut encoder, notes } =
+        points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
+    if !data.standardise {
+        in_own_units(&mut encoder);
+    }
+    Ok(Loaded {
+        train: encoder.encode(&table, &split.train, true)?,
+        validation: encoder.encode(&table, &split.validation, true)?,
+        test: encoder.encode(&table, &split.test, true)?,
+        encoder,
+        notes,
+        hash: points::hash(points),
     })
 }
 
@@ -200,7 +219,11 @@ fn hash(files: &[&Path]) -> Result<String> {
         digest.update((bytes.len() as u64).to_le_bytes());
         digest.update(&bytes);
     }
-    Ok(digest.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex(digest))
+}
+
+pub(super) fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 impl Loaded {

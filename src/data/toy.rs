@@ -19,15 +19,17 @@ pub enum ToyKind {
     Moons,
     /// Circles of radius 1 and 1/2, classes 0 and 1.
     Rings,
+    /// Three Gaussian clouds, classes 0, 1 and 2.
+    Blobs,
 }
 
 impl ToyKind {
-    pub const ALL: [ToyKind; 5] =
-        [ToyKind::Sinusoid, ToyKind::Heteroscedastic, ToyKind::Cubic, ToyKind::Moons, ToyKind::Rings];
+    pub const ALL: [ToyKind; 6] =
+        [ToyKind::Sinusoid, ToyKind::Heteroscedastic, ToyKind::Cubic, ToyKind::Moons, ToyKind::Rings, ToyKind::Blobs];
 
     pub fn task(self) -> Task {
         match self {
-            ToyKind::Moons | ToyKind::Rings => Task::Classification,
+            ToyKind::Moons | ToyKind::Rings | ToyKind::Blobs => Task::Classification,
             _ => Task::Regression,
         }
     }
@@ -47,6 +49,7 @@ impl ToyKind {
         match self {
             ToyKind::Heteroscedastic => 0.05,
             ToyKind::Cubic => 3.0,
+            ToyKind::Blobs => 0.25,
             _ => 0.1,
         }
     }
@@ -60,6 +63,7 @@ impl std::fmt::Display for ToyKind {
             ToyKind::Cubic => "cubic",
             ToyKind::Moons => "moons",
             ToyKind::Rings => "rings",
+            ToyKind::Blobs => "blobs",
         })
     }
 }
@@ -90,7 +94,7 @@ pub struct Toy {
     pub columns: Vec<String>,
     /// `[n, d]`, row after row.
     pub x: Vec<f64>,
-    /// `[n]`: target or class 0, 1.
+    /// `[n]`: target or class 0, 1, 2.
     pub y: Vec<f64>,
     pub n: usize,
     pub d: usize,
@@ -167,8 +171,8 @@ fn build(
                 x.push(at);
                 y.push(at.powi(3) + noise * rng.normal());
             }
-            ToyKind::Moons | ToyKind::Rings => {
-                let class = i % 2;
+            ToyKind::Moons | ToyKind::Rings | ToyKind::Blobs => {
+                let class = i % if kind == ToyKind::Blobs { BLOBS.len() } else { 2 };
                 let [a, b] = class_point(kind, class, rng.uniform());
                 x.push(a + noise * rng.normal());
                 x.push(b + noise * rng.normal());
@@ -181,11 +185,16 @@ fn build(
     Toy { d: columns.len() - 1, columns, x, y, n, task }
 }
 
-/// A noiseless point at the share `u` of its curve; the shapes of scikit-learn's make_moons and make_circles.
+/// Centres of the three clouds: the corners of an equilateral triangle on the unit circle, rounded.
+const BLOBS: [[f64; 2]; 3] = [[0.0, 1.0], [-0.87, -0.5], [0.87, -0.5]];
+
+/// A noiseless point at the share `u` of its curve; the shapes of scikit-learn's make_moons and make_circles, and the
+/// centres of the clouds.
 fn class_point(kind: ToyKind, class: usize, u: f64) -> [f64; 2] {
     match (kind, class) {
         (ToyKind::Moons, 0) => [(PI * u).cos(), (PI * u).sin()],
         (ToyKind::Moons, _) => [1.0 - (PI * u).cos(), 0.5 - (PI * u).sin()],
+        (ToyKind::Blobs, class) => BLOBS[class],
         (_, class) => {
             let radius = if class == 0 { 1.0 } else { 0.5 };
             [radius * (TAU * u).cos(), radius * (TAU * u).sin()]
@@ -235,6 +244,21 @@ mod tests {
             let centre = if moons.y[i] == 0.0 { (0.0, 0.0) } else { (1.0, 0.5) };
             assert!(((moons.x[2 * i] - centre.0).hypot(moons.x[2 * i + 1] - centre.1) - 1.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn blobs_have_their_centres_their_spread_and_their_turn() {
+        let still = make(ToyKind::Blobs, Gap::Figure, 7, Some(0.0), 2);
+        assert_eq!(still.y, [0.0, 1.0, 2.0, 0.0, 1.0, 2.0, 0.0]);
+        for i in 0..7 {
+            assert_eq!(still.x[2 * i..2 * i + 2], BLOBS[i % 3]);
+        }
+        // Root mean square of 2 n standardised deviations is 1 within 4 standard errors, 4/sqrt(2 * 2 n).
+        let n = 9000;
+        let toy = make(ToyKind::Blobs, Gap::Figure, n, None, 5);
+        let squares = toy.x.iter().enumerate().map(|(k, x)| ((x - BLOBS[k / 2 % 3][k % 2]) / 0.25).powi(2));
+        let rms = (squares.sum::<f64>() / (2 * n) as f64).sqrt();
+        assert!((rms - 1.0).abs() < 4.0 / (4.0 * n as f64).sqrt(), "{rms}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use tally::Tally;
 /// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
 const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
 /// Keys of the data that are part of the pairing or replaced by the hash of the file.
-const NOT_THE_DATA: [&str; 4] = ["split", "file", "images", "task"];
+const NOT_THE_DATA: [&str; 5] = ["split", "file", "images", "points", "task"];
 /// Shown and counted unless others are named: the rest would make a table that no screen holds.
 pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
 

@@ -38,9 +38,9 @@ struct Input {
 }
 
 impl Input {
-    /// The training range widened by half its length on either side.
+    /// The training range widened by half its length on either side; by its unit where it has no length.
     fn wide(&self) -> (f64, f64) {
-        let half = 0.5 * (self.max - self.min);
+        let half = if self.max > self.min { 0.5 * (self.max - self.min) } else { self.sd };
         (self.min - half, self.max + half)
     }
     fn standard(&self, v: f64) -> f32 {
