@@ -46,8 +46,6 @@ pub struct Data {
     pub points: Option<Vec<Vec<f64>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_size: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub points: Option<Vec<Vec<f64>>>,
     pub coarse: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crop: Option<u32>,

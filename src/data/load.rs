@@ -232,7 +232,39 @@ impl Loaded {
     }
 }
 
-/// TODO
-pub fn load_on_scale(_recipe: &config::Recipe, _encoder: &Encoder) -> Result<Option<Loaded>> {
-    Ok(None)
+/// The recipe's points on the scale of an encoder that was fitted before some of them moved: means and units stay, ranges
+/// follow. None where the points do not suit it: other columns, or a class that it does not know.
+pub fn load_on_scale(recipe: &config::Recipe, scale: &Encoder) -> Result<Option<Loaded>> {
+    let Some(points) = &recipe.data.points else { return Ok(None) };
+    let data = &recipe.data;
+    let Prepared { table, split, encoder: fresh, notes } =
+        points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
+    let known = match (&fresh.target, &scale.target) {
+        (Target::Classes { labels, .. }, Target::Classes { labels: known, .. }) => labels.iter().all(|l| known.contains(l)),
+        (Target::Regression { .. }, Target::Regression { .. }) => true,
+        _ => false,
+    };
+    let all_numbers = scale.features.iter().all(|f| matches!(f.kind, FeatureKind::Numeric { .. }));
+    if !known || !all_numbers || scale.features.len() != fresh.features.len() {
+        return Ok(None);
+    }
+    let mut encoder = Encoder { features: fresh.features.clone(), ..scale.clone() };
+    for (to, from) in encoder.features.iter_mut().zip(&scale.features) {
+        if let (FeatureKind::Numeric { mean, sd, .. }, FeatureKind::Numeric { mean: m, sd: s, .. }) = (&mut to.kind, &from.kind) {
+            (*mean, *sd) = (*m, *s);
+        }
+    }
+    match (&mut encoder.target, &fresh.target) {
+        (Target::Regression { name, .. }, Target::Regression { name: n, .. })
+        | (Target::Classes { name, .. }, Target::Classes { name: n, .. }) => name.clone_from(n),
+        _ => {}
+    }
+    Ok(Some(Loaded {
+        train: encoder.encode(&table, &split.train, true)?,
+        validation: encoder.encode(&table, &split.validation, true)?,
+        test: encoder.encode(&table, &split.test, true)?,
+        encoder,
+        notes,
+        hash: points::hash(points),
+    }))
 }
