@@ -1,9 +1,9 @@
 //! The app without a window: kittest clicks by label and looks at what comes of it. Nothing waits for a fixed time.
 
-use egui_kittest::Harness;
-use egui_kittest::kittest::{NodeT, Queryable};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{self, Key, Modifiers, PointerButton, Pos2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
 use std::time::{Duration, Instant};
 use vifo::gui::app::{App, Open};
 use vifo::gui::settings::{Settings, Tab};
@@ -49,7 +49,11 @@ fn wait(h: &mut Bench, what: &str, done: impl Fn(&App) -> bool) {
             return;
         }
         let texts: Vec<&str> = app.banner.texts().collect();
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}; {texts:?}; {:?}", app.playground.group.state);
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "never: {what}; {texts:?}; {:?}",
+            app.playground.group.state
+        );
         std::thread::sleep(Duration::from_millis(4));
     }
 }
@@ -140,7 +144,11 @@ fn a_point_is_added_dragged_and_removed_and_the_loss_moves() {
     let moved = app(&mut h).playground.points()[100];
     assert!((moved[0] - 0.5).abs() < 0.1 && (moved[1] + 2.0).abs() < 0.1, "{moved:?}");
     let trained = move |a: &App| {
-        a.playground.group.lanes[0].points.train.iter().any(|p| (p[0] - moved[0]).abs() < 1e-4 && (p[1] - moved[1]).abs() < 1e-4)
+        a.playground.group.lanes[0]
+            .points
+            .train
+            .iter()
+            .any(|p| (p[0] - moved[0]).abs() < 1e-4 && (p[1] - moved[1]).abs() < 1e-4)
     };
     wait(&mut h, "training on it", trained);
     let at = step_of(app(&mut h));
@@ -283,7 +291,10 @@ fn a_recipe_is_copied_and_pasted_back() {
     h.step();
     click(&mut h, "Train this recipe");
     wait(&mut h, "the pasted network", |a| {
-        a.playground.group.lanes[0].recipe.as_ref().is_some_and(|r| r.method.eta == 0.7 && r.net.hidden.as_ref().is_some_and(|n| n[0] == 3))
+        a.playground.group.lanes[0]
+            .recipe
+            .as_ref()
+            .is_some_and(|r| r.method.eta == 0.7 && r.net.hidden.as_ref().is_some_and(|n| n[0] == 3))
     });
 }
 
@@ -291,9 +302,7 @@ fn a_recipe_is_copied_and_pasted_back() {
 fn side_by_side_and_priors_train_and_draw() {
     let mut h = running(Settings { pace: 0.0, ..Settings::default() });
     click(&mut h, "Side by side");
-    wait(&mut h, "three bands", |a| {
-        a.side.group.as_ref().is_some_and(|g| g.look.lanes.len() == 3 && g.look.step > 20)
-    });
+    wait(&mut h, "three bands", |a| a.side.group.as_ref().is_some_and(|g| g.look.lanes.len() == 3 && g.look.step > 20));
     click(&mut h, "Add method");
     click(&mut h, "Restart with changes");
     wait(&mut h, "four bands", |a| a.side.group.as_ref().is_some_and(|g| g.look.lanes.len() == 4 && g.look.step > 5));

@@ -7,7 +7,16 @@ use std::time::{Duration, Instant};
 fn the_window_opens_trains_two_hundred_steps_and_closes() {
     let home = tempfile::tempdir().expect("a folder");
     let mut child = Command::new("xvfb-run")
-        .args(["-a", "-s", "-screen 0 1280x800x24", env!("CARGO_BIN_EXE_vifo"), "app", "--close-after", "200", "--home"])
+        .args([
+            "-a",
+            "-s",
+            "-screen 0 1280x800x24",
+            env!("CARGO_BIN_EXE_vifo"),
+            "app",
+            "--close-after",
+            "200",
+            "--home",
+        ])
         .arg(home.path())
         .env_remove("WAYLAND_DISPLAY")
         .stderr(std::process::Stdio::piped())

@@ -240,7 +240,9 @@ pub fn load_on_scale(recipe: &config::Recipe, scale: &Encoder) -> Result<Option<
     let Prepared { table, split, encoder: fresh, notes } =
         points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
     let known = match (&fresh.target, &scale.target) {
-        (Target::Classes { labels, .. }, Target::Classes { labels: known, .. }) => labels.iter().all(|l| known.contains(l)),
+        (Target::Classes { labels, .. }, Target::Classes { labels: known, .. }) => {
+            labels.iter().all(|l| known.contains(l))
+        }
         (Target::Regression { .. }, Target::Regression { .. }) => true,
         _ => false,
     };
@@ -250,7 +252,9 @@ pub fn load_on_scale(recipe: &config::Recipe, scale: &Encoder) -> Result<Option<
     }
     let mut encoder = Encoder { features: fresh.features.clone(), ..scale.clone() };
     for (to, from) in encoder.features.iter_mut().zip(&scale.features) {
-        if let (FeatureKind::Numeric { mean, sd, .. }, FeatureKind::Numeric { mean: m, sd: s, .. }) = (&mut to.kind, &from.kind) {
+        if let (FeatureKind::Numeric { mean, sd, .. }, FeatureKind::Numeric { mean: m, sd: s, .. }) =
+            (&mut to.kind, &from.kind)
+        {
             (*mean, *sd) = (*m, *s);
         }
     }

@@ -40,8 +40,10 @@ pub struct App {
     pub recipe: RecipePage,
     pub exports: Exports,
     close_after: Option<u64>,
-    /// Seconds that the last frame took, smoothed.
+    /// Seconds that a frame takes, smoothed.
     frame_seconds: f64,
+    frames: u64,
+    began: std::time::Instant,
 }
 
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
@@ -75,6 +77,8 @@ impl App {
             settings,
             close_after,
             frame_seconds: 0.0,
+            frames: 0,
+            began: std::time::Instant::now(),
         };
         match open {
             Some(Open::Run(path)) => {
@@ -94,7 +98,7 @@ impl App {
     /// Takes in what the workers have done; runs while the window is hidden too.
     pub fn logic(&mut self, ctx: &egui::Context) {
         // A slow drawing adapter must not be asked for more frames than it can draw.
-        let interval = (2.0 * self.frame_seconds).clamp(0.033, 0.12);
+        let interval = (1.2 * self.frame_seconds).clamp(0.033, 0.11);
         self.playground.poll(interval, &mut self.settings, &mut self.banner);
         self.side.poll(interval, &mut self.banner);
         self.priors.poll(interval, &mut self.banner);
@@ -118,7 +122,6 @@ impl App {
 
     /// One frame.
     pub fn show(&mut self, ui: &mut egui::Ui) {
-        let started = std::time::Instant::now();
         ui.ctx().set_theme(match self.settings.ground {
             Ground::System => egui::ThemePreference::System,
             Ground::Light => egui::ThemePreference::Light,
@@ -153,7 +156,7 @@ impl App {
             Tab::Recipe => self.recipe.recipe_ui(ui, &mut self.settings, &mut self.playground, &mut self.banner),
         }
         self.exports.dialog_ui(ui, &mut self.banner);
-        self.frame_seconds = 0.8 * self.frame_seconds + 0.2 * started.elapsed().as_secs_f64();
+        self.frames += 1;
     }
 
     fn tabs_ui(&mut self, ui: &mut egui::Ui) {
@@ -235,8 +238,21 @@ impl eframe::App for App {
         App::logic(self, ctx);
     }
 
-    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        // Of the frame before, drawing included.
+        if let Some(seconds) = frame.info().cpu_usage {
+            self.frame_seconds = 0.8 * self.frame_seconds + 0.2 * f64::from(seconds);
+        }
         self.show(ui);
+    }
+
+    fn on_exit(&mut self) {
+        if self.close_after.is_some() {
+            let seconds = self.began.elapsed().as_secs_f64();
+            let step = self.playground.group.look.step;
+            let rate = self.frames as f64 / seconds;
+            eprintln!("closed at step {step}: {} frames in {seconds:.1} s, {rate:.1} a second", self.frames);
+        }
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {

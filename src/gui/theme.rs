@@ -68,6 +68,11 @@ pub fn class(i: usize) -> Color32 {
     colour(CLASSES[i % CLASSES.len()])
 }
 
+/// Lines behind a plot: seen, never in front.
+pub fn grid(ui: &egui::Ui) -> Color32 {
+    if ui.visuals().dark_mode { Color32::from_gray(52) } else { colour(palette::GRID) }
+}
+
 /// Dark is low, bright is high.
 pub fn heat(share: f64) -> Color32 {
     colour(viridis(share))
@@ -91,7 +96,7 @@ pub fn set_up(ctx: &egui::Context) {
         style.text_styles.insert(TextStyle::Monospace, FontId::monospace(12.5));
         style.spacing.item_spacing = Vec2::new(GAP, 5.0);
         style.spacing.button_padding = Vec2::new(8.0, 3.0);
-        style.spacing.slider_width = 130.0;
+        style.spacing.slider_width = 112.0;
         style.interaction.tooltip_delay = 0.3;
     });
     ctx.style_mut_of(Theme::Light, |style| {

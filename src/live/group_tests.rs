@@ -24,7 +24,12 @@ fn group() -> Group {
 fn wait(group: &mut Group, what: &str, done: impl Fn(&Group) -> bool) {
     let began = Instant::now();
     while !done(group) {
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}; state {:?}, errors {:?}", group.state, group.errors);
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "never: {what}; state {:?}, errors {:?}",
+            group.state,
+            group.errors
+        );
         std::thread::sleep(Duration::from_millis(2));
         group.poll();
     }

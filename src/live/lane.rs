@@ -3,6 +3,7 @@
 
 use super::change::{Effect, changed_keys, effect_of};
 use super::picture::{Look, Painter, Picture};
+use super::worker::LaneSnapshot;
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind, Target};
@@ -11,7 +12,6 @@ use crate::data::{Dataset, Task};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::run::{Training, prior};
-use crate::train::session::Losses;
 
 pub struct Lane {
     pub training: Training,
@@ -95,7 +95,7 @@ impl Points {
 
 impl Lane {
     pub fn new(training: Training, device: Device) -> Lane {
-        Lane { training, device, painter: Painter::new() }
+        Lane { training, device, painter: Painter::default() }
     }
 
     pub fn points(&self) -> Points {
@@ -103,7 +103,7 @@ impl Lane {
     }
 
     /// What the network thinks now, and curves from its prior if they are wanted.
-    pub fn look(&mut self, look: &Look) -> Result<(Picture, Option<Vec<Vec<f64>>>, Losses)> {
+    pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
         let (weights, running) = trainer.weights()?;
         let losses = trainer.losses()?;
@@ -115,7 +115,7 @@ impl Lane {
             }
             _ => None,
         };
-        Ok((picture, prior, losses))
+        Ok(LaneSnapshot { picture, prior, losses })
     }
 
     /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
@@ -127,13 +127,13 @@ impl Lane {
             Effect::Nothing => return Ok(false),
             Effect::Steers => self.training.steer(recipe)?,
             Effect::Rebuilds => {
-                self.painter = Painter::new();
+                self.painter = Painter::default();
                 if !self.training.rebuild(recipe)? {
                     return Ok(true);
                 }
             }
             Effect::Restarts => {
-                self.painter = Painter::new();
+                self.painter = Painter::default();
                 if recipe.device != self.training.recipe.device {
                     self.device = Device::open(&recipe.device)?;
                 }

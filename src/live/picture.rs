@@ -112,15 +112,12 @@ pub fn ranges(encoder: &Encoder) -> Vec<(f64, f64)> {
 }
 
 /// A predictor that is kept between looks.
+#[derive(Default)]
 pub struct Painter {
     predictor: Option<(usize, Predictor)>,
 }
 
 impl Painter {
-    pub fn new() -> Painter {
-        Painter { predictor: None }
-    }
-
     pub fn paint(
         &mut self,
         plan: &Plan,

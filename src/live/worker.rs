@@ -174,11 +174,8 @@ impl Worker {
     /// Hands a command over without waiting.
     pub fn send(&mut self, command: Command) {
         // What supersedes an earlier command of its kind takes its place.
-        let same = |c: &Command| match (&command, c) {
-            (Command::Change(_), Command::Change(_)) | (Command::Look(_), Command::Look(_)) => true,
-            (Command::Pace(_), Command::Pace(_)) => true,
-            _ => false,
-        };
+        let supersedes = matches!(command, Command::Change(_) | Command::Look(_) | Command::Pace(_));
+        let same = |c: &Command| supersedes && std::mem::discriminant(&command) == std::mem::discriminant(c);
         if self.backlog.back().is_some_and(same) {
             self.backlog.pop_back();
         }
@@ -588,7 +585,7 @@ impl Body {
         let mut lanes = vec![];
         for lane in &mut self.lanes {
             match lane.look(&self.look) {
-                Ok((picture, prior, losses)) => lanes.push(LaneSnapshot { picture, prior, losses }),
+                Ok(look) => lanes.push(look),
                 Err(e) => {
                     self.stale = false;
                     self.fail(e);

@@ -8,13 +8,14 @@ use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
-use crate::gui::plots::{bands, curves, map};
+use crate::gui::plots::legend::{Entry, Mark, entry, legend_ui};
+use crate::gui::plots::{axes, bands, curves, map};
 use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use crate::live::change::split;
 use crate::live::{Command, Group, Keep, Look, Picture};
 use eframe::egui::{self, Color32, ComboBox, DragValue, PointerButton, Slider};
-use egui_plot::{Legend, Plot, PlotPoint, PlotTransform};
+use egui_plot::{PlotPoint, PlotTransform};
 use std::path::{Path, PathBuf};
 
 pub struct Playground {
@@ -242,7 +243,7 @@ impl Playground {
         banner: &mut Banner,
         exports: &mut Exports,
     ) {
-        egui::Panel::left("controls").resizable(false).exact_size(286.0).show(ui, |ui| {
+        egui::Panel::left("controls").resizable(false).exact_size(300.0).show(ui, |ui| {
             egui::ScrollArea::vertical()
                 .auto_shrink([false, false])
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));
@@ -332,16 +333,24 @@ impl Playground {
         let aux = lane.and_then(|l| l.points.aux.first().copied());
         let truth = self.truth;
         let (x_label, y_label) = names.map_or(("x", "y"), |n| (n.0.first().map_or("x", String::as_str), n.1.as_str()));
+        let mut entries = bands::band_entries(band, &options, &colours);
+        if options.truth && truth.and_then(ToyKind::truth).is_some() {
+            entries.push(entry(Mark::Dashed, colours.truth, "truth"));
+        }
+        if options.aux && aux.is_some() {
+            entries.push(entry(Mark::Dashed, colours.aux, "auxiliary inputs between"));
+        }
+        if options.points {
+            entries.push(entry(Mark::Dot, colours.point, "training points"));
+            if !held_out.is_empty() {
+                entries.push(entry(Mark::Ring, colours.held_out, "validation points"));
+            }
+        }
+        legend_ui(ui, &entries);
         self.grab(ui, &points);
-        let height = (height - 30.0).max(120.0);
+        let height = (height - 52.0).max(120.0);
         let y_limits = limits(band, &points, &options);
-        let mut plot = Plot::new("band")
-            .legend(Legend::default().follow_insertion_order(true).background_alpha(0.8))
-            .x_axis_label(x_label)
-            .y_axis_label(y_label)
-            .height(height)
-            .allow_drag(self.grabbed.is_none())
-            .allow_boxed_zoom(false);
+        let mut plot = axes::plot(ui, "band", x_label, y_label).height(height).allow_drag(self.grabbed.is_none());
         if let Some((low, high)) = y_limits {
             plot = plot.include_y(low).include_y(high);
         }
@@ -411,20 +420,28 @@ impl Playground {
         });
         let (kind, with_boundary) = (settings.map, settings.boundary);
         self.texture.update(ui, picture, kind, number);
+        let mut entries: Vec<Entry> = classes
+            .iter()
+            .enumerate()
+            .map(|(i, name)| entry(Mark::Dot, theme::class(i), format!("class {name}")))
+            .collect();
+        if with_boundary {
+            entries.push(match kind {
+                MapKind::Probability => entry(Mark::Line, colours.boundary, "decision boundary"),
+                _ => entry(Mark::LineOnMap, Color32::WHITE, "decision boundary"),
+            });
+        }
+        legend_ui(ui, &entries);
         self.grab(ui, &points);
-        let height = (height - 30.0).max(120.0);
+        let height = (height - 52.0).max(120.0);
         let width = ui.available_width();
         let segments = if with_boundary { map::boundary(picture) } else { vec![] };
         let scale = (kind != MapKind::Probability).then(|| map::values(picture, kind).1);
         ui.horizontal(|ui| {
-            let plot = Plot::new("map")
-                .legend(Legend::default().background_alpha(0.8))
-                .x_axis_label(x_label)
-                .y_axis_label(y_label)
+            let plot = axes::plot(ui, "map", x_label, y_label)
                 .width(width - if scale.is_some() { 70.0 } else { 0.0 })
                 .height(height)
-                .allow_drag(self.grabbed.is_none())
-                .allow_boxed_zoom(false);
+                .allow_drag(self.grabbed.is_none());
             let shown = plot.show(ui, |plot| {
                 self.texture.draw(plot, picture);
                 map::boundary_ui(
@@ -530,7 +547,8 @@ impl Playground {
         controls_ui(ui, &mut self.group);
         ui.horizontal(|ui| {
             let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0).logarithmic(true).smallest_positive(1.0).max_decimals(0);
-            ui.add(slider.text("steps/s"))
+            let shown = slider.custom_formatter(|v, _| if v == 0.0 { "max".into() } else { format!("{v:.0}") });
+            ui.add(shown.text("steps/s"))
                 .on_hover_text("How fast to train, to have time to watch; 0 = as fast as it goes, default 300. Not part of the recipe.");
         });
         ui.separator();

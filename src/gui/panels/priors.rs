@@ -6,12 +6,11 @@ use super::keys;
 use crate::figure::{PriorFigure, PriorPanel};
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::symlog::Scale;
-use crate::gui::plots::{bands, prior};
+use crate::gui::plots::{axes, bands, prior};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::{Command, Group, Look, Picture};
 use eframe::egui::{self, Slider};
-use egui_plot::Plot;
 
 /// Of the demo: the three priors that the paper draws.
 const METHODS: [&str; 3] = ["vifo-mean-aux", "vi-naive", "vi-mean"];
@@ -108,8 +107,9 @@ impl Priors {
         let width = (ui.available_width() - 8.0 * (n as f32 - 1.0)) / n as f32;
         let height = ui.available_height() - 26.0;
         // Priors of weights reach a hundred times further than the data: one scale that holds both.
-        let all = group.look.lanes.iter().flat_map(|l| l.prior.iter().flatten().flatten().copied());
-        let scale = Scale::symlog(all.chain([100.0, 1.0]));
+        let scale = Scale { linear_below: Some(1.0) };
+        let all = group.look.lanes.iter().flat_map(|l| l.prior.iter().flatten().flatten()).filter(|v| v.is_finite());
+        let (low, high) = all.fold((-3.0, 3.0), |(l, h): (f64, f64), v| (l.min(*v), h.max(*v)));
         let link = egui::Id::unique("priors");
         ui.horizontal(|ui| {
             for i in 0..n {
@@ -119,12 +119,12 @@ impl Priors {
                     ui.set_width(width);
                     let method = lane.recipe.as_ref().map_or("", |r| r.method.name.as_str());
                     ui.strong(keys::method_name(method));
-                    Plot::new(format!("prior {i}"))
+                    axes::plot(ui, format!("prior {i}"), "x", "y, logarithmic, linear near zero")
                         .width(width)
                         .height(height)
                         .link_axis(link, true)
-                        .x_axis_label("x")
-                        .y_axis_label("y, logarithmic, linear near zero")
+                        .include_y(scale.to(low))
+                        .include_y(scale.to(high))
                         .y_grid_spacer(move |input| scale.marks(input))
                         .y_axis_formatter(move |mark, _| scale.label(mark.value))
                         .show(ui, |plot| {

@@ -6,13 +6,13 @@ use super::keys;
 use super::playground::{Playground, band_options_ui};
 use crate::config::Recipe;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
-use crate::gui::plots::{bands, map};
+use crate::gui::plots::legend::{Mark, entry, legend_ui};
+use crate::gui::plots::{axes, bands, map};
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Look, Picture};
 use crate::run::tables::number;
 use eframe::egui::{self, Color32};
-use egui_plot::Plot;
 
 #[derive(Default)]
 pub struct SideBySide {
@@ -133,6 +133,12 @@ impl SideBySide {
             let members =
                 group.look.lanes.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
             band_options_ui(ui, &mut settings.bands, members, false);
+            if let Picture::Band(band) = &group.look.lanes[0].picture {
+                let colours = Colours::of(ui);
+                let mut entries = bands::band_entries(band, &settings.bands, &colours);
+                entries.push(entry(Mark::Dot, colours.point, "training points"));
+                legend_ui(ui, &entries);
+            }
         } else {
             ui.horizontal(|ui| {
                 for (kind, name) in [
@@ -149,7 +155,7 @@ impl SideBySide {
         let columns = if n == 4 { 2 } else { n };
         let rows = n.div_ceil(columns);
         let width = (ui.available_width() - 8.0 * (columns as f32 - 1.0)) / columns as f32;
-        let height = (ui.available_height() / rows as f32 - 46.0).max(120.0);
+        let height = (ui.available_height() / rows as f32 - 30.0).max(120.0);
         let link = egui::Id::unique("side by side");
         for row in 0..rows {
             ui.horizontal(|ui| {
@@ -166,15 +172,10 @@ impl SideBySide {
                                 ui.weak(format!("loss {}{}", number(last.loss), test.unwrap_or_default()));
                             }
                         });
-                        let plot = Plot::new(format!("side {i}"))
-                            .width(width)
-                            .height(height)
-                            .link_axis(link, true)
-                            .x_axis_label(lane.points.inputs.first().map_or("x", String::as_str))
-                            .y_axis_label(match lane.points.inputs.get(1) {
-                                Some(second) => second.as_str(),
-                                None => lane.points.target.as_str(),
-                            });
+                        let x_label = lane.points.inputs.first().map_or("x", String::as_str);
+                        let y_label = lane.points.inputs.get(1).unwrap_or(&lane.points.target);
+                        let plot = axes::plot(ui, format!("side {i}"), x_label, y_label);
+                        let plot = plot.width(width).height(height).link_axis(link, true);
                         match &look.picture {
                             Picture::Band(band) => {
                                 let shown =

@@ -1,5 +1,6 @@
 //! A predictive band: mean, shade of one and two sd, members, truth, auxiliary range and points.
 
+use super::legend::{Entry, Mark, entry};
 use crate::gui::settings::BandOptions;
 use crate::gui::theme::Colours;
 use crate::live::picture::Band;
@@ -52,6 +53,23 @@ pub fn band_ui<'a>(plot: &mut PlotUi<'a>, band: &Band, options: &BandOptions, co
         }
     }
     plot.line(line("predictive mean", &band.x, band.mean.iter().copied()).color(colours.mean).width(2.2));
+}
+
+/// What `band_ui` draws.
+pub fn band_entries(band: &Band, options: &BandOptions, colours: &Colours) -> Vec<Entry> {
+    let mut all = vec![entry(Mark::Line, colours.mean, "predictive mean")];
+    if options.aleatoric || options.epistemic {
+        let what = shade_name(options);
+        for (k, shown, alpha) in [(1, options.one_sd, 0.38), (2, options.two_sd, 0.14)] {
+            if shown {
+                all.push(entry(Mark::Patch, colours.band.gamma_multiply(alpha), format!("±{k} sd {what}")));
+            }
+        }
+    }
+    if options.members && !band.members.is_empty() {
+        all.push(entry(Mark::Line, colours.member, "members"));
+    }
+    all
 }
 
 pub fn truth_ui<'a>(plot: &mut PlotUi<'a>, x: &[f64], truth: impl Fn(f64) -> f64, colours: &Colours) {

@@ -1,9 +1,11 @@
 //! Learning curves: any number of series with a band of one sd, thinned to what the screen can show.
 
+use super::axes;
+use super::legend::{Entry, Mark, entry, legend_ui};
 use super::symlog::Scale;
 use crate::figure::Series;
 use eframe::egui::{self, Color32};
-use egui_plot::{FilledArea, Legend, Line, LineStyle, Plot, PlotPoint, PlotPoints};
+use egui_plot::{FilledArea, Line, LineStyle, PlotPoint, PlotPoints};
 use std::ops::Range;
 
 /// Lowest and highest point of each of `columns` equal parts of the range, in their order: what a line through all points
@@ -112,11 +114,18 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour
         }
         egui_plot::HoverPosition::Elsewhere { .. } => None,
     };
-    let mut plot = Plot::new(view.id.to_string())
-        .legend(Legend::default().follow_insertion_order(true))
-        .x_axis_label(view.x_label)
-        .y_axis_label(view.y_label)
-        .height(view.height)
+    let entries: Vec<Entry> = series
+        .iter()
+        .enumerate()
+        .map(|(i, s)| {
+            entry(if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed }, colour(i), s.name.as_str())
+        })
+        .collect();
+    let before = ui.available_height();
+    legend_ui(ui, &entries);
+    let height = (view.height - (before - ui.available_height())).max(80.0);
+    let mut plot = axes::plot(ui, view.id.to_string(), view.x_label, view.y_label)
+        .height(height)
         .allow_boxed_zoom(true)
         .label_formatter(label);
     if scale.linear_below.is_some() {
@@ -132,7 +141,7 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour
             x.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
         };
         let range = if auto { extent() } else { (bounds.min()[0], bounds.max()[0]) };
-        if !(range.0 < range.1) {
+        if range.1 - range.0 <= 0.0 || !(range.1 - range.0).is_finite() {
             // A single row, or none: a point at most.
             for (i, s) in series.iter().enumerate() {
                 if let (Some(x), Some(y)) = (s.x.last(), s.y.last().filter(|y| y.is_finite())) {

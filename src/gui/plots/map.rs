@@ -73,6 +73,9 @@ impl MapTexture {
     }
 }
 
+/// Leads below this in a whole cell are a tie, no boundary.
+const FLAT: f64 = 0.02;
+
 /// Segments of the line where two classes are equally likely: marching squares on p_k - max of the others, each k once.
 pub fn boundary(map: &Map) -> Vec<[PlotPoint; 2]> {
     let (n, k) = (map.n, map.k);
@@ -93,7 +96,8 @@ pub fn boundary(map: &Map) -> Vec<[PlotPoint; 2]> {
             for ix in 0..n - 1 {
                 let corner = |dx: usize, dy: usize| f[(iy + dy) * n + ix + dx];
                 let c = [corner(0, 0), corner(1, 0), corner(1, 1), corner(0, 1)];
-                if c.iter().any(|v| !v.is_finite()) {
+                // Where both are as likely everywhere, a line between them would be noise.
+                if c.iter().any(|v| !v.is_finite()) || c.iter().all(|v| v.abs() < FLAT) {
                     continue;
                 }
                 // Where the four sides are crossed, going round.

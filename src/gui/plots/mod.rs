@@ -1,7 +1,9 @@
 //! Plots that answer to the mouse: each takes plain data of the figures or the worker and draws it with egui_plot.
 
+pub mod axes;
 pub mod bands;
 pub mod curves;
+pub mod legend;
 pub mod map;
 pub mod prior;
 pub mod symlog;

@@ -51,6 +51,8 @@ impl Scale {
         let first = c.log10().round() as i32;
         for decade in first..first + 40 {
             for (factor, step_size) in [(1.0, 1.0), (2.0, 0.3), (5.0, 0.3)] {
+                // The turn itself lies too near to zero for a label of its own.
+                let step_size = if decade == first { 0.05 } else { step_size };
                 let t = self.to(factor * 10f64.powi(decade));
                 marks.extend([t, -t].map(|value| GridMark { value, step_size }));
             }
@@ -63,10 +65,10 @@ impl Scale {
         let y = self.back(t);
         // Back and forth through sinh leaves dust on the last digits.
         let y: f64 = format!("{y:.6e}").parse().unwrap_or(y);
-        if t == 0.0 {
-            "0".into()
-        } else {
-            crate::run::tables::number(y).trim_end_matches('0').trim_end_matches('.').to_string()
+        match y.abs() {
+            _ if t.abs() < 1e-12 => "0".into(),
+            1e-3..1e5 => format!("{y}"),
+            _ => format!("{y:e}"),
         }
     }
 }
@@ -84,6 +86,8 @@ mod tests {
         // A decade has length 1 well above the threshold: asinh(u) = ln 2u + O(1/u^2).
         assert!((s.to(1000.0) - s.to(100.0) - 1.0).abs() < 1e-6);
         assert_eq!(Scale::symlog([f64::NAN, 0.0].into_iter()), Scale::LINEAR);
+        let labels = [0.0, 1000.0, -20.0, 1e-5, 1e6].map(|y| s.label(s.to(y)));
+        assert_eq!(labels, ["0", "1000", "-20", "1e-5", "1e6"]);
         assert_eq!((Scale::LINEAR.to(3.0), Scale::LINEAR.back(3.0)), (3.0, 3.0));
     }
 }

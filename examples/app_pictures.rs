@@ -1,0 +1,147 @@
+//! Pictures of every page of the app, drawn without a window: `cargo run --example app_pictures -- FOLDER [WIDTHxHEIGHT]`.
+//! README shows them; `docs/make app` makes them.
+
+use eframe::egui;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use vifo::config::{Recipe, keys, recipes};
+use vifo::gui::app::{App, Open};
+use vifo::gui::settings::{Ground, MapKind, Settings, Tab};
+
+struct Desk {
+    app: Option<App>,
+    settings: Settings,
+    open: Option<Open>,
+    home: tempfile::TempDir,
+}
+
+struct Studio {
+    out: PathBuf,
+    size: [f32; 2],
+}
+
+type Scene = Harness<'static, Desk>;
+
+fn frame(ui: &mut egui::Ui, desk: &mut Desk) {
+    let ctx = ui.ctx().clone();
+    let app = desk.app.get_or_insert_with(|| {
+        App::new(&ctx, desk.settings.clone(), desk.home.path().into(), desk.open.clone(), None).expect("an app")
+    });
+    app.logic(&ctx);
+    app.show(ui);
+}
+
+impl Studio {
+    fn scene(&self, settings: Settings, open: Option<Open>) -> Scene {
+        let home = tempfile::tempdir().expect("a folder");
+        let desk = Desk { app: None, settings: Settings { hint_seen: true, ..settings }, open, home };
+        Harness::builder()
+            .with_size(self.size)
+            .with_max_steps(40)
+            .with_render_cursor(false)
+            .wgpu()
+            .build_ui_state(frame, desk)
+    }
+
+    fn take(&self, h: &mut Scene, name: &str) {
+        for _ in 0..4 {
+            h.step();
+        }
+        let image = h.render().unwrap_or_else(|e| panic!("{name}: {e}"));
+        let path = self.out.join(format!("{name}.png"));
+        image.save(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        println!("{}", path.display());
+    }
+}
+
+fn wait(h: &mut Scene, what: &str, done: impl Fn(&App) -> bool) {
+    let began = Instant::now();
+    loop {
+        h.step();
+        let app = h.state_mut().app.as_mut().expect("after a frame");
+        if done(app) {
+            return;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(240),
+            "never: {what}; {:?}",
+            app.banner.texts().collect::<Vec<_>>()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn click(h: &mut Scene, label: &str) {
+    h.get_by_label(label).click();
+    h.step();
+    h.step();
+}
+
+fn step_of(app: &App) -> u64 {
+    app.playground.group.look.step
+}
+
+fn moons() -> Recipe {
+    let mut table = Recipe::parse(recipes::find("moons").expect("built in"), "moons").expect("a recipe");
+    for (key, value) in [("train.epochs", "5000"), ("train.schedule", "constant"), ("train.patience", "0")] {
+        keys::set(&mut table, key, value, "moons").expect("allowed");
+    }
+    Recipe::from_table(&table, "moons").expect("a recipe")
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let out = PathBuf::from(args.next().unwrap_or_else(|| "pictures".into()));
+    let size = args.next().unwrap_or_else(|| "1280x800".into());
+    let size: Vec<f32> = size.split('x').map(|v| v.parse().expect("WIDTHxHEIGHT")).collect();
+    std::fs::create_dir_all(&out).expect("a folder for the pictures");
+    let studio = Studio { out, size: [size[0], size[1]] };
+    let light = Settings { ground: Ground::Light, pace: 0.0, ..Settings::default() };
+    playground(&studio, &light);
+    classes(&studio, &light);
+    others(&studio, &light);
+}
+
+fn playground(studio: &Studio, light: &Settings) {
+    let mut h = studio.scene(light.clone(), None);
+    wait(&mut h, "training", |a| step_of(a) > 3000);
+    click(&mut h, "Pause");
+    studio.take(&mut h, "playground");
+    click(&mut h, "Learning curves");
+    studio.take(&mut h, "learning_curves");
+    click(&mut h, "Recipe");
+    studio.take(&mut h, "recipe");
+    let mut h = studio.scene(Settings { ground: Ground::Dark, ..light.clone() }, None);
+    wait(&mut h, "training", |a| step_of(a) > 3000);
+    studio.take(&mut h, "playground_dark");
+}
+
+fn classes(studio: &Studio, light: &Settings) {
+    let settings = Settings { map: MapKind::Entropy, ..light.clone() };
+    let mut h = studio.scene(settings, Some(Open::Recipe(Box::new(moons()))));
+    wait(&mut h, "training", |a| step_of(a) > 3000);
+    click(&mut h, "Pause");
+    studio.take(&mut h, "moons_entropy");
+    click(&mut h, "Probability");
+    studio.take(&mut h, "moons_probability");
+    click(&mut h, "Side by side");
+    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.look.step > 2000));
+    studio.take(&mut h, "side_by_side_classes");
+}
+
+fn others(studio: &Studio, light: &Settings) {
+    let mut h = studio.scene(light.clone(), None);
+    wait(&mut h, "training", |a| step_of(a) > 100);
+    click(&mut h, "Pause");
+    click(&mut h, "Side by side");
+    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.look.step > 2000));
+    studio.take(&mut h, "side_by_side");
+    click(&mut h, "Priors");
+    wait(&mut h, "training", |a| {
+        a.priors.group.as_ref().is_some_and(|g| g.look.step > 1400 && g.look.lanes.iter().all(|l| l.prior.is_some()))
+    });
+    studio.take(&mut h, "priors");
+    let _ = (Tab::Data, Path::new(""));
+}

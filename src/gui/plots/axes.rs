@@ -1,0 +1,56 @@
+//! The axes that all plots share: marks at 1, 2 or 5 times a power of ten, as many as have room for a label.
+
+use crate::gui::theme;
+use eframe::egui;
+use egui_plot::{GridInput, GridMark, Plot};
+
+/// Screen points between two grid lines that egui_plot takes for the closest.
+const CLOSEST: f64 = 8.0;
+
+/// 1, 2 or 5 times a power of ten, at least `step`.
+fn nice(step: f64) -> f64 {
+    let power = 10f64.powf(step.log10().floor());
+    let factor = step / power;
+    power * [1.0, 2.0, 5.0].into_iter().find(|f| *f >= factor - 1e-9).unwrap_or(10.0)
+}
+
+/// Marks with a label each, at least `apart` screen points from each other, and unlabelled ones between.
+fn marks(input: GridInput, apart: f64) -> Vec<GridMark> {
+    let (low, high) = input.bounds;
+    let step = nice(input.base_step_size / CLOSEST * apart);
+    if !(step.is_finite() && step > 0.0 && (high - low) / step < 1000.0) {
+        return vec![];
+    }
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    (first..=last).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
+}
+
+/// A plot with the app's grid and words on its axes.
+pub fn plot<'a>(ui: &egui::Ui, id: impl std::hash::Hash + std::fmt::Debug, x_label: &str, y_label: &str) -> Plot<'a> {
+    Plot::new(id)
+        .x_axis_label(x_label.to_string())
+        .y_axis_label(y_label.to_string())
+        .x_grid_spacer(|input| marks(input, 64.0))
+        .y_grid_spacer(|input| marks(input, 30.0))
+        .grid_color(theme::grid(ui))
+        .grid_fade(0.0)
+        .allow_boxed_zoom(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_one_two_or_five() {
+        assert_eq!([0.11, 0.2, 0.3, 0.7, 1.0, 17.0].map(nice), [0.2, 0.2, 0.5, 1.0, 1.0, 20.0]);
+    }
+
+    /// 372 points for 9.4 units: a unit is 40 points wide, so two units hold a label.
+    #[test]
+    fn a_narrow_plot_has_labels_too() {
+        let input = GridInput { bounds: (-4.7, 4.7), base_step_size: 9.4 / 372.0 * CLOSEST };
+        let values: Vec<f64> = marks(input, 64.0).iter().map(|m| m.value).collect();
+        assert_eq!(values, [-4.0, -2.0, 0.0, 2.0, 4.0]);
+    }
+}
