@@ -2,6 +2,7 @@
 //! block; within a block each metric has a mean and a standard deviation over its runs. Win rates pair the groups by
 //! data, seed and split.
 
+pub mod overlay;
 mod show;
 mod tally;
 
@@ -120,8 +121,8 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
     Ok((runs, notes))
 }
 
-/// The folder itself if it is a run, else the runs directly inside it, by name.
-fn folders(path: &Path) -> Result<Vec<RunFolder>> {
+/// The folder itself if it is a run, else the runs directly inside it, by name; perhaps none.
+pub fn inside(path: &Path) -> Result<Vec<RunFolder>> {
     let itself = RunFolder::open(path);
     if itself.is_ok() || !path.is_dir() {
         return itself.map(|f| vec![f]);
@@ -129,7 +130,12 @@ fn folders(path: &Path) -> Result<Vec<RunFolder>> {
     let entries = path.read_dir().map_err(|e| Error::io(path, "read", &e))?;
     let mut inside: Vec<PathBuf> = entries.filter_map(|e| e.ok()).map(|e| e.path()).collect();
     inside.sort();
-    let runs: Vec<RunFolder> = inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect();
+    Ok(inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect())
+}
+
+/// As `inside`; none is an error.
+fn folders(path: &Path) -> Result<Vec<RunFolder>> {
+    let runs = inside(path)?;
     if runs.is_empty() {
         let found = "is no run folder, and no run folder lies in it";
         let allowed = "folders made by `vifo fit`, or a folder of such folders";
@@ -193,9 +199,9 @@ fn shown(value: &Value) -> String {
 type Keys = BTreeMap<String, String>;
 
 /// What a run is: its data and its method.
-fn identity(run: &Run) -> Result<(Keys, Keys)> {
+fn identity(recipe: &Recipe, hash: &str) -> Result<(Keys, Keys)> {
     let (mut data, mut method) = (Keys::new(), Keys::new());
-    for (key, value) in flat(&run.recipe)? {
+    for (key, value) in flat(recipe)? {
         match key.strip_prefix("data.") {
             Some(name) if NOT_THE_DATA.contains(&name) => {}
             Some(name) => {
@@ -207,7 +213,7 @@ fn identity(run: &Run) -> Result<(Keys, Keys)> {
             }
         }
     }
-    data.insert("file".into(), run.hash.clone());
+    data.insert("file".into(), hash.into());
     Ok((data, method))
 }
 
@@ -241,8 +247,8 @@ fn labels(methods: &[Keys], blocks: &[Vec<usize>]) -> Vec<String> {
 }
 
 /// Names of the data sets, with the keys that tell equal names apart.
-fn data_names(data: &[Keys], runs: &[&Run]) -> Vec<String> {
-    let base: Vec<String> = runs.iter().map(|r| recipe_name(&Recipe { name: None, ..r.recipe.clone() })).collect();
+fn data_names(data: &[Keys], recipes: &[&Recipe]) -> Vec<String> {
+    let base: Vec<String> = recipes.iter().map(|r| recipe_name(&Recipe { name: None, ..(*r).clone() })).collect();
     let name = |i: usize| {
         let same: Vec<Keys> = (0..data.len()).filter(|&j| base[j] == base[i]).map(|j| data[j].clone()).collect();
         let part = |k: &String| {
@@ -267,7 +273,7 @@ pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Res
     // (data, method) -> runs, in the order in which they were named.
     let mut cells: BTreeMap<(usize, usize), Vec<Run>> = BTreeMap::new();
     for run in runs {
-        let (d, m) = identity(&run)?;
+        let (d, m) = identity(&run.recipe, &run.hash)?;
         let cell = cells.entry((place_of(&mut data, d), place_of(&mut methods, m))).or_default();
         match cell.iter().find(|other| pair(other) == pair(&run)) {
             // Twice the same experiment would count as two seeds.
@@ -278,7 +284,8 @@ pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Res
             None => cell.push(run),
         }
     }
-    let firsts: Vec<&Run> = (0..data.len()).filter_map(|d| cells.range((d, 0)..).next().map(|(_, v)| &v[0])).collect();
+    let first = |d: usize| cells.range((d, 0)..).next().map(|(_, runs)| &runs[0].recipe);
+    let firsts: Vec<&Recipe> = (0..data.len()).filter_map(first).collect();
     let of_block = |d: usize| cells.range((d, 0)..(d + 1, 0)).map(|((_, m), _)| *m).collect::<Vec<usize>>();
     let label_of = labels(&methods, &(0..data.len()).map(of_block).collect::<Vec<_>>());
     let mut labels: Vec<String> = vec![];

@@ -122,6 +122,15 @@ impl RunFolder {
         }
     }
 
+    /// Whether a writer holds the folder now; where the system cannot tell, it is taken to. Makes and changes nothing.
+    pub fn is_held(&self) -> bool {
+        match std::fs::File::open(self.path.join(".lock")) {
+            // Shared: two that look on at once must not take each other for the writer.
+            Ok(file) => file.try_lock_shared().is_err(),
+            Err(e) => e.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
     pub fn open(path: &Path) -> Result<RunFolder> {
         if !path.join("manifest.json").is_file() || !path.join("recipe.toml").is_file() {
             let found = if path.exists() {
@@ -224,28 +233,8 @@ impl RunFolder {
         let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let mut rows = vec![];
         for (i, line) in text.lines().enumerate().skip(1) {
-            let v: Vec<Option<f64>> = line.split(',').map(|c| c.parse().ok()).collect();
-            let get = |j: usize| v.get(j).copied().flatten();
-            let row = (|| {
-                Some(EpochRow {
-                    epoch: get(0)? as u32,
-                    step: get(1)? as u64,
-                    seconds: get(2)?,
-                    learning_rate: get(3)?,
-                    loss: get(4)?,
-                    expected_nll: get(5)?,
-                    regularizer: get(6)?,
-                    auxiliary: get(7)?,
-                    validation_nll: get(8),
-                    validation_score: get(9),
-                    test_nll: get(10),
-                    test_score: get(11),
-                    eta: get(12),
-                    eta_aux: get(13),
-                })
-            })();
             let place = format!("{}, line {}", path.display(), i + 1);
-            let row = row.ok_or_else(|| {
+            let row = row_of(line).ok_or_else(|| {
                 Error::data(place, "not a row of numbers", METRICS_HEADER.join(","), "restore the file")
             })?;
             if row.epoch <= epoch {
@@ -254,6 +243,45 @@ impl RunFolder {
         }
         Ok(rows)
     }
+
+    /// The rows of metrics.csv that are whole, for whoever looks on while it is written or after it was cut; and the first
+    /// line that is no row, where there is one.
+    pub fn whole_metrics(&self) -> Result<(Vec<EpochRow>, Option<usize>)> {
+        let path = self.path.join("metrics.csv");
+        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        // A number that was cut is still a number: only the end of its line says that it is whole.
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+        let mut rows = vec![];
+        for (i, line) in String::from_utf8_lossy(&bytes[..whole]).lines().enumerate().skip(1) {
+            match row_of(line) {
+                Some(row) => rows.push(row),
+                None => return Ok((rows, Some(i + 1))),
+            }
+        }
+        Ok((rows, None))
+    }
+}
+
+/// One line of metrics.csv; None where a number that every row has is missing.
+fn row_of(line: &str) -> Option<EpochRow> {
+    let v: Vec<Option<f64>> = line.split(',').map(|c| c.parse().ok()).collect();
+    let get = |j: usize| v.get(j).copied().flatten();
+    Some(EpochRow {
+        epoch: get(0)? as u32,
+        step: get(1)? as u64,
+        seconds: get(2)?,
+        learning_rate: get(3)?,
+        loss: get(4)?,
+        expected_nll: get(5)?,
+        regularizer: get(6)?,
+        auxiliary: get(7)?,
+        validation_nll: get(8),
+        validation_score: get(9),
+        test_nll: get(10),
+        test_score: get(11),
+        eta: get(12),
+        eta_aux: get(13),
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod results;
 pub mod score;
 pub mod tables;
 pub mod training;
+pub mod watch;
 
 pub use folder::{Manifest, RunFolder, write_atomic, write_to};
 pub use model::Model;

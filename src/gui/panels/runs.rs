@@ -1,38 +1,350 @@
-//! Run folders.
+//! Run folders: a list that follows what other processes write, a table that compares the ticked ones, and their curves on
+//! one plot. The disk is read by jobs, never by the frame.
+
+mod compared;
+mod list;
+mod overlay;
 
 use super::banner::Banner;
-use crate::figure::Series;
-use crate::gui::export::Exports;
+use super::curves::NAMES;
+use crate::figure::{CurvesFigure, Series};
+use crate::gui::export::{Exports, Plottable, Source};
+use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::{CurveOptions, Settings};
-use eframe::egui;
+use crate::gui::theme::Colours;
+use crate::live::Job;
+use crate::run::watch::{self, Seen};
+use compared::Compared;
+use eframe::egui::{self, RichText};
+use list::List;
+use overlay::Overlay;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-pub struct RunsPage {}
+/// Between two looks at the folder.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+pub struct RunsPage {
+    root: PathBuf,
+    /// The path as it is being written.
+    typed: String,
+    seen: Vec<Arc<Seen>>,
+    notes: Vec<String>,
+    /// Why the folder cannot be listed.
+    error: Option<String>,
+    scan: Option<Job<watch::Found>>,
+    /// When the last look began.
+    looked: Option<Instant>,
+    /// Whether a look has ended since the folder was chosen.
+    known: bool,
+    /// Whether a page that shows runs was drawn since the last `poll`.
+    front: Cell<bool>,
+    /// Whether the last `poll` found it so.
+    followed: bool,
+    /// Of the last `poll`.
+    ctx: Option<egui::Context>,
+    list: List,
+    ticked: BTreeSet<PathBuf>,
+    opened: Option<PathBuf>,
+    compared: Compared,
+    overlay: RefCell<Overlay>,
+    /// Of `NAMES`; None = what tells most about the ticked runs.
+    quantity: Option<usize>,
+}
 
 impl RunsPage {
     /// Of the run folders inside `root`.
-    pub fn new(_root: &Path) -> RunsPage {
-        RunsPage {}
+    pub fn new(root: &Path) -> RunsPage {
+        RunsPage {
+            root: root.to_path_buf(),
+            typed: root.display().to_string(),
+            seen: vec![],
+            notes: vec![],
+            error: None,
+            scan: None,
+            looked: None,
+            known: false,
+            front: Cell::new(false),
+            followed: false,
+            ctx: None,
+            list: List::default(),
+            ticked: BTreeSet::new(),
+            opened: None,
+            compared: Compared::default(),
+            overlay: RefCell::default(),
+            quantity: None,
+        }
     }
 
-    pub fn poll(&mut self, _ctx: &egui::Context, _banner: &mut Banner) {}
+    /// What the last look found, by name.
+    pub fn seen(&self) -> &[Arc<Seen>] {
+        &self.seen
+    }
+
+    pub fn poll(&mut self, ctx: &egui::Context, _banner: &mut Banner) {
+        if let Some(result) = self.scan.as_ref().and_then(Job::poll) {
+            (self.scan, self.known, self.error) = (None, true, None);
+            match result {
+                Ok((seen, notes)) => {
+                    self.ticked.retain(|path| seen.iter().any(|s| s.path == *path));
+                    (self.seen, self.notes) = (seen, notes);
+                }
+                Err(e) => {
+                    (self.seen, self.notes) = (vec![], vec![]);
+                    self.error = Some(e.to_string());
+                }
+            }
+        }
+        self.compared.poll();
+        self.ctx.get_or_insert_with(|| ctx.clone());
+        self.followed = self.front.take();
+        if !self.followed {
+            return;
+        }
+        let waited = self.looked.map_or(INTERVAL, |at| at.elapsed());
+        if self.scan.is_none() && waited >= INTERVAL {
+            self.look(ctx);
+        }
+        ctx.request_repaint_after(INTERVAL.saturating_sub(waited).max(Duration::from_millis(50)));
+    }
+
+    fn look(&mut self, ctx: &egui::Context) {
+        let (root, before, wake) = (self.root.clone(), self.seen.clone(), ctx.clone());
+        self.looked = Some(Instant::now());
+        self.scan =
+            Some(Job::start("looking for runs", move || wake.request_repaint(), move || watch::scan(&root, &before)));
+    }
 
     /// A run that was asked to be opened, once.
     pub fn take_opened(&mut self) -> Option<PathBuf> {
-        None
+        self.opened.take()
+    }
+
+    fn of_ticked(&self) -> Vec<Arc<Seen>> {
+        self.seen.iter().filter(|s| self.ticked.contains(&s.path)).cloned().collect()
     }
 
     /// Curves of the ticked runs, by the name of the run or of the group of seeds.
-    pub fn series(&self, _options: &CurveOptions) -> Vec<(String, Vec<Series>)> {
-        vec![]
+    pub fn series(&self, options: &CurveOptions) -> Vec<(String, Vec<Series>)> {
+        // The page that asks has come to the front: the look begins in the next `poll`.
+        self.front.set(true);
+        if let (false, Some(ctx)) = (self.followed, &self.ctx) {
+            ctx.request_repaint_after(Duration::from_millis(50));
+        }
+        self.overlay.borrow_mut().of(&self.of_ticked(), options).to_vec()
     }
 
-    pub fn runs_ui(
-        &mut self,
-        _ui: &mut egui::Ui,
-        _settings: &mut Settings,
-        _banner: &mut Banner,
-        _exports: &mut Exports,
-    ) {
+    pub fn runs_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, _banner: &mut Banner, exports: &mut Exports) {
+        self.front.set(true);
+        if self.looked.is_none() {
+            // The look begins in `poll`.
+            ui.request_repaint();
+        }
+        if self.root != settings.runs {
+            self.follow(&settings.runs.clone());
+        }
+        let mut shown = (0, vec![]);
+        egui::CentralPanel::default().show(ui, |ui| {
+            self.folder_ui(ui, settings);
+            if let Some(error) = &self.error {
+                ui.colored_label(ui.visuals().error_fg_color, error);
+            } else if self.seen.is_empty() {
+                self.empty_ui(ui);
+            } else {
+                shown = self.full_ui(ui, settings);
+            }
+        });
+        let (quantity, series) = shown;
+        exports.offer(|| plots(quantity, settings.curves.log, &series));
+    }
+
+    /// Another folder: nothing of the one before stays.
+    fn follow(&mut self, root: &Path) {
+        let list = std::mem::take(&mut self.list);
+        *self = RunsPage { list, quantity: self.quantity, ..RunsPage::new(root) };
+        self.front.set(true);
+    }
+
+    fn folder_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("folder of runs");
+            let field = egui::TextEdit::singleline(&mut self.typed).desired_width(420.0);
+            let field = ui.add(field).labelled_by(label.id);
+            let field = match std::path::absolute(&self.root) {
+                Ok(path) => field.on_hover_text(path.display().to_string()),
+                Err(_) => field,
+            };
+            let again = ui.button("Look again").on_hover_text("Runs that train are followed by themselves").clicked();
+            if again || field.lost_focus() {
+                let typed = PathBuf::from(self.typed.trim());
+                if typed != self.root && !typed.as_os_str().is_empty() {
+                    settings.runs = typed.clone();
+                    self.follow(&typed);
+                } else if again {
+                    (self.looked, self.compared) = (None, Compared::default());
+                }
+            }
+            ui.separator();
+            let label = ui.label("filter");
+            let hint = "name, method or state";
+            let field = egui::TextEdit::singleline(&mut self.list.filter).desired_width(170.0).hint_text(hint);
+            ui.add(field).labelled_by(label.id);
+            if ui.button("Tick all").on_hover_text("All that are listed").clicked() {
+                self.ticked.extend(self.list.order(&self.seen).into_iter().map(|i| self.seen[i].path.clone()));
+            }
+            if ui.button("Tick none").clicked() {
+                self.ticked.clear();
+            }
+            ui.label(format!("{} of {} ticked", self.ticked.len(), self.seen.len()));
+        });
+        ui.add_space(2.0);
+    }
+
+    fn empty_ui(&self, ui: &mut egui::Ui) {
+        if !self.known {
+            ui.weak("looking …");
+            return;
+        }
+        ui.add_space(40.0);
+        ui.vertical_centered(|ui| {
+            ui.heading("No runs here yet");
+            ui.label("vifo fit DATA.csv on the command line makes them, and so does the page Your data.");
+            ui.label("They show here by themselves, from their first step on.");
+            for note in &self.notes {
+                ui.weak(note);
+            }
+        });
+    }
+
+    /// Returns the curves on the plot, and what of `NAMES` they are.
+    fn full_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) -> (usize, Vec<Series>) {
+        let ticked = self.of_ticked();
+        let height = ui.available_height();
+        let gap = ui.spacing().item_spacing.y;
+        let rows = (self.seen.len() as f32 + 1.0) * (list::ROW + gap) + gap;
+        let room = if ticked.is_empty() { height - 90.0 } else { (0.38 * height).max(120.0) };
+        if let Some(path) = self.list.list_ui(ui, &self.seen, &mut self.ticked, rows.min(room)) {
+            self.opened = Some(path);
+        }
+        self.notes_ui(ui);
+        ui.separator();
+        self.compared.update(ui.ctx(), &ticked);
+        if ticked.is_empty() {
+            ui.weak(
+                "Tick runs to compare them: a table of means with their sd over seeds, and their curves on one plot.",
+            );
+            return (0, vec![]);
+        }
+        let area = ui.available_rect_before_wrap();
+        let (mut left, mut right) = area.split_left_right_at_fraction(0.55);
+        (left.max.x, right.min.x) = (left.max.x - 6.0, right.min.x + 6.0);
+        ui.scope_builder(egui::UiBuilder::new().max_rect(left), |ui| self.compared.compared_ui(ui));
+        ui.scope_builder(egui::UiBuilder::new().max_rect(right), |ui| self.overlay_ui(ui, settings, &ticked)).inner
+    }
+
+    fn notes_ui(&self, ui: &mut egui::Ui) {
+        if self.notes.is_empty() {
+            return;
+        }
+        egui::ScrollArea::vertical().id_salt("notes").max_height(48.0).auto_shrink([false, true]).show(ui, |ui| {
+            for note in &self.notes {
+                ui.add(egui::Label::new(RichText::new(note).small()).wrap());
+            }
+        });
+    }
+
+    fn overlay_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, ticked: &[Arc<Seen>]) -> (usize, Vec<Series>) {
+        let mut overlay = self.overlay.borrow_mut();
+        let all = overlay.of(ticked, &overlay::ALL);
+        let has = |q: usize| all.iter().any(|(_, series)| series.iter().any(|s| s.name == NAMES[q]));
+        let chosen = self.quantity.unwrap_or(if has(VALIDATION_NLL) { VALIDATION_NLL } else { EXPECTED_NLL });
+        ui.horizontal_wrapped(|ui| {
+            ui.strong("Curves");
+            egui::ComboBox::new("quantity", "against epochs").width(200.0).selected_text(NAMES[chosen]).show_ui(
+                ui,
+                |ui| {
+                    for (q, name) in NAMES.iter().enumerate().filter(|(q, _)| has(*q)) {
+                        if ui.selectable_label(chosen == q, *name).clicked() {
+                            self.quantity = Some(q);
+                        }
+                    }
+                },
+            );
+            ui.checkbox(&mut settings.curves.log, "logarithmic");
+        });
+        let series: Vec<Series> = all
+            .iter()
+            .filter_map(|(name, series)| {
+                let one = series.iter().find(|s| s.name == NAMES[chosen])?;
+                Some(Series { name: name.clone(), ..one.clone() })
+            })
+            .collect();
+        if series.is_empty() {
+            ui.weak(format!("None of the ticked runs has written its {} yet.", NAMES[chosen]));
+            return (chosen, series);
+        }
+        if series.iter().any(|s| s.sd.is_some()) {
+            ui.weak("Shaded: mean ± 1 sd over the seeds of one recipe.");
+        }
+        let height = ui.available_height().max(120.0);
+        let (y_label, log) = (y_label(chosen), settings.curves.log);
+        let view = CurvesView { id: "overlay", x_label: "epoch", y_label, log, height };
+        let colours = Colours::of(ui);
+        // A long name would lay the legend over the curves.
+        let most = (ui.available_width() / 13.0) as usize;
+        let drawn: Vec<Series> =
+            series.iter().map(|s| Series { name: shortened(&s.name, most), ..s.clone() }).collect();
+        curves_ui(ui, &view, &drawn, |i| colours.series(i));
+        (chosen, series)
+    }
+}
+
+/// At most so many characters. Beginning and end stay: runs of a kind are told apart by their number.
+fn shortened(name: &str, most: usize) -> String {
+    let n = name.chars().count();
+    if n <= most.max(8) {
+        return name.into();
+    }
+    let kept = most.max(8) - 1;
+    let start: String = name.chars().take(kept - kept / 2).collect();
+    let end: String = name.chars().skip(n - kept / 2).collect();
+    format!("{start}…{end}")
+}
+
+fn plots(quantity: usize, log: bool, series: &[Series]) -> Vec<Plottable> {
+    if series.is_empty() {
+        return vec![];
+    }
+    let figure = CurvesFigure {
+        title: format!("Learning curves: {}", NAMES[quantity]),
+        x_label: "epoch".into(),
+        y_label: y_label(quantity).into(),
+        log,
+        series: series.to_vec(),
+    };
+    vec![Plottable { stem: "runs".into(), source: Source::Figure(Box::new(figure)) }]
+}
+
+/// Places in `NAMES`.
+const EXPECTED_NLL: usize = 1;
+const VALIDATION_NLL: usize = 4;
+const SCORES: [usize; 2] = [6, 7];
+
+fn y_label(quantity: usize) -> &'static str {
+    if SCORES.contains(&quantity) { "RMSE in the target's unit, or accuracy" } else { "nats a row" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_its_two_ends() {
+        assert_eq!(shortened("concrete-12", 11), "concrete-12");
+        assert_eq!(shortened("concrete-in-several-words-12", 11), "concr…ds-12");
+        assert_eq!(shortened("größenordnungen", 0), "größ…gen");
     }
 }

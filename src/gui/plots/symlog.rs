@@ -58,7 +58,20 @@ impl Scale {
             }
         }
         marks.retain(|m| (low..=high).contains(&m.value));
-        marks
+        if marks.len() < 4 { self.fine_marks(low, high) } else { marks }
+    }
+
+    /// Round values of y at equal distances, for a range that holds too few powers of ten.
+    fn fine_marks(&self, low: f64, high: f64) -> Vec<GridMark> {
+        let (from, to) = (self.back(low), self.back(high));
+        let rough = (to - from) / 6.0;
+        if !(rough.is_finite() && rough > 0.0) {
+            return vec![];
+        }
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|f| f * decade).into_iter().find(|s| *s >= rough).unwrap_or(rough);
+        let of = |i: i64| GridMark { value: self.to(i as f64 * step), step_size: (high - low) * step / (to - from) };
+        ((from / step).ceil() as i64..=(to / step).floor() as i64).map(of).collect()
     }
 
     pub fn label(&self, t: f64) -> String {
@@ -86,8 +99,18 @@ mod tests {
         // A decade has length 1 well above the threshold: asinh(u) = ln 2u + O(1/u^2).
         assert!((s.to(1000.0) - s.to(100.0) - 1.0).abs() < 1e-6);
         assert_eq!(Scale::symlog([f64::NAN, 0.0].into_iter()), Scale::LINEAR);
-        let labels = [0.0, 1000.0, -20.0, 1e-5, 1e6].map(|y| s.label(s.to(y)));
-        assert_eq!(labels, ["0", "1000", "-20", "1e-5", "1e6"]);
         assert_eq!((Scale::LINEAR.to(3.0), Scale::LINEAR.back(3.0)), (3.0, 3.0));
+    }
+
+    #[test]
+    fn a_narrow_range_has_round_marks_and_labels_keep_their_zeros() {
+        let s = Scale::symlog([1.2, 2.3].into_iter());
+        let marks = s.marks(GridInput { bounds: (s.to(1.25), s.to(2.35)), base_step_size: 0.1 });
+        let labels: Vec<String> = marks.iter().map(|m| s.label(m.value)).collect();
+        assert_eq!(labels, ["1.4", "1.6", "1.8", "2", "2.2"]);
+        let s = Scale::symlog([0.1, 5000.0].into_iter());
+        assert_eq!([100.0, 2000.0, -5000.0, 0.5].map(|y| s.label(s.to(y))), ["100", "2000", "-5000", "0.5"]);
+        let labels = [0.0, 1e-5, 1e6].map(|y| s.label(s.to(y)));
+        assert_eq!(labels, ["0", "1e-5", "1e6"]);
     }
 }

@@ -31,7 +31,8 @@ impl Comparison {
         parts.join("\n")
     }
 
-    fn table(&self, block: &Block) -> TextTable {
+    /// One block, a line a group; the best mean of a column ends in `*`.
+    pub fn table(&self, block: &Block) -> TextTable {
         let mut t = TextTable::new(&["method", "runs"]);
         let shown: Vec<usize> =
             (0..self.metrics.len()).filter(|&c| block.groups.iter().any(|g| g.metrics[c].is_some())).collect();

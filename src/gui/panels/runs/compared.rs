@@ -1,0 +1,130 @@
+//! The table of the ticked runs: mean and sd over seeds, the best marked, and copies of it for papers.
+
+use super::overlay::same;
+use crate::error::Result;
+use crate::live::Job;
+use crate::run::compare::{self, Comparison};
+use crate::run::tables::Format;
+use crate::run::watch::Seen;
+use eframe::egui::{self, RichText};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The table where any run has results, and what is to be said about the others.
+type Found = (Option<Comparison>, Vec<String>);
+
+#[derive(Default)]
+pub struct Compared {
+    /// What is or will be compared.
+    of: Vec<Arc<Seen>>,
+    job: Option<Job<Found>>,
+    found: Found,
+    /// Which copy was made, and when.
+    copied: Option<(&'static str, Instant)>,
+}
+
+impl Compared {
+    pub fn poll(&mut self) {
+        match self.job.as_ref().and_then(Job::poll) {
+            Some(Ok(found)) => (self.job, self.found) = (None, found),
+            Some(Err(e)) => (self.job, self.found) = (None, (None, vec![e.to_string()])),
+            None => {}
+        }
+    }
+
+    /// Begins anew where the ticked runs are others than before, or one of them has changed.
+    pub fn update(&mut self, ctx: &egui::Context, ticked: &[Arc<Seen>]) {
+        if same(&self.of, ticked) {
+            return;
+        }
+        self.of = ticked.to_vec();
+        let (wake, runs) = (ctx.clone(), ticked.to_vec());
+        self.job = Some(Job::start("comparing runs", move || wake.request_repaint(), move || compare(&runs)));
+    }
+
+    pub fn compared_ui(&mut self, ui: &mut egui::Ui) {
+        ui.horizontal_wrapped(|ui| {
+            ui.strong("Comparison");
+            if let Some(comparison) = &self.found.0 {
+                let formats = [("Markdown", Format::Markdown), ("LaTeX", Format::Latex), ("CSV", Format::Csv)];
+                for (name, format) in formats {
+                    if ui.button(format!("Copy as {name}")).clicked() {
+                        ui.copy_text(comparison.render(format));
+                        self.copied = Some((name, Instant::now()));
+                    }
+                }
+            }
+            match self.copied {
+                Some((name, at)) if at.elapsed() < Duration::from_secs(3) => {
+                    ui.weak(format!("{name} copied"));
+                }
+                _ if self.job.is_some() => {
+                    ui.weak("comparing …");
+                }
+                _ => {}
+            }
+        });
+        let (comparison, notes) = &self.found;
+        if comparison.is_some() {
+            ui.weak("Mean ± sd over seeds, on the test rows. ★ marks the best mean.");
+        }
+        let width = ui.available_width() - 14.0;
+        egui::ScrollArea::both().id_salt("comparison").auto_shrink([false, false]).show(ui, |ui| {
+            for (b, block) in comparison.iter().flat_map(|c| c.blocks.iter().map(move |b| (c, b))).enumerate() {
+                let (comparison, block) = block;
+                ui.add_space(4.0);
+                ui.label(RichText::new(&block.data).italics());
+                block_ui(ui, b, &comparison.table(block));
+            }
+            for note in notes {
+                ui.add_space(2.0);
+                // Not over the width of a table that is scrolled.
+                let note = egui::Label::new(RichText::new(note).small()).wrap();
+                ui.allocate_ui(egui::vec2(width, 0.0), |ui| ui.add(note));
+            }
+        });
+    }
+}
+
+fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::run::tables::TextTable) {
+    egui::Grid::new(("block", id)).striped(true).spacing([14.0, 5.0]).show(ui, |ui| {
+        for name in &table.header {
+            ui.strong(name);
+        }
+        ui.end_row();
+        for row in &table.rows {
+            for cell in row {
+                match cell.strip_suffix('*') {
+                    Some(best) => ui.strong(format!("{best} ★")),
+                    None => ui.label(cell),
+                };
+            }
+            ui.end_row();
+        }
+    });
+}
+
+/// Whatever can be compared is: one that cannot be read does not hide the others.
+fn compare(runs: &[Arc<Seen>]) -> Result<Found> {
+    let (mut all, mut notes) = (vec![], vec![]);
+    for run in runs {
+        if !run.has_results {
+            notes.push(format!("{}: no results to compare ({})", run.name, run.state.word()));
+            continue;
+        }
+        match compare::open(&[PathBuf::from(&run.path)]) {
+            Ok((opened, skipped)) => {
+                all.extend(opened);
+                notes.extend(skipped);
+            }
+            Err(e) => notes.push(format!("{}: {e}", run.name)),
+        }
+    }
+    if all.is_empty() {
+        return Ok((None, notes));
+    }
+    let comparison = compare::compare(all, &[], notes)?;
+    let notes = comparison.notes.clone();
+    Ok((Some(comparison), notes))
+}

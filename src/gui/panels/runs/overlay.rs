@@ -1,0 +1,83 @@
+//! Curves of the ticked runs, seeds of one recipe merged, made again only when a run or the choice has changed.
+
+use super::super::curves::CurveCache;
+use crate::figure::Series;
+use crate::gui::settings::{CurveAxis, CurveOptions};
+use crate::run::compare::overlay::{Curve, Member, groups, merge};
+use crate::run::watch::Seen;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Everything that there is, by epoch.
+pub const ALL: CurveOptions = CurveOptions {
+    axis: CurveAxis::Epoch,
+    log: false,
+    loss: true,
+    expected_nll: true,
+    regularizer: true,
+    auxiliary: true,
+    held_out_nll: true,
+    score: true,
+};
+
+type Named = Vec<(String, Vec<Series>)>;
+
+#[derive(Default)]
+pub struct Overlay {
+    columns: BTreeMap<PathBuf, CurveCache>,
+    made: Option<(Vec<Arc<Seen>>, CurveOptions, Named)>,
+}
+
+/// Whether both are of the same looks at the same runs.
+pub fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+impl Overlay {
+    pub fn of(&mut self, runs: &[Arc<Seen>], options: &CurveOptions) -> &Named {
+        if !self.made.as_ref().is_some_and(|(of, with, _)| with == options && same(of, runs)) {
+            self.columns.retain(|path, _| runs.iter().any(|r| r.path == *path));
+            for run in runs {
+                self.columns.entry(run.path.clone()).or_default().update(&run.rows);
+            }
+            let made = self.make(runs, options);
+            self.made = Some((runs.to_vec(), *options, made));
+        }
+        match &self.made {
+            Some((.., made)) => made,
+            None => const { &vec![] },
+        }
+    }
+
+    fn make(&self, runs: &[Arc<Seen>], options: &CurveOptions) -> Named {
+        let members: Vec<Member> =
+            runs.iter().map(|r| Member { name: &r.name, recipe: r.recipe.as_ref(), hash: &r.hash }).collect();
+        let shown = |run: &Seen, axis: CurveAxis| {
+            self.columns.get(&run.path).map_or(vec![], |c| c.shown(&CurveOptions { axis, ..*options }))
+        };
+        // For each run its curves against what is asked for, and against the epochs that align them.
+        let curves: Vec<Vec<(Series, Vec<f64>)>> = runs
+            .iter()
+            .map(|run| {
+                let epochs = shown(run, CurveAxis::Epoch).into_iter().map(|s| s.x);
+                shown(run, options.axis).into_iter().zip(epochs).collect()
+            })
+            .collect();
+        let merged = |of: &[usize]| -> Vec<Series> {
+            let mut names: Vec<&str> = vec![];
+            for (s, _) in of.iter().flat_map(|i| &curves[*i]) {
+                if !names.contains(&s.name.as_str()) {
+                    names.push(&s.name);
+                }
+            }
+            let one = |name: &str| {
+                let found = of.iter().filter_map(|i| curves[*i].iter().find(|(s, _)| s.name == name));
+                let found: Vec<Curve> = found.map(|(s, epoch)| Curve { epoch, x: &s.x, y: &s.y }).collect();
+                merge(name, &found)
+            };
+            names.into_iter().map(one).collect()
+        };
+        groups(&members).into_iter().map(|g| (g.name, merged(&g.members))).collect()
+    }
+}

@@ -1,0 +1,321 @@
+//! Run folders as they stand, for a list that is looked at again and again: finished ones, ones that another process writes,
+//! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
+
+use super::RunFolder;
+use super::compare::inside;
+use crate::config::Recipe;
+use crate::config::plan::Plan;
+use crate::data::inspect::shell;
+use crate::error::Result;
+use crate::train::EpochRow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// A process writes to it.
+    Training,
+    /// Its process has ended without a word.
+    Interrupted,
+    /// In the manifest's words: "finished", "stopped early", "stopped".
+    Ended(String),
+    /// Without a manifest that can be read.
+    Unreadable,
+}
+
+impl State {
+    pub fn word(&self) -> &str {
+        match self {
+            State::Training => "training",
+            State::Interrupted => "interrupted",
+            State::Ended(word) => word,
+            State::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// What one look at a run folder found.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub path: PathBuf,
+    /// Of the folder.
+    pub name: String,
+    /// None where it cannot be read.
+    pub recipe: Option<Recipe>,
+    /// SHA-256 of the data file; empty for a toy.
+    pub hash: String,
+    /// Empty without a recipe.
+    pub method: String,
+    pub seed: Option<u32>,
+    pub state: State,
+    /// Of the last evaluation that is on the disk; 0 before it.
+    pub epoch: u32,
+    /// None where recipe, manifest and encoder do not tell.
+    pub epochs: Option<u32>,
+    pub device: String,
+    pub has_results: bool,
+    /// Of the test rows, nats a row.
+    pub nll: Option<f64>,
+    /// Of the test rows, in the target's unit.
+    pub rmse: Option<f64>,
+    /// Of the test rows, a share.
+    pub accuracy: Option<f64>,
+    pub rows: Vec<EpochRow>,
+    /// When manifest, metrics or results were last written.
+    pub modified: Option<SystemTime>,
+    /// What is wrong or missing, and what to do about it.
+    pub notes: Vec<String>,
+    stamps: Stamps,
+}
+
+/// When each file was written and how long it is; None where it is missing.
+type Stamps = [Option<(SystemTime, u64)>; 7];
+
+/// The last of them tells of a writer that has just begun. The first three give the time of the last change.
+const FILES: [&str; 7] = [
+    "manifest.json",
+    "metrics.csv",
+    "results.json",
+    "recipe.toml",
+    "encoder.json",
+    "checkpoints/last.safetensors",
+    ".lock",
+];
+
+fn stamps(folder: &RunFolder) -> Stamps {
+    FILES.map(|name| {
+        let meta = std::fs::metadata(folder.file(name)).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    })
+}
+
+/// Runs by name, and notes that begin with the name of their run.
+pub type Found = (Vec<Arc<Seen>>, Vec<String>);
+
+/// Looks at `root` if it is a run folder, else at the run folders directly inside it. What `before` holds is not read again
+/// unless one of its files has changed.
+///
+/// # Errors
+/// Where `root` cannot be listed. One that does not exist holds no runs.
+pub fn scan(root: &Path, before: &[Arc<Seen>]) -> Result<Found> {
+    if !root.exists() {
+        return Ok((vec![], vec![format!("{} does not exist yet", root.display())]));
+    }
+    let look = |folder: &RunFolder| look(folder, before.iter().find(|s| s.path == folder.path));
+    let seen: Vec<Arc<Seen>> = inside(root)?.iter().map(look).collect();
+    let notes = seen.iter().flat_map(|s| s.notes.iter().map(|note| format!("{}: {note}", s.name))).collect();
+    Ok((seen, notes))
+}
+
+fn look(folder: &RunFolder, before: Option<&Arc<Seen>>) -> Arc<Seen> {
+    // A writer's end shows in the manifest before it lets go of the lock: so the lock comes first, then the files.
+    let watched = before.is_none_or(|s| s.state == State::Training);
+    let held = watched && folder.is_held();
+    let now = stamps(folder);
+    match before {
+        Some(old) if old.stamps == now && (held || !watched) => old.clone(),
+        _ => {
+            let held = if watched { held } else { folder.is_held() };
+            // Before reading: what is written meanwhile is read at the next look.
+            Arc::new(read(folder, held, stamps(folder)))
+        }
+    }
+}
+
+fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
+    let path = folder.path.clone();
+    let mut notes = vec![];
+    let mut or_note = |e: crate::error::Error| notes.push(e.to_string());
+    let recipe = folder.recipe().map_err(&mut or_note).ok();
+    let manifest = folder.manifest().map_err(&mut or_note).ok();
+    let has_results = folder.file("results.json").is_file();
+    let results = has_results.then(|| folder.results().map_err(&mut or_note).ok()).flatten();
+    let has_metrics = folder.file("metrics.csv").is_file();
+    let metrics = has_metrics.then(|| folder.whole_metrics().map_err(&mut or_note).ok()).flatten();
+    let (rows, broken) = metrics.unwrap_or_default();
+    if let Some(line) = broken {
+        notes.push(format!("metrics.csv, line {line}: not a row of numbers; the curves end before it"));
+    }
+    let state = match &manifest {
+        None => State::Unreadable,
+        Some(m) if m.state != "training" => State::Ended(m.state.clone()),
+        Some(_) if held => State::Training,
+        Some(_) => State::Interrupted,
+    };
+    let has_checkpoint = folder.last().is_file();
+    match &state {
+        State::Interrupted => {
+            let path = shell(&path.display().to_string());
+            notes.push(format!("interrupted: go on with `vifo fit --resume {path}`"));
+        }
+        State::Ended(word) if !has_checkpoint => notes.push(format!("{word}, but its checkpoint is missing")),
+        _ => {}
+    }
+    let tested = manifest.as_ref().is_some_and(|m| m.test_rows > 0);
+    if matches!(&state, State::Ended(word) if word != "stopped") && !has_results {
+        notes.push(if tested { "results.json is missing".into() } else { "no results: no rows to test on".into() });
+    }
+    let metric = |name: &str| results.as_ref().and_then(|r| r.get(name));
+    let plan = || Plan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
+    let hash = match (&recipe, &manifest) {
+        (Some(r), _) if r.data.toy.is_some() => String::new(),
+        (_, Some(m)) => m.data.clone(),
+        // Nobody knows its data: it is nobody's second seed.
+        _ => path.display().to_string(),
+    };
+    let name = path
+        .file_name()
+        .or(path.canonicalize().ok().as_deref().and_then(Path::file_name))
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    Seen {
+        name,
+        hash,
+        method: recipe.as_ref().map_or(String::new(), |r| r.method.name.clone()),
+        seed: recipe.as_ref().map(|r| r.seed).or(manifest.as_ref().map(|m| m.seed)),
+        state,
+        epoch: rows.last().map_or(0, |r| r.epoch),
+        epochs: recipe.as_ref().and_then(|r| r.train.epochs).or_else(|| Some(plan()?.epochs)),
+        device: manifest.as_ref().map_or(String::new(), |m| m.device.clone()),
+        has_results: results.is_some(),
+        nll: metric("nll"),
+        rmse: metric("rmse"),
+        accuracy: metric("accuracy"),
+        rows,
+        modified: stamps[..3].iter().flatten().map(|s| s.0).max(),
+        recipe,
+        path,
+        notes,
+        stamps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Manifest;
+
+    const RECIPE: &str = "seed = 3\n[data]\ntoy = \"sinusoid\"\n[train]\nepochs = 40\n";
+
+    fn row(epoch: u32) -> EpochRow {
+        EpochRow { epoch, step: u64::from(epoch) * 10, loss: 1.0 / f64::from(epoch), ..Default::default() }
+    }
+
+    fn tell(folder: &RunFolder, state: &str) {
+        let (vifo, git) = Manifest::version();
+        let manifest = Manifest {
+            vifo,
+            git,
+            device: "cpu".into(),
+            seed: 3,
+            data: "toy".into(),
+            train_rows: 60,
+            validation_rows: 0,
+            test_rows: 0,
+            state: state.into(),
+            notes: vec![],
+            changes: vec![],
+        };
+        folder.write_json("manifest.json", &manifest).expect("written");
+    }
+
+    /// A run folder without checkpoint and results.
+    fn made(root: &Path, name: &str, state: &str) -> RunFolder {
+        let folder = RunFolder::create(&root.join(name)).expect("a new folder");
+        folder.write("recipe.toml", RECIPE.as_bytes()).expect("written");
+        tell(&folder, state);
+        folder
+    }
+
+    fn look(root: &Path, before: &[Arc<Seen>]) -> (Vec<Arc<Seen>>, Vec<String>) {
+        scan(root, before).expect("a list")
+    }
+
+    #[test]
+    fn a_run_that_is_written_grows_and_what_did_not_change_is_not_read_again() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (live, still) = (made(dir.path(), "live", "training"), made(dir.path(), "still", "stopped"));
+        let lock = live.lock().expect("free");
+        live.write_metrics(&[row(1)]).expect("written");
+        still.write_metrics(&[row(7)]).expect("written");
+        let (first, _) = look(dir.path(), &[]);
+        assert_eq!(first.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["live", "still"]);
+        let s = &first[0];
+        assert_eq!((s.state.clone(), s.epoch, s.epochs, s.seed), (State::Training, 1, Some(40), Some(3)));
+        assert_eq!((s.method.as_str(), s.rows.clone()), ("vifo-mean", vec![row(1)]));
+        assert!(s.notes.is_empty(), "{:?}", s.notes);
+
+        let (same, _) = look(dir.path(), &first);
+        assert!(same.iter().zip(&first).all(|(a, b)| Arc::ptr_eq(a, b)), "nothing changed");
+
+        live.write_metrics(&[row(1), row(2)]).expect("written");
+        let (second, _) = look(dir.path(), &same);
+        assert_eq!((second[0].epoch, second[0].rows.len()), (2, 2));
+        assert!(Arc::ptr_eq(&second[1], &first[1]));
+
+        // Killed: no file has changed, but nobody holds it.
+        drop(lock);
+        let (third, notes) = look(dir.path(), &second);
+        assert_eq!(third[0].state, State::Interrupted);
+        let path = dir.path().join("live");
+        assert_eq!(notes[0], format!("live: interrupted: go on with `vifo fit --resume {}`", path.display()));
+        assert!(Arc::ptr_eq(&look(dir.path(), &third).0[0], &third[0]));
+
+        // Taken up again, then ended.
+        let lock = live.lock().expect("looking on holds nothing");
+        tell(&live, "training");
+        let (fourth, _) = look(dir.path(), &third);
+        assert_eq!(fourth[0].state, State::Training);
+        tell(&live, "stopped early");
+        drop(lock);
+        assert_eq!(look(dir.path(), &fourth).0[0].state, State::Ended("stopped early".into()));
+    }
+
+    #[test]
+    fn half_present_folders_are_listed_with_a_note() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let cut = made(dir.path(), "cut", "stopped");
+        cut.write_metrics(&[row(1), row(2)]).expect("written");
+        let text = std::fs::read_to_string(cut.file("metrics.csv")).expect("text");
+        // Within a number of the last line: what is left of it is a number too.
+        let at = text.rfind("20,").expect("the step") + 1;
+        std::fs::write(cut.file("metrics.csv"), &text[..at]).expect("cut");
+        let odd = made(dir.path(), "odd", "stopped");
+        std::fs::write(odd.file("metrics.csv"), text.replace("\n2,", "\ntwo,")).expect("damaged");
+        let recipe = made(dir.path(), "recipe", "stopped");
+        recipe.write("recipe.toml", b"seed = [[[").expect("damaged");
+        let manifest = made(dir.path(), "manifest", "stopped");
+        manifest.write("manifest.json", b"{\"vifo\": ").expect("damaged");
+        let results = made(dir.path(), "results", "finished");
+        results.write("results.json", b"no JSON").expect("damaged");
+        std::fs::create_dir(dir.path().join("no run")).expect("made");
+        std::fs::write(dir.path().join("file.txt"), "text").expect("made");
+
+        let (seen, notes) = look(dir.path(), &[]);
+        let names: Vec<&str> = seen.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["cut", "manifest", "odd", "recipe", "results"]);
+        let has = |what: &str| assert!(notes.iter().any(|n| n.contains(what)), "{what}: {notes:#?}");
+        assert_eq!((seen[0].epoch, seen[0].rows.clone()), (1, vec![row(1)]));
+        has("cut: stopped, but its checkpoint is missing");
+        assert_eq!((seen[1].state.clone(), seen[1].method.as_str()), (State::Unreadable, "vifo-mean"));
+        has("manifest.json");
+        assert_eq!(seen[2].rows, [row(1)]);
+        has("odd: metrics.csv, line 3");
+        assert_eq!((seen[3].method.as_str(), seen[3].seed, seen[3].epochs), ("", Some(3), None));
+        has("recipe.toml");
+        assert!(!seen[4].has_results && seen[4].nll.is_none());
+        has("results.json");
+    }
+
+    #[test]
+    fn a_run_itself_an_empty_folder_and_none_at_all() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert_eq!(look(dir.path(), &[]).0.len(), 0);
+        let run = made(dir.path(), "run", "stopped");
+        assert_eq!(look(&run.path, &[]).0[0].name, "run");
+        let (none, notes) = look(&dir.path().join("gone"), &[]);
+        assert!(none.is_empty() && notes[0].ends_with("gone does not exist yet"), "{notes:?}");
+        std::fs::write(dir.path().join("file"), "text").expect("made");
+        assert!(scan(&dir.path().join("file"), &[]).is_err());
+    }
+}
