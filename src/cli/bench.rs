@@ -13,7 +13,7 @@ pub struct Args {
     /// Seconds a case
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
-    /// Only cases whose name holds this
+    /// Only cases whose name holds this; app = what a frame of the app costs
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     #[arg(long, value_enum, default_value = "text")]
@@ -24,6 +24,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.only.as_deref() == Some("app") {
+        say(&app_frame(args.seconds));
+        return Ok(());
+    }
     let device = Device::open(&args.device)?;
     let b = bench::run(&device, args.seconds.clamp(0.05, 600.0), args.only.as_deref())?;
     if args.json {
@@ -69,5 +73,30 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if !t.rows.is_empty() {
         say(&t.render(args.format));
     }
+    if args.only.is_none() {
+        say(&format!("\n{}", app_frame(args.seconds)));
+    }
     Ok(())
+}
+
+/// What a frame of the app costs its UI thread with long learning curves.
+#[cfg(feature = "gui")]
+fn app_frame(seconds: f64) -> String {
+    const POINTS: usize = 100_000;
+    const BOUND_MS: f64 = 4.0;
+    let ms = crate::gui::bench::frame_ms(POINTS, seconds.clamp(0.05, 60.0));
+    let at = |share: f64| ms[((ms.len() - 1) as f64 * share) as usize];
+    let verdict = if at(0.5) <= BOUND_MS { "holds" } else { "does not hold in this run" };
+    format!(
+        "app, UI thread: 5 learning curves of {POINTS} points each: {:.2} ms a frame (quartiles {:.2}..{:.2}, {} frames; bound {BOUND_MS} ms: {verdict})",
+        at(0.5),
+        at(0.25),
+        at(0.75),
+        ms.len()
+    )
+}
+
+#[cfg(not(feature = "gui"))]
+fn app_frame(_seconds: f64) -> String {
+    "app: not in this build".into()
 }

@@ -4,7 +4,8 @@ use super::panels::banner::Banner;
 use super::panels::playground::Playground;
 use super::settings::{CurveOptions, MapKind, Settings};
 use crate::error::{Error, Result};
-use crate::figure::{self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PriorFigure, Series};
+use crate::figure::{self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PriorFigure};
+use crate::gui::plots::curves::Curve;
 use crate::live::picture::{Band, Map};
 use crate::live::{Job, Picture};
 use eframe::egui;
@@ -33,13 +34,13 @@ impl Plottable {
         Plottable { stem, source: Source::Files(path.with_extension("")) }
     }
 
-    pub fn curves(stem: &str, x_label: &str, log: bool, series: &[Series]) -> Plottable {
+    pub fn curves(stem: &str, x_label: &str, log: bool, series: &[Curve]) -> Plottable {
         let figure = CurvesFigure {
             title: "Learning curves".into(),
             x_label: x_label.into(),
             y_label: "nats a row".into(),
             log,
-            series: series.to_vec(),
+            series: series.iter().map(Curve::to_series).collect(),
         };
         Plottable::of(stem, figure)
     }
@@ -187,6 +188,11 @@ impl Exports {
     /// Opens the dialog with what the page in front offers.
     pub fn ask(&mut self) {
         self.asked = true;
+    }
+
+    /// Whether the page in front is asked for its plots.
+    pub fn is_asked(&self) -> bool {
+        self.asked
     }
 
     /// Called by the page in front in every frame; `plots` is made only when it was asked for.

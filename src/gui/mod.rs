@@ -2,6 +2,7 @@
 //! plain state; training runs on worker threads (`live`), so that the window never waits.
 
 pub mod app;
+pub mod bench;
 pub mod export;
 pub mod panels;
 pub mod plots;

@@ -36,6 +36,9 @@ pub struct Points {
     pub aux: Vec<(f64, f64)>,
 }
 
+/// As many as a recipe may hold; of a longer table every so many, for no screen shows more.
+const MOST_POINTS: usize = crate::data::points::MAX_POINTS;
+
 impl Points {
     pub fn of(encoder: &Encoder, data: &Loaded, plan: &Plan) -> Points {
         let ranges = super::picture::ranges(encoder);
@@ -54,7 +57,8 @@ impl Points {
                 1 => [raw(i, 0), y[i], 0.0],
                 _ => [raw(i, 0), raw(i, 1), y[i]],
             };
-            if ranges.is_empty() { vec![] } else { (0..set.n).map(row).collect() }
+            let step = set.n.div_ceil(MOST_POINTS).max(1);
+            if ranges.is_empty() { vec![] } else { (0..set.n).step_by(step).map(row).collect() }
         };
         let aux = match plan.setup.aux {
             Some(_) if !ranges.is_empty() => {

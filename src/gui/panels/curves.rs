@@ -3,9 +3,8 @@
 use super::data::DataPage;
 use super::playground::Playground;
 use super::runs::RunsPage;
-use crate::figure::Series;
 use crate::gui::export::{Exports, Plottable};
-use crate::gui::plots::curves::{CurvesView, curves_ui};
+use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
 use crate::gui::settings::{CurveAxis, CurveOptions, Settings};
 use crate::gui::theme::Colours;
 use crate::train::EpochRow;
@@ -94,7 +93,7 @@ impl CurveCache {
     }
 
     /// The chosen curves that hold anything.
-    pub fn shown(&self, options: &CurveOptions) -> Vec<Series> {
+    pub fn shown(&self, options: &CurveOptions) -> Vec<Curve<'_>> {
         let chosen = [
             options.loss,
             options.expected_nll,
@@ -108,12 +107,7 @@ impl CurveCache {
         let any = |column: &[f64]| column.iter().any(|v| v.is_finite() && *v != 0.0);
         (0..NAMES.len())
             .filter(|i| chosen[*i] && any(&self.columns[*i]))
-            .map(|i| Series {
-                name: NAMES[i].into(),
-                x: self.x(options.axis).to_vec(),
-                y: self.columns[i].clone(),
-                sd: None,
-            })
+            .map(|i| Curve { name: NAMES[i].into(), x: self.x(options.axis), y: &self.columns[i], sd: None })
             .collect()
     }
 }
@@ -155,31 +149,6 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
 }
 
 impl CurvesPage {
-    /// Everything that is shown, named by where it comes from.
-    pub fn series(
-        &mut self,
-        settings: &Settings,
-        playground: &Playground,
-        data: &DataPage,
-        runs: &RunsPage,
-    ) -> Vec<Series> {
-        let mut all = vec![];
-        let mut add = |from: &str, series: Vec<Series>| {
-            all.extend(series.into_iter().map(|s| Series { name: format!("{from}: {}", s.name), ..s }));
-        };
-        if !self.hide_playground {
-            add("playground", playground.curves.shown(&settings.curves));
-        }
-        if let Some(lane) = data.group.lanes.first() {
-            self.data.update(&lane.run.rows);
-            add("your data", self.data.shown(&settings.curves));
-        }
-        for (name, series) in runs.series(&settings.curves) {
-            add(&name, series);
-        }
-        all
-    }
-
     pub fn curves_ui(
         &mut self,
         ui: &mut egui::Ui,
@@ -189,7 +158,10 @@ impl CurvesPage {
         runs: &RunsPage,
         exports: &mut Exports,
     ) {
-        let series = self.series(settings, playground, data, runs);
+        if let Some(lane) = data.group.lanes.first() {
+            self.data.update(&lane.run.rows);
+        }
+        let ticked = runs.series(&settings.curves);
         egui::CentralPanel::default().show(ui, |ui| {
             options_ui(ui, &mut settings.curves);
             ui.horizontal_wrapped(|ui| {
@@ -198,17 +170,36 @@ impl CurvesPage {
                 self.hide_playground = !shown;
                 ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean with its sd. Double click shows all again.");
             });
+            let mut all: Vec<Curve> = vec![];
+            if !self.hide_playground {
+                all.extend(from("playground", playground.curves.shown(&settings.curves)));
+            }
+            if !data.group.lanes.is_empty() {
+                all.extend(from("your data", self.data.shown(&settings.curves)));
+            }
+            for (name, series) in ticked.iter() {
+                all.extend(from(name, series.iter().map(Curve::of).collect()));
+            }
             let height = ui.available_height().max(150.0);
             let axis = x_label(settings.curves.axis);
             let y_label = if settings.curves.score { "nats a row; RMSE in the target's unit or accuracy" } else { "nats a row" };
             let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, height };
             let colours = Colours::of(ui);
-            curves_ui(ui, &view, &series, |i| colours.series(i));
-        });
-        exports.offer(|| {
-            vec![Plottable::curves("learning_curves", x_label(settings.curves.axis), settings.curves.log, &series)]
+            curves_ui(ui, &view, &all, |i| colours.series(i));
+            exports.offer(|| vec![Plottable::curves("learning_curves", axis, settings.curves.log, &all)]);
         });
     }
+}
+
+/// The curves with the name of their training in front.
+fn from<'a>(name: &str, curves: Vec<Curve<'a>>) -> Vec<Curve<'a>> {
+    curves
+        .into_iter()
+        .map(|c| {
+            let name = format!("{name}: {}", c.name);
+            c.named(name)
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -230,7 +221,7 @@ mod tests {
         assert!(cache.is_empty());
         let names: Vec<String> = {
             cache.update(&rows);
-            cache.shown(&CurveOptions::default()).into_iter().map(|s| s.name).collect()
+            cache.shown(&CurveOptions::default()).into_iter().map(|s| s.name.to_string()).collect()
         };
         assert_eq!(names, ["loss", "expected NLL", "regularizer, weighted"], "what holds nothing is not shown");
     }

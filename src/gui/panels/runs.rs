@@ -9,7 +9,7 @@ use super::banner::Banner;
 use super::curves::NAMES;
 use crate::figure::{CurvesFigure, Series};
 use crate::gui::export::{Exports, Plottable, Source};
-use crate::gui::plots::curves::{CurvesView, curves_ui};
+use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
 use crate::gui::settings::{CurveOptions, Settings};
 use crate::gui::theme::Colours;
 use crate::live::Job;
@@ -21,6 +21,7 @@ use overlay::Overlay;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,13 +129,13 @@ impl RunsPage {
     }
 
     /// Curves of the ticked runs, by the name of the run or of the group of seeds.
-    pub fn series(&self, options: &CurveOptions) -> Vec<(String, Vec<Series>)> {
+    pub fn series(&self, options: &CurveOptions) -> Rc<overlay::Named> {
         // The page that asks has come to the front: the look begins in the next `poll`.
         self.front.set(true);
         if let (false, Some(ctx)) = (self.followed, &self.ctx) {
             ctx.request_repaint_after(Duration::from_millis(50));
         }
-        self.overlay.borrow_mut().of(&self.of_ticked(), options).to_vec()
+        self.overlay.borrow_mut().of(&self.of_ticked(), options)
     }
 
     pub fn runs_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, _banner: &mut Banner, exports: &mut Exports) {
@@ -154,7 +155,7 @@ impl RunsPage {
             } else if self.seen.is_empty() {
                 self.empty_ui(ui);
             } else {
-                shown = self.full_ui(ui, settings);
+                shown = self.full_ui(ui, settings, exports);
             }
         });
         let (quantity, series) = shown;
@@ -220,7 +221,7 @@ impl RunsPage {
     }
 
     /// Returns the curves on the plot, and what of `NAMES` they are.
-    fn full_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) -> (usize, Vec<Series>) {
+    fn full_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, exports: &Exports) -> (usize, Vec<Series>) {
         let ticked = self.of_ticked();
         let height = ui.available_height();
         let gap = ui.spacing().item_spacing.y;
@@ -242,7 +243,8 @@ impl RunsPage {
         let (mut left, mut right) = area.split_left_right_at_fraction(0.55);
         (left.max.x, right.min.x) = (left.max.x - 6.0, right.min.x + 6.0);
         ui.scope_builder(egui::UiBuilder::new().max_rect(left), |ui| self.compared.compared_ui(ui));
-        ui.scope_builder(egui::UiBuilder::new().max_rect(right), |ui| self.overlay_ui(ui, settings, &ticked)).inner
+        ui.scope_builder(egui::UiBuilder::new().max_rect(right), |ui| self.overlay_ui(ui, settings, &ticked, exports))
+            .inner
     }
 
     fn notes_ui(&self, ui: &mut egui::Ui) {
@@ -256,7 +258,13 @@ impl RunsPage {
         });
     }
 
-    fn overlay_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, ticked: &[Arc<Seen>]) -> (usize, Vec<Series>) {
+    fn overlay_ui(
+        &mut self,
+        ui: &mut egui::Ui,
+        settings: &mut Settings,
+        ticked: &[Arc<Seen>],
+        exports: &Exports,
+    ) -> (usize, Vec<Series>) {
         let mut overlay = self.overlay.borrow_mut();
         let all = overlay.of(ticked, &overlay::ALL);
         let has = |q: usize| all.iter().any(|(_, series)| series.iter().any(|s| s.name == NAMES[q]));
@@ -275,16 +283,16 @@ impl RunsPage {
             );
             ui.checkbox(&mut settings.curves.log, "logarithmic");
         });
-        let series: Vec<Series> = all
-            .iter()
-            .filter_map(|(name, series)| {
-                let one = series.iter().find(|s| s.name == NAMES[chosen])?;
-                Some(Series { name: name.clone(), ..one.clone() })
-            })
-            .collect();
+        let of_chosen = |(name, series): &'_ (String, Vec<Series>)| {
+            series.iter().position(|s| s.name == NAMES[chosen]).map(|i| (name.clone(), i))
+        };
+        let found: Vec<(usize, String, usize)> =
+            all.iter().enumerate().filter_map(|(g, named)| of_chosen(named).map(|(name, i)| (g, name, i))).collect();
+        let series: Vec<Curve> =
+            found.iter().map(|(g, name, i)| Curve::of(&all[*g].1[*i]).named(name.as_str())).collect();
         if series.is_empty() {
             ui.weak(format!("None of the ticked runs has written its {} yet.", NAMES[chosen]));
-            return (chosen, series);
+            return (chosen, vec![]);
         }
         if series.iter().any(|s| s.sd.is_some()) {
             ui.weak("Shaded: mean ± 1 sd over the seeds of one recipe.");
@@ -295,10 +303,10 @@ impl RunsPage {
         let colours = Colours::of(ui);
         // A long name would lay the legend over the curves.
         let most = (ui.available_width() / 13.0) as usize;
-        let drawn: Vec<Series> =
-            series.iter().map(|s| Series { name: shortened(&s.name, most), ..s.clone() }).collect();
+        let drawn: Vec<Curve> = series.iter().map(|s| s.clone().named(shortened(&s.name, most))).collect();
         curves_ui(ui, &view, &drawn, |i| colours.series(i));
-        (chosen, series)
+        let offered = if exports.is_asked() { series.iter().map(Curve::to_series).collect() } else { vec![] };
+        (chosen, offered)
     }
 }
 

@@ -9,6 +9,8 @@ use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoint, PlotPoints,
 
 /// More members than this make a grey area.
 const MOST_MEMBERS: usize = 30;
+/// More points than this cover the plot.
+const MOST_DRAWN: usize = 3000;
 
 fn line<'a>(name: &str, x: &[f64], y: impl Iterator<Item = f64>) -> Line<'a> {
     let points: Vec<PlotPoint> = x.iter().zip(y).map(|(x, y)| PlotPoint::new(*x, y)).collect();
@@ -98,7 +100,11 @@ pub fn points_ui<'a>(
     fill: Option<Color32>,
     edge: Color32,
 ) {
-    let points: Vec<PlotPoint> = points.map(PlotPoint::from).collect();
+    let mut points: Vec<PlotPoint> = points.map(PlotPoint::from).collect();
+    let step = points.len().div_ceil(MOST_DRAWN).max(1);
+    if step > 1 {
+        points = points.into_iter().step_by(step).collect();
+    }
     let radius = if points.len() > 400 { 2.2 } else { 3.6 };
     if points.is_empty() {
         return;

@@ -6,7 +6,31 @@ use super::symlog::Scale;
 use crate::figure::Series;
 use eframe::egui::{self, Color32};
 use egui_plot::{FilledArea, Line, LineStyle, PlotPoint, PlotPoints};
+use std::borrow::Cow;
 use std::ops::Range;
+
+/// One curve as it lies in its owner's columns: 100,000 points are not copied for every frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve<'a> {
+    pub name: Cow<'a, str>,
+    pub x: &'a [f64],
+    pub y: &'a [f64],
+    pub sd: Option<&'a [f64]>,
+}
+
+impl<'a> Curve<'a> {
+    pub fn of(series: &'a Series) -> Curve<'a> {
+        Curve { name: Cow::Borrowed(&series.name), x: &series.x, y: &series.y, sd: series.sd.as_deref() }
+    }
+
+    pub fn named(self, name: impl Into<Cow<'a, str>>) -> Curve<'a> {
+        Curve { name: name.into(), ..self }
+    }
+
+    pub fn to_series(&self) -> Series {
+        Series { name: self.name.to_string(), x: self.x.to_vec(), y: self.y.to_vec(), sd: self.sd.map(<[f64]>::to_vec) }
+    }
+}
 
 /// Lowest and highest point of each of `columns` equal parts of the range, in their order: what a line through all points
 /// would cover. A value that is not finite ends a piece.
@@ -104,7 +128,7 @@ fn style(i: usize) -> LineStyle {
 }
 
 /// Draws the series; hovering reads values, dragging pans, a double click shows everything again.
-pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour: impl Fn(usize) -> Color32) {
+pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour: impl Fn(usize) -> Color32) {
     let values = series.iter().flat_map(|s| s.y.iter().copied());
     let scale = if view.log { Scale::symlog(values) } else { Scale::LINEAR };
     let columns = ui.available_width().max(50.0) as usize;
@@ -118,7 +142,7 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour
         .iter()
         .enumerate()
         .map(|(i, s)| {
-            entry(if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed }, colour(i), s.name.as_str())
+            entry(if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed }, colour(i), s.name.as_ref())
         })
         .collect();
     let before = ui.available_height();
@@ -147,15 +171,17 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour
                 if let (Some(x), Some(y)) = (s.x.last(), s.y.last().filter(|y| y.is_finite())) {
                     let point = vec![PlotPoint::new(*x, scale.to(*y))];
                     plot.points(
-                        egui_plot::Points::new(s.name.clone(), PlotPoints::Owned(point)).radius(3.0).color(colour(i)),
+                        egui_plot::Points::new(s.name.to_string(), PlotPoints::Owned(point))
+                            .radius(3.0)
+                            .color(colour(i)),
                     );
                 }
             }
             return;
         }
         for (i, s) in series.iter().enumerate() {
-            let Some(sd) = &s.sd else { continue };
-            for rows in pieces_of_band(&s.x, &s.y, sd, range, columns) {
+            let Some(sd) = s.sd else { continue };
+            for rows in pieces_of_band(s.x, s.y, sd, range, columns) {
                 let x: Vec<f64> = rows.iter().map(|r| s.x[*r]).collect();
                 let edge = |k: f64| rows.iter().map(|r| scale.to(s.y[*r] + k * sd[*r])).collect::<Vec<f64>>();
                 let area = FilledArea::new(format!("{} ±1 sd", s.name), &x, &edge(-1.0), &edge(1.0)).name("");
@@ -163,9 +189,9 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Series], colour
             }
         }
         for (i, s) in series.iter().enumerate() {
-            for mut piece in thin(&s.x, &s.y, range, columns) {
+            for mut piece in thin(s.x, s.y, range, columns) {
                 piece.iter_mut().for_each(|p| p.y = scale.to(p.y));
-                let line = Line::new(s.name.clone(), PlotPoints::Owned(piece));
+                let line = Line::new(s.name.to_string(), PlotPoints::Owned(piece));
                 plot.line(line.color(colour(i)).width(1.6).style(style(i)));
             }
         }

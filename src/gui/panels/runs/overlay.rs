@@ -2,11 +2,13 @@
 
 use super::super::curves::CurveCache;
 use crate::figure::Series;
+use crate::gui::plots::curves::Curve as Shown;
 use crate::gui::settings::{CurveAxis, CurveOptions};
 use crate::run::compare::overlay::{Curve, Member, groups, merge};
 use crate::run::watch::Seen;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Everything that there is, by epoch.
@@ -21,12 +23,12 @@ pub const ALL: CurveOptions = CurveOptions {
     score: true,
 };
 
-type Named = Vec<(String, Vec<Series>)>;
+pub type Named = Vec<(String, Vec<Series>)>;
 
 #[derive(Default)]
 pub struct Overlay {
     columns: BTreeMap<PathBuf, CurveCache>,
-    made: Option<(Vec<Arc<Seen>>, CurveOptions, Named)>,
+    made: Option<(Vec<Arc<Seen>>, CurveOptions, Rc<Named>)>,
 }
 
 /// Whether both are of the same looks at the same runs.
@@ -35,26 +37,24 @@ pub fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
 }
 
 impl Overlay {
-    pub fn of(&mut self, runs: &[Arc<Seen>], options: &CurveOptions) -> &Named {
+    pub fn of(&mut self, runs: &[Arc<Seen>], options: &CurveOptions) -> Rc<Named> {
         if !self.made.as_ref().is_some_and(|(of, with, _)| with == options && same(of, runs)) {
             self.columns.retain(|path, _| runs.iter().any(|r| r.path == *path));
             for run in runs {
                 self.columns.entry(run.path.clone()).or_default().update(&run.rows);
             }
             let made = self.make(runs, options);
-            self.made = Some((runs.to_vec(), *options, made));
+            self.made = Some((runs.to_vec(), *options, Rc::new(made)));
         }
-        match &self.made {
-            Some((.., made)) => made,
-            None => const { &vec![] },
-        }
+        self.made.as_ref().map_or_else(Rc::default, |(.., made)| made.clone())
     }
 
     fn make(&self, runs: &[Arc<Seen>], options: &CurveOptions) -> Named {
         let members: Vec<Member> =
             runs.iter().map(|r| Member { name: &r.name, recipe: r.recipe.as_ref(), hash: &r.hash }).collect();
         let shown = |run: &Seen, axis: CurveAxis| {
-            self.columns.get(&run.path).map_or(vec![], |c| c.shown(&CurveOptions { axis, ..*options }))
+            let of = CurveOptions { axis, ..*options };
+            self.columns.get(&run.path).map_or(vec![], |c| c.shown(&of).iter().map(Shown::to_series).collect())
         };
         // For each run its curves against what is asked for, and against the epochs that align them.
         let curves: Vec<Vec<(Series, Vec<f64>)>> = runs
