@@ -162,7 +162,7 @@ impl DataPage {
     pub fn data_ui(&mut self, ui: &mut egui::Ui, settings: &Settings, banner: &mut Banner, exports: &mut Exports) {
         egui::Panel::top("data path").show(ui, |ui| self.path_ui(ui));
         if self.content.is_some() {
-            egui::Panel::left("data settings").resizable(false).exact_size(290.0).show(ui, |ui| {
+            egui::Panel::left("data settings").resizable(false).exact_size(316.0).show(ui, |ui| {
                 egui::ScrollArea::vertical()
                     .auto_shrink([false, false])
                     .show(ui, |ui| self.settings_ui(ui, settings, banner));
@@ -277,7 +277,8 @@ impl DataPage {
             let mut chosen = choice.epochs.is_some();
             let tick = ui.checkbox(&mut chosen, "epochs of my own").on_hover_text(keys::tip("train.epochs"));
             if tick.changed() {
-                choice.epochs = chosen.then_some(200);
+                let usual = if matches!(content.kind, Kind::Images(_)) { 20 } else { 200 };
+                choice.epochs = chosen.then_some(usual);
             }
             if let Some(epochs) = &mut choice.epochs {
                 let drag = DragValue::new(epochs).range(1..=100_000).speed(1.0);
@@ -288,14 +289,15 @@ impl DataPage {
         let obstacle = content.obstacle();
         // A report that is still of other choices would train on them.
         let ready = obstacle.is_none() && self.looking.is_none() && !self.is_busy();
-        let train = egui::Button::new(egui::RichText::new("Train").strong()).min_size(egui::vec2(120.0, 30.0));
+        let train = egui::Button::new(egui::RichText::new("Train").strong());
         let why = match (&obstacle, self.is_busy()) {
             (Some(obstacle), _) => obstacle.as_str(),
             (_, true) => "A training runs: stop it first",
             _ => "Reading",
         };
         let clicked = ui
-            .add_enabled(ready, train)
+            .add_enabled_ui(ready, |ui| ui.add_sized([120.0, 30.0], train))
+            .inner
             .on_hover_text("Trains into a new run folder, tests on rows held out, and shows the results")
             .on_disabled_hover_text(why)
             .clicked();

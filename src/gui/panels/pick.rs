@@ -90,9 +90,13 @@ impl PathPick {
 
     /// The label and the field, `width` points wide; true when Enter ends it.
     pub fn field_ui(&mut self, ui: &mut egui::Ui, label: &str, hint: &str, width: f32) -> bool {
-        let label = ui.label(label);
+        let shown = ui.scope(|ui| {
+            // Fields below each other begin at one place.
+            ui.set_min_width(62.0);
+            ui.label(label)
+        });
         let field = TextEdit::singleline(&mut self.text).hint_text(hint).desired_width(width.max(60.0));
-        let response = ui.add(field).labelled_by(label.id);
+        let response = ui.add(field).labelled_by(shown.inner.id);
         response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter))
     }
 }

@@ -138,8 +138,9 @@ impl ResultsPage {
     pub fn results_ui(&mut self, ui: &mut egui::Ui, _banner: &mut Banner, exports: &mut Exports) {
         egui::Panel::top("run path").show(ui, |ui| self.path_ui(ui));
         if let Some(run) = &self.run {
-            egui::Panel::left("metrics").resizable(true).default_size(380.0).size_range(240.0..=640.0).show(ui, |ui| {
-                egui::ScrollArea::both().auto_shrink([false, false]).show(ui, |ui| metrics::run_ui(ui, run));
+            let width = metrics::width(run).min(0.4 * ui.available_width());
+            egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
+                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| metrics::run_ui(ui, run));
             });
         }
         egui::CentralPanel::default().show(ui, |ui| {
@@ -167,7 +168,12 @@ impl ResultsPage {
             ui.separator();
             match self.tab {
                 Sub::Predictions => self.predictions_ui(ui),
-                Sub::Figures => self.gallery.gallery_ui(ui, |_| true),
+                Sub::Figures => {
+                    egui::ScrollArea::vertical()
+                        .id_salt("gallery")
+                        .auto_shrink([false, false])
+                        .show(ui, |ui| self.gallery.gallery_ui(ui, |_| true));
+                }
                 Sub::Second => self.second_ui(ui),
                 Sub::Report => self.report_ui(ui),
             }
@@ -229,7 +235,10 @@ impl ResultsPage {
         ui.horizontal_wrapped(|ui| {
             ui.strong(&view.title);
             let n = view.predictions.table.rows.len();
-            ui.label(format!("{n} {}; a header sorts, again the other way.", if n == 1 { "row" } else { "rows" }));
+            ui.label(format!(
+                "{n} {}; click a header to sort by it, again to turn the order.",
+                if n == 1 { "row" } else { "rows" }
+            ));
             own_again = back && ui.button("Back to the test rows").clicked();
         });
         for note in &view.notes {
@@ -273,8 +282,8 @@ impl ResultsPage {
         let Some(run) = &self.run else { return };
         let of_images = run.encoder.pixels.is_some();
         ui.add_space(4.0);
+        let width = (ui.available_width() - 370.0).min(500.0);
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 340.0).min(500.0);
             let hint = if of_images { "an image, or a folder of images" } else { "a table with the same columns" };
             let enter = self.rows.field_ui(ui, "new rows", hint, width);
             let ready = self.rows.path().is_some() && self.predicting.is_none();
@@ -296,14 +305,12 @@ impl ResultsPage {
         });
         let Some(view) = self.other.as_ref().or(self.own.as_ref()) else { return };
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 340.0).min(500.0);
             self.save.field_ui(ui, "save as", "predictions.csv", width);
             let ready = self.save.path().is_some() && self.saving.is_none();
             let go = ui.add_enabled(ready, egui::Button::new("Save predictions"));
             if go.on_hover_text("The rows shown above, as CSV with all digits").clicked() {
-                let (path, shown, wake) =
-                    (self.save.path().unwrap_or_default(), view.predictions.clone(), ui.ctx().clone());
-                let work = move || write_csv(&path, &shown.table).map(|()| path);
+                let (path, shown) = (self.save.path().unwrap_or_default(), view.predictions.clone());
+                let (wake, work) = (ui.ctx().clone(), move || write_csv(&path, &shown.table).map(|()| path));
                 self.saving = Some(Job::start("saving predictions", move || wake.request_repaint(), work));
             }
             if ui.button("Choose place…").clicked() {
@@ -346,14 +353,16 @@ impl ResultsPage {
             ui.weak("No second set has been evaluated yet.");
             return;
         }
-        for (i, results) in sets.into_iter().enumerate() {
-            egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
-                .id_salt(("second", i))
-                .default_open(true)
-                .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
-        }
-        ui.separator();
-        self.gallery.gallery_ui(ui, is_of_second_set);
+        egui::ScrollArea::vertical().id_salt("second").auto_shrink([false, false]).show(ui, |ui| {
+            for (i, results) in sets.into_iter().enumerate() {
+                egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
+                    .id_salt(("second", i))
+                    .default_open(true)
+                    .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
+            }
+            ui.separator();
+            self.gallery.gallery_ui(ui, is_of_second_set);
+        });
     }
 
     fn report_ui(&mut self, ui: &mut egui::Ui) {

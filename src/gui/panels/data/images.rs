@@ -37,7 +37,7 @@ fn classes_ui(ui: &mut egui::Ui, report: &ImageReport) {
     TableBuilder::new(ui)
         .id_salt("classes")
         .striped(true)
-        .auto_shrink([false, false])
+        .auto_shrink([false, true])
         .min_scrolled_height(0.0)
         .max_scroll_height(height - 34.0)
         .cell_layout(Layout::left_to_right(Align::Center))

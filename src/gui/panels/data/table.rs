@@ -20,7 +20,7 @@ pub fn report_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
         ui.add_space(4.0);
         ui.strong("What Train will do");
         for sentence in &report.plan {
-            ui.add(Label::new(sentence).wrap());
+            ui.add(Label::new(on_page(sentence)).wrap());
         }
         if !report.classes.is_empty() {
             let more = report.classes.len().saturating_sub(20);
@@ -46,10 +46,27 @@ pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[String]) {
         ui.strong(if n == 1 { "1 warning".to_string() } else { format!("{n} warnings") });
         egui::ScrollArea::vertical().id_salt("warnings").max_height(110.0).show(ui, |ui| {
             for warning in warnings {
-                ui.add(Label::new(format!("⚠ {warning}")).wrap());
+                ui.add(Label::new(format!("⚠ {}", on_page(warning))).wrap());
             }
         });
     });
+}
+
+/// The report speaks to the command line: here its flags are controls.
+fn on_page(text: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("choose --missing drop or --missing mean", "choose on the left what to do"),
+        ("--missing drop leaves them out", "such rows are left out"),
+        (" (--missing drop)", ""),
+        (" (--missing mean)", ""),
+        ("detected; --task overrides", "as found"),
+        ("it is ignored below", "it is left out"),
+    ];
+    let mut text = WORDS.iter().fold(text.to_string(), |text, (flag, word)| text.replace(flag, word));
+    if let (Some(from), Some(to)) = (text.find("--ignore "), text.find(" if it means nothing")) {
+        text.replace_range(from..to.max(from), "take its tick away");
+    }
+    text
 }
 
 fn counts(levels: &[LevelCount]) -> String {
@@ -64,16 +81,16 @@ fn columns_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
     let height = ui.available_height().max(220.0);
     let width = |title: &str| match title {
         "use" => 34.0,
-        "column" => 150.0,
-        "type" | "missing" | "distinct" => 60.0,
+        "column" => 140.0,
+        "type" | "missing" | "distinct" => 58.0,
         "role" => 68.0,
-        _ => 72.0,
+        _ => 68.0,
     };
     let mut table = TableBuilder::new(ui)
         .id_salt("columns")
         .striped(true)
         .resizable(true)
-        .auto_shrink([false, false])
+        .auto_shrink([false, true])
         .min_scrolled_height(0.0)
         .max_scroll_height(height - 34.0)
         .cell_layout(Layout::left_to_right(Align::Center));
@@ -147,5 +164,22 @@ fn use_ui(ui: &mut egui::Ui, column: &ColumnReport, ignore: &mut Vec<String>) {
         if !used {
             ignore.push(column.name.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::on_page;
+
+    #[test]
+    fn flags_become_controls() {
+        assert_eq!(
+            on_page("column 'id' counts the rows: --ignore 'a b' if it means nothing"),
+            "column 'id' counts the rows: take its tick away if it means nothing"
+        );
+        assert_eq!(
+            on_page("Drop 1 of 9 rows for missing cells (--missing drop)."),
+            "Drop 1 of 9 rows for missing cells."
+        );
     }
 }

@@ -26,14 +26,21 @@ const KNOWN: [(&str, &str); 11] = [
 #[derive(Default)]
 pub struct Gallery {
     figures: Vec<Shown>,
-    job: Option<Job<Vec<(PathBuf, ColorImage)>>>,
+    job: Option<Job<Vec<Shown>>>,
     /// Shown alone, as wide as the page.
     enlarged: Option<PathBuf>,
 }
 
 struct Shown {
     path: PathBuf,
+    /// Of the file, in pixels.
     size: egui::Vec2,
+    /// Whole, half, quarter, ...: drawing one much smaller than it is would break its lines.
+    levels: Vec<Level>,
+}
+
+struct Level {
+    width: f32,
     /// Taken when the texture is made.
     image: Option<ColorImage>,
     texture: Option<TextureHandle>,
@@ -52,15 +59,24 @@ fn place(path: &Path) -> usize {
     KNOWN.iter().position(|(name, _)| *name == stem).unwrap_or(KNOWN.len())
 }
 
-fn decode(path: &Path, most_side: u32) -> Result<ColorImage> {
-    let mut image = image::open(path).map_err(|e| {
+fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
+    let image = image::open(&path).map_err(|e| {
         Error::data(path.display().to_string(), e.to_string(), "a PNG image", "draw it again: train or evaluate anew")
     })?;
-    if image.width().max(image.height()) > most_side {
-        image = image.thumbnail(most_side, most_side);
+    let size = egui::vec2(image.width() as f32, image.height() as f32);
+    let mut image = image.to_rgb8();
+    let mut levels = vec![];
+    loop {
+        let (w, h) = image.dimensions();
+        if w.max(h) <= most_side {
+            let whole = ColorImage::from_rgb([w as usize, h as usize], image.as_raw());
+            levels.push(Level { width: w as f32, image: Some(whole), texture: None });
+        }
+        if w < 400 || h < 2 {
+            return Ok(Shown { path, size, levels });
+        }
+        image = image::imageops::thumbnail(&image, w / 2, h / 2);
     }
-    let image = image.to_rgb8();
-    Ok(ColorImage::from_rgb([image.width() as usize, image.height() as usize], image.as_raw()))
 }
 
 impl Gallery {
@@ -69,17 +85,13 @@ impl Gallery {
         paths.sort_by_key(|p| (place(p), p.clone()));
         let most_side = ctx.input(|i| i.max_texture_side).min(8192) as u32;
         let wake = ctx.clone();
-        let work = move || paths.into_iter().map(|p| Ok((p.clone(), decode(&p, most_side)?))).collect();
+        let work = move || paths.into_iter().map(|p| decode(p, most_side)).collect();
         self.job = Some(Job::start("Reading figures", move || wake.request_repaint(), work));
     }
 
     pub fn poll(&mut self, banner: &mut Banner) {
         let Some(read) = taken(&mut self.job, banner) else { return };
-        let shown = |(path, image): (PathBuf, ColorImage)| {
-            let size = egui::vec2(image.size[0] as f32, image.size[1] as f32);
-            Shown { path, size, image: Some(image), texture: None }
-        };
-        self.figures = read.into_iter().map(shown).collect();
+        self.figures = read;
         self.enlarged = self.enlarged.take().filter(|e| self.figures.iter().any(|f| f.path == *e));
     }
 
@@ -87,7 +99,7 @@ impl Gallery {
         self.figures.iter().map(|f| Plottable::files(&f.path)).collect()
     }
 
-    /// Two beside each other where there is room; a click shows one alone.
+    /// Two beside each other where there is room; a click shows one alone. Scrolling is the caller's.
     pub fn gallery_ui(&mut self, ui: &mut egui::Ui, which: impl Fn(&Path) -> bool) {
         working_ui(ui, &self.job);
         let chosen: Vec<usize> = match &self.enlarged {
@@ -98,27 +110,27 @@ impl Gallery {
             ui.weak("No figures.");
         }
         let alone = self.enlarged.is_some() && chosen.len() == 1;
-        let columns = if ui.available_width() >= 760.0 && !alone { 2 } else { 1 };
+        let columns = if ui.available_width() >= 700.0 && !alone { 2 } else { 1 };
         // The scroll bar takes its part.
         let gap = ui.spacing().item_spacing.x;
         let width = ((ui.available_width() - 14.0) / columns as f32 - gap).max(100.0);
+        // A whole figure at once, where it is not alone.
+        let most_height = if alone { f32::INFINITY } else { (ui.ctx().content_rect().height() - 260.0).max(300.0) };
         let mut clicked = None;
         let mut upload = true;
-        egui::ScrollArea::vertical().id_salt("gallery").auto_shrink([false, false]).show(ui, |ui| {
-            for pair in chosen.chunks(columns) {
-                ui.horizontal_top(|ui| {
-                    for &i in pair {
-                        ui.vertical(|ui| {
-                            ui.set_width(width);
-                            if self.figures[i].figure_ui(ui, width, &mut upload) {
-                                clicked = Some(self.figures[i].path.clone());
-                            }
-                        });
-                    }
-                });
-                ui.add_space(6.0);
-            }
-        });
+        for pair in chosen.chunks(columns) {
+            ui.horizontal_top(|ui| {
+                for &i in pair {
+                    ui.vertical(|ui| {
+                        ui.set_width(width);
+                        if self.figures[i].figure_ui(ui, egui::vec2(width, most_height), &mut upload) {
+                            clicked = Some(self.figures[i].path.clone());
+                        }
+                    });
+                }
+            });
+            ui.add_space(6.0);
+        }
         if let Some(path) = clicked {
             self.enlarged = if alone { None } else { Some(path) };
         }
@@ -127,25 +139,24 @@ impl Gallery {
 
 impl Shown {
     /// True when it is clicked. One texture a frame is made: a large one takes its time.
-    fn figure_ui(&mut self, ui: &mut egui::Ui, width: f32, upload: &mut bool) -> bool {
+    fn figure_ui(&mut self, ui: &mut egui::Ui, room: egui::Vec2, upload: &mut bool) -> bool {
         let stem = stem(&self.path);
         let name = stem.replace('_', " ");
         // Files have two pixels a point.
-        let scale = (width / self.size.x).min(0.75);
-        let size = self.size * scale;
-        if self.texture.is_none() && *upload {
-            if let Some(image) = self.image.take() {
-                self.texture = Some(ui.ctx().load_texture(
-                    name.clone(),
-                    image,
-                    TextureOptions::LINEAR.with_mipmap_mode(Some(egui::TextureFilter::Linear)),
-                ));
+        let size = self.size * (room.x / self.size.x).min(room.y / self.size.y).min(0.75);
+        let pixels = size.x * ui.ctx().pixels_per_point();
+        ui.strong(&name);
+        let mut clicked = false;
+        // The smallest that need not be stretched.
+        let fitting = self.levels.iter().rposition(|l| l.width >= pixels).unwrap_or(0);
+        let Some(level) = self.levels.get_mut(fitting) else { return false };
+        if level.texture.is_none() && *upload {
+            if let Some(image) = level.image.take() {
+                level.texture = Some(ui.ctx().load_texture(name.clone(), image, TextureOptions::LINEAR));
             }
             *upload = false;
         }
-        ui.strong(&name);
-        let mut clicked = false;
-        match &self.texture {
+        match &level.texture {
             Some(texture) => {
                 let image =
                     Image::new((texture.id(), size)).alt_text(format!("figure {name}")).sense(egui::Sense::click());

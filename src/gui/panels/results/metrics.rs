@@ -31,10 +31,17 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
     }
 }
 
+/// Width that the numbers of a run want: more where there are two baselines.
+pub fn width(run: &Run) -> f32 {
+    let both = run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| m.least_squares.is_some()));
+    if both { 462.0 } else { 396.0 }
+}
+
 /// One row a metric; arrows say which way is better.
 pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) {
     let table = results.table(method);
-    Grid::new(("results", id)).striped(true).spacing([14.0, 4.0]).show(ui, |ui| {
+    let grid = Grid::new(("results", id)).striped(true).spacing([12.0, 4.0]);
+    let grid_ui = |ui: &mut egui::Ui| {
         for (i, title) in table.header.iter().enumerate() {
             cell(ui, i, |ui| drop(ui.strong(title)));
         }
@@ -46,7 +53,9 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
             }
             ui.end_row();
         }
-    });
+    };
+    // Long units scroll; the notes below keep to the width.
+    egui::ScrollArea::horizontal().id_salt(("results across", id)).show(ui, |ui| grid.show(ui, grid_ui));
     ui.weak("↑ more is better, ↓ less is better");
     for note in &results.notes {
         ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());

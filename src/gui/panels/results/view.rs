@@ -56,7 +56,7 @@ impl View {
                 .id_salt(("predictions", with_images))
                 .striped(true)
                 .resizable(true)
-                .auto_shrink([false, false])
+                .auto_shrink([false, true])
                 .min_scrolled_height(0.0)
                 .cell_layout(Layout::left_to_right(Align::Center));
             if with_images {
