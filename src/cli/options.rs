@@ -3,6 +3,7 @@
 use super::shell;
 use crate::config::{Recipe, keys, recipes};
 use crate::data::pixels;
+pub use crate::data::pixels::is_images;
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -119,15 +120,4 @@ pub fn input(name: &str) -> Result<Table> {
     let key = if is_images(path) { "data.images" } else { "data.file" };
     set(&mut table, key, name, Some(name.to_string()))?;
     Ok(table)
-}
-
-/// Folders and the files of image sets; everything else is read as a table.
-pub fn is_images(path: &Path) -> bool {
-    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
-    path.is_dir()
-        || pixels::is_bundled(path)
-        || name.ends_with("#coarse")
-        || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))
-        || name.contains("idx3")
-        || name.contains("ubyte")
 }

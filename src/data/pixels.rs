@@ -104,6 +104,17 @@ pub fn is_bundled(path: &Path) -> bool {
     path.to_str().is_some_and(|p| BUNDLED.contains(&p)) && (!path.exists() || is_run(path))
 }
 
+/// Folders and the files of image sets; everything else is read as a table.
+pub fn is_images(path: &Path) -> bool {
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
+    path.is_dir()
+        || is_bundled(path)
+        || name.ends_with("#coarse")
+        || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))
+        || name.contains("idx3")
+        || name.contains("ubyte")
+}
+
 /// Whether a folder was made by `vifo fit`.
 pub fn is_run(path: &Path) -> bool {
     path.join("recipe.toml").is_file() && path.join("encoder.json").is_file()

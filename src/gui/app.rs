@@ -206,7 +206,8 @@ impl App {
         if pressed(Key::S) {
             group.send(crate::live::Command::Step(1));
         }
-        if pressed(Key::R) {
+        // As the button, which a run folder that its end completes does not have.
+        if pressed(Key::R) && !group.kept {
             group.send(crate::live::Command::Reset);
         }
     }

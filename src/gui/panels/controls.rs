@@ -64,6 +64,7 @@ pub fn state_text(group: &Group) -> &'static str {
         State::Paused => "paused",
         State::Running => "training",
         State::Stopped => "stopped",
+        State::Failed if group.kept => "failed: train again",
         State::Failed => "failed: Reset begins anew",
         State::Ended(Ending::Early) => "stopped early: no better for a while",
         State::Ended(_) => "all epochs done",

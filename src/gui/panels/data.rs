@@ -1,38 +1,373 @@
-//! Your data.
+//! Your data: a table or images are opened, looked at, and trained on with one click. Reading and inspecting run in jobs, the
+//! training on this page's own worker.
+
+pub mod content;
+mod images;
+mod table;
+mod training;
 
 use super::banner::Banner;
+use super::keys;
+use super::pick::{Ask, PathPick, file_name, taken, working_ui};
+use crate::config::Recipe;
+use crate::data::encode::Missing;
+use crate::data::{Task, pixels};
 use crate::error::{Error, Result};
-use crate::gui::export::Exports;
+use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
-use crate::live::Group;
-use eframe::egui;
+use crate::live::{Command, Group, Job, Keep, Look, State};
+use crate::run::fit::recipe_name;
+use content::{Choice, Content, Kind};
+use eframe::egui::{self, ComboBox, DragValue};
 use std::path::{Path, PathBuf};
 
 pub struct DataPage {
     /// The training of this page.
     pub group: Group,
+    /// What the controls say of the data that is open.
+    pub choice: Option<Choice>,
+    path: PathPick,
+    looking: Option<Job<Content>>,
+    content: Option<Content>,
+    training: Option<Training>,
+    finished: Option<PathBuf>,
+    shown: Shown,
+    curves: super::curves::CurveCache,
+}
+
+/// A training that was asked for, from the click on.
+struct Training {
+    name: String,
+    folder: PathBuf,
+    /// What the sliders say; the worker's own recipe lags behind. None until it has begun.
+    draft: Option<Recipe>,
+    complete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Content,
+    Training,
 }
 
 impl DataPage {
     pub fn new(ctx: &egui::Context) -> Result<DataPage> {
         let wake = ctx.clone();
-        Ok(DataPage { group: Group::new("vifo data", move || wake.request_repaint())? })
+        Ok(DataPage {
+            group: Group::new("vifo data", move || wake.request_repaint())?,
+            choice: None,
+            path: PathPick::default(),
+            looking: None,
+            content: None,
+            training: None,
+            finished: None,
+            shown: Shown::Content,
+            curves: super::curves::CurveCache::default(),
+        })
     }
 
     /// Looks at a table or an image set.
-    pub fn open(&mut self, _ctx: &egui::Context, _path: &Path) {}
+    pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
+        self.path.set(path);
+        let (path, wake) = (path.to_path_buf(), ctx.clone());
+        let what = format!("Reading {}", file_name(&path));
+        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path)));
+        self.shown = Shown::Content;
+    }
 
     /// Asks for a file with the system's dialog.
-    pub fn choose_file(&mut self, _ctx: &egui::Context) {}
+    pub fn choose_file(&mut self, ctx: &egui::Context) {
+        self.path.ask(ctx, Ask::File);
+    }
 
-    pub fn poll(&mut self, _ctx: &egui::Context, _banner: &mut Banner) {}
+    pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
+        if self.path.poll(banner) {
+            self.open_typed(ctx);
+        }
+        let asked = self.looking.is_some();
+        if let Some(content) = taken(&mut self.looking, banner) {
+            self.choice = Some(content.choice.clone());
+            self.content = Some(content);
+        } else if asked && self.looking.is_none() {
+            // The controls show what the report shows.
+            self.choice = self.content.as_ref().map(|c| c.choice.clone());
+        }
+        self.group.poll();
+        self.follow_training(banner);
+    }
+
+    fn open_typed(&mut self, ctx: &egui::Context) {
+        if let Some(path) = self.path.path() {
+            self.open(ctx, &path);
+        }
+    }
+
+    fn follow_training(&mut self, banner: &mut Banner) {
+        let failed = !self.group.errors.is_empty();
+        for e in self.group.errors.drain(..) {
+            banner.error(e);
+        }
+        let saved = std::mem::take(&mut self.group.saved);
+        let Some(training) = &mut self.training else { return };
+        if saved.contains(&training.folder) {
+            training.complete = true;
+            self.finished = Some(training.folder.clone());
+        }
+        if let Some(lane) = self.group.lanes.first() {
+            self.curves.update(&lane.run.rows);
+            if training.draft.is_none() {
+                training.draft = lane.recipe.as_deref().cloned();
+            }
+        } else if failed {
+            // It could not begin: an empty folder would only stand in the way.
+            let _ = std::fs::remove_dir(&training.folder);
+            self.training = None;
+            self.shown = Shown::Content;
+        }
+    }
 
     /// A run folder that this page's training has completed, once.
     pub fn take_finished(&mut self) -> Option<PathBuf> {
-        None
+        self.finished.take()
     }
 
-    pub fn data_ui(&mut self, _ui: &mut egui::Ui, _settings: &Settings, _banner: &mut Banner, _exports: &mut Exports) {}
+    /// Whether the controls' training has not come to its end.
+    fn is_busy(&self) -> bool {
+        self.training.is_some() && matches!(self.group.state, State::Running | State::Paused)
+            || self.training.as_ref().is_some_and(|t| t.draft.is_none())
+    }
+
+    fn train(&mut self, settings: &Settings, banner: &mut Banner) {
+        let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
+        let claimed = content.recipe(choice).and_then(|recipe| {
+            let name = recipe_name(&recipe);
+            Ok((claim_folder(&settings.runs, &name)?, name, recipe))
+        });
+        match claimed {
+            Ok((folder, name, recipe)) => {
+                // What is left of the training before must not pass for this one's.
+                self.group.lanes.clear();
+                self.group.state = State::Empty;
+                self.curves = super::curves::CurveCache::default();
+                self.group.send(Command::Look(Look { interval: 0.1, ..Look::default() }));
+                let keep = Keep { path: folder.clone(), force: true, report: true };
+                self.group.start(vec![recipe], Some(keep), true);
+                self.training = Some(Training { name, folder, draft: None, complete: false });
+                self.shown = Shown::Training;
+            }
+            Err(e) => banner.error(e),
+        }
+    }
+
+    pub fn data_ui(&mut self, ui: &mut egui::Ui, settings: &Settings, banner: &mut Banner, exports: &mut Exports) {
+        egui::Panel::top("data path").show(ui, |ui| self.path_ui(ui));
+        if self.content.is_some() {
+            egui::Panel::left("data settings").resizable(false).exact_size(316.0).show(ui, |ui| {
+                egui::ScrollArea::vertical()
+                    .auto_shrink([false, false])
+                    .show(ui, |ui| self.settings_ui(ui, settings, banner));
+            });
+        }
+        egui::CentralPanel::default().show(ui, |ui| {
+            if self.training.is_some() {
+                ui.horizontal(|ui| {
+                    ui.selectable_value(&mut self.shown, Shown::Content, "What is in it");
+                    ui.selectable_value(&mut self.shown, Shown::Training, "Training");
+                });
+                ui.separator();
+            }
+            match self.shown {
+                Shown::Training if self.training.is_some() => self.training_ui(ui, settings),
+                _ => self.content_ui(ui),
+            }
+        });
+        exports.offer(|| {
+            let series = self.curves.shown(&settings.curves);
+            if series.is_empty() {
+                return vec![];
+            }
+            let axis = super::curves::x_label(settings.curves.axis);
+            vec![Plottable::curves("learning_curves", axis, settings.curves.log, &series)]
+        });
+    }
+
+    fn path_ui(&mut self, ui: &mut egui::Ui) {
+        ui.add_space(2.0);
+        ui.horizontal(|ui| {
+            let width = (ui.available_width() - 480.0).min(700.0);
+            let enter =
+                self.path.field_ui(ui, "file or folder", "a table (CSV, TSV, .gz) or a folder of images", width);
+            let ready = self.path.path().is_some();
+            let look = ui.add_enabled(ready, egui::Button::new("Look at it")).on_hover_text("Read it and report");
+            if enter || look.clicked() {
+                self.open_typed(ui.ctx());
+            }
+            if ui.button("Open file…").on_hover_text("With the system's dialog").clicked() {
+                self.path.ask(ui.ctx(), Ask::File);
+            }
+            if ui.button("Open folder…").on_hover_text("A folder with one subfolder a class").clicked() {
+                self.path.ask(ui.ctx(), Ask::Folder);
+            }
+            if ui.button("Example: digits").on_hover_text("1,797 handwritten digits that come with vifo").clicked() {
+                self.open(ui.ctx(), Path::new(pixels::BUNDLED[0]));
+            }
+            if self.looking.is_some() {
+                ui.spinner();
+            }
+        });
+        ui.add_space(2.0);
+    }
+
+    fn content_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(content) = &self.content else {
+            ui.vertical_centered(|ui| {
+                ui.add_space(0.25 * ui.available_height());
+                ui.heading("Nothing is open yet");
+                ui.add_space(6.0);
+                ui.label("Drop a CSV file or a folder of images on this window, open one above, or type its path.");
+                ui.label(
+                    "A folder of images has one subfolder a class. CIFAR, SVHN, STL-10 and MNIST files are known too.",
+                );
+                ui.add_space(6.0);
+                working_ui(ui, &self.looking);
+            });
+            return;
+        };
+        let (mut ignore, before) = match &self.choice {
+            Some(choice) => (choice.ignore.clone(), choice.ignore.clone()),
+            None => (vec![], vec![]),
+        };
+        match &content.kind {
+            Kind::Table { report, .. } => table::report_ui(ui, report, &mut ignore),
+            Kind::Images(report) => images::report_ui(ui, report),
+        }
+        if ignore != before {
+            if let Some(choice) = &mut self.choice {
+                choice.ignore = ignore;
+            }
+            self.look_again(ui.ctx());
+        }
+    }
+
+    /// The report of the same data under the choices as they are now.
+    fn look_again(&mut self, ctx: &egui::Context) {
+        let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
+        if let Some(work) = content.look_again(choice) {
+            let wake = ctx.clone();
+            let what = format!("Reading {}", file_name(&content.path));
+            self.looking = Some(Job::start(what, move || wake.request_repaint(), work));
+        }
+    }
+
+    fn settings_ui(&mut self, ui: &mut egui::Ui, settings: &Settings, banner: &mut Banner) {
+        let (Some(content), Some(mut choice)) = (&self.content, self.choice.clone()) else { return };
+        ui.add_space(4.0);
+        if let Kind::Table { report, .. } = &content.kind {
+            ui.heading("What to learn");
+            columns_ui(ui, report, &mut choice);
+            ui.separator();
+        }
+        ui.heading("How");
+        keys::method_ui(ui, "method", &mut choice.method);
+        keys::whole_ui(ui, "members of the ensemble", "method.members", &mut choice.members, 1..=50);
+        if choice.method != "base" {
+            keys::weight_ui(ui, "eta", "method.eta", &mut choice.eta, 0.0..=10.0);
+        }
+        ui.horizontal(|ui| {
+            let mut chosen = choice.epochs.is_some();
+            let tick = ui.checkbox(&mut chosen, "epochs of my own").on_hover_text(keys::tip("train.epochs"));
+            if tick.changed() {
+                let usual = if matches!(content.kind, Kind::Images(_)) { 20 } else { 200 };
+                choice.epochs = chosen.then_some(usual);
+            }
+            if let Some(epochs) = &mut choice.epochs {
+                let drag = DragValue::new(epochs).range(1..=100_000).speed(1.0);
+                ui.add(drag).labelled_by(tick.id).on_hover_text(keys::tip("train.epochs"));
+            }
+        });
+        ui.add_space(6.0);
+        let obstacle = content.obstacle();
+        // A report that is still of other choices would train on them.
+        let ready = obstacle.is_none() && self.looking.is_none() && !self.is_busy();
+        let train = egui::Button::new(egui::RichText::new("Train").strong());
+        let why = match (&obstacle, self.is_busy()) {
+            (Some(obstacle), _) => obstacle.as_str(),
+            (_, true) => "A training runs: stop it first",
+            _ => "Reading",
+        };
+        let clicked = ui
+            .add_enabled_ui(ready, |ui| ui.add_sized([120.0, 30.0], train))
+            .inner
+            .on_hover_text("Trains into a new run folder, tests on rows held out, and shows the results")
+            .on_disabled_hover_text(why)
+            .clicked();
+        if let Some(obstacle) = &obstacle {
+            ui.add(egui::Label::new(egui::RichText::new(obstacle).color(ui.visuals().error_fg_color)).wrap());
+        }
+        let anew = self.choice.as_ref().is_some_and(|c| {
+            (&c.target, c.task, &c.ignore, c.missing) != (&choice.target, choice.task, &choice.ignore, choice.missing)
+        });
+        self.choice = Some(choice);
+        if anew {
+            self.look_again(ui.ctx());
+        }
+        if clicked {
+            self.train(settings, banner);
+        }
+        self.live_ui(ui);
+        ui.add_space(8.0);
+    }
+}
+
+/// Target, task and what to do about missing cells.
+fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::Report, choice: &mut Choice) {
+    let shown = choice.target.clone().unwrap_or_else(|| report.target.clone());
+    ComboBox::from_label("target").width(170.0).selected_text(&shown).height(400.0).show_ui(ui, |ui| {
+        for column in &report.columns {
+            if ui.selectable_label(column.name == shown, &column.name).clicked() && column.name != shown {
+                choice.target = Some(column.name.clone());
+                (choice.task, choice.missing) = (None, None);
+                choice.ignore.retain(|c| *c != column.name);
+            }
+        }
+    });
+    let name = |task: Option<Task>| match task {
+        None => format!("found: {}", report.task),
+        Some(task) => task.to_string(),
+    };
+    let tip = keys::tip("data.task");
+    ComboBox::from_label("task")
+        .width(170.0)
+        .selected_text(name(choice.task))
+        .show_ui(ui, |ui| {
+            ui.selectable_value(&mut choice.task, None, "as found");
+            for task in [Task::Regression, Task::Classification] {
+                ui.selectable_value(&mut choice.task, Some(task), task.to_string());
+            }
+        })
+        .response
+        .on_hover_text(tip);
+    if content::has_missing(report) {
+        let words = |missing: Missing| match missing {
+            Missing::Error => "stop at the first",
+            Missing::Drop => "leave the row out",
+            Missing::Mean => "fill with the mean",
+        };
+        let mut now = choice.missing.unwrap_or(Missing::Drop);
+        ComboBox::from_label("missing cells")
+            .width(150.0)
+            .selected_text(words(now))
+            .show_ui(ui, |ui| {
+                for missing in [Missing::Drop, Missing::Mean, Missing::Error] {
+                    ui.selectable_value(&mut now, missing, words(missing));
+                }
+            })
+            .response
+            .on_hover_text(keys::tip("data.missing"));
+        if choice.missing.is_some() || now != Missing::Drop {
+            choice.missing = Some(now);
+        }
+    }
 }
 
 /// Makes `runs/NAME`, or the first `runs/NAME-2`, -3, ... that is free.

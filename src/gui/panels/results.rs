@@ -1,18 +1,397 @@
-//! Results of a run.
+//! Results of a run: its numbers, its predictions by uncertainty, its figures, and what it says of rows from elsewhere.
+//! Reading, predicting and evaluating run in jobs.
+
+mod gallery;
+mod metrics;
+pub mod predictions;
+pub mod read;
+mod view;
 
 use super::banner::Banner;
-use crate::gui::export::Exports;
-use eframe::egui;
-use std::path::Path;
+use super::curves::CurveCache;
+use super::keys::method_name;
+use super::pick::{Ask, PathPick, file_name, taken, working_ui};
+use crate::exec::Device;
+use crate::gui::export::{Exports, Plottable};
+use crate::gui::plots::curves::{CurvesView, curves_ui};
+use crate::gui::settings::CurveOptions;
+use crate::gui::theme::Colours;
+use crate::live::Job;
+use crate::run::evaluate::{Asked, Evaluation, evaluate};
+use crate::run::fit::recipe_name;
+use crate::run::tables::write_csv;
+use eframe::egui::{self, Label};
+use gallery::{Gallery, is_of_second_set};
+use read::{Pixels, Predicted, Run};
+use std::path::{Path, PathBuf};
+use view::{Thumbnails, View};
 
 #[derive(Default)]
-pub struct ResultsPage {}
+pub struct ResultsPage {
+    path: PathPick,
+    reading: Option<Job<Run>>,
+    run: Option<Run>,
+    tab: Sub,
+    /// Of the run's own test rows.
+    own: Option<View>,
+    own_images: Option<Job<Option<Pixels>>>,
+    /// Of the rows asked for last, in place of the run's own.
+    other: Option<View>,
+    rows: PathPick,
+    predicting: Option<Job<Predicted>>,
+    save: PathPick,
+    saving: Option<Job<PathBuf>>,
+    second: PathPick,
+    evaluating: Option<Job<Evaluation>>,
+    /// What the last evaluation said.
+    said: Vec<String>,
+    gallery: Gallery,
+    curves: CurveCache,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Sub {
+    #[default]
+    Predictions,
+    Figures,
+    Second,
+    Report,
+}
 
 impl ResultsPage {
     /// Reads a run folder.
-    pub fn open(&mut self, _ctx: &egui::Context, _path: &Path) {}
+    pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
+        self.path.set(path);
+        let (path, wake) = (path.to_path_buf(), ctx.clone());
+        let what = format!("Reading {}", path.display());
+        self.reading = Some(Job::start(what, move || wake.request_repaint(), move || read::read(&path)));
+    }
 
-    pub fn poll(&mut self, _ctx: &egui::Context, _banner: &mut Banner) {}
+    fn open_typed(&mut self, ctx: &egui::Context) {
+        if let Some(path) = self.path.path() {
+            self.open(ctx, &path);
+        }
+    }
 
-    pub fn results_ui(&mut self, _ui: &mut egui::Ui, _banner: &mut Banner, _exports: &mut Exports) {}
+    pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
+        if self.path.poll(banner) {
+            self.open_typed(ctx);
+        }
+        self.rows.poll(banner);
+        self.save.poll(banner);
+        self.second.poll(banner);
+        if let Some(run) = taken(&mut self.reading, banner) {
+            self.show(ctx, run);
+        }
+        if let (Some(Some(pixels)), Some(own)) = (taken(&mut self.own_images, banner), &mut self.own) {
+            own.images = Some(Thumbnails::new(pixels));
+        }
+        if let Some(done) = taken(&mut self.predicting, banner) {
+            let title = format!("Predictions of {}", file_name(&done.file));
+            let mut view = View::new(ctx, title, done.predictions, done.notes);
+            view.images = done.pixels.map(Thumbnails::new);
+            self.other = Some(view);
+        }
+        if let Some(path) = taken(&mut self.saving, banner) {
+            banner.note(format!("saved {}", path.display()));
+        }
+        if let Some(done) = taken(&mut self.evaluating, banner) {
+            self.said = done.notes;
+            if let Some(run) = &mut self.run {
+                run.evaluation = done.results;
+                for path in done.figures.iter().map(|f| f.0.with_extension("png")) {
+                    if !run.figures.contains(&path) {
+                        run.figures.push(path);
+                    }
+                }
+                self.gallery.load(ctx, run.figures.clone());
+            }
+        }
+        self.gallery.poll(banner);
+        for view in [&mut self.own, &mut self.other].into_iter().flatten() {
+            view.poll(banner);
+        }
+    }
+
+    fn show(&mut self, ctx: &egui::Context, run: Run) {
+        let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
+        if other_run {
+            (self.other, self.tab) = (None, Sub::Predictions);
+            (self.predicting, self.evaluating) = (None, None);
+            self.gallery = Gallery::default();
+            self.save.text = String::new();
+        }
+        self.said.clear();
+        self.own = run.predictions.clone().map(|p| View::new(ctx, "Test rows".into(), p, vec![]));
+        self.own_images = None;
+        if self.own.is_some() && run.encoder.pixels.is_some() {
+            let (folder, wake) = (run.folder.clone(), ctx.clone());
+            let work = move || read::test_images(&folder);
+            self.own_images = Some(Job::start("Reading images", move || wake.request_repaint(), work));
+        }
+        self.gallery.load(ctx, run.figures.clone());
+        self.curves = CurveCache::default();
+        self.curves.update(&run.rows);
+        self.run = Some(run);
+    }
+
+    pub fn results_ui(&mut self, ui: &mut egui::Ui, _banner: &mut Banner, exports: &mut Exports) {
+        egui::Panel::top("run path").show(ui, |ui| self.path_ui(ui));
+        if let Some(run) = &self.run {
+            let width = metrics::width(run).min(0.4 * ui.available_width());
+            egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
+                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| metrics::run_ui(ui, run));
+            });
+        }
+        egui::CentralPanel::default().show(ui, |ui| {
+            if self.run.is_none() {
+                ui.vertical_centered(|ui| {
+                    ui.add_space(0.25 * ui.available_height());
+                    ui.heading("No run is open yet");
+                    ui.add_space(6.0);
+                    ui.label("Train on the page Your data, choose a run on the page Runs, or open a run folder above.");
+                    ui.add_space(6.0);
+                    working_ui(ui, &self.reading);
+                });
+                return;
+            }
+            ui.horizontal(|ui| {
+                for (tab, name) in [
+                    (Sub::Predictions, "Predictions"),
+                    (Sub::Figures, "Figures"),
+                    (Sub::Second, "Second set"),
+                    (Sub::Report, "Report"),
+                ] {
+                    ui.selectable_value(&mut self.tab, tab, name);
+                }
+            });
+            ui.separator();
+            match self.tab {
+                Sub::Predictions => self.predictions_ui(ui),
+                Sub::Figures => {
+                    egui::ScrollArea::vertical()
+                        .id_salt("gallery")
+                        .auto_shrink([false, false])
+                        .show(ui, |ui| self.gallery.gallery_ui(ui, |_| true));
+                }
+                Sub::Second => self.second_ui(ui),
+                Sub::Report => self.report_ui(ui),
+            }
+        });
+        exports.offer(|| {
+            let mut all = self.gallery.plottables();
+            let series = self.curves.shown(&CurveOptions::default());
+            if all.is_empty() && !series.is_empty() {
+                all.push(Plottable::curves("learning_curves", "step", true, &series));
+            }
+            all
+        });
+    }
+
+    fn path_ui(&mut self, ui: &mut egui::Ui) {
+        ui.add_space(2.0);
+        ui.horizontal(|ui| {
+            let width = (ui.available_width() - 370.0).min(800.0);
+            let enter = self.path.field_ui(ui, "run folder", "runs/NAME, as Train or `vifo fit` makes it", width);
+            let ready = self.path.path().is_some();
+            let open = ui.add_enabled(ready, egui::Button::new("Open run")).on_hover_text("Read it, or read it again");
+            if enter || open.clicked() {
+                self.open_typed(ui.ctx());
+            }
+            if ui.button("Open folder…").on_hover_text("With the system's dialog").clicked() {
+                self.path.ask(ui.ctx(), Ask::Folder);
+            }
+            if self.reading.is_some() {
+                ui.spinner();
+            }
+        });
+        if let Some(run) = &self.run {
+            ui.horizontal_wrapped(|ui| {
+                let m = &run.manifest;
+                ui.heading(recipe_name(&run.recipe));
+                ui.label(method_name(&run.recipe.method.name));
+                ui.separator();
+                ui.label(&m.state);
+                ui.separator();
+                ui.label(format!(
+                    "{} training, {} validation, {} test rows",
+                    m.train_rows, m.validation_rows, m.test_rows
+                ));
+                ui.separator();
+                ui.label(&m.device);
+            });
+        }
+        ui.add_space(2.0);
+    }
+
+    fn predictions_ui(&mut self, ui: &mut egui::Ui) {
+        egui::Panel::bottom("new rows").show(ui, |ui| self.new_rows_ui(ui));
+        let back = self.other.is_some();
+        let Some(view) = self.other.as_mut().or(self.own.as_mut()) else {
+            self.unfinished_ui(ui);
+            return;
+        };
+        let mut own_again = false;
+        ui.horizontal_wrapped(|ui| {
+            ui.strong(&view.title);
+            let n = view.predictions.table.rows.len();
+            ui.label(format!(
+                "{n} {}; click a header to sort by it, again to turn the order.",
+                if n == 1 { "row" } else { "rows" }
+            ));
+            own_again = back && ui.button("Back to the test rows").clicked();
+        });
+        for note in &view.notes {
+            ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
+        }
+        if !back {
+            working_ui(ui, &self.own_images);
+        }
+        view.table_ui(ui);
+        if own_again {
+            self.other = None;
+        }
+    }
+
+    /// What there is of a run without predictions.
+    fn unfinished_ui(&self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        let text = match (run.manifest.state.as_str(), run.manifest.test_rows) {
+            ("training", _) => "No results yet: this run is still in training, or was killed.",
+            ("stopped", _) => "No results yet: this training was stopped before its end.",
+            (_, 0) => "No test rows were held out: predict rows of another file below.",
+            _ => "No predictions in this folder.",
+        };
+        ui.add(Label::new(text).wrap());
+        if matches!(run.manifest.state.as_str(), "training" | "stopped") {
+            let path = run.folder.path.display();
+            ui.add(Label::new(format!("Go on with: vifo fit --resume {path}")).wrap());
+        }
+        let series = self.curves.shown(&CurveOptions::default());
+        if series.is_empty() {
+            ui.weak("No epoch has been written yet.");
+            return;
+        }
+        let height = ui.available_height().max(150.0);
+        let view = CurvesView { id: "run curves", x_label: "step", y_label: "nats a row", log: true, height };
+        let colours = Colours::of(ui);
+        curves_ui(ui, &view, &series, |i| colours.series(i));
+    }
+
+    fn new_rows_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        let of_images = run.encoder.pixels.is_some();
+        ui.add_space(4.0);
+        let width = (ui.available_width() - 370.0).min(500.0);
+        ui.horizontal(|ui| {
+            let hint = if of_images { "an image, or a folder of images" } else { "a table with the same columns" };
+            let enter = self.rows.field_ui(ui, "new rows", hint, width);
+            let ready = self.rows.path().is_some() && self.predicting.is_none();
+            let go =
+                ui.add_enabled(ready, egui::Button::new("Predict new rows")).on_hover_text("The target may be absent");
+            if (enter && ready) || go.clicked() {
+                let (folder, file, wake) = (run.folder.clone(), self.rows.path().unwrap_or_default(), ui.ctx().clone());
+                let what = format!("Predicting {}", file_name(&file));
+                let work = move || read::predict(&folder, &file);
+                self.predicting = Some(Job::start(what, move || wake.request_repaint(), work));
+            }
+            let ask = if of_images { Ask::Folder } else { Ask::File };
+            if ui.button("Choose rows…").clicked() {
+                self.rows.ask(ui.ctx(), ask);
+            }
+            if self.predicting.is_some() {
+                ui.spinner();
+            }
+        });
+        let Some(view) = self.other.as_ref().or(self.own.as_ref()) else { return };
+        ui.horizontal(|ui| {
+            self.save.field_ui(ui, "save as", "predictions.csv", width);
+            let ready = self.save.path().is_some() && self.saving.is_none();
+            let go = ui.add_enabled(ready, egui::Button::new("Save predictions"));
+            if go.on_hover_text("The rows shown above, as CSV with all digits").clicked() {
+                let (path, shown) = (self.save.path().unwrap_or_default(), view.predictions.clone());
+                let (wake, work) = (ui.ctx().clone(), move || write_csv(&path, &shown.table).map(|()| path));
+                self.saving = Some(Job::start("saving predictions", move || wake.request_repaint(), work));
+            }
+            if ui.button("Choose place…").clicked() {
+                self.save.ask(ui.ctx(), Ask::Save);
+            }
+        });
+        ui.add_space(2.0);
+    }
+
+    fn second_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        ui.add(Label::new(
+            "Rows or images unlike those of the training, without a target if need be. A model that knows what it does not know is less \
+             certain of them than of its own test rows.",
+        ).wrap());
+        ui.horizontal(|ui| {
+            let width = (ui.available_width() - 470.0).min(600.0);
+            let enter = self.second.field_ui(ui, "second set", "a table or a folder of images", width);
+            let ready = self.second.path().is_some() && self.evaluating.is_none();
+            let go = ui.add_enabled(ready, egui::Button::new("Evaluate as out-of-distribution"));
+            if (enter && ready) || go.clicked() {
+                let asked = Asked { ood: self.second.path().into_iter().collect(), ..Asked::default() };
+                let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
+                let work = move || evaluate(&folder, &Device::open("auto")?, &asked, &mut |_| {});
+                self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
+            }
+            if ui.button("File…").on_hover_text("Choose a file").clicked() {
+                self.second.ask(ui.ctx(), Ask::File);
+            }
+            if ui.button("Folder…").on_hover_text("Choose a folder").clicked() {
+                self.second.ask(ui.ctx(), Ask::Folder);
+            }
+        });
+        working_ui(ui, &self.evaluating);
+        for note in &self.said {
+            ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
+        }
+        let sets: Vec<_> = run.evaluation.iter().filter(|r| r.set.starts_with("ood")).collect();
+        if sets.is_empty() {
+            ui.weak("No second set has been evaluated yet.");
+            return;
+        }
+        egui::ScrollArea::vertical().id_salt("second").auto_shrink([false, false]).show(ui, |ui| {
+            for (i, results) in sets.into_iter().enumerate() {
+                egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
+                    .id_salt(("second", i))
+                    .default_open(true)
+                    .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
+            }
+            ui.separator();
+            self.gallery.gallery_ui(ui, is_of_second_set);
+        });
+    }
+
+    fn report_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        match &run.report {
+            Some(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                ui.label("The report has everything on one page, for a browser, without the net:");
+                ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
+                if ui.button("Copy path").clicked() {
+                    ui.copy_text(path.display().to_string());
+                }
+            }
+            None => {
+                ui.label("No report yet: it is written at the end of training.");
+            }
+        }
+        ui.add_space(8.0);
+        ui.strong("Also in the folder");
+        for (name, what) in [
+            ("recipe.toml", "the recipe that repeats this run"),
+            ("predictions.csv", "every test row with its uncertainty"),
+            ("results.json", "the numbers on the left"),
+            ("metrics.csv", "loss and its terms, epoch by epoch"),
+            ("figures", "each figure as PNG, SVG and CSV"),
+        ] {
+            if run.folder.file(name).exists() {
+                ui.label(format!("{name}: {what}"));
+            }
+        }
+    }
 }

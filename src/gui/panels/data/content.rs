@@ -1,0 +1,186 @@
+//! What lies behind a path, looked at as `vifo inspect` does, and the recipe that trains on it. Runs in jobs; draws nothing.
+
+use crate::config::{Recipe, keys, recipes};
+use crate::data::encode::Missing;
+use crate::data::inspect::{Report, Role, inspect};
+use crate::data::inspect_images::{ImageReport, inspect_images};
+use crate::data::table::Table;
+use crate::data::{Task, load, pixels};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use toml::Value;
+
+/// What the page's controls say; None stands for what `vifo fit` does by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// A column's name.
+    pub target: Option<String>,
+    pub task: Option<Task>,
+    pub ignore: Vec<String>,
+    pub missing: Option<Missing>,
+    pub method: String,
+    pub members: u32,
+    pub eta: f64,
+    pub epochs: Option<u32>,
+}
+
+impl Choice {
+    /// Of data just opened: as its recipe has them.
+    fn of(recipe: &Recipe) -> Choice {
+        let m = &recipe.method;
+        Choice {
+            target: None,
+            task: None,
+            ignore: vec![],
+            missing: None,
+            method: m.name.clone(),
+            members: m.members,
+            eta: m.eta,
+            epochs: recipe.train.epochs,
+        }
+    }
+}
+
+pub struct Content {
+    pub path: PathBuf,
+    pub kind: Kind,
+    /// The recipe before any choice.
+    base: toml::Table,
+    pub choice: Choice,
+}
+
+pub enum Kind {
+    Table { table: Arc<Table>, report: Box<Report> },
+    Images(Box<ImageReport>),
+}
+
+/// Sets a key to a text, quoted where the key holds one.
+fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
+    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::Kind::Text | keys::Kind::Choice(_)));
+    let value = if is_text { Value::String(text.into()).to_string() } else { text.to_string() };
+    keys::set(table, key, &value, key)
+}
+
+impl Content {
+    pub fn read(path: &Path) -> Result<Content> {
+        let name = path.display().to_string();
+        if path.extension().is_some_and(|e| e == "toml") {
+            let cure = "drop it on the window, or paste it on the page Recipe";
+            return Err(Error::usage(name, "is a recipe", "a table or an image set", cure));
+        }
+        let images = pixels::is_images(path);
+        // A bundled set comes with the recipe that suits it.
+        let own = if images && pixels::is_bundled(path) { recipes::find(&name) } else { None };
+        let base = match own {
+            Some(text) => Recipe::parse(text, &name)?,
+            None => {
+                let mut base = toml::Table::new();
+                set(&mut base, if images { "data.images" } else { "data.file" }, &name)?;
+                base
+            }
+        };
+        let recipe = Recipe::from_table(&base, &name)?;
+        let choice = Choice::of(&recipe);
+        let kind = if images {
+            Kind::Images(Box::new(inspect_images(path)?))
+        } else {
+            let table = load::read(&recipe.data, path)?;
+            let report = inspect(&table, None, None, &[], None)?;
+            Kind::Table { table: Arc::new(table), report: Box::new(report) }
+        };
+        Ok(Content { path: path.to_path_buf(), kind, base, choice })
+    }
+
+    /// The same data with other choices about its columns; `None` for images, whose report has none.
+    pub fn look_again(&self, choice: &Choice) -> Option<impl FnOnce() -> Result<Content> + Send + use<>> {
+        let Kind::Table { table, .. } = &self.kind else { return None };
+        let (table, choice, path, base) = (table.clone(), choice.clone(), self.path.clone(), self.base.clone());
+        Some(move || {
+            let report = inspect(&table, choice.target.as_deref(), choice.task, &choice.ignore, choice.missing)?;
+            Ok(Content { path, kind: Kind::Table { table, report: Box::new(report) }, base, choice })
+        })
+    }
+
+    /// Why no training can begin; None where one can.
+    pub fn obstacle(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Table { report, .. } => report.plan.first().filter(|p| p.starts_with("fit would stop")).cloned(),
+            Kind::Images(report) if report.command.is_empty() => report.warnings.first().cloned(),
+            Kind::Images(_) => None,
+        }
+    }
+
+    /// The recipe that `vifo fit` would have of these choices.
+    pub fn recipe(&self, choice: &Choice) -> Result<Recipe> {
+        let mut table = self.base.clone();
+        if let Kind::Table { report, .. } = &self.kind {
+            set(&mut table, "data.target", &report.target)?;
+            set(&mut table, "data.task", &report.task.to_string())?;
+            let out = report.columns.iter().filter(|c| matches!(c.role, Role::Ignored | Role::Unusable));
+            let names: Vec<Value> = out.map(|c| Value::String(c.name.clone())).collect();
+            if !names.is_empty() {
+                set(&mut table, "data.ignore", &Value::Array(names).to_string())?;
+            }
+            let missing = match choice.missing {
+                None if has_missing(report) => Missing::Drop,
+                other => other.unwrap_or_default(),
+            };
+            set(&mut table, "data.missing", &missing.to_string())?;
+        }
+        set(&mut table, "method.name", &choice.method)?;
+        set(&mut table, "method.members", &choice.members.to_string())?;
+        set(&mut table, "method.eta", &format!("{:?}", choice.eta))?;
+        if let Some(epochs) = choice.epochs {
+            set(&mut table, "train.epochs", &epochs.to_string())?;
+        }
+        Recipe::from_table(&table, &self.path.display().to_string())
+    }
+}
+
+/// Cells that `data.missing` decides about: a column without a single value is left out anyway.
+pub fn has_missing(report: &Report) -> bool {
+    report.columns.iter().any(|c| match c.role {
+        Role::Target => c.missing > 0,
+        Role::Input => c.missing > 0 && c.missing < report.rows,
+        Role::Ignored | Role::Unusable => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(text: &str) -> (tempfile::TempDir, Content) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("t.csv");
+        crate::run::write_atomic(&path, text.as_bytes()).expect("written");
+        let content = Content::read(&path).expect("a table");
+        (dir, content)
+    }
+
+    #[test]
+    fn the_recipe_says_what_the_report_says() {
+        let rows: String =
+            (0..40).map(|i| format!("{i},{},{}\n", i % 7, if i == 3 { "".into() } else { i.to_string() })).collect();
+        let (_dir, content) = look(&format!("id,a,y\n{rows}"));
+        let recipe = content.recipe(&content.choice).expect("a recipe");
+        assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Drop));
+        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 5, 0.1));
+        let other =
+            Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
+        let again = content.look_again(&other).expect("a table")().expect("a report");
+        let recipe = again.recipe(&other).expect("a recipe");
+        assert_eq!((recipe.data.target.as_deref(), recipe.train.epochs), (Some("a"), Some(3)));
+        assert_eq!(recipe.data.ignore, ["id"]);
+    }
+
+    #[test]
+    fn the_bundled_digits_bring_their_own_recipe() {
+        let content = Content::read(Path::new("digits")).expect("bundled");
+        assert_eq!(content.choice.eta, 0.01, "assets/recipes/digits.toml");
+        let recipe = content.recipe(&content.choice).expect("a recipe");
+        assert_eq!((recipe.data.test_fraction, recipe.data.images), (0.2, Some("digits".into())));
+        assert!(content.obstacle().is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! Figures of a run: decoded in a job, shown as wide as they fit.
+
+use crate::error::{Error, Result};
+use crate::gui::export::Plottable;
+use crate::gui::panels::banner::Banner;
+use crate::gui::panels::pick::{taken, working_ui};
+use crate::live::Job;
+use eframe::egui::{self, ColorImage, Image, Label, TextureHandle, TextureOptions};
+use std::path::{Path, PathBuf};
+
+/// What to see in each figure, in the order in which they are shown.
+const KNOWN: [(&str, &str); 11] = [
+    ("reliability", "On the diagonal a confidence of 0.8 is right eight times in ten."),
+    ("coverage", "On the diagonal the error bars mean what they say."),
+    ("predicted", "Test rows with one predictive standard deviation."),
+    ("entropy", "Wrong predictions should be the uncertain ones."),
+    ("bands", "Mean, one and two standard deviations; outside the points the band should widen."),
+    ("heat", "Where the model is sure, where classes meet, and where it has seen nothing."),
+    ("certainty", "Wrong and certain is worth a look: often it is the label that is wrong."),
+    ("ood_uncertainty", "The further apart the two, the better the model knows what it does not know."),
+    ("ood_roc", "In-distribution rows are positive; a low uncertainty says so."),
+    ("ood_certainty", "Images from elsewhere: here the model should be sure of none."),
+    ("learning_curves", "Loss and its terms; the validation NLL chooses when to stop."),
+];
+
+#[derive(Default)]
+pub struct Gallery {
+    figures: Vec<Shown>,
+    job: Option<Job<Vec<Shown>>>,
+    /// Shown alone, as wide as the page.
+    enlarged: Option<PathBuf>,
+}
+
+struct Shown {
+    path: PathBuf,
+    /// Of the file, in pixels.
+    size: egui::Vec2,
+    /// Whole, half, quarter, ...: drawing one much smaller than it is would break its lines.
+    levels: Vec<Level>,
+}
+
+struct Level {
+    width: f32,
+    /// Taken when the texture is made.
+    image: Option<ColorImage>,
+    texture: Option<TextureHandle>,
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+}
+
+pub fn is_of_second_set(path: &Path) -> bool {
+    stem(path).starts_with("ood")
+}
+
+fn place(path: &Path) -> usize {
+    let stem = stem(path);
+    KNOWN.iter().position(|(name, _)| *name == stem).unwrap_or(KNOWN.len())
+}
+
+fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
+    let image = image::open(&path).map_err(|e| {
+        Error::data(path.display().to_string(), e.to_string(), "a PNG image", "draw it again: train or evaluate anew")
+    })?;
+    let size = egui::vec2(image.width() as f32, image.height() as f32);
+    let mut image = image.to_rgb8();
+    let mut levels = vec![];
+    loop {
+        let (w, h) = image.dimensions();
+        if w.max(h) <= most_side {
+            let whole = ColorImage::from_rgb([w as usize, h as usize], image.as_raw());
+            levels.push(Level { width: w as f32, image: Some(whole), texture: None });
+        }
+        if w < 400 || h < 2 {
+            return Ok(Shown { path, size, levels });
+        }
+        image = image::imageops::thumbnail(&image, w / 2, h / 2);
+    }
+}
+
+impl Gallery {
+    /// Reads these figures in place of those shown; the old ones stay until the new are there.
+    pub fn load(&mut self, ctx: &egui::Context, mut paths: Vec<PathBuf>) {
+        paths.sort_by_key(|p| (place(p), p.clone()));
+        let most_side = ctx.input(|i| i.max_texture_side).min(8192) as u32;
+        let wake = ctx.clone();
+        let work = move || paths.into_iter().map(|p| decode(p, most_side)).collect();
+        self.job = Some(Job::start("Reading figures", move || wake.request_repaint(), work));
+    }
+
+    pub fn poll(&mut self, banner: &mut Banner) {
+        let Some(read) = taken(&mut self.job, banner) else { return };
+        self.figures = read;
+        self.enlarged = self.enlarged.take().filter(|e| self.figures.iter().any(|f| f.path == *e));
+    }
+
+    pub fn plottables(&self) -> Vec<Plottable> {
+        self.figures.iter().map(|f| Plottable::files(&f.path)).collect()
+    }
+
+    /// Two beside each other where there is room; a click shows one alone. Scrolling is the caller's.
+    pub fn gallery_ui(&mut self, ui: &mut egui::Ui, which: impl Fn(&Path) -> bool) {
+        working_ui(ui, &self.job);
+        let chosen: Vec<usize> = match &self.enlarged {
+            Some(one) if which(one) => (0..self.figures.len()).filter(|&i| self.figures[i].path == *one).collect(),
+            _ => (0..self.figures.len()).filter(|&i| which(&self.figures[i].path)).collect(),
+        };
+        if chosen.is_empty() && self.job.is_none() {
+            ui.weak("No figures.");
+        }
+        let alone = self.enlarged.is_some() && chosen.len() == 1;
+        let columns = if ui.available_width() >= 700.0 && !alone { 2 } else { 1 };
+        // The scroll bar takes its part.
+        let gap = ui.spacing().item_spacing.x;
+        let width = ((ui.available_width() - 14.0) / columns as f32 - gap).max(100.0);
+        // A whole figure at once, where it is not alone.
+        let most_height = if alone { f32::INFINITY } else { (ui.ctx().content_rect().height() - 260.0).max(300.0) };
+        let mut clicked = None;
+        let mut upload = true;
+        for pair in chosen.chunks(columns) {
+            ui.horizontal_top(|ui| {
+                for &i in pair {
+                    ui.vertical(|ui| {
+                        ui.set_width(width);
+                        if self.figures[i].figure_ui(ui, egui::vec2(width, most_height), &mut upload) {
+                            clicked = Some(self.figures[i].path.clone());
+                        }
+                    });
+                }
+            });
+            ui.add_space(6.0);
+        }
+        if let Some(path) = clicked {
+            self.enlarged = if alone { None } else { Some(path) };
+        }
+    }
+}
+
+impl Shown {
+    /// True when it is clicked. One texture a frame is made: a large one takes its time.
+    fn figure_ui(&mut self, ui: &mut egui::Ui, room: egui::Vec2, upload: &mut bool) -> bool {
+        let stem = stem(&self.path);
+        let name = stem.replace('_', " ");
+        // Files have two pixels a point.
+        let size = self.size * (room.x / self.size.x).min(room.y / self.size.y).min(0.75);
+        let pixels = size.x * ui.ctx().pixels_per_point();
+        ui.strong(&name);
+        let mut clicked = false;
+        // The smallest that need not be stretched.
+        let fitting = self.levels.iter().rposition(|l| l.width >= pixels).unwrap_or(0);
+        let Some(level) = self.levels.get_mut(fitting) else { return false };
+        if level.texture.is_none() && *upload {
+            if let Some(image) = level.image.take() {
+                level.texture = Some(ui.ctx().load_texture(name.clone(), image, TextureOptions::LINEAR));
+            }
+            *upload = false;
+        }
+        match &level.texture {
+            Some(texture) => {
+                let image =
+                    Image::new((texture.id(), size)).alt_text(format!("figure {name}")).sense(egui::Sense::click());
+                clicked = ui.add(image).on_hover_text("Click to enlarge, and back").clicked();
+            }
+            None => {
+                ui.allocate_space(size);
+                ui.ctx().request_repaint();
+            }
+        }
+        if let Some((_, caption)) = KNOWN.iter().find(|(known, _)| *known == stem) {
+            ui.add(Label::new(*caption).wrap());
+        }
+        clicked
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run folder holds, and what a run says of other rows. All of it runs in jobs; draws nothing.
+
+use super::predictions::Predictions;
+use crate::config::Recipe;
+use crate::data::encode::Encoder;
+use crate::data::images::Part;
+use crate::data::{Dataset, load};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::run::model::targets;
+use crate::run::tables::{self, TextTable};
+use crate::run::{Manifest, Model, Results, RunFolder};
+use crate::train::EpochRow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub struct Run {
+    pub folder: RunFolder,
+    pub recipe: Recipe,
+    pub manifest: Manifest,
+    pub encoder: Encoder,
+    /// Of the test rows; None before the end of training, or without such rows.
+    pub results: Option<Results>,
+    /// Of the last evaluation of other sets.
+    pub evaluation: Vec<Results>,
+    pub predictions: Option<Arc<Predictions>>,
+    pub rows: Vec<EpochRow>,
+    /// PNG files.
+    pub figures: Vec<PathBuf>,
+    pub report: Option<PathBuf>,
+}
+
+/// A run that is still in training, or was stopped, has no results yet: that is no error.
+pub fn read(path: &Path) -> Result<Run> {
+    let folder = RunFolder::open(path)?;
+    let encoder = folder.encoder()?;
+    let has = |name: &str| folder.file(name).is_file();
+    let predictions = match has("predictions.csv") {
+        true => Some(Arc::new(Predictions::of(read_csv(&folder.file("predictions.csv"))?, encoder.task()))),
+        false => None,
+    };
+    Ok(Run {
+        recipe: folder.recipe()?,
+        manifest: folder.manifest()?,
+        results: if has("results.json") { Some(folder.results()?) } else { None },
+        evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
+        predictions,
+        rows: if has("metrics.csv") { folder.metrics(u32::MAX)? } else { vec![] },
+        figures: figures(&folder.figures()),
+        report: has("report.html").then(|| folder.file("report.html")),
+        encoder,
+        folder,
+    })
+}
+
+/// The PNG files of a folder, by name; none where there is no such folder.
+fn figures(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = dir.read_dir() else { return vec![] };
+    let mut all: Vec<PathBuf> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "png")).collect();
+    all.sort();
+    all
+}
+
+fn read_csv(path: &Path) -> Result<TextTable> {
+    let broken = |e: csv::Error| {
+        let cure = "the file is damaged: restore it, or train again";
+        Error::data(path.display().to_string(), e.to_string(), "", cure)
+    };
+    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let texts = |record: &csv::StringRecord| record.iter().map(str::to_string).collect::<Vec<String>>();
+    let header = texts(reader.headers().map_err(broken)?);
+    let mut rows = vec![];
+    for record in reader.records() {
+        rows.push(texts(&record.map_err(broken)?));
+    }
+    Ok(TextTable { header, rows })
+}
+
+/// Bytes of images with their ids, for thumbnails.
+pub struct Pixels {
+    pub h: usize,
+    pub w: usize,
+    pub c: usize,
+    pub bytes: Arc<Vec<u8>>,
+    ids: Vec<String>,
+    by_id: HashMap<String, usize>,
+}
+
+impl Pixels {
+    fn of(encoder: &Encoder, data: Dataset) -> Option<Pixels> {
+        let p = encoder.pixels.as_ref()?;
+        let by_id = data.ids.iter().enumerate().map(|(i, id)| (id.clone(), i)).collect();
+        Some(Pixels { h: p.h, w: p.w, c: p.c, bytes: data.bytes, ids: data.ids, by_id })
+    }
+
+    /// The image of a row: at its place if the id agrees, for ids need not be unique.
+    pub fn find(&self, row: usize, id: &str) -> Option<usize> {
+        if self.ids.get(row).is_some_and(|i| i == id) { Some(row) } else { self.by_id.get(id).copied() }
+    }
+
+    pub fn image(&self, i: usize) -> Option<&[u8]> {
+        let len = self.h * self.w * self.c;
+        self.bytes.get(i * len..(i + 1) * len)
+    }
+}
+
+/// The run's own test images; None for a table.
+pub fn test_images(folder: &RunFolder) -> Result<Option<Pixels>> {
+    let (recipe, encoder) = (folder.recipe()?, folder.encoder()?);
+    if encoder.pixels.is_none() {
+        return Ok(None);
+    }
+    let data = load::load(&recipe)?;
+    if data.hash != folder.manifest()?.data {
+        return Err(Error::data(
+            folder.path.display().to_string(),
+            "the images have changed since the run was trained: the table shows none",
+            "",
+            "restore them to see each image beside its prediction",
+        ));
+    }
+    Ok(Pixels::of(&encoder, data.test))
+}
+
+pub struct Predicted {
+    pub file: PathBuf,
+    pub predictions: Arc<Predictions>,
+    pub pixels: Option<Pixels>,
+    pub notes: Vec<String>,
+}
+
+/// As `vifo predict` does.
+pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
+    let model = Model::open(folder)?;
+    let (data, mut notes) = model.read(file, Part::All, false, None)?;
+    notes.extend(Model::unfinished(folder)?);
+    let device = Device::open("auto")?;
+    let predictive = model.predict(&device, data.inputs())?;
+    let y = (!data.y.is_empty()).then(|| targets(&data));
+    let table = tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref());
+    Ok(Predicted {
+        file: file.to_path_buf(),
+        predictions: Arc::new(Predictions::of(table, model.task())),
+        pixels: Pixels::of(&model.encoder, data),
+        notes,
+    })
+}

@@ -1,0 +1,194 @@
+//! Predictions on the screen: a table whose headers sort it, with the image beside each row of a run on images.
+
+use super::predictions::{Predictions, Sort};
+use super::read::Pixels;
+use crate::gui::panels::banner::Banner;
+use crate::gui::panels::pick::taken;
+use crate::live::Job;
+use eframe::egui::{self, Align, ColorImage, Image, Label, Layout, RichText, TextureHandle, TextureOptions};
+use egui_extras::{Column, TableBuilder};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Textures that are kept; more than a screen shows at once.
+const MOST_THUMBNAILS: usize = 300;
+const THUMBNAIL: f32 = 32.0;
+
+pub struct View {
+    pub predictions: Arc<Predictions>,
+    pub title: String,
+    pub notes: Vec<String>,
+    pub images: Option<Thumbnails>,
+    sort: Sort,
+    order: Vec<usize>,
+    ordering: Option<Job<Vec<usize>>>,
+}
+
+impl View {
+    pub fn new(ctx: &egui::Context, title: String, predictions: Arc<Predictions>, notes: Vec<String>) -> View {
+        let sort = predictions.by_uncertainty();
+        let order = (0..predictions.table.rows.len()).collect();
+        let mut view = View { predictions, title, notes, images: None, sort, order, ordering: None };
+        view.sort_by(ctx, sort);
+        view
+    }
+
+    fn sort_by(&mut self, ctx: &egui::Context, sort: Sort) {
+        self.sort = sort;
+        let (predictions, wake) = (self.predictions.clone(), ctx.clone());
+        self.ordering =
+            Some(Job::start("sorting", move || wake.request_repaint(), move || Ok(predictions.order(sort))));
+    }
+
+    pub fn poll(&mut self, banner: &mut Banner) {
+        if let Some(order) = taken(&mut self.ordering, banner) {
+            self.order = order;
+        }
+    }
+
+    pub fn table_ui(&mut self, ui: &mut egui::Ui) {
+        let mut asked = None;
+        let with_images = self.images.is_some();
+        let row_height = if with_images { THUMBNAIL + 4.0 } else { 21.0 };
+        let (predictions, images, order, sort) = (&self.predictions, &mut self.images, &self.order, self.sort);
+        egui::ScrollArea::horizontal().id_salt("predictions across").auto_shrink([false, false]).show(ui, |ui| {
+            let mut table = TableBuilder::new(ui)
+                .id_salt(("predictions", with_images))
+                .striped(true)
+                .resizable(true)
+                .auto_shrink([false, true])
+                .min_scrolled_height(0.0)
+                .cell_layout(Layout::left_to_right(Align::Center));
+            if with_images {
+                table = table.column(Column::exact(THUMBNAIL + 6.0));
+            }
+            for &c in &predictions.shown {
+                table = table.column(Column::initial(predictions.widths[c]).at_least(40.0).clip(true));
+            }
+            table
+                .header(24.0, |mut header| {
+                    if with_images {
+                        header.col(|_| {});
+                    }
+                    for &c in &predictions.shown {
+                        header.col(|ui| {
+                            if header_ui(ui, predictions, c, sort) {
+                                let again = sort.column == c;
+                                asked = Some(Sort { column: c, descending: !again || !sort.descending });
+                            }
+                        });
+                    }
+                })
+                .body(|body| {
+                    body.rows(row_height, order.len(), |mut row| {
+                        let r = order[row.index()];
+                        if let Some(images) = images.as_mut() {
+                            row.col(|ui| images.thumbnail_ui(ui, r, &predictions.table.rows[r][0]));
+                        }
+                        for &c in &predictions.shown {
+                            row.col(|ui| cell_ui(ui, predictions, r, c));
+                        }
+                    });
+                });
+        });
+        if let Some(sort) = asked {
+            self.sort_by(ui.ctx(), sort);
+        }
+    }
+}
+
+fn side(predictions: &Predictions, column: usize) -> Layout {
+    let text = predictions.classes.is_some_and(|(a, b)| column == a || column == b);
+    if predictions.numeric[column] && !text {
+        Layout::right_to_left(Align::Center)
+    } else {
+        Layout::left_to_right(Align::Center)
+    }
+}
+
+/// True when it is clicked.
+fn header_ui(ui: &mut egui::Ui, predictions: &Predictions, column: usize, sort: Sort) -> bool {
+    let name = &predictions.table.header[column];
+    let arrow = match (sort.column == column, sort.descending) {
+        (true, true) => " ▼",
+        (true, false) => " ▲",
+        _ => "",
+    };
+    ui.with_layout(side(predictions, column), |ui| {
+        let button = egui::Button::new(RichText::new(format!("{name}{arrow}")).strong()).frame(false).truncate();
+        let tip = meaning(name).map_or_else(|| format!("Sort by {name}"), |m| format!("{m} Click to sort."));
+        ui.add(button).on_hover_text(tip).clicked()
+    })
+    .inner
+}
+
+fn meaning(column: &str) -> Option<&'static str> {
+    Some(match column {
+        "line" => "Line of the row in its file.",
+        "sd" => "Predictive standard deviation, in the target's unit.",
+        "aleatoric_sd" => "Noise of the data: more data does not remove it.",
+        "epistemic_sd" => "What the model does not know: more data removes it.",
+        "entropy" => "Uncertainty of the predicted class, nats.",
+        "aleatoric_entropy" => "The part of the entropy that is ambiguity of the data, nats.",
+        "mutual_information" => "The part of the entropy that is ignorance of the model, nats.",
+        _ => return None,
+    })
+}
+
+fn cell_ui(ui: &mut egui::Ui, predictions: &Predictions, row: usize, column: usize) {
+    let text = predictions.cell(row, column);
+    let is_wrong = predictions.classes.is_some_and(|(_, p)| p == column) && predictions.is_wrong(row);
+    ui.with_layout(side(predictions, column), |ui| {
+        if is_wrong {
+            let text = RichText::new(format!("{text} ✗")).strong().color(ui.visuals().error_fg_color);
+            ui.add(Label::new(text).truncate()).on_hover_text("Not the true class");
+        } else {
+            ui.add(Label::new(text).truncate());
+        }
+    });
+}
+
+/// Images of the rows, made into textures as they come into sight.
+pub struct Thumbnails {
+    pixels: Pixels,
+    textures: HashMap<usize, TextureHandle>,
+    made: VecDeque<usize>,
+}
+
+impl Thumbnails {
+    pub fn new(pixels: Pixels) -> Thumbnails {
+        Thumbnails { pixels, textures: HashMap::new(), made: VecDeque::new() }
+    }
+
+    fn texture(&mut self, ctx: &egui::Context, i: usize) -> Option<&TextureHandle> {
+        if !self.textures.contains_key(&i) {
+            let bytes = self.pixels.image(i)?;
+            let size = [self.pixels.w, self.pixels.h];
+            let image = match self.pixels.c {
+                1 => ColorImage::from_gray(size, bytes),
+                3 => ColorImage::from_rgb(size, bytes),
+                _ => return None,
+            };
+            if self.made.len() >= MOST_THUMBNAILS
+                && let Some(oldest) = self.made.pop_front()
+            {
+                self.textures.remove(&oldest);
+            }
+            self.made.push_back(i);
+            self.textures.insert(i, ctx.load_texture(format!("image {i}"), image, TextureOptions::NEAREST));
+        }
+        self.textures.get(&i)
+    }
+
+    fn thumbnail_ui(&mut self, ui: &mut egui::Ui, row: usize, id: &str) {
+        let Some(i) = self.pixels.find(row, id) else { return };
+        let (h, w) = (self.pixels.h as f32, self.pixels.w as f32);
+        let fit = |side: f32| egui::vec2(w, h) * (side / w.max(h));
+        let Some(texture) = self.texture(ui.ctx(), i) else { return };
+        let texture = texture.id();
+        let image = Image::new((texture, fit(THUMBNAIL))).alt_text(format!("image {id}"));
+        ui.add(image).on_hover_ui(|ui| {
+            ui.add(Image::new((texture, fit(192.0))));
+        });
+    }
+}
