@@ -55,38 +55,91 @@ pub fn thin(x: &[f64], y: &[f64], (low, high): (f64, f64), columns: usize) -> Ve
         pieces.retain(|p| !p.is_empty());
         return pieces;
     }
-    let column_of = |x: f64| ((x - low) / (high - low) * columns as f64) as i64;
-    let mut i = inside.start;
-    while i < inside.end {
-        if !(y[i].is_finite() && x[i].is_finite()) {
+    let usual = inside.len() / columns + 1;
+    let mut at = inside.start;
+    for column in 0..=columns {
+        let edge = low + (high - low) * (column + 1) as f64 / columns as f64;
+        let end = match column == columns {
+            true => inside.end,
+            false => {
+                // Rows are mostly even: the edge is nearly always a few columns' worth away.
+                let near = (at + 4 * usual).min(inside.end);
+                let end = if near > at && x[near - 1] >= edge { near } else { inside.end };
+                at + x[at..end].partition_point(|v| *v < edge)
+            }
+        };
+        // Both ends keep the joints to the columns beside it.
+        for part in runs_of_finite(&y[at..end]) {
+            let (from, to) = (at + part.start, at + part.end);
+            if from > at {
+                pieces.push(vec![]);
+            }
+            let (lowest, highest) = extremes(&y[from..to]);
+            let mut chosen = [from, from + lowest, from + highest, to - 1];
+            chosen.sort_unstable();
+            let mut last = usize::MAX;
+            for c in chosen {
+                if c != last {
+                    push(&mut pieces, c);
+                }
+                last = c;
+            }
+            if to < end {
+                pieces.push(vec![]);
+            }
+        }
+        if end > at && !y[at..end].iter().any(|v| v.is_finite()) {
             pieces.push(vec![]);
-            i += 1;
-            continue;
         }
-        let (column, first) = (column_of(x[i]), i);
-        let (mut lowest, mut highest) = (i, i);
-        while i < inside.end && column_of(x[i]) == column && y[i].is_finite() {
-            if y[i] < y[lowest] {
-                lowest = i;
-            }
-            if y[i] > y[highest] {
-                highest = i;
-            }
-            i += 1;
-        }
-        // First and last keep the joints to the columns beside it.
-        let mut chosen = [first, lowest, highest, i - 1];
-        chosen.sort_unstable();
-        let mut last = usize::MAX;
-        for c in chosen {
-            if c != last {
-                push(&mut pieces, c);
-            }
-            last = c;
-        }
+        at = end;
     }
     pieces.retain(|p| !p.is_empty());
     pieces
+}
+
+/// Ranges without a value that is not finite. Almost always there is one.
+fn runs_of_finite(y: &[f64]) -> Vec<Range<usize>> {
+    if lowest_and_highest(y).is_some() {
+        return vec![0..y.len()];
+    }
+    let mut runs: Vec<Range<usize>> = vec![];
+    for (i, _) in y.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+        match runs.last_mut() {
+            Some(run) if run.end == i => run.end = i + 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
+}
+
+/// None if a value is not finite, or none is there. Eight at a time without a branch: every value of every curve comes by in
+/// every frame.
+fn lowest_and_highest(y: &[f64]) -> Option<(f64, f64)> {
+    let (mut low, mut high, mut zero) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8], [0f64; 8]);
+    let (eights, rest) = y.as_chunks::<8>();
+    let mut take = |i: usize, v: f64| {
+        low[i] = if v < low[i] { v } else { low[i] };
+        high[i] = if v > high[i] { v } else { high[i] };
+        // Becomes NaN with the first value that is not finite.
+        zero[i] += v * 0.0;
+    };
+    for eight in eights {
+        for i in 0..8 {
+            take(i, eight[i]);
+        }
+    }
+    for (i, v) in rest.iter().enumerate() {
+        take(i, *v);
+    }
+    let finite = !y.is_empty() && zero.into_iter().sum::<f64>() == 0.0;
+    finite.then(|| (low.into_iter().fold(f64::INFINITY, f64::min), high.into_iter().fold(f64::NEG_INFINITY, f64::max)))
+}
+
+/// Indices of the lowest and the highest of finite values.
+fn extremes(y: &[f64]) -> (usize, usize) {
+    let (low, high) = lowest_and_highest(y).unwrap_or((f64::NAN, f64::NAN));
+    let place = |of: f64| y.iter().position(|v| *v == of).unwrap_or(0);
+    (place(low), place(high))
 }
 
 /// Indices whose x lies in the range, and one more on either side. x ascends.
@@ -129,8 +182,7 @@ fn style(i: usize) -> LineStyle {
 
 /// Draws the series; hovering reads values, dragging pans, a double click shows everything again.
 pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour: impl Fn(usize) -> Color32) {
-    let values = series.iter().flat_map(|s| s.y.iter().copied());
-    let scale = if view.log { Scale::symlog(values) } else { Scale::LINEAR };
+    let scale = if view.log { Scale::symlog(series.iter().map(|s| s.y)) } else { Scale::LINEAR };
     let columns = ui.available_width().max(50.0) as usize;
     let label = move |pos: &egui_plot::HoverPosition<'_>| match pos {
         egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => {

@@ -73,7 +73,7 @@ impl MapTexture {
     }
 }
 
-/// Leads below this in a whole cell are a tie, no boundary.
+/// Leads below this over five cells are a tie, no boundary.
 const FLAT: f64 = 0.02;
 
 /// Segments of the line where two classes are equally likely: marching squares on p_k - max of the others, each k once.
@@ -96,8 +96,11 @@ pub fn boundary(map: &Map) -> Vec<[PlotPoint; 2]> {
             for ix in 0..n - 1 {
                 let corner = |dx: usize, dy: usize| f[(iy + dy) * n + ix + dx];
                 let c = [corner(0, 0), corner(1, 0), corner(1, 1), corner(0, 1)];
-                // Where both are as likely everywhere, a line between them would be noise.
-                if c.iter().any(|v| !v.is_finite()) || c.iter().all(|v| v.abs() < FLAT) {
+                // Where both are as likely all around, a line between them would be noise.
+                let far = |i: usize, by: usize| (i + 3).min(n - 1) * by + i.saturating_sub(2) * (1 - by);
+                let around = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(x, y)| f[far(iy, y) * n + far(ix, x)]);
+                let flat = c.iter().chain(&around).all(|v| v.abs() < FLAT);
+                if flat || c.iter().any(|v| !v.is_finite()) {
                     continue;
                 }
                 // Where the four sides are crossed, going round.

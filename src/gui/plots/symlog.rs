@@ -13,10 +13,26 @@ impl Scale {
     pub const LINEAR: Scale = Scale { linear_below: None };
 
     /// Turns at a share of the largest value, or at the smallest that there is.
-    pub fn symlog(values: impl Iterator<Item = f64>) -> Scale {
+    pub fn symlog<'a>(columns: impl Iterator<Item = &'a [f64]>) -> Scale {
         let (mut low, mut high) = (f64::INFINITY, 0f64);
-        for v in values.map(f64::abs).filter(|v| v.is_finite() && *v > 0.0) {
-            (low, high) = (low.min(v), high.max(v));
+        for column in columns {
+            // Eight running extremes without a branch: 100,000 values are looked at in every frame.
+            let (mut lows, mut highs) = ([f64::INFINITY; 8], [0f64; 8]);
+            let (eights, rest) = column.as_chunks::<8>();
+            let mut take = |i: usize, v: f64| {
+                let v = v.abs();
+                let counts = (v > 0.0) & (v < f64::INFINITY);
+                lows[i] = if counts & (v < lows[i]) { v } else { lows[i] };
+                highs[i] = if counts & (v > highs[i]) { v } else { highs[i] };
+            };
+            for eight in eights {
+                for i in 0..8 {
+                    take(i, eight[i]);
+                }
+            }
+            rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
+            low = lows.into_iter().fold(low, f64::min);
+            high = highs.into_iter().fold(high, f64::max);
         }
         if high == 0.0 {
             return Scale::LINEAR;
@@ -92,23 +108,23 @@ mod tests {
 
     #[test]
     fn there_and_back_with_negatives_and_zero() {
-        let s = Scale::symlog([0.001, -3.0, 50.0].into_iter());
+        let s = Scale::symlog([&[0.001, -3.0, 50.0][..]].into_iter());
         for y in [-300.0, -1.0, -1e-5, 0.0, 1e-5, 0.5, 1e6] {
             assert!((s.back(s.to(y)) - y).abs() <= 1e-9 * y.abs(), "{y}");
         }
         // A decade has length 1 well above the threshold: asinh(u) = ln 2u + O(1/u^2).
         assert!((s.to(1000.0) - s.to(100.0) - 1.0).abs() < 1e-6);
-        assert_eq!(Scale::symlog([f64::NAN, 0.0].into_iter()), Scale::LINEAR);
+        assert_eq!(Scale::symlog([&[f64::NAN, 0.0, f64::INFINITY][..]].into_iter()), Scale::LINEAR);
         assert_eq!((Scale::LINEAR.to(3.0), Scale::LINEAR.back(3.0)), (3.0, 3.0));
     }
 
     #[test]
     fn a_narrow_range_has_round_marks_and_labels_keep_their_zeros() {
-        let s = Scale::symlog([1.2, 2.3].into_iter());
+        let s = Scale::symlog([&[1.2, 2.3][..]].into_iter());
         let marks = s.marks(GridInput { bounds: (s.to(1.25), s.to(2.35)), base_step_size: 0.1 });
         let labels: Vec<String> = marks.iter().map(|m| s.label(m.value)).collect();
         assert_eq!(labels, ["1.4", "1.6", "1.8", "2", "2.2"]);
-        let s = Scale::symlog([0.1, 5000.0].into_iter());
+        let s = Scale::symlog([&[0.1, 5000.0][..]].into_iter());
         assert_eq!([100.0, 2000.0, -5000.0, 0.5].map(|y| s.label(s.to(y))), ["100", "2000", "-5000", "0.5"]);
         let labels = [0.0, 1e-5, 1e6].map(|y| s.label(s.to(y)));
         assert_eq!(labels, ["0", "1e-5", "1e6"]);
