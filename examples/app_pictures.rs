@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vifo::config::{Recipe, keys, recipes};
 use vifo::gui::app::{App, Open};
-use vifo::gui::settings::{Ground, MapKind, Settings, Tab};
+use vifo::gui::settings::{Ground, MapKind, Settings};
 
 struct Desk {
     app: Option<App>,
@@ -97,11 +97,17 @@ fn main() {
     let size = args.next().unwrap_or_else(|| "1280x800".into());
     let size: Vec<f32> = size.split('x').map(|v| v.parse().expect("WIDTHxHEIGHT")).collect();
     std::fs::create_dir_all(&out).expect("a folder for the pictures");
+    let out = out.canonicalize().expect("a folder for the pictures");
+    // The pictures show paths: those of a folder of one's own.
+    let desk = tempfile::tempdir().expect("a folder");
+    std::fs::copy(CO2, desk.path().join("co2.csv")).expect("a copy of the bundled table");
+    std::env::set_current_dir(desk.path()).expect("the folder");
     let studio = Studio { out, size: [size[0], size[1]] };
     let light = Settings { ground: Ground::Light, pace: 0.0, ..Settings::default() };
     playground(&studio, &light);
     classes(&studio, &light);
     others(&studio, &light);
+    files(&studio, &light);
 }
 
 fn playground(studio: &Studio, light: &Settings) {
@@ -143,5 +149,62 @@ fn others(studio: &Studio, light: &Settings) {
         a.priors.group.as_ref().is_some_and(|g| g.look.step > 1400 && g.look.lanes.iter().all(|l| l.prior.is_some()))
     });
     studio.take(&mut h, "priors");
-    let _ = (Tab::Data, Path::new(""));
 }
+
+/// The bundled CO2 table from its report to its results, and two seeds of it beside a plain network.
+fn files(studio: &Studio, light: &Settings) {
+    let runs = Path::new("runs");
+    let device = vifo::exec::Device::Cpu;
+    for (name, method, seed) in [("co2-1", "vifo-mean", "1"), ("co2-2", "vifo-mean", "2"), ("co2-plain", "base", "1")] {
+        let mut table = toml::Table::new();
+        for (key, value) in [
+            ("data.file", "co2.csv"),
+            ("data.target", "co2_ppm"),
+            ("data.ignore", "[\"date\"]"),
+            ("method.name", method),
+            ("method.eta_aux", if method == "base" { "0" } else { "0.1" }),
+            ("train.epochs", "60"),
+            ("seed", seed),
+            ("name", name),
+        ] {
+            keys::set(&mut table, key, value, "co2").expect("allowed");
+        }
+        let recipe = Recipe::from_table(&table, "co2").expect("a recipe");
+        let silent = &mut |_: &vifo::train::Event, _: &[String]| vifo::train::Flow::Continue;
+        vifo::run::fit::fit(&recipe, &runs.join(name), false, &device, silent).expect("a run");
+    }
+    let settings = Settings { runs: runs.into(), ..light.clone() };
+    let mut h = studio.scene(settings.clone(), Some(Open::Data("co2.csv".into())));
+    wait(&mut h, "the playground", |a| step_of(a) > 100);
+    for _ in 0..100 {
+        h.step();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    studio.take(&mut h, "your_data");
+    click(&mut h, "Runs");
+    for _ in 0..200 {
+        h.step();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    click(&mut h, "Tick all");
+    for _ in 0..100 {
+        h.step();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    studio.take(&mut h, "runs");
+    let mut h = studio.scene(settings.clone(), Some(Open::Run(runs.join("co2-1"))));
+    for (tab, name) in [("Predictions", "results"), ("Figures", "results_figures")] {
+        for _ in 0..150 {
+            h.step();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        click(&mut h, tab);
+        for _ in 0..150 {
+            h.step();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        studio.take(&mut h, name);
+    }
+}
+
+const CO2: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/co2.csv");

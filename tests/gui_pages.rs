@@ -242,11 +242,13 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     let copy = dir.path().join("copy.csv");
     write(&mut test, "save as", &copy.display().to_string());
     press(&mut test, "Save predictions");
-    until(&mut test, "the file", |_| copy.is_file());
+    // The note of it moves the page down: what is pressed next must lie still.
+    until(&mut test, "the file", |t| copy.is_file() && said(t).iter().any(|s| s.starts_with("saved")));
+    test.run_steps(3);
     assert_eq!(std::fs::read_to_string(&copy).expect("a table").lines().count(), 41);
     shot(&mut test, "results_new_rows");
     press(&mut test, "Back to the test rows");
-    assert!(has(&test, "Test rows"));
+    until(&mut test, "the test rows", |t| has(t, "Test rows"));
     assert!(said(&mut test).iter().all(|s| s.starts_with("saved")), "{:?}", said(&mut test));
 }
 

@@ -1,23 +1,15 @@
 //! The real window under Xvfb: it opens, trains and closes by itself, and nothing is lost.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-#[test]
-fn the_window_opens_trains_two_hundred_steps_and_closes() {
-    let home = tempfile::tempdir().expect("a folder");
+/// `vifo app ARGS` in a window of its own until it closes by itself.
+fn open(home: &Path, args: &[&str]) {
     let mut child = Command::new("xvfb-run")
-        .args([
-            "-a",
-            "-s",
-            "-screen 0 1280x800x24",
-            env!("CARGO_BIN_EXE_vifo"),
-            "app",
-            "--close-after",
-            "200",
-            "--home",
-        ])
-        .arg(home.path())
+        .args(["-a", "-s", "-screen 0 1280x800x24", env!("CARGO_BIN_EXE_vifo"), "app", "--home"])
+        .arg(home)
+        .args(args)
         .env_remove("WAYLAND_DISPLAY")
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -35,12 +27,30 @@ fn the_window_opens_trains_two_hundred_steps_and_closes() {
     };
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().expect("stderr"), &mut said).expect("text");
-    assert!(status.success(), "{status}: {said}");
+    assert!(status.success(), "{args:?}: {status}: {said}");
+}
+
+#[test]
+fn the_window_opens_trains_two_hundred_steps_and_closes() {
+    let home = tempfile::tempdir().expect("a folder");
+    open(home.path(), &["--close-after", "200"]);
     let session = vifo::run::RunFolder::open(&home.path().join("session")).expect("the session's folder");
     assert_eq!(session.manifest().expect("a manifest").state, "stopped");
     let rows = session.metrics(u32::MAX).expect("rows");
     assert!(rows.last().is_some_and(|r| r.step >= 190), "{:?}", rows.last());
     assert!(home.path().join("app.ron").is_file(), "settings are kept");
+}
+
+/// As README has them: a recipe and a table; what was asked for is on the screen when it closes.
+#[test]
+fn a_recipe_and_a_table_open_in_the_window() {
+    let home = tempfile::tempdir().expect("a folder");
+    open(home.path(), &["--close-after", "60", "moons"]);
+    let session = vifo::run::RunFolder::open(&home.path().join("session")).expect("the session's folder");
+    assert_eq!(session.recipe().expect("a recipe").data.toy, Some(vifo::data::toy::ToyKind::Moons));
+    open(home.path(), &["--close-after", "120", concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/co2.csv")]);
+    let settings = std::fs::read_to_string(home.path().join("app.ron")).expect("settings");
+    assert!(settings.contains("tab:Data"), "{settings:.300}");
 }
 
 #[test]

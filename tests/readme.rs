@@ -38,9 +38,20 @@ fn every_picture_and_every_verb_is_there() {
     }
     let help = Command::new(env!("CARGO_BIN_EXE_vifo")).arg("--help").output().expect("runs");
     let help = String::from_utf8_lossy(&help.stdout).to_string();
-    for verb in
-        ["demo", "fit", "predict", "evaluate", "score", "compare", "export", "reproduce", "inspect", "bench", "doctor"]
-    {
+    for verb in [
+        "demo",
+        "fit",
+        "predict",
+        "evaluate",
+        "score",
+        "compare",
+        "export",
+        "reproduce",
+        "inspect",
+        "bench",
+        "doctor",
+        "app",
+    ] {
         assert!(readme.contains(&format!("| `{verb}` |")) && help.contains(verb), "{verb}");
     }
 }

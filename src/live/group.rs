@@ -22,6 +22,8 @@ pub struct Group {
     pub kept: bool,
     /// Recipes that were sent but not yet taken up.
     sent: Option<Vec<Recipe>>,
+    /// A start that the worker has not yet told of: what the lanes show is of the training before.
+    starting: Option<Vec<Recipe>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -46,6 +48,7 @@ impl Group {
             revision: 0,
             kept: false,
             sent: None,
+            starting: None,
         })
     }
 
@@ -55,16 +58,23 @@ impl Group {
 
     pub fn start(&mut self, recipes: Vec<Recipe>, keep: Option<Keep>, running: bool) {
         self.sent = None;
+        self.starting = Some(recipes.clone());
         self.kept = keep.as_ref().is_some_and(|k| k.report);
         self.worker.send(Command::Start { recipes, keep, running });
     }
 
     /// Sends recipes that differ from what was sent last.
     pub fn change(&mut self, recipes: Vec<Recipe>) {
-        if self.sent.as_ref() != Some(&recipes) {
+        // A change meant for the training before would undo the one that begins.
+        if self.starting.is_none() && self.sent.as_ref() != Some(&recipes) {
             self.sent = Some(recipes.clone());
             self.worker.send(Command::Change(recipes));
         }
+    }
+
+    /// Whether the lanes are those of a training that is about to be replaced.
+    pub fn is_starting(&self) -> bool {
+        self.starting.is_some()
     }
 
     pub fn is_running(&self) -> bool {
@@ -94,6 +104,9 @@ impl Group {
     fn fold(&mut self, report: Report) {
         match report {
             Report::Started { lane, event, recipe, points, rows, notes, of } => {
+                if self.starting.as_ref().is_some_and(|s| s.get(lane) == Some(&*recipe)) {
+                    self.starting = None;
+                }
                 self.lanes.resize_with(of, LaneView::default);
                 let mut run = RunView::default();
                 run.fold(&event);
@@ -114,7 +127,10 @@ impl Group {
             }
             Report::State(state) => self.state = state,
             Report::Saved(path) => self.saved.push(path),
-            Report::Failed(error) => self.errors.push(error),
+            Report::Failed(error) => {
+                self.starting = None;
+                self.errors.push(error);
+            }
         }
     }
 }

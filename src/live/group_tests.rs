@@ -178,3 +178,44 @@ fn saving_writes_a_whole_run_and_training_goes_on() {
     wait(&mut g, "a refusal", |g| !g.errors.is_empty());
     assert!(g.errors[0].to_string().contains("already exists"), "{:?}", g.errors);
 }
+
+/// What "copy recipe" promises: the text gives the command line the same weights to the bit.
+#[test]
+fn the_recipe_repeats_the_training_on_the_command_line() {
+    let home = tempfile::tempdir().expect("a folder");
+    let (ours, theirs) = (home.path().join("app"), home.path().join("cli"));
+    let mut g = group();
+    let sets = [("train.epochs", "60"), ("method.members", "2"), ("data.validation_fraction", "0.25")];
+    let keep = Keep { path: ours.clone(), force: true, report: true };
+    g.start(vec![recipe(&sets)], Some(keep), true);
+    wait(&mut g, "the report", |g| g.saved.contains(&ours));
+    let text = g.lanes[0].recipe.as_ref().expect("a recipe").to_toml().expect("TOML");
+    let again = Recipe::from_table(&Recipe::parse(&text, "copied").expect("a recipe"), "copied").expect("a recipe");
+    let silent = &mut |_: &crate::train::Event, _: &[String]| crate::train::Flow::Continue;
+    crate::run::fit::fit(&again, &theirs, false, &crate::exec::Device::Cpu, silent).expect("a run");
+    let weights = |path: &std::path::Path| {
+        let folder = crate::run::RunFolder::open(path).expect("a run folder");
+        crate::run::Model::open(&folder).expect("a model").weights
+    };
+    assert_eq!(weights(&ours), weights(&theirs));
+    let csv = |path: &std::path::Path| std::fs::read_to_string(path.join("predictions.csv")).expect("predictions");
+    assert_eq!(csv(&ours), csv(&theirs));
+}
+
+/// Two commands on each other's heels: the change was thought for the training before.
+#[test]
+fn a_change_does_not_overtake_a_start() {
+    let mut g = group();
+    g.start(vec![recipe(&[])], None, true);
+    wait(&mut g, "steps", |g| g.look.step > 5);
+    let other = recipe(&[("net.hidden", "[5]")]);
+    g.start(vec![other.clone()], None, true);
+    assert!(g.is_starting());
+    g.change(vec![recipe(&[("method.eta", "2")])]);
+    wait(&mut g, "the other network", |g| !g.is_starting());
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(5));
+        g.poll();
+    }
+    assert_eq!(g.lanes[0].recipe.as_deref(), Some(&other));
+}

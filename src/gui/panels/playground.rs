@@ -182,7 +182,8 @@ impl Playground {
             self.pace = settings.pace;
             self.group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
         }
-        let Some(recipe) = self.group.lanes.first().and_then(|l| l.recipe.as_deref()) else { return };
+        let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+        let Some(recipe) = recipe.filter(|_| !self.group.is_starting()) else { return };
         if *recipe != self.draft {
             let (next, _) = split(recipe, &self.draft);
             if next != *recipe {
@@ -194,6 +195,7 @@ impl Playground {
     /// Keys that wait for a restart, "net.hidden" and so on.
     pub fn waiting(&self) -> Vec<String> {
         match self.group.lanes.first().and_then(|l| l.recipe.as_deref()) {
+            _ if self.group.is_starting() => vec![],
             Some(recipe) if *recipe != self.draft => split(recipe, &self.draft).1,
             _ => vec![],
         }

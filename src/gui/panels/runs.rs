@@ -240,7 +240,7 @@ impl RunsPage {
             return (0, vec![]);
         }
         let area = ui.available_rect_before_wrap();
-        let (mut left, mut right) = area.split_left_right_at_fraction(0.55);
+        let (mut left, mut right) = area.split_left_right_at_fraction(0.6);
         (left.max.x, right.min.x) = (left.max.x - 6.0, right.min.x + 6.0);
         ui.scope_builder(egui::UiBuilder::new().max_rect(left), |ui| self.compared.compared_ui(ui));
         ui.scope_builder(egui::UiBuilder::new().max_rect(right), |ui| self.overlay_ui(ui, settings, &ticked, exports))

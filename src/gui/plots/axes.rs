@@ -25,6 +25,18 @@ fn marks(input: GridInput, apart: f64) -> Vec<GridMark> {
     (first..=last).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
 }
 
+/// As many decimals as the step has: 0.5 beside 1.0, not "0" and "1".
+fn label(mark: GridMark) -> String {
+    let (value, step) = (mark.value, mark.step_size);
+    if value.abs() >= 1e6 || (step > 0.0 && step < 1e-6) {
+        return format!("{value:e}");
+    }
+    let decimals = if step > 0.0 { (-step.log10().floor()).clamp(0.0, 6.0) as usize } else { 3 };
+    let text = format!("{value:.decimals$}");
+    // Half a rounding error below zero is zero.
+    if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".into() } else { text }
+}
+
 /// A plot with the app's grid and words on its axes.
 pub fn plot<'a>(ui: &egui::Ui, id: impl std::hash::Hash + std::fmt::Debug, x_label: &str, y_label: &str) -> Plot<'a> {
     Plot::new(id)
@@ -32,6 +44,8 @@ pub fn plot<'a>(ui: &egui::Ui, id: impl std::hash::Hash + std::fmt::Debug, x_lab
         .y_axis_label(y_label.to_string())
         .x_grid_spacer(|input| marks(input, 64.0))
         .y_grid_spacer(|input| marks(input, 30.0))
+        .x_axis_formatter(|mark, _| label(mark))
+        .y_axis_formatter(|mark, _| label(mark))
         .grid_color(theme::grid(ui))
         .grid_fade(0.0)
         .allow_boxed_zoom(false)
@@ -44,6 +58,13 @@ mod tests {
     #[test]
     fn steps_are_one_two_or_five() {
         assert_eq!([0.11, 0.2, 0.3, 0.7, 1.0, 17.0].map(nice), [0.2, 0.2, 0.5, 1.0, 1.0, 20.0]);
+    }
+
+    #[test]
+    fn labels_have_the_decimals_of_their_step() {
+        let of = |value: f64, step_size: f64| label(GridMark { value, step_size });
+        assert_eq!([of(0.5, 0.5), of(1.0, 0.5), of(-1e-17, 0.5), of(20.0, 10.0)], ["0.5", "1.0", "0", "20"]);
+        assert_eq!([of(0.02, 0.02), of(2e6, 1e6), of(3e-8, 1e-8)], ["0.02", "2e6", "3e-8"]);
     }
 
     /// 372 points for 9.4 units: a unit is 40 points wide, so two units hold a label.

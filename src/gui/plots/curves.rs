@@ -100,7 +100,7 @@ pub fn thin(x: &[f64], y: &[f64], (low, high): (f64, f64), columns: usize) -> Ve
 /// Ranges without a value that is not finite. Almost always there is one.
 fn runs_of_finite(y: &[f64]) -> Vec<Range<usize>> {
     if lowest_and_highest(y).is_some() {
-        return vec![0..y.len()];
+        return std::iter::once(0..y.len()).collect();
     }
     let mut runs: Vec<Range<usize>> = vec![];
     for (i, _) in y.iter().enumerate().filter(|(_, v)| v.is_finite()) {
