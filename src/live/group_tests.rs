@@ -35,6 +35,42 @@ fn wait(group: &mut Group, what: &str, done: impl Fn(&Group) -> bool) {
     }
 }
 
+/// Ticks of processor time that the threads of this process named `name` have taken.
+#[cfg(target_os = "linux")]
+fn ticks_of(name: &str) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+    let stats = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("stat")).ok());
+    let of_name = stats.filter(|s| s.contains(&format!("({name})")));
+    // After the name: state is field 3, utime and stime are 14 and 15.
+    let ticks = |s: String| {
+        let fields: Vec<u64> = s.rsplit(')').next()?.split_whitespace().skip(11).take(2).flat_map(str::parse).collect();
+        Some(fields.iter().sum::<u64>())
+    };
+    of_name.filter_map(ticks).sum()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_worker_with_nothing_to_do_sleeps() {
+    let mut g = Group::new("idle-worker", || {}).expect("a group");
+    let idle = || {
+        let before = ticks_of("idle-worker");
+        std::thread::sleep(Duration::from_millis(400));
+        ticks_of("idle-worker") - before
+    };
+    // 400 ms of spinning are 40 ticks of 10 ms.
+    assert!(idle() < 10, "before the first training");
+    g.start(vec![recipe(&[])], None, true);
+    wait(&mut g, "steps", |g| g.look.step > 20);
+    assert!(idle() > 10, "the harness sees a worker that works");
+    g.send(Command::Pause);
+    wait(&mut g, "a pause", |g| g.state == State::Paused);
+    while g.poll() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(idle() < 10, "paused");
+}
+
 #[test]
 fn starts_pauses_steps_resets_and_stops() {
     let mut g = group();

@@ -2,6 +2,7 @@
 //! reports come up through bounded channels; what is large and soon stale (bands, maps, curves of a prior) lies in a slot that
 //! holds the latest alone. Knows nothing of windows.
 
+mod body;
 pub mod change;
 pub mod group;
 pub mod job;

@@ -2,7 +2,7 @@
 
 use crate::config::keys;
 use crate::config::{Recipe, Schedule};
-use eframe::egui::{self, ComboBox, DragValue, Slider};
+use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 use std::ops::RangeInclusive;
 
 /// "Weight of the regularizer. Recipe key method.eta, default 0.1."
@@ -14,7 +14,12 @@ pub fn tip(path: &str) -> String {
 
 /// A slider over decades whose lower end is zero.
 pub fn weight_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut f64, range: RangeInclusive<f64>) {
-    let slider = Slider::new(value, range).logarithmic(true).smallest_positive(1e-4).max_decimals(4).text(name);
+    let slider = Slider::new(value, range)
+        .logarithmic(true)
+        .smallest_positive(1e-4)
+        .max_decimals(4)
+        .clamping(SliderClamping::Edits)
+        .text(name);
     ui.add(slider).on_hover_text(tip(path));
 }
 
@@ -27,7 +32,8 @@ pub fn optional_ui(
     range: RangeInclusive<f64>,
 ) {
     let mut now = value.unwrap_or(default);
-    let slider = Slider::new(&mut now, range).logarithmic(true).max_decimals(4).text(name);
+    let slider =
+        Slider::new(&mut now, range).logarithmic(true).max_decimals(4).clamping(SliderClamping::Edits).text(name);
     if ui.add(slider).on_hover_text(tip(path)).changed() {
         *value = Some(now);
     }
@@ -100,9 +106,15 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
             optional_ui(ui, "prior variance", "prior.variance", &mut recipe.prior.variance, default, 1e-3..=100.0);
         }
         "mean" => {
-            let slider = Slider::new(&mut recipe.prior.gamma, 1e-3..=10.0).logarithmic(true).text("prior gamma");
+            let slider = Slider::new(&mut recipe.prior.gamma, 1e-3..=10.0)
+                .logarithmic(true)
+                .clamping(SliderClamping::Edits)
+                .text("prior gamma");
             ui.add(slider).on_hover_text(tip("prior.gamma"));
-            let slider = Slider::new(&mut recipe.prior.a, 0.001..=1.0).logarithmic(true).text("prior a");
+            let slider = Slider::new(&mut recipe.prior.a, 0.001..=1.0)
+                .logarithmic(true)
+                .clamping(SliderClamping::Edits)
+                .text("prior a");
             ui.add(slider).on_hover_text(tip("prior.a"));
         }
         r @ ("mv" | "eb") => {
@@ -114,7 +126,10 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
     }
     optional_ui(ui, "learning rate", "train.lr", &mut recipe.train.lr, lr, 1e-5..=1.0);
     if vifo || vi {
-        let samples = Slider::new(&mut recipe.method.samples, 1..=100).logarithmic(true).text("samples M");
+        let samples = Slider::new(&mut recipe.method.samples, 1..=100)
+            .logarithmic(true)
+            .clamping(SliderClamping::Edits)
+            .text("samples M");
         ui.add(samples).on_hover_text(tip("method.samples"));
     }
     let mut cosine = recipe.train.schedule == Schedule::Cosine;

@@ -1,0 +1,131 @@
+//! The controls beside the playground's picture.
+
+use super::{Playground, toy_recipe};
+use crate::data::toy::ToyKind;
+use crate::gui::panels::banner::Banner;
+use crate::gui::panels::controls::controls_ui;
+use crate::gui::panels::{data, keys};
+use crate::gui::settings::Settings;
+use crate::live::Command;
+use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
+
+impl Playground {
+    pub(super) fn settings_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, banner: &mut Banner) {
+        ui.add_space(4.0);
+        controls_ui(ui, &mut self.group);
+        ui.horizontal(|ui| {
+            let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0).logarithmic(true).smallest_positive(1.0).max_decimals(0);
+            let shown = slider.custom_formatter(|v, _| if v == 0.0 { "max".into() } else { format!("{v:.0}") });
+            ui.add(shown.text("steps/s"))
+                .on_hover_text("How fast to train, to have time to watch; 0 = as fast as it goes, default 300. Not part of the recipe.");
+        });
+        ui.separator();
+        ui.heading("Training").on_hover_text("Taken up by the next step, without a restart");
+        let lr = self.draft.train.lr.unwrap_or(0.01);
+        keys::live_keys_ui(ui, &mut self.draft, lr);
+        ui.separator();
+        ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you agree");
+        if keys::method_ui(ui, "method", &mut self.draft.method.name) {
+            keys::suit_method(&mut self.draft);
+        }
+        keys::whole_ui(ui, "members of the ensemble", "method.members", &mut self.draft.method.members, 1..=1000);
+        self.network_ui(ui);
+        self.data_ui(ui, settings);
+        keys::whole_ui(ui, "seed", "seed", &mut self.draft.seed, 0..=u32::MAX);
+        self.waiting_ui(ui, settings);
+        ui.separator();
+        if ui
+            .button("Save as run")
+            .on_hover_text(
+                "Writes a run folder with weights, figures and report, which `vifo predict` and `vifo compare` read",
+            )
+            .clicked()
+        {
+            match data::claim_folder(&settings.runs, &crate::run::fit::recipe_name(&self.draft)) {
+                Ok(path) => self.group.send(Command::Save { lane: 0, path, force: true }),
+                Err(e) => banner.error(e),
+            }
+        }
+        ui.add_space(8.0);
+    }
+
+    pub(super) fn network_ui(&mut self, ui: &mut egui::Ui) {
+        if self.draft.data.images.is_some() {
+            return;
+        }
+        // Only a change may write: a key that the recipe leaves out is no change.
+        let hidden = self.draft.net.hidden.clone().unwrap_or_else(|| vec![50]);
+        ui.horizontal(|ui| {
+            let label = ui.label("hidden layers");
+            let mut layers = hidden.len();
+            let mut width = hidden.first().copied().unwrap_or(50);
+            let first = ui.add(DragValue::new(&mut layers).range(0..=10).speed(0.05)).labelled_by(label.id);
+            let label = ui.label("of");
+            let second = ui.add(DragValue::new(&mut width).range(1..=1000).speed(1.0)).labelled_by(label.id);
+            ui.label("units");
+            if first.union(second).on_hover_text(keys::tip("net.hidden")).changed() {
+                self.draft.net.hidden = Some(vec![width; layers]);
+            }
+        });
+        let mut silu = self.draft.net.activation == crate::program::Act::Silu;
+        if ui.checkbox(&mut silu, "smooth activation (SiLU)").on_hover_text(keys::tip("net.activation")).changed() {
+            self.draft.net.activation = if silu { crate::program::Act::Silu } else { crate::program::Act::Relu };
+        }
+    }
+
+    pub(super) fn data_ui(&mut self, ui: &mut egui::Ui, _settings: &mut Settings) {
+        let now = self.draft.data.toy;
+        let shown = match (now, &self.draft.data.points, &self.draft.data.file, &self.draft.data.images) {
+            (Some(kind), ..) => kind.to_string(),
+            (None, Some(rows), ..) => format!("my {} points", rows.len()),
+            (None, None, Some(path), _) | (None, None, None, Some(path)) => {
+                path.file_name().map_or_else(|| "file".into(), |n| n.to_string_lossy().into_owned())
+            }
+            _ => "none".into(),
+        };
+        let mut chosen = now;
+        ComboBox::from_label("data").width(150.0).selected_text(shown).show_ui(ui, |ui| {
+            for kind in ToyKind::ALL {
+                ui.selectable_value(&mut chosen, Some(kind), kind.to_string());
+            }
+        });
+        if let Some(kind) = chosen.filter(|_| chosen != now) {
+            self.draft = toy_recipe(kind, &self.draft);
+        }
+        if let Some(kind) = self.draft.data.toy {
+            let mut rows = self.draft.data.rows as u32;
+            keys::whole_ui(ui, "points", "data.rows", &mut rows, 10..=1_000_000);
+            self.draft.data.rows = rows as usize;
+            let mut noise = self.draft.data.noise.unwrap_or(kind.default_noise());
+            let slider = Slider::new(&mut noise, 0.0..=3.0_f64.max(kind.default_noise() * 3.0))
+                .max_decimals(3)
+                .clamping(SliderClamping::Edits)
+                .text("noise");
+            if ui.add(slider).on_hover_text(keys::tip("data.noise")).changed() {
+                self.draft.data.noise = Some(noise);
+            }
+        }
+    }
+
+    pub(super) fn waiting_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
+            let step = self.group.look.step;
+            ui.label(format!("{} will restart training: {step} steps begin anew.", waiting.join(", ")));
+            ui.horizontal(|ui| {
+                if ui.button("Restart with changes").clicked() {
+                    let recipe = self.draft.clone();
+                    self.take_recipe(recipe, settings);
+                }
+                if ui.button("Undo").on_hover_text("Keep training as it is").clicked()
+                    && let Some(recipe) = self.group.lanes.first().and_then(|l| l.recipe.as_deref())
+                {
+                    self.draft = recipe.clone();
+                }
+            });
+        });
+    }
+}

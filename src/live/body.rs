@@ -1,0 +1,505 @@
+//! What the worker's thread does: it owns the trainings, takes a slice of steps of each in turn, and looks for commands between
+//! slices.
+
+use super::lane::Lane;
+use super::picture::Look;
+use super::worker::{Command, Report, Snapshot, State};
+use crate::config::Recipe;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::run::Training;
+use crate::train::{Ending, EpochRow};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
+use std::time::{Duration, Instant};
+
+/// Seconds of steps between two looks for commands: what a click waits at most, if a single step is shorter.
+const SLICE: f64 = 0.012;
+/// Largest share of the time that looks may take.
+const LOOK_SHARE: f64 = 0.25;
+/// Rows that wait for a caller who does not come; beyond, every other one goes.
+const MOST_ROWS: usize = 100_000;
+
+/// Steps a second over the last second or so.
+#[derive(Default)]
+struct Speed {
+    marks: VecDeque<(Instant, u64)>,
+}
+
+impl Speed {
+    fn mark(&mut self, step: u64) {
+        let now = Instant::now();
+        self.marks.push_back((now, step));
+        while self.marks.len() > 2 && now.duration_since(self.marks[0].0).as_secs_f64() > 1.0 {
+            self.marks.pop_front();
+        }
+    }
+    fn steps_per_second(&self) -> f64 {
+        match (self.marks.front(), self.marks.back()) {
+            (Some((t0, s0)), Some((t1, s1))) if s1 > s0 => {
+                (s1 - s0) as f64 / t1.duration_since(*t0).as_secs_f64().max(1e-9)
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+pub struct Body {
+    commands: Receiver<Command>,
+    reports: SyncSender<Report>,
+    /// Reports that found the channel full.
+    outbox: VecDeque<Report>,
+    rows: Vec<(usize, EpochRow)>,
+    /// Holds one look; a newer one takes the place of `waiting` until the caller has fetched it.
+    slot: SyncSender<Snapshot>,
+    waiting: Option<Snapshot>,
+    wake: Box<dyn Fn() + Send>,
+    /// As the recipe names it, and opened.
+    device: Option<(String, Device)>,
+    lanes: Vec<Lane>,
+    report_at_end: bool,
+    state: State,
+    /// Of a command to step.
+    steps_left: Option<u64>,
+    pace: Option<f64>,
+    /// Steps that the pace allows now.
+    allowance: f64,
+    allowed_at: Instant,
+    /// Of all trainings together, smoothed.
+    step_seconds: f64,
+    speed: Speed,
+    look: Look,
+    looked: Instant,
+    look_seconds: f64,
+    /// Something has changed since the last look.
+    stale: bool,
+    number: u64,
+}
+
+impl Body {
+    pub fn new(
+        commands: Receiver<Command>,
+        reports: SyncSender<Report>,
+        slot: SyncSender<Snapshot>,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Body {
+        Body {
+            commands,
+            reports,
+            outbox: VecDeque::new(),
+            rows: vec![],
+            slot,
+            waiting: None,
+            wake,
+            device: None,
+            lanes: vec![],
+            report_at_end: false,
+            state: State::Empty,
+            steps_left: None,
+            pace: None,
+            allowance: 0.0,
+            allowed_at: Instant::now(),
+            step_seconds: 0.0,
+            speed: Speed::default(),
+            look: Look::default(),
+            looked: Instant::now(),
+            look_seconds: 0.0,
+            stale: true,
+            number: 0,
+        }
+    }
+
+    /// Until the caller is gone.
+    pub fn run(&mut self) {
+        loop {
+            if !self.take_commands() {
+                break;
+            }
+            if self.state == State::Running
+                && let Err(e) = self.slice()
+            {
+                self.fail(e);
+            }
+            self.look_if_due();
+            self.deliver();
+        }
+        for lane in self.lanes.drain(..) {
+            // Nobody is left to be told of a full disk.
+            let _ = lane.training.stop();
+        }
+    }
+
+    /// False when the caller is gone.
+    fn take_commands(&mut self) -> bool {
+        loop {
+            // What waits for delivery, or for a look, must not wait for a command.
+            let wait = match self.state {
+                State::Running => self.pace_wait(),
+                _ if self.stale => Some(Duration::ZERO),
+                _ if self.outbox.is_empty() && self.rows.is_empty() && self.waiting.is_none() => None,
+                _ => Some(Duration::from_millis(50)),
+            };
+            let command = match wait {
+                Some(Duration::ZERO) => match self.commands.try_recv() {
+                    Ok(command) => command,
+                    Err(TryRecvError::Empty) => return true,
+                    Err(TryRecvError::Disconnected) => return false,
+                },
+                Some(wait) => match self.commands.recv_timeout(wait) {
+                    Ok(command) => command,
+                    Err(RecvTimeoutError::Timeout) => return true,
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                },
+                None => match self.commands.recv() {
+                    Ok(command) => command,
+                    Err(_) => return false,
+                },
+            };
+            self.stale = true;
+            if let Err(e) = self.obey(command) {
+                self.tell(Report::Failed(e));
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Start { recipes, keep, running } => {
+                self.leave();
+                for recipe in &recipes {
+                    let device = self.device(&recipe.device)?;
+                    self.lanes.push(Lane::new(Training::new(recipe, &device)?, device));
+                }
+                if let (Some(keep), Some(lane)) = (&keep, self.lanes.first_mut())
+                    && let Err(e) = lane.training.keep_in(&keep.path, keep.force)
+                {
+                    if keep.report {
+                        // Without a folder it would train for nothing.
+                        self.lanes.clear();
+                        return Err(e);
+                    }
+                    self.tell(Report::Failed(e));
+                }
+                self.report_at_end = keep.is_some_and(|k| k.report);
+                self.started();
+                self.set_running(running);
+            }
+            Command::Resume { path, running } => {
+                self.leave();
+                let folder = crate::run::RunFolder::open(&path)?;
+                let device = self.device(&folder.recipe()?.device)?;
+                self.lanes.push(Lane::new(Training::resume(&path, &device)?, device));
+                self.started();
+                self.set_running(running);
+            }
+            Command::Run => self.set_running(true),
+            Command::Pause => {
+                self.set_running(false);
+                self.save()?;
+            }
+            Command::Step(n) => {
+                self.set_running(true);
+                self.steps_left = Some(n);
+            }
+            Command::Stop => {
+                for lane in &mut self.lanes {
+                    lane.training.save()?;
+                    lane.training.mark_stopped()?;
+                }
+                if !self.lanes.is_empty() {
+                    self.steps_left = None;
+                    self.set_state(State::Stopped);
+                }
+            }
+            Command::Reset => {
+                let running = self.state == State::Running;
+                for lane in &mut self.lanes {
+                    let recipe = lane.training.recipe.clone();
+                    lane.training.restart(&recipe, &lane.device)?;
+                }
+                self.started();
+                self.set_running(running);
+            }
+            Command::Change(recipes) => self.change(&recipes)?,
+            Command::Pace(pace) => {
+                self.pace = pace.filter(|p| p.is_finite() && *p > 0.0);
+                (self.allowance, self.allowed_at) = (0.0, Instant::now());
+            }
+            Command::Look(look) => self.look = look,
+            Command::Save { lane, path, force } => {
+                if let Some(lane) = self.lanes.get_mut(lane) {
+                    lane.training.report_in(&path, force)?;
+                    self.tell(Report::Saved(path));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, recipes: &[Recipe]) -> Result<()> {
+        let mut anew = false;
+        let pairs = self.lanes.len().min(recipes.len());
+        for i in 0..pairs {
+            let was_ended = self.lanes[i].training.trainer.ending().is_some();
+            let before = self.lanes[i].training.recipe.data.points.clone();
+            let lane = &mut self.lanes[i];
+            if lane.change(&recipes[i])? {
+                anew = true;
+                self.tell_started(i);
+                continue;
+            }
+            let lane = &mut self.lanes[i];
+            let after = &lane.training.recipe;
+            let points_changed = before != after.data.points;
+            if points_changed && was_ended {
+                lane.training.trainer.restart_schedule();
+            }
+            let (recipe, points) = (Box::new(lane.training.recipe.clone()), Box::new(lane.points()));
+            self.tell(Report::Changed { lane: i, recipe, points });
+        }
+        match self.state {
+            // Data that was edited after the end is trained on at once; so is what had failed and begins anew.
+            State::Ended(_) if self.lanes.iter().any(|l| l.training.trainer.ending().is_none()) => {
+                self.set_running(true)
+            }
+            State::Failed if anew => self.set_running(true),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn device(&mut self, choice: &str) -> Result<Device> {
+        match &self.device {
+            Some((name, device)) if name == choice => Ok(device.clone()),
+            _ => {
+                let device = Device::open(choice)?;
+                self.device = Some((choice.into(), device.clone()));
+                Ok(device)
+            }
+        }
+    }
+
+    /// Lets go of the present trainings, with a checkpoint of those that are kept.
+    fn leave(&mut self) {
+        for lane in self.lanes.drain(..) {
+            if let Err(e) = lane.training.stop() {
+                let _ = self.reports.try_send(Report::Failed(e));
+            }
+        }
+        self.report_at_end = false;
+        self.rows.clear();
+        self.state = State::Empty;
+    }
+
+    fn started(&mut self) {
+        for i in 0..self.lanes.len() {
+            self.tell_started(i);
+        }
+        self.speed = Speed::default();
+        self.step_seconds = 0.0;
+    }
+
+    fn tell_started(&mut self, lane: usize) {
+        self.rows.retain(|r| r.0 != lane);
+        let l = &self.lanes[lane];
+        let t = &l.training;
+        let report = Report::Started {
+            lane,
+            of: self.lanes.len(),
+            event: t.trainer.started(),
+            recipe: Box::new(t.recipe.clone()),
+            points: Box::new(l.points()),
+            rows: t.rows.clone(),
+            notes: t.data.notes.clone(),
+        };
+        self.tell(report);
+    }
+
+    fn set_running(&mut self, running: bool) {
+        self.steps_left = None;
+        let left = self.lanes.iter().any(|l| l.training.trainer.ending().is_none());
+        let state = match (running, left) {
+            _ if self.lanes.is_empty() => State::Empty,
+            (true, true) => State::Running,
+            (false, true) => State::Paused,
+            (_, false) => State::Ended(self.lanes[0].training.trainer.ending().unwrap_or(Ending::Finished)),
+        };
+        if state == State::Running {
+            (self.allowance, self.allowed_at) = (1.0, Instant::now());
+            self.speed = Speed::default();
+        }
+        self.set_state(state);
+    }
+
+    fn set_state(&mut self, state: State) {
+        if state != self.state {
+            self.state = state;
+            self.tell(Report::State(state));
+        }
+    }
+
+    fn fail(&mut self, e: Error) {
+        self.tell(Report::Failed(e));
+        self.set_state(State::Failed);
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.lanes.iter_mut().try_for_each(|l| l.training.save())
+    }
+
+    /// Time until the pace allows a step; zero where it does now.
+    fn pace_wait(&mut self) -> Option<Duration> {
+        let Some(pace) = self.pace.filter(|_| self.steps_left.is_none()) else { return Some(Duration::ZERO) };
+        let now = Instant::now();
+        // After a pause, or a slow look, no burst.
+        let most = (pace * 0.1).max(1.0);
+        self.allowance = (self.allowance + pace * now.duration_since(self.allowed_at).as_secs_f64()).min(most);
+        self.allowed_at = now;
+        if self.allowance >= 1.0 {
+            Some(Duration::ZERO)
+        } else {
+            Some(Duration::from_secs_f64((1.0 - self.allowance) / pace))
+        }
+    }
+
+    fn slice(&mut self) -> Result<()> {
+        let mut count = if self.step_seconds > 0.0 { (SLICE / self.step_seconds) as u64 } else { 1 }.clamp(1, 4096);
+        if let Some(left) = self.steps_left {
+            count = count.min(left);
+        } else if self.pace.is_some() {
+            if self.allowance < 1.0 {
+                return Ok(());
+            }
+            count = count.min(self.allowance as u64);
+            self.allowance -= count as f64;
+        }
+        let started = Instant::now();
+        for i in 0..self.lanes.len() {
+            let training = &mut self.lanes[i].training;
+            let goal = training.trainer.step() + count;
+            while training.trainer.step() < goal && training.trainer.ending().is_none() {
+                if let Some(row) = training.advance(goal - training.trainer.step())? {
+                    self.rows.push((i, row));
+                }
+            }
+        }
+        let each = started.elapsed().as_secs_f64() / count as f64;
+        self.step_seconds = if self.step_seconds > 0.0 { 0.8 * self.step_seconds + 0.2 * each } else { each };
+        self.speed.mark(self.lanes.iter().map(|l| l.training.trainer.step()).max().unwrap_or(0));
+        self.stale = true;
+        if let Some(left) = &mut self.steps_left {
+            *left -= count.min(*left);
+            if *left == 0 {
+                self.set_running(false);
+            }
+        }
+        if self.lanes.iter().all(|l| l.training.trainer.ending().is_some()) {
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let ending = self.lanes.first().and_then(|l| l.training.trainer.ending()).unwrap_or(Ending::Finished);
+        if let (true, Some(lane)) = (self.report_at_end, self.lanes.first_mut()) {
+            lane.training.report()?;
+            if let Some(path) = lane.training.folder() {
+                let path = path.to_path_buf();
+                self.tell(Report::Saved(path));
+            }
+        } else {
+            self.save()?;
+        }
+        self.set_state(State::Ended(ending));
+        Ok(())
+    }
+
+    fn look_if_due(&mut self) {
+        let running = self.state == State::Running;
+        let interval = if running { self.look.interval.max(self.look_seconds / LOOK_SHARE) } else { 0.0 };
+        if self.lanes.is_empty() {
+            // Nothing to look at: the thread may sleep.
+            self.stale = false;
+        }
+        if !self.stale || self.looked.elapsed().as_secs_f64() < interval {
+            return;
+        }
+        let started = Instant::now();
+        let mut lanes = vec![];
+        for lane in &mut self.lanes {
+            match lane.look(&self.look) {
+                Ok(look) => lanes.push(look),
+                Err(e) => {
+                    self.stale = false;
+                    self.fail(e);
+                    return;
+                }
+            }
+        }
+        self.look_seconds = started.elapsed().as_secs_f64();
+        self.number += 1;
+        let trainer = &self.lanes[0].training.trainer;
+        self.waiting = Some(Snapshot {
+            number: self.number,
+            step: trainer.step(),
+            epoch: trainer.epoch(),
+            steps_per_second: if running { self.speed.steps_per_second() } else { 0.0 },
+            lanes,
+        });
+        (self.looked, self.stale) = (Instant::now(), false);
+        let rows = std::mem::take(&mut self.rows);
+        if !rows.is_empty() {
+            self.outbox.push_back(Report::Rows(rows));
+        }
+        self.deliver();
+        (self.wake)();
+    }
+
+    fn tell(&mut self, report: Report) {
+        // Rows that were taken before it come before it.
+        if !matches!(report, Report::Rows(_)) && !self.rows.is_empty() {
+            let rows = std::mem::take(&mut self.rows);
+            self.outbox.push_back(Report::Rows(rows));
+        }
+        self.outbox.push_back(report);
+        self.deliver();
+        (self.wake)();
+    }
+
+    fn deliver(&mut self) {
+        if let Some(look) = self.waiting.take()
+            && let Err(TrySendError::Full(look)) = self.slot.try_send(look)
+        {
+            self.waiting = Some(look);
+        }
+        while let Some(report) = self.outbox.pop_front() {
+            if let Err(TrySendError::Full(report)) = self.reports.try_send(report) {
+                self.outbox.push_front(report);
+                self.thin();
+                return;
+            }
+        }
+    }
+
+    /// A caller that does not come (a window that is hidden for hours) must not fill the memory.
+    fn thin(&mut self) {
+        let mut rows: Vec<(usize, EpochRow)> = vec![];
+        let only_rows = self.outbox.iter().all(|r| matches!(r, Report::Rows(_)));
+        if !only_rows || self.outbox.len() < 2 {
+            return;
+        }
+        for report in self.outbox.drain(..) {
+            if let Report::Rows(more) = report {
+                rows.extend(more);
+            }
+        }
+        if rows.len() > MOST_ROWS {
+            let mut keep = false;
+            rows.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+        self.outbox.push_back(Report::Rows(rows));
+    }
+}
