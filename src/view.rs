@@ -29,7 +29,7 @@ impl RunView {
             }
             Event::Epoch(row) => {
                 if self.rows.is_empty() && self.first_epoch > 0 && self.seconds_before == 0.0 {
-                    let share = f64::from(row.epoch - self.first_epoch) / f64::from(row.epoch.max(1));
+                    let share = f64::from(row.epoch.saturating_sub(self.first_epoch)) / f64::from(row.epoch.max(1));
                     self.seconds_before = row.seconds * (1.0 - share);
                 }
                 self.rows.push(*row);
@@ -51,14 +51,14 @@ impl RunView {
     /// Steps a second since this part of the run began.
     pub fn rate(&self) -> f64 {
         let Some(row) = self.last() else { return 0.0 };
-        let steps = f64::from(row.epoch - self.first_epoch) * f64::from(self.steps_per_epoch);
+        let steps = f64::from(row.epoch.saturating_sub(self.first_epoch)) * f64::from(self.steps_per_epoch);
         steps / (row.seconds - self.seconds_before).max(1e-9)
     }
 
     /// Seconds to the last epoch, if training does not stop early.
     pub fn seconds_left(&self) -> f64 {
         let done = self.last().map_or(self.first_epoch, |r| r.epoch);
-        f64::from(self.epochs - done) * f64::from(self.steps_per_epoch) / self.rate().max(1e-9)
+        f64::from(self.epochs.saturating_sub(done)) * f64::from(self.steps_per_epoch) / self.rate().max(1e-9)
     }
 
     /// "epoch 40/200  loss 1.23  validation NLL 3.10".

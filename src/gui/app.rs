@@ -167,7 +167,7 @@ impl App {
             for (tab, name, tip) in Tab::ALL {
                 ui.selectable_value(&mut self.settings.tab, tab, name).on_hover_text(tip);
             }
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.scope(|ui| {
                 let (name, next) = match self.settings.ground {
                     Ground::System => ("Theme: system", Ground::Light),
                     Ground::Light => ("Theme: light", Ground::Dark),
@@ -197,7 +197,9 @@ impl App {
             Tab::SideBySide => self.side.group.as_mut(),
             Tab::Priors => self.priors.group.as_mut(),
             Tab::Data => Some(&mut self.data.group),
-            _ => Some(&mut self.playground.group),
+            Tab::Playground => Some(&mut self.playground.group),
+            // No page that shows no training may change one.
+            _ => None,
         };
         let Some(group) = group else { return };
         if pressed(Key::Space) {

@@ -240,7 +240,6 @@ impl Body {
         let mut anew = false;
         let pairs = self.lanes.len().min(recipes.len());
         for i in 0..pairs {
-            let was_ended = self.lanes[i].training.trainer.ending().is_some();
             let before = self.lanes[i].training.recipe.data.points.clone();
             let lane = &mut self.lanes[i];
             if lane.change(&recipes[i])? {
@@ -251,7 +250,8 @@ impl Body {
             let lane = &mut self.lanes[i];
             let after = &lane.training.recipe;
             let points_changed = before != after.data.points;
-            if points_changed && was_ended {
+            // Of fewer points the schedule may be over already.
+            if points_changed && lane.training.trainer.ending().is_some() {
                 lane.training.trainer.restart_schedule();
             }
             let (recipe, points) = (Box::new(lane.training.recipe.clone()), Box::new(lane.points()));

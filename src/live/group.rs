@@ -107,6 +107,10 @@ impl Group {
                 if self.starting.as_ref().is_some_and(|s| s.get(lane) == Some(&*recipe)) {
                     self.starting = None;
                 }
+                // A picture of the training before would lie under the points of this one.
+                if let Some(look) = self.look.lanes.get_mut(lane) {
+                    *look = LaneSnapshot::default();
+                }
                 self.lanes.resize_with(of, LaneView::default);
                 let mut run = RunView::default();
                 run.fold(&event);

@@ -115,7 +115,7 @@ impl RunFolder {
             Err(std::fs::TryLockError::WouldBlock) => Err(Error::run(
                 self.path.display().to_string(),
                 "another vifo is writing to it",
-                "wait for it to end, or choose another folder with --out",
+                "wait for it to end, or choose another folder",
             )),
             // A file system without locks: better unguarded than unusable.
             Err(std::fs::TryLockError::Error(_)) => Ok(file),

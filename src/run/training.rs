@@ -86,7 +86,9 @@ impl Training {
         training.changes = before.changes;
         if folder.last().is_file() {
             let last = Model::checkpoint(&folder.last(), training.trainer.plan())?;
-            training.rows = folder.metrics(last.epoch)?;
+            // By step: an edit of the points may have set the epochs back.
+            training.rows = folder.metrics(u32::MAX)?;
+            training.rows.retain(|r| r.step <= last.step);
             training.trainer.restore(&last)?;
         }
         training.folder = Some((folder, lock));

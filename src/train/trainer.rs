@@ -124,12 +124,8 @@ impl Trainer {
         next.session.set_running(&self.session.running()?)?;
         next.session.set_optimizer(&self.session.optimizer()?)?;
         next.seconds = self.seconds;
-        // Another number of rows has other steps an epoch: whole epochs are kept.
-        next.step = if plan.steps_per_epoch() == self.plan.steps_per_epoch() {
-            self.step
-        } else {
-            u64::from(self.epoch()) * u64::from(plan.steps_per_epoch())
-        };
+        // Steps count what was made. With other rows an epoch has other steps, so the number of epochs is another.
+        next.step = self.step;
         *self = next;
         Ok(())
     }

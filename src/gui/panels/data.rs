@@ -69,6 +69,8 @@ impl DataPage {
     /// Looks at a table or an image set.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
         self.path.set(path);
+        // What was open before is not what this path names.
+        (self.content, self.choice) = (None, None);
         let (path, wake) = (path.to_path_buf(), ctx.clone());
         let what = format!("Reading {}", file_name(&path));
         self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path)));

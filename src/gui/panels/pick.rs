@@ -79,10 +79,15 @@ impl PathPick {
 
     /// True when the dialog has just given a path.
     pub fn poll(&mut self, banner: &mut Banner) -> bool {
-        match taken(&mut self.asking, banner).flatten() {
-            Some(path) => {
+        match taken(&mut self.asking, banner) {
+            Some(Some(path)) => {
                 self.set(&path);
                 true
+            }
+            // The library tells a system without dialogs from a cancelled one no more than this.
+            Some(None) => {
+                banner.note("no file was chosen; where no dialog opened, this system has none (xdg-desktop-portal, zenity): type the path, or drop the file on the window");
+                false
             }
             None => false,
         }

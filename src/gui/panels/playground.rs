@@ -41,6 +41,10 @@ pub struct Playground {
     /// The recipe that the settings hold.
     stored: Option<Recipe>,
     fell_back: bool,
+    /// The next frame fits the axes to everything.
+    show_all: bool,
+    /// A list was open in the last frame: a click beside it closes it and means no point.
+    popup_was_open: bool,
     pub curves: super::curves::CurveCache,
 }
 
@@ -114,6 +118,8 @@ impl Playground {
             look: Look::default(),
             stored: None,
             fell_back: false,
+            show_all: false,
+            popup_was_open: false,
             curves: super::curves::CurveCache::default(),
         };
         // The last training goes on where the window was closed, if it was of this recipe.
@@ -145,6 +151,11 @@ impl Playground {
 
     pub fn poll(&mut self, interval: f64, settings: &mut Settings, banner: &mut Banner) {
         self.group.poll();
+        // Here, not on the page: another page may be in front from the start.
+        if settings.pace.to_bits() != self.pace.to_bits() {
+            self.pace = settings.pace;
+            self.group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
+        }
         let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
         if let Some(recipe) = recipe.filter(|r| self.stored.as_ref() != Some(r)) {
             // What is trained is what the next start of the app goes on with.
@@ -186,11 +197,7 @@ impl Playground {
     }
 
     /// Hands on what the controls have changed and a running training can take up; the rest waits for a restart.
-    fn send_changes(&mut self, settings: &mut Settings) {
-        if settings.pace.to_bits() != self.pace.to_bits() {
-            self.pace = settings.pace;
-            self.group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
-        }
+    fn send_changes(&mut self) {
         let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
         let Some(recipe) = recipe.filter(|_| !self.group.is_starting()) else { return };
         if *recipe != self.draft {
@@ -284,6 +291,7 @@ impl Playground {
             curves::curves_ui(ui, &view, &series, |i| colours.series(i));
         });
         exports.offer(|| Plottable::of_playground(self, settings));
-        self.send_changes(settings);
+        self.send_changes();
+        self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
     }
 }

@@ -55,7 +55,8 @@ impl RecipePage {
                 }
             });
             egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-                let field = egui::TextEdit::multiline(&mut text).code_editor().desired_width(f32::INFINITY).hint_text("a recipe in TOML");
+                let field = egui::TextEdit::multiline(&mut text).code_editor().desired_width(f32::INFINITY)
+                    .desired_rows((ui.available_height() / 15.0).max(10.0) as usize).hint_text("a recipe in TOML");
                 if ui.add(field).changed() {
                     self.edited = Some(text.clone()).filter(|t| *t != own);
                 }

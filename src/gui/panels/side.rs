@@ -132,7 +132,7 @@ impl SideBySide {
         if matches!(group.look.lanes[0].picture, Picture::Band(_)) {
             let members =
                 group.look.lanes.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
-            band_options_ui(ui, &mut settings.bands, members, false);
+            band_options_ui(ui, &mut settings.bands, members, false, |_| {});
             if let Picture::Band(band) = &group.look.lanes[0].picture {
                 let colours = Colours::of(ui);
                 let mut entries = bands::band_entries(band, &settings.bands, &colours);

@@ -57,7 +57,7 @@ impl Playground {
                     Some(Edit::Move(i, at))
                 } else if response.secondary_clicked() {
                     nearest(points, &t, place).map(Edit::Remove)
-                } else if response.clicked() && nearest(points, &t, place).is_none() {
+                } else if response.clicked() && !self.popup_was_open && nearest(points, &t, place).is_none() {
                     Some(Edit::Add(at))
                 } else {
                     None
@@ -65,8 +65,8 @@ impl Playground {
             }
             _ => None,
         };
-        if self.grabbed.is_some() {
-            // The axes must stand still under a moving point.
+        if self.grabbed.is_some() || edit.is_some() {
+            // The axes must stand still under the points that are set.
             plot.set_auto_bounds([false, false]);
         }
         (edit, moved, range)
@@ -96,7 +96,7 @@ impl Playground {
                 Edit::Remove(_) => {}
             }
         }
-        // A plot that was panned or zoomed asks for a picture of what it shows; a double click goes back.
+        // A plot that was panned or zoomed asks for a picture of what it shows; "Show all" goes back.
         let asked = moved.then_some(range).filter(|_| self.grabbed.is_none());
         if self.grabbed.is_none() && asked != self.asked {
             self.asked = asked;

@@ -26,7 +26,7 @@ impl Playground {
         if !settings.hint_seen && self.can_edit() {
             ui.horizontal_wrapped(|ui| {
                 ui.weak(
-                    "Click adds a point, drag moves one, right-click removes it; training goes on with them at once.",
+                    "Click adds a point, drag moves one, right-click removes it; training goes on with them at once. Drag beside them to pan.",
                 );
                 if ui.small_button("Got it").clicked() {
                     settings.hint_seen = true;
@@ -35,10 +35,24 @@ impl Playground {
         }
     }
 
+    /// A plot that was panned, zoomed or clicked stands still until this. Always there: a button that comes and goes would move
+    /// the plot under the mouse.
+    fn show_all_ui(&mut self, ui: &mut egui::Ui) {
+        let button = egui::Button::new("Show all").small();
+        if ui
+            .add_enabled(self.asked.is_some(), button)
+            .on_hover_text("Axes that hold all points and the band")
+            .clicked()
+        {
+            self.show_all = true;
+        }
+    }
+
     pub(super) fn no_picture_ui(&self, ui: &mut egui::Ui, height: f32) {
-        let text = match self.group.lanes.is_empty() {
-            true => "starting",
-            false => {
+        let text = match self.group.lanes.first() {
+            None => "starting",
+            Some(lane) if !lane.points.ranges.is_empty() => "starting",
+            Some(_) => {
                 "This data has more inputs than a plane has: see the curves below, and the results when it is done."
             }
         };
@@ -55,7 +69,8 @@ impl Playground {
         band: &crate::live::picture::Band,
         names: Option<&(Vec<String>, String)>,
     ) {
-        band_options_ui(ui, &mut settings.bands, !band.members.is_empty(), self.truth.is_some());
+        let (members, truth) = (!band.members.is_empty(), self.truth.is_some());
+        band_options_ui(ui, &mut settings.bands, members, truth, |ui| self.show_all_ui(ui));
         let colours = Colours::of(ui);
         let options = settings.bands;
         let points = self.points();
@@ -84,7 +99,13 @@ impl Playground {
         self.grab(ui, &points);
         let height = (height - 52.0).max(120.0);
         let y_limits = limits(band, &points, &options);
-        let mut plot = axes::plot(ui, "band", x_label, y_label).height(height).allow_drag(self.grabbed.is_none());
+        let mut plot = axes::plot(ui, "band", x_label, y_label)
+            .height(height)
+            .allow_drag(self.grabbed.is_none())
+            .allow_double_click_reset(false);
+        if std::mem::take(&mut self.show_all) {
+            plot = plot.reset();
+        }
         if let Some((low, high)) = y_limits {
             plot = plot.include_y(low).include_y(high);
         }
@@ -146,6 +167,10 @@ impl Playground {
                     self.new_class = class;
                 }
             }
+            if self.new_class >= classes.len() {
+                ui.weak("its first point restarts training");
+            }
+            self.show_all_ui(ui);
         });
         let colours = Colours::of(ui);
         let points = self.points();
@@ -172,10 +197,14 @@ impl Playground {
         let segments = if with_boundary { map::boundary(picture) } else { vec![] };
         let scale = (kind != MapKind::Probability).then(|| map::values(picture, kind).1);
         ui.horizontal(|ui| {
-            let plot = axes::plot(ui, "map", x_label, y_label)
+            let mut plot = axes::plot(ui, "map", x_label, y_label)
                 .width(width - if scale.is_some() { 70.0 } else { 0.0 })
                 .height(height)
-                .allow_drag(self.grabbed.is_none());
+                .allow_drag(self.grabbed.is_none())
+                .allow_double_click_reset(false);
+            if std::mem::take(&mut self.show_all) {
+                plot = plot.reset();
+            }
             let shown = plot.show(ui, |plot| {
                 self.texture.draw(plot, picture);
                 map::boundary_ui(
@@ -219,7 +248,14 @@ fn limits(band: &crate::live::picture::Band, points: &[[f64; 3]], options: &Band
     (bottom < top).then_some((bottom.min(low), top.max(high)))
 }
 
-pub fn band_options_ui(ui: &mut egui::Ui, options: &mut BandOptions, members: bool, truth: bool) {
+/// `end` stands at the end of the row.
+pub fn band_options_ui(
+    ui: &mut egui::Ui,
+    options: &mut BandOptions,
+    members: bool,
+    truth: bool,
+    end: impl FnOnce(&mut egui::Ui),
+) {
     ui.horizontal_wrapped(|ui| {
         ui.checkbox(&mut options.one_sd, "1 sd");
         ui.checkbox(&mut options.two_sd, "2 sd");
@@ -239,6 +275,7 @@ pub fn band_options_ui(ui: &mut egui::Ui, options: &mut BandOptions, members: bo
         ui.checkbox(&mut options.aux, "auxiliary range")
             .on_hover_text("Inputs for the auxiliary regularizer are drawn between these lines");
         ui.checkbox(&mut options.points, "points");
+        end(ui);
     });
 }
 

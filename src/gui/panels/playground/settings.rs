@@ -114,7 +114,11 @@ impl Playground {
         }
         egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
             let step = self.group.look.step;
-            ui.label(format!("{} will restart training: {step} steps begin anew.", waiting.join(", ")));
+            ui.label(format!("{} will restart training: {step} steps begin anew.", what(&waiting)));
+            let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+            if let (Some(points), None) = (running.and_then(|r| r.data.points.as_ref()), &self.draft.data.points) {
+                ui.label(format!("Your {} points go; \"Undo\" keeps them.", points.len()));
+            }
             ui.horizontal(|ui| {
                 if ui.button("Restart with changes").clicked() {
                     let recipe = self.draft.clone();
@@ -128,4 +132,24 @@ impl Playground {
             });
         });
     }
+}
+
+/// Keys in the words of the page: "data, network".
+fn what(keys: &[String]) -> String {
+    let mut words: Vec<&str> = vec![];
+    for key in keys {
+        let word = match key.as_str() {
+            "method.name" => "method",
+            "method.members" => "members",
+            "seed" => "seed",
+            "device" => "device",
+            k if k.starts_with("data.") => "data",
+            k if k.starts_with("net.") => "network",
+            k => k,
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(", ")
 }
