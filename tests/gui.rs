@@ -360,9 +360,23 @@ fn whole_views_look_as_they_did() {
         for _ in 0..10 {
             h.step();
         }
-        let image = h.render().expect("a picture");
-        let page = image::imageops::crop_imm(&image, 0, 0, image.width(), image.height() - 40).to_image();
-        let options = egui_kittest::SnapshotOptions::new().threshold(0.6).max_failed_pixels(1000);
-        egui_kittest::image_snapshot_options(&page, name, &options);
+        let compare = |h: &mut Bench, name: &str| {
+            let image = h.render().expect("a picture");
+            let page = image::imageops::crop_imm(&image, 0, 0, image.width(), image.height() - 40).to_image();
+            let options = egui_kittest::SnapshotOptions::new().threshold(0.6).max_failed_pixels(1000);
+            egui_kittest::image_snapshot_options(&page, name, &options);
+        };
+        compare(&mut h, name);
+        if !dark {
+            for (tab, name) in
+                [("Recipe", "recipe"), ("Your data", "your_data_empty"), ("Learning curves", "curves_empty")]
+            {
+                click(&mut h, tab);
+                for _ in 0..5 {
+                    h.step();
+                }
+                compare(&mut h, name);
+            }
+        }
     }
 }
