@@ -28,6 +28,8 @@ pub struct DataPage {
     pub choice: Option<Choice>,
     path: PathPick,
     looking: Option<Job<Content>>,
+    /// Lines above a table's header.
+    skip_lines: u32,
     content: Option<Content>,
     training: Option<Training>,
     finished: Option<PathBuf>,
@@ -58,6 +60,7 @@ impl DataPage {
             choice: None,
             path: PathPick::default(),
             looking: None,
+            skip_lines: 0,
             content: None,
             training: None,
             finished: None,
@@ -68,12 +71,19 @@ impl DataPage {
 
     /// Looks at a table or an image set.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
+        // What the file before needed is no business of this one's.
+        self.skip_lines = 0;
+        self.read(ctx, path);
+    }
+
+    fn read(&mut self, ctx: &egui::Context, path: &Path) {
+        let skip = self.skip_lines;
         self.path.set(path);
         // What was open before is not what this path names.
         (self.content, self.choice) = (None, None);
         let (path, wake) = (path.to_path_buf(), ctx.clone());
         let what = format!("Reading {}", file_name(&path));
-        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path)));
+        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path, skip)));
         self.shown = Shown::Content;
     }
 
@@ -100,7 +110,7 @@ impl DataPage {
 
     fn open_typed(&mut self, ctx: &egui::Context) {
         if let Some(path) = self.path.path() {
-            self.open(ctx, &path);
+            self.read(ctx, &path);
         }
     }
 
@@ -196,12 +206,18 @@ impl DataPage {
     fn path_ui(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 480.0).min(700.0);
+            let width = (ui.available_width() - 600.0).min(700.0);
             let enter =
                 self.path.field_ui(ui, "file or folder", "a table (CSV, TSV, .gz) or a folder of images", width);
             let ready = self.path.path().is_some();
             let look = ui.add_enabled(ready, egui::Button::new("Look at it")).on_hover_text("Read it and report");
             if enter || look.clicked() {
+                self.open_typed(ui.ctx());
+            }
+            let label = ui.label("skip lines");
+            let skip =
+                ui.add(egui::DragValue::new(&mut self.skip_lines).range(0..=1000).speed(0.05)).labelled_by(label.id);
+            if skip.on_hover_text("Lines above the header of a table: a title, a note, units").changed() && ready {
                 self.open_typed(ui.ctx());
             }
             if ui.button("Open file…").on_hover_text("With the system's dialog").clicked() {

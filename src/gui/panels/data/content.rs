@@ -63,7 +63,8 @@ fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
 }
 
 impl Content {
-    pub fn read(path: &Path) -> Result<Content> {
+    /// Of a table the first `skip_lines` lines are left out.
+    pub fn read(path: &Path, skip_lines: u32) -> Result<Content> {
         let name = path.display().to_string();
         if path.extension().is_some_and(|e| e == "toml") {
             let cure = "drop it on the window, or paste it on the page Recipe";
@@ -77,6 +78,9 @@ impl Content {
             None => {
                 let mut base = toml::Table::new();
                 set(&mut base, if images { "data.images" } else { "data.file" }, &name)?;
+                if skip_lines > 0 && !images {
+                    set(&mut base, "data.skip_lines", &skip_lines.to_string())?;
+                }
                 base
             }
         };
@@ -155,7 +159,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.csv");
         crate::run::write_atomic(&path, text.as_bytes()).expect("written");
-        let content = Content::read(&path).expect("a table");
+        let content = Content::read(&path, 0).expect("a table");
         (dir, content)
     }
 
@@ -177,10 +181,25 @@ mod tests {
 
     #[test]
     fn the_bundled_digits_bring_their_own_recipe() {
-        let content = Content::read(Path::new("digits")).expect("bundled");
+        let content = Content::read(Path::new("digits"), 0).expect("bundled");
         assert_eq!(content.choice.eta, 0.01, "assets/recipes/digits.toml");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.test_fraction, recipe.data.images), (0.2, Some("digits".into())));
         assert!(content.obstacle().is_none());
+    }
+
+    /// A title above the header, as iris.csv has it: without it the columns have their names.
+    #[test]
+    fn lines_above_the_header_are_left_out_and_the_recipe_says_so() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/iris.csv"));
+        let content = Content::read(path, 1).expect("a table");
+        let recipe = content.recipe(&content.choice).expect("a recipe");
+        assert_eq!(recipe.data.skip_lines, 1);
+        let Kind::Table { table, .. } = &content.kind else { panic!("no table") };
+        assert_eq!(table.columns.len(), 5);
+        let Kind::Table { table: whole, .. } = Content::read(path, 0).expect("a table").kind else {
+            panic!("no table")
+        };
+        assert_eq!(whole.rows(), table.rows());
     }
 }
