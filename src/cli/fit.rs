@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let claimed = args.out.is_none();
     let path = match &args.out {
         Some(path) => path.clone(),
-        None => claim_folder(&recipe_name(&recipe))?,
+        None => RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?,
     };
     if !args.force {
         // Before any work: an existing folder should not cost a training run.
@@ -222,22 +222,6 @@ fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
     };
     let with = |key: &str| if key.starts_with("data.") { "this data" } else { method };
     given.iter().filter(|k| !reads(k)).map(|k| format!("{k} has no effect with {}", with(k))).collect()
-}
-
-/// Makes runs/NAME, or the first runs/NAME-2, -3, ... that is free: making it is what claims it, so that runs started side
-/// by side do not meet.
-fn claim_folder(name: &str) -> crate::error::Result<PathBuf> {
-    let runs = Path::new("runs");
-    std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
-    for i in 1u64.. {
-        let path = if i == 1 { runs.join(name) } else { runs.join(format!("{name}-{i}")) };
-        match std::fs::create_dir(&path) {
-            Ok(()) => return Ok(path),
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io(&path, "create", &e)),
-        }
-    }
-    Err(Error::usage("runs", "no free name", "", "name a folder with --out"))
 }
 
 fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {

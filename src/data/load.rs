@@ -117,6 +117,11 @@ fn load_points(recipe: &config::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
     if !data.standardise {
         in_own_units(&mut encoder);
     }
+    of_points(points, Prepared { table, split, encoder, notes })
+}
+
+fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
+    let Prepared { table, split, encoder, notes } = prepared;
     Ok(Loaded {
         train: encoder.encode(&table, &split.train, true)?,
         validation: encoder.encode(&table, &split.validation, true)?,
@@ -263,12 +268,5 @@ pub fn load_on_scale(recipe: &config::Recipe, scale: &Encoder) -> Result<Option<
         | (Target::Classes { name, .. }, Target::Classes { name: n, .. }) => name.clone_from(n),
         _ => {}
     }
-    Ok(Some(Loaded {
-        train: encoder.encode(&table, &split.train, true)?,
-        validation: encoder.encode(&table, &split.validation, true)?,
-        test: encoder.encode(&table, &split.test, true)?,
-        encoder,
-        notes,
-        hash: points::hash(points),
-    }))
+    of_points(points, Prepared { table, split, encoder, notes }).map(Some)
 }

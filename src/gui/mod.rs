@@ -55,7 +55,11 @@ pub fn run(options: Options) -> Result<()> {
 /// What to do about a window that does not open.
 fn cannot_open(found: &str) -> Error {
     // winit names the line of its own source first.
-    let found = found.rsplit_once(".rs:").and_then(|(_, rest)| rest.split_once(": ")).map_or(found, |(_, rest)| rest);
+    let found = found
+        .rsplit_once(".rs:")
+        .and_then(|(_, rest)| rest.split_once(": "))
+        .map_or(found, |(_, rest)| rest)
+        .trim_end_matches('.');
     let lower = found.to_lowercase();
     let cure = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
         "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`"

@@ -3,6 +3,7 @@
 
 use super::lane::Lane;
 use super::picture::Look;
+use super::speed::Speed;
 use super::worker::{Command, Report, Snapshot, State};
 use crate::config::Recipe;
 use crate::error::{Error, Result};
@@ -19,30 +20,6 @@ const SLICE: f64 = 0.012;
 const LOOK_SHARE: f64 = 0.25;
 /// Rows that wait for a caller who does not come; beyond, every other one goes.
 const MOST_ROWS: usize = 100_000;
-
-/// Steps a second over the last second or so.
-#[derive(Default)]
-struct Speed {
-    marks: VecDeque<(Instant, u64)>,
-}
-
-impl Speed {
-    fn mark(&mut self, step: u64) {
-        let now = Instant::now();
-        self.marks.push_back((now, step));
-        while self.marks.len() > 2 && now.duration_since(self.marks[0].0).as_secs_f64() > 1.0 {
-            self.marks.pop_front();
-        }
-    }
-    fn steps_per_second(&self) -> f64 {
-        match (self.marks.front(), self.marks.back()) {
-            (Some((t0, s0)), Some((t1, s1))) if s1 > s0 => {
-                (s1 - s0) as f64 / t1.duration_since(*t0).as_secs_f64().max(1e-9)
-            }
-            _ => 0.0,
-        }
-    }
-}
 
 pub struct Body {
     commands: Receiver<Command>,

@@ -8,6 +8,7 @@ pub mod group;
 pub mod job;
 pub mod lane;
 pub mod picture;
+mod speed;
 pub mod worker;
 
 pub use change::{Effect, effect_of};

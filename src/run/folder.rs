@@ -106,6 +106,21 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf() })
     }
 
+    /// Makes `runs/NAME`, or the first `runs/NAME-2`, -3, ... that is free: making it is what claims it, so that runs started
+    /// side by side do not meet.
+    pub fn claim(runs: &Path, name: &str) -> Result<PathBuf> {
+        std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
+        for i in 1u64.. {
+            let path = if i == 1 { runs.join(name) } else { runs.join(format!("{name}-{i}")) };
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(path),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::io(&path, "create", &e)),
+            }
+        }
+        Err(Error::usage(runs.display().to_string(), "no free name", "", "name another folder"))
+    }
+
     /// Holds the folder for one writer; the system lets go of it when the program ends, however it ends.
     pub fn lock(&self) -> Result<std::fs::File> {
         let path = self.path.join(".lock");

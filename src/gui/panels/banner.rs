@@ -1,6 +1,7 @@
 //! Errors and notes above the page: they stay until they are closed, and can be copied.
 
 use crate::error::Error;
+use crate::live::Group;
 use eframe::egui::{self, Color32, RichText};
 
 #[derive(Default)]
@@ -20,6 +21,12 @@ const MOST: usize = 3;
 impl Banner {
     pub fn error(&mut self, e: Error) {
         self.push(Kind::Error, e.to_string());
+    }
+
+    /// Takes in what a group of trainings has told, its errors among it.
+    pub fn follow(&mut self, group: &mut Group) {
+        group.poll();
+        group.errors.drain(..).for_each(|e| self.error(e));
     }
 
     pub fn note(&mut self, text: impl Into<String>) {

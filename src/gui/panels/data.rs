@@ -12,10 +12,11 @@ use super::pick::{Ask, PathPick, file_name, taken, working_ui};
 use crate::config::Recipe;
 use crate::data::encode::Missing;
 use crate::data::{Task, pixels};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, Look, State};
+use crate::run::RunFolder;
 use crate::run::fit::recipe_name;
 use content::{Choice, Content, Kind};
 use eframe::egui::{self, ComboBox, DragValue};
@@ -153,7 +154,7 @@ impl DataPage {
         let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
         let claimed = content.recipe(choice).and_then(|recipe| {
             let name = recipe_name(&recipe);
-            Ok((claim_folder(&settings.runs, &name)?, name, recipe))
+            Ok((RunFolder::claim(&settings.runs, &name)?, name, recipe))
         });
         match claimed {
             Ok((folder, name, recipe)) => {
@@ -386,18 +387,4 @@ fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::Report, choice: 
             choice.missing = Some(now);
         }
     }
-}
-
-/// Makes `runs/NAME`, or the first `runs/NAME-2`, -3, ... that is free.
-pub fn claim_folder(runs: &Path, name: &str) -> Result<PathBuf> {
-    std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
-    for i in 1u64.. {
-        let path = if i == 1 { runs.join(name) } else { runs.join(format!("{name}-{i}")) };
-        match std::fs::create_dir(&path) {
-            Ok(()) => return Ok(path),
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io(&path, "create", &e)),
-        }
-    }
-    Err(Error::usage(runs.display().to_string(), "no free name", "", "choose another folder of runs"))
 }

@@ -43,10 +43,8 @@ pub fn with_method(base: &Recipe, method: &str) -> Recipe {
 impl SideBySide {
     pub fn poll(&mut self, interval: f64, banner: &mut Banner) {
         self.interval = interval;
-        let Some(group) = &mut self.group else { return };
-        group.poll();
-        for e in group.errors.drain(..) {
-            banner.error(e);
+        if let Some(group) = &mut self.group {
+            banner.follow(group);
         }
     }
 

@@ -4,9 +4,10 @@ use super::{Playground, toy_recipe};
 use crate::data::toy::ToyKind;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::controls::controls_ui;
-use crate::gui::panels::{data, keys};
+use crate::gui::panels::keys;
 use crate::gui::settings::Settings;
 use crate::live::Command;
+use crate::run::RunFolder;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
 impl Playground {
@@ -41,7 +42,7 @@ impl Playground {
             )
             .clicked()
         {
-            match data::claim_folder(&settings.runs, &crate::run::fit::recipe_name(&self.draft)) {
+            match RunFolder::claim(&settings.runs, &crate::run::fit::recipe_name(&self.draft)) {
                 Ok(path) => self.group.send(Command::Save { lane: 0, path, force: true }),
                 Err(e) => banner.error(e),
             }
