@@ -12,7 +12,7 @@ use std::process::Command;
 use vifo::config::{Link, Optimizer};
 use vifo::data::{Inputs, Task};
 use vifo::exec::Device;
-use vifo::method::{Kind, Setup};
+use vifo::method::{Kind, Setup, Trained};
 use vifo::net::{AlexNet, Cnn, Net, PreResNet};
 use vifo::program::Act;
 use vifo::train::{Predictor, weights};
@@ -106,8 +106,7 @@ fn setup(net: &Net) -> Setup {
 /// Largest difference from PyTorch's outputs as a share of the largest of them, or what is wrong.
 fn difference(case: &Case, device: &Device, (weights, running): (&[f32], &[f32])) -> Result<f64, String> {
     let mut predictor = Predictor::new(&setup(&case.net), device, 1, 3).map_err(|e| e.to_string())?;
-    predictor.set_weights(weights).expect("weights");
-    predictor.set_running(running).expect("statistics");
+    predictor.set(&Trained::plain(weights.to_vec(), running.to_vec())).expect("weights");
     let outputs = predictor.outputs(Inputs::Rows(&case.x)).expect("outputs");
     let largest = case.y.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     // f32 rounds by 6e-8 of a value; 20 layers of sums over up to 512 terms stay below a thousand of these.

@@ -10,7 +10,7 @@ use vifo::data::encode::{Encoder, FeatureKind};
 use vifo::data::load::{Loaded, load};
 use vifo::error::Error;
 use vifo::exec::{Device, gpu};
-use vifo::method::Predictive;
+use vifo::method::{Predictive, Trained};
 use vifo::ops::StepArgs;
 use vifo::train::session::Session;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Trainer, recompute_running};
@@ -53,10 +53,10 @@ fn outcome(trainer: &mut Trainer, ending: Ending) -> Outcome {
         epoch: c.epoch,
         step: c.step,
         best: c.best.map(|(epoch, nll)| (epoch, nll.to_bits())),
-        weights: bits(&c.weights),
-        running: bits(&c.running),
+        weights: bits(&c.trained.weights),
+        running: bits(&c.trained.running),
         optimizer: c.optimizer.iter().map(|(n, v)| (n.clone(), bits(v))).collect(),
-        chosen: bits(&trainer.final_weights().expect("weights").0),
+        chosen: bits(&trainer.final_weights().expect("weights").weights),
     }
 }
 
@@ -397,7 +397,7 @@ fn images_train_alike_on_cpu_and_software_adapter() {
                 })
                 .unwrap_or_else(|e| panic!("{net}: {e}"));
             let c = trainer.checkpoint().expect("a checkpoint");
-            (loss, c.weights, c.running)
+            (loss, c.trained.weights, c.trained.running)
         };
         let cpu = run(&Device::Cpu);
         let found = devices.each_ref().map(run);
@@ -638,9 +638,11 @@ fn vi_without_variance_is_base() {
     let rho = vec![-30.0; start.len()];
     let from = |plan: &Plan, weights: Vec<f32>| {
         let mut trainer = Trainer::new(plan, &data, &Device::Cpu).expect("a trainer");
-        trainer.restore(&Checkpoint { members: 1, weights, ..Checkpoint::default() }).expect("restored");
+        trainer
+            .restore(&Checkpoint { members: 1, trained: Trained::plain(weights, vec![]), ..Checkpoint::default() })
+            .expect("restored");
         trainer.run(|_, _| Ok(Flow::Continue)).expect("a run");
-        trainer.checkpoint().expect("a checkpoint").weights
+        trainer.checkpoint().expect("a checkpoint").trained.weights
     };
     let trained = from(&base, start.clone());
     let both = from(&vi, [start.clone(), rho.clone()].concat());

@@ -41,9 +41,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let layout = setup.layout();
     // VI's member is (mu, rho); the statistics are those that a prediction takes.
-    let own = &model.weights[args.member * setup.member_len()..][..layout.total];
+    let own = &model.trained.weights[args.member * setup.member_len()..][..layout.total];
     let copies = if setup.is_vi() { setup.predict_samples as usize } else { 1 };
-    let running = setup.predict_running(&model.running);
+    let running = setup.predict_running(&model.trained.running);
     let statistics = running.chunks(layout.running.max(1)).nth(args.member * copies).unwrap_or_default();
     write_to(&args.out, &weights::export(&layout, own, statistics)?)?;
     if args.quiet {

@@ -231,7 +231,7 @@ fn the_recipe_repeats_the_training_on_the_command_line() {
     crate::run::fit::fit(&again, &theirs, false, &crate::exec::Device::Cpu, silent).expect("a run");
     let weights = |path: &std::path::Path| {
         let folder = crate::run::RunFolder::open(path).expect("a run folder");
-        crate::run::Model::open(&folder).expect("a model").weights
+        crate::run::Model::open(&folder).expect("a model").trained
     };
     assert_eq!(weights(&ours), weights(&theirs));
     let csv = |path: &std::path::Path| std::fs::read_to_string(path.join("predictions.csv")).expect("predictions");

@@ -109,13 +109,13 @@ impl Lane {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
-        let (weights, running) = trainer.weights()?;
+        let now = trainer.weights()?;
         let losses = trainer.losses()?;
         let plan = trainer.plan().clone();
-        let picture = self.painter.paint(&plan, &data.encoder, &self.device, (&weights, &running), look)?;
+        let picture = self.painter.paint(&plan, &data.encoder, &self.device, &now, look)?;
         let prior = match (&picture, look.prior) {
             (Picture::Band(band), Some((count, seed))) => {
-                prior::curves(&plan, &data.encoder, &weights, &self.device, &band.x, count.min(500), seed)?
+                prior::curves(&plan, &data.encoder, &now.weights, &self.device, &band.x, count.min(500), seed)?
             }
             _ => None,
         };

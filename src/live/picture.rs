@@ -6,7 +6,7 @@ use crate::data::encode::{Encoder, Feature, FeatureKind, Target};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
-use crate::method::Predictive;
+use crate::method::{Predictive, Trained};
 use crate::train::Predictor;
 
 /// What is to be computed at each look, and how often.
@@ -123,7 +123,7 @@ impl Painter {
         plan: &Plan,
         encoder: &Encoder,
         device: &Device,
-        (weights, running): (&[f32], &[f32]),
+        trained: &Trained,
         look: &Look,
     ) -> Result<Picture> {
         if ranges(encoder).is_empty() {
@@ -137,7 +137,7 @@ impl Painter {
                 let at = |i: usize| x_range.0 + (x_range.1 - x_range.0) * i as f64 / (n - 1) as f64;
                 let x: Vec<f64> = (0..n).map(at).collect();
                 let grid: Vec<f32> = x.iter().map(|x| axes[0].standard(*x)).collect();
-                let mut predicted = self.predict(plan, device, weights, running, &grid, n)?;
+                let mut predicted = self.predict(plan, device, trained, &grid, n)?;
                 if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) =
                     (&mut predicted, &encoder.target)
                 {
@@ -165,7 +165,7 @@ impl Painter {
                 let grid: Vec<f32> = (0..n * n)
                     .flat_map(|i| [axes[0].standard(at(x_range, i % n)), axes[1].standard(at(y_range, i / n))])
                     .collect();
-                let Predictive::Classification(c) = self.predict(plan, device, weights, running, &grid, n * n)? else {
+                let Predictive::Classification(c) = self.predict(plan, device, trained, &grid, n * n)? else {
                     return Ok(Picture::None);
                 };
                 Ok(Picture::Map(Map {
@@ -185,8 +185,7 @@ impl Painter {
         &mut self,
         plan: &Plan,
         device: &Device,
-        weights: &[f32],
-        running: &[f32],
+        trained: &Trained,
         grid: &[f32],
         rows: usize,
     ) -> Result<Predictive> {
@@ -194,8 +193,7 @@ impl Painter {
             Some((n, predictor)) if n == rows => predictor,
             _ => Predictor::new(&plan.setup, device, plan.seed, rows)?,
         };
-        predictor.set_weights(weights)?;
-        predictor.set_running(running)?;
+        predictor.set(trained)?;
         let predicted = predictor.predict(Inputs::Rows(grid));
         self.predictor = Some((rows, predictor));
         predicted

@@ -4,11 +4,13 @@
 pub mod base;
 pub mod predictive;
 pub mod regularizer;
+pub mod trained;
 pub mod vi;
 pub mod vifo;
 
 pub use predictive::Predictive;
 pub use regularizer::Reg;
+pub use trained::{Named, Trained};
 
 use crate::base::rng::Stream;
 use crate::config::{AuxSource, Link, Optimizer};

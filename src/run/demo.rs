@@ -149,12 +149,12 @@ const CURVES: u32 = 40;
 
 /// One panel of the paper's figure 2; None where the method has none there.
 fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Option<PriorPanel>> {
-    let Fitted { plan, weights, data, .. } = fitted;
+    let Fitted { plan, trained, data, .. } = fitted;
     if plan.setup.members > 1 || (plan.setup.aux.is_none() && plan.setup.kind == Kind::Vifo(Reg::Mean)) {
         return Ok(None);
     }
     let x: Vec<f64> = panel.x.iter().step_by(2).copied().collect();
-    let samples = prior::curves(plan, &data.encoder, weights, device, &x, CURVES, plan.seed)?;
+    let samples = prior::curves(plan, &data.encoder, &trained.weights, device, &x, CURVES, plan.seed)?;
     Ok(samples.map(|samples| PriorPanel {
         title: panel.title.clone(),
         x,
@@ -166,13 +166,7 @@ fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Op
 
 /// Predictive sd at the points of a band, for tests.
 pub fn sd_at(fitted: &Fitted, device: &Device, x: &[f32]) -> Result<Vec<f64>> {
-    match model::predict(
-        &fitted.plan,
-        &fitted.data.encoder,
-        (&fitted.weights, &fitted.running),
-        device,
-        Inputs::Rows(x),
-    )? {
+    match model::predict(&fitted.plan, &fitted.data.encoder, &fitted.trained, device, Inputs::Rows(x))? {
         Predictive::Regression(r) => Ok((0..r.n()).map(|i| r.sd(i)).collect()),
         Predictive::Classification(_) => Ok(vec![]),
     }

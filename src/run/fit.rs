@@ -10,7 +10,7 @@ use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
 use crate::error::Result;
 use crate::exec::Device;
-use crate::method::Predictive;
+use crate::method::{Predictive, Trained};
 use crate::train::{Ending, EpochRow, Event, Flow};
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,7 @@ pub struct Fitted {
     pub ending: Ending,
     pub plan: Plan,
     pub data: Loaded,
-    pub weights: Vec<f32>,
-    /// Running statistics of batch normalisation; empty where the network has none.
-    pub running: Vec<f32>,
+    pub trained: Trained,
     pub rows: Vec<EpochRow>,
     /// None where there are no test rows, or where training was stopped.
     pub results: Option<Results>,

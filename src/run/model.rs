@@ -10,7 +10,7 @@ use crate::data::table::read_table;
 use crate::data::{Dataset, Inputs, Task, pixels};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::Predictive;
+use crate::method::{Predictive, Trained};
 use crate::train::{Checkpoint, Predictor};
 use std::path::Path;
 
@@ -18,8 +18,7 @@ pub struct Model {
     pub recipe: Recipe,
     pub encoder: Encoder,
     pub plan: Plan,
-    pub weights: Vec<f32>,
-    pub running: Vec<f32>,
+    pub trained: Trained,
 }
 
 impl Model {
@@ -37,8 +36,8 @@ impl Model {
                 format!("finish the training with `vifo fit --resume {}`", run.path.display()),
             ));
         }
-        let Checkpoint { weights, running, .. } = Self::checkpoint(&path, &plan)?;
-        Ok(Model { recipe, encoder, plan, weights, running })
+        let trained = Self::checkpoint(&path, &plan)?.trained;
+        Ok(Model { recipe, encoder, plan, trained })
     }
 
     pub fn checkpoint(path: &Path, plan: &Plan) -> Result<Checkpoint> {
@@ -149,22 +148,15 @@ impl Model {
 
     /// Predictions in the user's units.
     pub fn predict(&self, device: &Device, x: Inputs) -> Result<Predictive> {
-        predict(&self.plan, &self.encoder, (&self.weights, &self.running), device, x)
+        predict(&self.plan, &self.encoder, &self.trained, device, x)
     }
 }
 
 /// The same for a run that has just been trained.
-pub fn predict(
-    plan: &Plan,
-    encoder: &Encoder,
-    (weights, running): (&[f32], &[f32]),
-    device: &Device,
-    x: Inputs,
-) -> Result<Predictive> {
+pub fn predict(plan: &Plan, encoder: &Encoder, trained: &Trained, device: &Device, x: Inputs) -> Result<Predictive> {
     let n = x.len() / encoder.n_inputs().max(1);
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;
-    predictor.set_weights(weights)?;
-    predictor.set_running(running)?;
+    predictor.set(trained)?;
     let mut predictive = predictor.predict(x)?;
     if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut predictive, &encoder.target) {
         r.rescale(*mean, *sd);

@@ -72,7 +72,7 @@ pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f
     let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
     let standard: Vec<f32> = x.iter().map(|x| input.standard(*x)).collect();
     let Predictive::Regression(r) =
-        model::predict(&fitted.plan, encoder, (&fitted.weights, &fitted.running), device, Inputs::Rows(&standard))?
+        model::predict(&fitted.plan, encoder, &fitted.trained, device, Inputs::Rows(&standard))?
     else {
         return Ok(None);
     };
@@ -121,7 +121,7 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
         (0..N * N).flat_map(|i| [inputs[0].standard(at(xr, i % N)), inputs[1].standard(at(yr, i / N))]).collect();
     let encoder = &fitted.data.encoder;
     let Predictive::Classification(c) =
-        model::predict(&fitted.plan, encoder, (&fitted.weights, &fitted.running), device, Inputs::Rows(&grid))?
+        model::predict(&fitted.plan, encoder, &fitted.trained, device, Inputs::Rows(&grid))?
     else {
         return Ok((PathBuf::new(), String::new()));
     };

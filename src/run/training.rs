@@ -283,13 +283,12 @@ impl Training {
     }
 
     fn fitted(&mut self, ending: Ending) -> Result<Fitted> {
-        let (weights, running) = self.trainer.final_weights()?;
+        let trained = self.trainer.final_weights()?;
         Ok(Fitted {
             ending,
             plan: self.trainer.plan().clone(),
             data: self.data.clone(),
-            weights,
-            running,
+            trained,
             best: self.trainer.best(),
             seconds: self.rows.last().map_or(0.0, |r| r.seconds),
             rows: self.rows.clone(),
@@ -354,13 +353,7 @@ fn test_and_report(
     let mut figures: Vec<(PathBuf, String)> = vec![];
     let mut results = None;
     if data.test.n > 0 {
-        let predictive = model::predict(
-            &fitted.plan,
-            &data.encoder,
-            (&fitted.weights, &fitted.running),
-            device,
-            data.test.inputs(),
-        )?;
+        let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.trained, device, data.test.inputs())?;
         let y = targets(&data.test);
         let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
         tables::write_csv(&folder.file("predictions.csv"), &table)?;

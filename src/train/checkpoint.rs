@@ -2,6 +2,7 @@
 //! be a tensor stands in its metadata. The whole state of a run, so that a resumed one goes on to the bit.
 
 use crate::error::{Error, Result};
+use crate::method::{Named, Trained};
 use crate::net::Layout;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
@@ -19,13 +20,10 @@ pub struct Checkpoint {
     /// Epoch and validation NLL of the best weights so far.
     pub best: Option<(u32, f64)>,
     pub members: usize,
-    /// All members' weights in flat order, [E, P] or [E, 2P].
-    pub weights: Vec<f32>,
-    /// Running statistics of batch normalisation, all members'; empty where the network has none.
-    pub running: Vec<f32>,
+    pub trained: Trained,
     pub optimizer: Vec<(String, Vec<f32>)>,
     /// The weights of the best epoch, in one file with the rest: a kill cannot part them.
-    pub best_weights: Option<(Vec<f32>, Vec<f32>)>,
+    pub best_weights: Option<Trained>,
 }
 
 /// Names and ranges of the parts of one member's vector: "0.weight", or "mu.0.weight" and "rho.0.weight" for VI.
@@ -35,13 +33,14 @@ fn parts(layout: &Layout, member_len: usize) -> Vec<(&'static str, usize)> {
 
 impl Checkpoint {
     pub fn to_bytes(&self, layout: &Layout) -> Result<Vec<u8>> {
-        let member_len = self.weights.len() / self.members.max(1);
+        let member_len = self.trained.weights.len() / self.members.max(1);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = vec![];
-        let best = self.best_weights.as_ref();
-        for (root, weights) in [("", Some(&self.weights)), ("best.", best.map(|b| &b.0))] {
-            for m in 0..if weights.is_some() { self.members } else { 0 } {
+        let roots = [("", Some(&self.trained)), ("best.", self.best_weights.as_ref())];
+        let roots = || roots.into_iter().filter_map(|(root, trained)| Some((root, trained?)));
+        for (root, trained) in roots() {
+            for m in 0..self.members {
                 for (prefix, offset) in parts(layout, member_len) {
-                    let flat = &weights.unwrap_or(&self.weights)[m * member_len + offset..][..layout.total];
+                    let flat = &trained.weights[m * member_len + offset..][..layout.total];
                     for view in &layout.views {
                         let bytes = bytemuck::cast_slice(&layout.to_torch(view, flat)).to_vec();
                         tensors.push((format!("{root}members.{m}.{prefix}{}", view.name), view.shape.clone(), bytes));
@@ -50,8 +49,8 @@ impl Checkpoint {
             }
         }
         // A member's statistics: one set a weight sample in VI, else one.
-        for (root, running) in [("", Some(&self.running)), ("best.", best.map(|b| &b.1))] {
-            let running = running.map_or(&[][..], Vec::as_slice);
+        for (root, trained) in roots() {
+            let running = &trained.running;
             let sets = running.len() / layout.running.max(1);
             for (i, set) in running.chunks_exact(layout.running.max(1)).enumerate() {
                 let (m, s, several) =
@@ -65,10 +64,14 @@ impl Checkpoint {
                 }
             }
         }
+        for p in &self.trained.posterior {
+            let bytes = bytemuck::cast_slice(&p.values).to_vec();
+            tensors.push((format!("posterior.{}", p.name), p.shape.clone(), bytes));
+        }
         for (name, values) in &self.optimizer {
             tensors.push((
                 format!("optimizer.{name}"),
-                vec![self.members, member_len],
+                vec![self.members, values.len() / self.members.max(1)],
                 bytemuck::cast_slice(values).to_vec(),
             ));
         }
@@ -127,13 +130,18 @@ impl Checkpoint {
             return Err(broken(format!("{} members where the recipe has {members}", number("members")?)));
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
-        let get = |name: &str, shape: &[usize]| -> Result<Vec<f32>> {
+        // Of the shape that is asked for, or of any whose first axis are the members.
+        let get_any = |name: &str, shape: Option<&[usize]>| -> Result<Named> {
             let t = tensors.tensor(name).map_err(|_| broken(format!("tensor {name} is missing")))?;
-            if t.dtype() != Dtype::F32 || t.shape() != shape {
-                return Err(broken(format!("tensor {name} is {:?} {:?}, not F32 {shape:?}", t.dtype(), t.shape())));
+            let fits = shape.map_or(t.shape().first() == Some(&members), |s| t.shape() == s);
+            if t.dtype() != Dtype::F32 || !fits {
+                let wanted = shape.map_or(format!("[{members}, ...]"), |s| format!("{s:?}"));
+                return Err(broken(format!("tensor {name} is {:?} {:?}, not F32 {wanted}", t.dtype(), t.shape())));
             }
-            Ok(t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+            let values = t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            Ok(Named { name: name.into(), shape: t.shape().to_vec(), values })
         };
+        let get = |name: &str, shape: &[usize]| get_any(name, Some(shape)).map(|named| named.values);
         let all_members = |root: &str| -> Result<Vec<f32>> {
             let mut weights = vec![0.0; members * member_len];
             for m in 0..members {
@@ -165,16 +173,19 @@ impl Checkpoint {
             }
             Ok(running)
         };
-        let weights = all_members("")?;
-        let running = all_running("")?;
+        let mut trained = Trained::plain(all_members("")?, all_running("")?);
         let has_best = tensors.names().iter().any(|n| n.starts_with("best."));
-        let best_weights = if has_best { Some((all_members("best.")?, all_running("best.")?)) } else { None };
+        let best_weights =
+            if has_best { Some(Trained::plain(all_members("best.")?, all_running("best.")?)) } else { None };
         let mut optimizer = vec![];
         for name in tensors.names() {
             if let Some(short) = name.strip_prefix("optimizer.") {
-                optimizer.push((short.to_string(), get(name, &[members, member_len])?));
+                optimizer.push((short.to_string(), get_any(name, None)?.values));
+            } else if let Some(short) = name.strip_prefix("posterior.") {
+                trained.posterior.push(Named { name: short.into(), ..get_any(name, None)? });
             }
         }
+        trained.posterior.sort_by(|a, b| a.name.cmp(&b.name));
         optimizer.sort_by(|a, b| a.0.cmp(&b.0));
         let best = match (meta.get("best_epoch"), meta.get("best_nll_bits")) {
             (Some(e), Some(b)) => match (e.parse(), b.parse()) {
@@ -189,8 +200,7 @@ impl Checkpoint {
             seconds: number("seconds")?,
             best,
             members,
-            weights,
-            running,
+            trained,
             optimizer,
             best_weights,
         })
@@ -217,9 +227,11 @@ mod tests {
                 seconds: 0.5,
                 best: Some((2, 0.1 + 0.2)),
                 members: 2,
-                running: vec![],
-                best_weights: Some((vec![7.0; 2 * n], vec![])),
-                weights,
+                best_weights: Some(Trained::plain(vec![7.0; 2 * n], vec![])),
+                trained: Trained {
+                    posterior: vec![Named { name: "swag.variance".into(), shape: vec![2, 3], values: vec![0.25; 6] }],
+                    ..Trained::plain(weights, vec![])
+                },
                 optimizer,
             },
         )

@@ -3,7 +3,7 @@
 use crate::data::Inputs;
 use crate::error::Result;
 use crate::exec::{Device, Executor};
-use crate::method::{PredictProgram, Predictive, Setup};
+use crate::method::{PredictProgram, Predictive, Setup, Trained};
 use crate::ops::StepArgs;
 use crate::program::Buf;
 
@@ -49,10 +49,11 @@ impl Predictor {
         self.exec.write(self.weights, weights)
     }
 
-    /// Running statistics as training left them; nothing to set where the network has none.
-    pub fn set_running(&mut self, running: &[f32]) -> Result<()> {
+    /// Everything that training left.
+    pub fn set(&mut self, trained: &Trained) -> Result<()> {
+        self.set_weights(&trained.weights)?;
         match self.running {
-            Some(buf) => self.exec.write(buf, &self.setup.predict_running(running)),
+            Some(buf) => self.exec.write(buf, &self.setup.predict_running(&trained.running)),
             None => Ok(()),
         }
     }

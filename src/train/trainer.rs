@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::Predictive;
+use crate::method::{Predictive, Trained};
 use crate::metrics;
 use crate::ops::StepArgs;
 use std::time::Instant;
@@ -51,9 +51,8 @@ impl Held {
     }
 
     /// NLL and RMSE in the user's unit, or NLL and accuracy.
-    fn score(&mut self, weights: &[f32], running: &[f32], target_sd: f64) -> Result<(f64, f64)> {
-        self.predictor.set_weights(weights)?;
-        self.predictor.set_running(running)?;
+    fn score(&mut self, trained: &Trained, target_sd: f64) -> Result<(f64, f64)> {
+        self.predictor.set(trained)?;
         Ok(score(&self.predictor.predict(self.rows.inputs())?, target_sd, &self.rows.y))
     }
 }
@@ -71,7 +70,7 @@ pub struct Trainer {
     seconds: f64,
     best: Option<(u32, f64)>,
     /// Weights and running statistics of the best epoch.
-    best_weights: Option<(Vec<f32>, Vec<f32>)>,
+    best_weights: Option<Trained>,
     /// Of the next call of the session; kept so that no step allocates.
     args: Vec<StepArgs<f64>>,
 }
@@ -106,12 +105,12 @@ impl Trainer {
 
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
-        self.session.set_weights(&last.weights)?;
+        self.session.set_weights(&last.trained.weights)?;
         self.session.set_optimizer(&last.optimizer)?;
         self.step = last.step;
         self.seconds = last.seconds;
         self.best = last.best;
-        self.session.set_running(&last.running)?;
+        self.session.set_running(&last.trained.running)?;
         self.best_weights = last.best_weights.clone();
         Ok(())
     }
@@ -162,8 +161,8 @@ impl Trainer {
         self.best
     }
     /// Weights and running statistics as they are now.
-    pub fn weights(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
-        Ok((self.session.weights()?, self.session.running()?))
+    pub fn weights(&mut self) -> Result<Trained> {
+        Ok(Trained::plain(self.session.weights()?, self.session.running()?))
     }
     /// Means over the steps since the last evaluation.
     pub fn losses(&mut self) -> Result<Losses> {
@@ -177,29 +176,27 @@ impl Trainer {
             seconds: self.seconds,
             best: self.best,
             members: self.plan.setup.members as usize,
-            weights: self.session.weights()?,
-            running: self.session.running()?,
+            trained: self.weights()?,
             optimizer: self.session.optimizer()?,
             best_weights: self.best_weights.clone(),
         })
     }
 
     /// The weights to predict with: the best ones on the validation part where early stopping is on, else the last.
-    pub fn final_weights(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
+    pub fn final_weights(&mut self) -> Result<Trained> {
         match (&self.best_weights, self.plan.patience > 0) {
-            (Some(w), true) => Ok(w.clone()),
-            _ => Ok((self.session.weights()?, self.session.running()?)),
+            (Some(best), true) => Ok(best.clone()),
+            _ => self.weights(),
         }
     }
 
     /// `final_weights` as a checkpoint without optimizer state.
     pub fn best_checkpoint(&mut self) -> Result<Checkpoint> {
-        let (weights, running) = self.final_weights()?;
+        let trained = self.final_weights()?;
         let last = self.checkpoint()?;
         let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch(), |b| b.0) } else { self.epoch() };
         Ok(Checkpoint {
-            weights,
-            running,
+            trained,
             optimizer: vec![],
             best_weights: None,
             epoch,
@@ -303,13 +300,13 @@ impl Trainer {
         if self.validation.is_none() && self.test.is_none() && !last {
             return Ok(row);
         }
-        let (weights, running) = self.weights()?;
+        let now = self.weights()?;
         if let Some(test) = &mut self.test {
-            let (nll, score) = test.score(&weights, &running, self.target_sd)?;
+            let (nll, score) = test.score(&now, self.target_sd)?;
             (row.test_nll, row.test_score) = (Some(nll), Some(score));
         }
         if let Some(validation) = &mut self.validation {
-            let (nll, score) = validation.score(&weights, &running, self.target_sd)?;
+            let (nll, score) = validation.score(&now, self.target_sd)?;
             if !nll.is_finite() {
                 return Err(Error::run(
                     format!("epoch {}", row.epoch),
@@ -320,10 +317,11 @@ impl Trainer {
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
             if self.best.is_none_or(|(_, best)| nll < best) {
                 self.best = Some((row.epoch, nll));
-                self.best_weights = Some((weights, running));
+                self.best_weights = Some(now);
             }
         } else if last {
             // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
+            let weights = &now.weights;
             if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {
                 return Err(Error::run(
                     format!("step {}", self.step),

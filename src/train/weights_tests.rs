@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::{Link, Optimizer};
 use crate::data::Task;
-use crate::method::{Kind, Reg};
+use crate::method::{Kind, Reg, Trained};
 use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
 
@@ -186,7 +186,11 @@ fn other_kinds_of_file_are_told_apart() {
         format!("is cut: it ends after {} of the {} bytes that its header announces", bytes.len() - 3, bytes.len());
     assert!(cut.contains(&end), "{cut}");
     assert!(said(&[&bytes[..], b"more"].concat()).contains("holds more bytes than its header announces"));
-    let checkpoint = crate::train::Checkpoint { members: 1, weights: numbers(&layout).0, ..Default::default() };
+    let checkpoint = crate::train::Checkpoint {
+        members: 1,
+        trained: Trained::plain(numbers(&layout).0, vec![]),
+        ..Default::default()
+    };
     assert!(said(&checkpoint.to_bytes(&layout).expect("bytes")).contains("vifo export RUN OUT.safetensors"));
 }
 

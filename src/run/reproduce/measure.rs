@@ -122,13 +122,11 @@ pub fn by_size(run: &Run, device: &Device) -> Result<()> {
 /// [n, k] for each member.
 fn member_probabilities(model: &Model, data: &load::Loaded, device: &Device) -> Result<Vec<Vec<f64>>> {
     let setup = &model.plan.setup;
-    let (members, len) = (setup.members as usize, setup.member_len());
-    let running = model.running.len() / members.max(1);
+    let members = setup.members as usize;
     let mut out = vec![];
     for i in 0..members {
         let mut predictor = Predictor::new(&setup.part(i as u32, 1), device, model.plan.seed, data.test.n)?;
-        predictor.set_weights(&model.weights[i * len..(i + 1) * len])?;
-        predictor.set_running(&model.running[i * running..(i + 1) * running])?;
+        predictor.set(&model.trained.member(i, members))?;
         match predictor.predict(data.test.inputs())? {
             Predictive::Classification(c) => out.push(c.probs),
             Predictive::Regression(_) => {
