@@ -1,6 +1,14 @@
 // needs: index, rng, step
 // What goes into a network: rows of a batch, auxiliary inputs, dropout masks. Twin: src/ops/gather.rs.
 
+// The set, counted from the first one in the buffer, that member number `member` reads.
+fn set_of(member: u32, per_set: u32, first_set: u32) -> u32 {
+    if per_set == 0u {
+        return 0u;
+    }
+    return member / per_set - first_set;
+}
+
 struct GatherRows {
     replicas: u32,
     n_rows: u32,
@@ -9,6 +17,8 @@ struct GatherRows {
     out_rows: u32,
     shuffle: u32,
     first_member: u32,
+    per_set: u32,
+    first_set: u32,
 }
 @group(0) @binding(0) var<uniform> gather_params: GatherRows;
 @group(0) @binding(1) var<storage, read> gather_data: array<f32>;
@@ -32,6 +42,7 @@ fn gather_rows(
     if p.shuffle == 1u {
         row = permute(permutation(gather_args.seed, gather_args.epoch, p.first_member + r, p.n_rows), row);
     }
+    row += set_of(p.first_member + r, p.per_set, p.first_set) * p.n_rows;
     let to = (r * p.out_rows + b) * p.cols;
     for (var c = 0u; c < p.cols; c++) {
         gather_out[to + c] = gather_data[row * p.cols + c];
@@ -46,6 +57,8 @@ struct AuxInputs {
     out_rows: u32,
     grid: u32,
     first_member: u32,
+    per_set: u32,
+    first_set: u32,
 }
 @group(0) @binding(0) var<uniform> aux_params: AuxInputs;
 @group(0) @binding(1) var<storage, read> aux_low: array<f32>;
@@ -73,12 +86,14 @@ fn aux_inputs(
     if p.grid != 1u {
         u = draw_uniform(Draw(aux_args.seed, STREAM_AUX, aux_args.step, p.first_member + r), element);
     }
-    aux_out[(r * p.out_rows + p.first_row + row) * p.cols + c] = aux_low[c] + (aux_high[c] - aux_low[c]) * u;
+    let at = set_of(p.first_member + r, p.per_set, p.first_set) * p.cols + c;
+    aux_out[(r * p.out_rows + p.first_row + row) * p.cols + c] = aux_low[at] + (aux_high[at] - aux_low[at]) * u;
 }
 
 struct Dropout {
     replicas: u32,
     count: u32,
+    period: u32,
     stream: u32,
     first_replica: u32,
     rate: f32,
@@ -101,5 +116,5 @@ fn dropout(
     }
     let draw = Draw(dropout_args.seed, p.stream, dropout_args.step, p.first_replica + i / p.count);
     let keep = 1.0 / (1.0 - p.rate);
-    dropout_y[i] = select(dropout_x[i] * keep, 0.0, draw_uniform(draw, i % p.count) < p.rate);
+    dropout_y[i] = select(dropout_x[i] * keep, 0.0, draw_uniform(draw, i % p.count % p.period) < p.rate);
 }

@@ -13,6 +13,7 @@ struct Adam {
     beta1: f32,
     beta2: f32,
     eps: f32,
+    only_warm: u32,
 }
 @group(0) @binding(0) var<uniform> adam_params: Adam;
 @group(0) @binding(1) var<storage, read> adam_grad: array<f32>;
@@ -31,7 +32,7 @@ fn adam(
     let p = adam_params;
     let args = adam_args;
     let i = flat_index(group, groups, lane);
-    if i >= p.replicas * p.count {
+    if i >= p.replicas * p.count || (p.only_warm == 1u && args.warm != 1u) {
         return;
     }
     var scale = 1.0;
@@ -69,7 +70,7 @@ fn sgd(
     let p = sgd_params;
     let args = sgd_args;
     let i = flat_index(group, groups, lane);
-    if i >= p.replicas * p.count {
+    if i >= p.replicas * p.count || args.warm == 1u {
         return;
     }
     var scale = 1.0;
@@ -83,7 +84,10 @@ fn sgd(
 }
 
 struct L2Gradient {
-    count: u32,
+    replicas: u32,
+    stride: u32,
+    first: u32,
+    length: u32,
     scale: f32,
 }
 @group(0) @binding(0) var<uniform> l2_params: L2Gradient;
@@ -97,9 +101,11 @@ fn l2_gradient(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let p = l2_params;
     let args = l2_args;
     let i = flat_index(group, groups, lane);
-    if i < l2_params.count {
-        l2_grad[i] += 2.0 * args.eta * l2_params.scale * l2_weights[i];
+    if i < p.replicas * p.length {
+        let at = i / p.length * p.stride + p.first + i % p.length;
+        l2_grad[at] += 2.0 * args.eta * p.scale * l2_weights[at];
     }
 }

@@ -68,7 +68,9 @@ fn loss_reduce(
 
 struct SumSquares {
     replicas: u32,
-    count: u32,
+    stride: u32,
+    first: u32,
+    length: u32,
 }
 @group(0) @binding(0) var<uniform> squares_params: SumSquares;
 @group(0) @binding(1) var<storage, read> squares_v: array<f32>;
@@ -86,8 +88,8 @@ fn sum_squares(
         return;
     }
     var sum = 0.0;
-    for (var i = lane; i < p.count; i += GROUP_SIZE) {
-        let v = squares_v[r * p.count + i];
+    for (var i = lane; i < p.length; i += GROUP_SIZE) {
+        let v = squares_v[r * p.stride + p.first + i];
         sum += v * v;
     }
     sum = tree_sum(lane, vec4<f32>(sum, 0.0, 0.0, 0.0)).x;

@@ -107,6 +107,13 @@ impl Error {
         Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", cure))
     }
 
+    /// The same error, found while looking at `place`.
+    pub fn within(mut self, place: &str) -> Self {
+        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f)) = &mut self;
+        f.place = format!("{place}: {}", f.place);
+        self
+    }
+
     /// 2 for wrong usage, 1 for everything that failed on the way.
     pub fn exit_code(&self) -> u8 {
         match self {

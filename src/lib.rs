@@ -19,5 +19,6 @@ pub mod net;
 pub mod ops;
 pub mod program;
 pub mod run;
+pub mod theory;
 pub mod train;
 pub mod view;

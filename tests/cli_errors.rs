@@ -180,6 +180,50 @@ fn fit_names_what_is_wrong_with_a_recipe() {
     );
 }
 
+/// Each method's keys: what it cannot do with a task, ranges, names that others have for it.
+#[test]
+fn fit_names_what_is_wrong_with_a_method() {
+    let dir = tables();
+    let d = dir.path();
+    let rows: &[(&str, &[&str])] = &[
+        ("--method dirichlet", &["method.name", "\"dirichlet\" with a regression", "a classification", "vifo-mean"]),
+        ("--method multiswag", &["--method", "\"multiswag\"", "take \"swag\"", "members"]),
+        ("--method sgd", &["--method", "take \"base\" with train.optimizer"]),
+        ("--method laplac", &["--method", "did you mean \"laplace\"?"]),
+        ("--method swa --set train.patience=3", &["train.patience", "3 with swa", "allowed: 0", "leave it out"]),
+        (
+            "--method swag --epochs 5 --set train.swa_start=5",
+            &["train.swa_start", "5 of 5 epochs", "fewer than 5", "lower it"],
+        ),
+        (
+            "--method swag --set swag.columns=1",
+            &["swag.columns", "1 is not allowed", "from 2 to 1000", "default is 20"],
+        ),
+        ("--method swa --set train.swa_lr=0", &["train.swa_lr", "0 is not allowed", "above 0"]),
+        ("--method repulsive --members 65", &["method.members", "65 with repulsive", "at most 64", "lower it"]),
+        ("--method repulsive --set repulsive.space=both", &["repulsive.space", "\"function\", \"weights\""]),
+        ("--method repulsive --set repulsive.strength=-1", &["repulsive.strength", "at least 0", "default is 1"]),
+        (
+            "--method repulsive --set repulsive.prior_variance=0",
+            &["repulsive.prior_variance", "above 0", "default is 5"],
+        ),
+        ("--method dropout --set net.dropout=0", &["net.dropout", "above 0", "leave it out for 0.1"]),
+        ("--method dropout --set net.dropout=1", &["net.dropout", "at most 0.95"]),
+        (
+            "--method laplace --set laplace.structure=none",
+            &["laplace.structure", "\"kronecker\", \"full\", \"diagonal\""],
+        ),
+        ("--method laplace --set laplace.prior_precision=0", &["laplace.prior_precision", "above 0"]),
+        ("--method laplace --set laplace.predict=mean", &["laplace.predict", "\"probit\", \"samples\""]),
+        ("--method vbll --set vbll.regularizer=-2", &["vbll.regularizer", "at least 0", "default is 1"]),
+        ("--method vbll --set vbll.regulariser=1", &["vbll.regulariser", "did you mean vbll.regularizer?"]),
+        ("--method base --set train.adam_epochs=-1", &["train.adam_epochs", "from 0", "default is 0"]),
+    ];
+    let commands: Vec<String> = rows.iter().map(|(args, _)| format!("fit good.csv {args} --device cpu")).collect();
+    let rows: Vec<(&str, i32, &[&str])> = commands.iter().zip(rows).map(|(c, (_, w))| (c.as_str(), 2, *w)).collect();
+    check(d, &rows);
+}
+
 #[test]
 fn fit_names_what_is_wrong_with_points() {
     let dir = tempfile::tempdir().unwrap();

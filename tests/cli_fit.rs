@@ -281,6 +281,11 @@ fn flags_without_effect_are_told() {
         |args: &str| String::from_utf8_lossy(&vifo(d).args(args.split(' ')).output().expect("runs").stderr).to_string();
     assert!(said("fit t.csv --method base --eta 0.5 --dry-run").contains("method.eta has no effect with base"));
     assert!(said("fit t.csv --set data.rows=50 --dry-run").contains("data.rows has no effect"));
+    assert!(said("fit t.csv --set swag.columns=9 --dry-run").contains("swag.columns has no effect with vifo-mean"));
+    assert!(said("fit t.csv --set train.swa_start=9 --dry-run").contains("train.swa_start has no effect"));
+    assert!(!said("fit t.csv --method swag --set swag.columns=9 --dry-run").contains("no effect"));
+    assert!(!said("fit t.csv --method laplace --set laplace.structure=full --dry-run").contains("no effect"));
+    assert!(!said("fit t.csv --method dropout --set net.dropout=0.2 --dry-run").contains("no effect"));
     assert!(said("fit --resume run --epochs 60").contains("cannot be used with"));
     assert!(!said("fit t.csv --eta 0.5 --dry-run").contains("no effect"));
     let points = "--set data.points=[[0,1],[1,2]] --dry-run";

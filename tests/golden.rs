@@ -15,7 +15,7 @@ use vifo::base::Real;
 use vifo::config::PriorKeys;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{BETA1, BETA2, Reg};
-use vifo::net::Mlp;
+use vifo::net::{Mlp, Pass};
 use vifo::ops::head::*;
 use vifo::ops::linear::*;
 use vifo::ops::optimizer::{Adam, Sgd, adam, sgd};
@@ -650,7 +650,7 @@ fn optimizer<T: Real>(row: &Value) -> Vec<Check<T>> {
         if text(row, "kind") == "adam" {
             let bias = |beta: f64| 1.0 - beta.powi(t as i32 + 1);
             let args = StepArgs { lr: 0.01, bias1: bias(0.9), bias2: bias(0.999), ..Default::default() }.cast();
-            let p = Adam { replicas: 1, count: n as u32, beta1: BETA1, beta2: BETA2, eps: 1e-8 };
+            let p = Adam { replicas: 1, count: n as u32, beta1: BETA1, beta2: BETA2, eps: 1e-8, only_warm: 0 };
             adam(&p, &args, &grad, &[T::of(f64::NAN)], &mut w, &mut first, &mut second);
         } else {
             let args = StepArgs { lr: 0.05, weight_decay: 1e-3, ..Default::default() }.cast();
@@ -677,7 +677,7 @@ fn optimizers() {
                 witness!(verdict, kind, optimizer(&row));
                 seen.push(kind.to_string());
             }
-            // Methods of a later release.
+            // Of tests/golden_methods.rs, and Laplace's of its own test.
             "dirichlet" | "repulsive_phi" | "vbll" | "swag_sample" | "laplace_last_layer" => {}
             other => panic!("unknown method {other}"),
         }
@@ -696,7 +696,7 @@ fn fill(tensor: usize, n: usize, fan_in: f64) -> Vec<f64> {
 
 /// The recorded program of the MLP with a softmax head: outputs, loss and the gradient of every tensor.
 fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
-    let net = Mlp { n_in: 1, hidden: vec![50; 5], n_out: 4, activation: Act::Relu, dropout: 0.0 };
+    let net = Mlp { n_in: 1, hidden: vec![50; 5], last: 4.into(), activation: Act::Relu, dropout: 0.0 };
     let layout = net.layout();
     let parameters = row["parameters"].as_array().expect("parameters");
     assert_eq!(parameters.len(), layout.views.len(), "the layout has other tensors");
@@ -716,7 +716,7 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
     let (data, labels) = (b.buffer("x", 7, Role::Input), b.buffer("labels", 7, Role::Input));
     let weights = b.buffer("weights", layout.total, Role::State);
     b.set_weights(weights);
-    let z = net.record(&mut b, Tensor::input(data, 1, 7, (1, 1, 1)), true, 0);
+    let z = net.record(&mut b, Tensor::input(data, 1, 7, (1, 1, 1)), Pass::training(0));
     let (terms, dz) = (b.buffer("terms", 21, Role::Output), b.buffer("dz", 28, Role::Scratch));
     b.push(Op::SoftmaxHead(SoftmaxHead { replicas: 1, rows: 7, k: 4, share: 1 }), &[z.buf, labels], &[terms, dz]);
     let grad = b.backward(z, dz);

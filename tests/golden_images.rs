@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::bounded::{Bounded, SLACK};
-use common::{Tolerance, compare};
+use common::bounded::Bounded;
+use common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use vifo::base::Real;
@@ -15,34 +15,12 @@ use vifo::ops::conv::*;
 use vifo::ops::norm::*;
 use vifo::ops::pool::*;
 
-/// f64 twins: both programs lose a few hundred units of 1e-16, and 1e-9 is room, not need.
-const RELATIVE: f64 = 1e-9;
-/// A derived f32 bound above this share of its array would let anything pass; such a check must be rethought.
-const WIDEST: f64 = 0.02;
-
 // ---- reading ----
-
-fn golden() -> Vec<Value> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
-    let folder = std::env::var("VIFO_GOLDEN").unwrap_or_else(|_| here.into());
-    let path = std::path::Path::new(&folder).join("layers.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-fn numbers(v: &Value) -> Vec<f64> {
-    let list = v["data"].as_array().unwrap_or_else(|| panic!("no array: {v}"));
-    list.iter().map(|v| v.as_f64().expect("a number")).collect()
-}
 
 fn shape(v: &Value) -> [usize; 4] {
     let sizes: Vec<usize> =
         v["shape"].as_array().expect("a shape").iter().map(|n| n.as_u64().expect("a size") as usize).collect();
     sizes.try_into().expect("four sizes")
-}
-
-fn reals<T: Real>(values: Vec<f64>) -> Vec<T> {
-    values.into_iter().map(T::of).collect()
 }
 
 /// The axes of `values` in the order of `axes`: element (.., i_axes[k], ..) moves to place k.
@@ -74,19 +52,8 @@ fn ours<T: Real>(v: &Value, axes: [usize; 4]) -> Vec<T> {
     reals(permuted(&numbers(v), shape(v), axes))
 }
 
-/// What a twin found beside what the golden file says, both in our order.
-struct Check<T> {
-    name: &'static str,
-    found: Vec<T>,
-    golden: Vec<f64>,
-}
-
 fn check<T>(name: &'static str, found: Vec<T>, golden: &Value, axes: [usize; 4]) -> Check<T> {
     Check { name, found, golden: permuted(&numbers(golden), shape(golden), axes) }
-}
-
-fn poison<T: Real>(n: usize) -> Vec<T> {
-    vec![T::of(f64::NAN); n]
 }
 
 // ---- the twins ----
@@ -240,44 +207,11 @@ fn batch_norm<T: Real>(row: &Value) -> Vec<Check<T>> {
 
 // ---- the verdict ----
 
-/// Share of the tolerance used, or the first number that is wrong, missing or not finite.
-fn compare_f64(name: &str, found: &[f64], golden: &[f64]) -> Result<f64, String> {
-    if found.len() != golden.len() || golden.is_empty() {
-        return Err(format!("{name}: {} numbers found, {} golden", found.len(), golden.len()));
-    }
-    let allowed = RELATIVE * golden.iter().fold(0f64, |m, g| m.max(g.abs()));
-    let mut used = 0f64;
-    for (i, (f, g)) in found.iter().zip(golden).enumerate() {
-        let distance = (f - g).abs();
-        // Written so that NaN and infinity, on either side, fail.
-        if !(allowed.is_finite() && distance <= allowed) {
-            return Err(format!("{name}[{i}]: found {f:e}, golden {g:e}, allowed {allowed:.1e}"));
-        }
-        used = used.max(distance / allowed.max(f64::MIN_POSITIVE));
-    }
-    Ok(used)
-}
-
-/// One array in f64 and in f32; the shares of both tolerances used, and the width of the derived bound.
-fn judge(row: &str, double: &Check<f64>, single: &Check<f32>, bound: &Check<Bounded>) -> Result<[f64; 3], String> {
-    let name = format!("{row} {}", double.name);
-    let golden = &double.golden;
-    let used = compare_f64(&format!("{name} in f64"), &double.found, golden)?;
-    let scale = golden.iter().fold(0f64, |m, g| m.max(g.abs()));
-    let bounds: Vec<f64> = bound.found.iter().map(|b| SLACK * b.error + RELATIVE * scale).collect();
-    let widest = bounds.iter().fold(0f64, |m, b| if *b > m || b.is_nan() { *b } else { m }) / scale;
-    if widest.is_nan() || widest > WIDEST {
-        return Err(format!("{name}: the f32 bound is {widest:.1e} of the array's scale"));
-    }
-    let report = compare(&format!("{name} in f32"), &single.found, golden, Tolerance::Each(&bounds))?;
-    Ok([used, report.share, widest])
-}
-
 #[test]
 fn image_layers_meet_pytorch() {
     let (mut seen, mut compared, mut faults) = (BTreeMap::new(), 0, vec![]);
     let mut used = BTreeMap::<String, [f64; 3]>::new();
-    for row in golden() {
+    for row in golden("layers") {
         let layer = row["layer"].as_str().expect("a layer").to_string();
         macro_rules! witness {
             ($twin:ident) => {
@@ -362,7 +296,7 @@ fn wrong_numbers_are_rejected() {
 /// A twin that takes rows for columns does not pass: the golden rows can tell.
 #[test]
 fn a_wrong_layout_is_seen() {
-    let row = golden().into_iter().find(|r| r["layer"] == "conv2d").expect("a convolution");
+    let row = golden("layers").into_iter().find(|r| r["layer"] == "conv2d").expect("a convolution");
     let right = conv2d::<f64>(&row);
     let mut wrong = row.clone();
     let turned = permuted(&numbers(&row["weight"]), shape(&row["weight"]), [0, 1, 3, 2]);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::net::{AlexNet, Layout, Net, PreResNet};
+use vifo::net::{AlexNet, Layout, Net, Pass, PreResNet};
 use vifo::ops::head::SoftmaxHead;
 use vifo::ops::{Op, StepArgs};
 use vifo::program::{Builder, Role, Tensor};
@@ -64,7 +64,7 @@ fn check(net: &Net, want: &Value) {
     let running = b.buffer("running", layout.running, Role::State);
     b.set_weights(state);
     b.set_running(running, layout.running as u32, IMAGES as u32);
-    let z = net.record(&mut b, Tensor::input(x, 1, IMAGES as u32, (h, w, c)), true, 0);
+    let z = net.record(&mut b, Tensor::input(x, 1, IMAGES as u32, (h, w, c)), Pass::training(0));
     b.keep(z.buf);
     let k = net.n_out();
     let terms = b.buffer("terms", IMAGES * 3, Role::Output);

@@ -194,7 +194,7 @@ fn word_names() -> Vec<String> {
         };
     }
     let all: Vec<(String, StepArgs<f64>)> = places!(
-        step = 1, epoch = 1, batch_start = 1, n_valid = 1, seed = 1, n_samples = 1,
+        step = 1, epoch = 1, batch_start = 1, n_valid = 1, seed = 1, n_samples = 1, collect = 1, warm = 1,
         lr = 1.0, bias1 = 1.0, bias2 = 1.0, clip_norm = 1.0, eta = 1.0, eta_aux = 1.0, weight_decay = 1.0;
         p0, p1, p2, constant
     )
@@ -217,7 +217,7 @@ fn step_words_agree() {
     assert_eq!(listed, [(0, "schedule", "read"), (1, "cursor", "read_write"), (2, "args", "read_write")]);
     let reflected = members(&module, &module.types[module.global_variables[globals[2].1].ty].inner, 0, "");
     assert_eq!(reflected.len(), STEP_WORDS);
-    let whole = ["step", "epoch", "batch_start", "n_valid", "seed", "n_samples"];
+    let whole = ["step", "epoch", "batch_start", "n_valid", "seed", "n_samples", "collect", "warm"];
     for (i, (found, wanted)) in reflected.iter().zip(word_names()).enumerate() {
         assert_eq!(found.2, i * 4, "{}", found.0);
         if wanted.starts_with("word") {

@@ -12,7 +12,7 @@ use vifo::config::{AuxSource, Link, Optimizer, PriorKeys};
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, Kind, Reg, Setup, TrainProgram};
-use vifo::net::{AlexNet, Cnn, Mlp, Net, PreResNet};
+use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
 use vifo::ops::reduce::SUM_WORDS;
@@ -43,8 +43,9 @@ fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
         predict_samples: 1,
         members: MEMBERS as u32,
         first_member: 1,
+        per_set: 0,
         groups_by_layer: false,
-        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], n_out: Setup::n_out(kind, k), activation, dropout: 0.0 }),
+        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: Setup::last(kind, task, k), activation, dropout: 0.0 }),
         image: None,
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
@@ -52,6 +53,8 @@ fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
         n_rows: N_ROWS as u32,
         batch: N_ROWS as u32,
         aux: None,
+        warm: false,
+        options: Default::default(),
     }
 }
 
@@ -63,9 +66,9 @@ fn short_batch(s: &Setup) -> Setup {
 fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
     let keys = PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 };
     let prior = match s.kind {
-        Kind::Base => Default::default(),
         Kind::Vifo(reg) => reg.prior(&keys, 1.0),
         Kind::Vi(reg) => reg.prior(&keys, 0.05),
+        _ => Default::default(),
     };
     let last = (N_ROWS as u32).div_ceil(s.batch) - 1;
     StepArgs {
@@ -83,6 +86,8 @@ fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
         eta_aux,
         weight_decay: 0.0,
         prior,
+        collect: 0,
+        warm: 0,
     }
 }
 
@@ -259,18 +264,18 @@ impl Bench {
 /// batch norm with its statistics of data and auxiliary rows, residual sums, and what the methods make of their outputs.
 #[test]
 fn image_networks() {
-    let nets = |n_out: u32, activation: Act| {
+    let nets = |last: Last, activation: Act| {
         vec![
-            Net::Cnn(Cnn { size: 5, channels: 2, n_out, widths: [3, 2], hidden: 3, activation, dropout: 0.0 }),
-            Net::AlexNet(AlexNet { channels: 1, n_out, widths: [2, 2, 3, 2, 1], hidden: 2, dropout: 0.0 }),
-            Net::PreResNet(PreResNet { channels: 1, n_out, depth: 8, width: 1 }),
+            Net::Cnn(Cnn { size: 5, channels: 2, last, widths: [3, 2], hidden: 3, activation, dropout: 0.0 }),
+            Net::AlexNet(AlexNet { channels: 1, last, widths: [2, 2, 3, 2, 1], hidden: 2, dropout: 0.0 }),
+            Net::PreResNet(PreResNet { channels: 1, last, depth: 8, width: 1, dropout: 0.0 }),
         ]
     };
     let mut bench = Bench::default();
     for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
         let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
         let s = setup(kind, Task::Classification, Act::Silu);
-        for net in nets(Setup::n_out(kind, s.k), Act::Silu) {
+        for net in nets(Setup::last(kind, s.task, s.k), Act::Silu) {
             // AlexNet is large: one objective will do for its layers. Its pools choose among 16,384 values: a kink like a
             // ReLU's; the small cnn's are far from a change.
             let activation = match net {

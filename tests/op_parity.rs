@@ -54,6 +54,8 @@ fn bounded_args(args: &StepArgs<f64>) -> StepArgs<Bounded> {
             p2: f(args.prior.p2),
             constant: f(args.prior.constant),
         },
+        collect: args.collect,
+        warm: args.warm,
     }
 }
 
@@ -386,7 +388,7 @@ fn one_step(op: Op, inputs: &[usize], outputs: &[usize]) -> Program {
 #[test]
 fn a_lost_device_is_an_error() {
     let lost = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")));
-    let program = one_step(Op::SumSquares(SumSquares { replicas: 1, count: 4 }), &[4], &[1]);
+    let program = one_step(Op::SumSquares(SumSquares { replicas: 1, stride: 4, first: 0, length: 4 }), &[4], &[1]);
     let mut executor = GpuExecutor::new(program.clone(), lost.clone()).expect("an executor");
     let args = [StepArgs::default(); 3];
     executor.write(Buf(0), &[1.0, 2.0, 3.0, 4.0]).expect("a live device");
@@ -482,7 +484,7 @@ fn too_large_a_program_is_refused() {
     for (name, len, role) in [("activations", len, Role::Input), ("sums", 1, Role::Output)] {
         program.buffers.push(BufferInfo { name: name.into(), len, role, kind: Element::Scalar });
     }
-    let op = Op::SumSquares(SumSquares { replicas: 1, count: len as u32 });
+    let op = Op::SumSquares(SumSquares { replicas: 1, stride: len as u32, first: 0, length: len as u32 });
     program.steps.push(Step { op, inputs: vec![Buf(0)], outputs: vec![Buf(1)] });
     let error = GpuExecutor::new(program, gpu()).err().expect("refused");
     assert!(matches!(error, Error::Device(_)));
@@ -587,7 +589,7 @@ fn a_repeated_run_is_bit_equal() {
 #[test]
 fn a_large_dispatch_splits() {
     let count = 64 * 65_536 + 5;
-    let op = Op::L2Gradient(L2Gradient { count, scale: 1.0 });
+    let op = Op::L2Gradient(L2Gradient { replicas: 1, stride: count, first: 0, length: count, scale: 1.0 });
     let values = |start: u32| (0..count).map(|i| ((start + i) % 4096) as f32).collect::<Vec<f32>>();
     let row = Row {
         args: vec![StepArgs { eta: 0.5, ..Default::default() }],

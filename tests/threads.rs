@@ -7,22 +7,22 @@ use vifo::data::Task;
 use vifo::data::load::load;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, Kind, Reg, Setup};
-use vifo::net::{AlexNet, Net, PreResNet};
+use vifo::net::{AlexNet, Last, Net, PreResNet};
 
 const CLASSES: u32 = 10;
 
 /// Name, method, network of so many outputs, batch, lines of the recipe's section `train`.
-type Case = (&'static str, Kind, fn(u32) -> Net, u32, &'static str);
+type Case = (&'static str, Kind, fn(Last) -> Net, u32, &'static str);
 
 /// Two steps on `batch` made-up images, the second with a short batch; every number that lives on, as bits.
-fn two_steps(kind: Kind, net: fn(u32) -> Net, batch: u32, train: &str, threads: usize) -> Vec<u32> {
+fn two_steps(kind: Kind, net: fn(Last) -> Net, batch: u32, train: &str, threads: usize) -> Vec<u32> {
     let method = if kind == Kind::Base { "base" } else { "vi-mean" };
     let recipe = format!("[data]\ntoy = \"sinusoid\"\n[train]\n{train}\n[method]\nname = \"{method}\"\n");
     let table = Recipe::parse(&recipe, "test").unwrap_or_else(|e| panic!("{e}"));
     let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
     let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
     let mut plan = Plan::new(&recipe, 100, &data.encoder).unwrap_or_else(|e| panic!("{e}"));
-    let net = net(Setup::n_out(kind, CLASSES));
+    let net = net(Setup::last(kind, Task::Classification, CLASSES));
     let inputs = (batch * net.n_in()) as usize;
     plan.setup = Setup {
         kind,
@@ -60,8 +60,8 @@ fn two_steps(kind: Kind, net: fn(u32) -> Net, batch: u32, train: &str, threads: 
 
 #[test]
 fn image_networks_train_alike_on_one_and_more_threads() {
-    let alexnet = |n_out| Net::AlexNet(AlexNet::paper(3, n_out));
-    let preresnet = |n_out| Net::PreResNet(PreResNet::paper(3, n_out));
+    let alexnet = |last: Last| Net::AlexNet(AlexNet::paper(3, last));
+    let preresnet = |last: Last| Net::PreResNet(PreResNet::paper(3, last));
     let clipped_sgd = "optimizer = \"sgd\"\nclip = 1";
     let cases: [Case; 3] = [
         ("PreResNet20, Adam", Kind::Base, preresnet, 17, ""),

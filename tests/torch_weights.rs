@@ -19,11 +19,15 @@ use vifo::train::{Predictor, weights};
 
 /// The sizes of torch_weights.py.
 fn nets() -> [(&'static str, Net); 3] {
-    let alexnet = AlexNet { channels: 3, n_out: 10, widths: [8, 16, 16, 16, 8], hidden: 32, dropout: 0.1 };
-    let cnn = Cnn { size: 8, channels: 1, n_out: 10, widths: [8, 16], hidden: 32, activation: Act::Relu, dropout: 0.1 };
+    let alexnet = AlexNet { channels: 3, last: 10.into(), widths: [8, 16, 16, 16, 8], hidden: 32, dropout: 0.1 };
+    let cnn =
+        Cnn { size: 8, channels: 1, last: 10.into(), widths: [8, 16], hidden: 32, activation: Act::Relu, dropout: 0.1 };
     [
         ("torch_alexnet", Net::AlexNet(alexnet)),
-        ("torch_preresnet20", Net::PreResNet(PreResNet { channels: 3, n_out: 10, depth: 20, width: 4 })),
+        (
+            "torch_preresnet20",
+            Net::PreResNet(PreResNet { channels: 3, last: 10.into(), depth: 20, width: 4, dropout: 0.0 }),
+        ),
         ("torch_cnn", Net::Cnn(cnn)),
     ]
 }
@@ -91,6 +95,7 @@ fn setup(net: &Net) -> Setup {
         predict_samples: 1,
         members: 1,
         first_member: 0,
+        per_set: 0,
         groups_by_layer: false,
         image: None,
         net: net.clone(),
@@ -100,6 +105,8 @@ fn setup(net: &Net) -> Setup {
         n_rows: 3,
         batch: 3,
         aux: None,
+        warm: false,
+        options: Default::default(),
     }
 }
 

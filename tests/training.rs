@@ -1,82 +1,21 @@
 //! Training on the CPU: the same run twice, cut and resumed, split over threads or members is the same to the bit; pinned
 //! losses; what training must achieve; how it fails.
 
+mod common;
+
+use common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;
 use std::sync::Arc;
-use vifo::config::Recipe;
 use vifo::config::plan::Plan;
 use vifo::data::Inputs;
 use vifo::data::encode::{Encoder, FeatureKind};
-use vifo::data::load::{Loaded, load};
+use vifo::data::load::Loaded;
 use vifo::error::Error;
 use vifo::exec::{Device, gpu};
 use vifo::method::{Predictive, Trained};
 use vifo::ops::StepArgs;
 use vifo::train::session::Session;
-use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Trainer, recompute_running};
-
-/// A recipe's text as data and plan; `extra` holds one `section.key = value` a line and wins.
-fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
-    let mut table = Recipe::parse(base, "test").unwrap_or_else(|e| panic!("{e}"));
-    for line in extra.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        let (key, value) = line.split_once(" = ").expect("key = value");
-        vifo::config::keys::set(&mut table, key, value, "test").unwrap_or_else(|e| panic!("{e}"));
-    }
-    let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
-    let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
-    let plan = Plan::new(&recipe, data.train.n, &data.encoder);
-    (plan.unwrap_or_else(|e| panic!("{e}")), data)
-}
-
-/// Everything a run ends with, but the time it took.
-#[derive(Debug, Clone, PartialEq)]
-struct Outcome {
-    ending: Ending,
-    epoch: u32,
-    step: u64,
-    best: Option<(u32, u64)>,
-    weights: Vec<u32>,
-    running: Vec<u32>,
-    optimizer: Vec<(String, Vec<u32>)>,
-    /// Those that predict.
-    chosen: Vec<u32>,
-}
-
-fn bits(values: &[f32]) -> Vec<u32> {
-    values.iter().map(|v| v.to_bits()).collect()
-}
-
-fn outcome(trainer: &mut Trainer, ending: Ending) -> Outcome {
-    let c = trainer.checkpoint().expect("a checkpoint");
-    Outcome {
-        ending,
-        epoch: c.epoch,
-        step: c.step,
-        best: c.best.map(|(epoch, nll)| (epoch, nll.to_bits())),
-        weights: bits(&c.trained.weights),
-        running: bits(&c.trained.running),
-        optimizer: c.optimizer.iter().map(|(n, v)| (n.clone(), bits(v))).collect(),
-        chosen: bits(&trainer.final_weights().expect("weights").weights),
-    }
-}
-
-/// Trains to the end; the rows of all evaluations.
-fn train(plan: &Plan, data: &Loaded) -> (Outcome, Vec<EpochRow>) {
-    let mut trainer = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
-    let mut rows = vec![];
-    let ending = trainer.run(|_, event| {
-        if let Event::Epoch(row) = event {
-            rows.push(row);
-        }
-        Ok(Flow::Continue)
-    });
-    let ending = ending.unwrap_or_else(|e| panic!("{e}"));
-    (outcome(&mut trainer, ending), rows)
-}
-
-fn weights(outcome: &Outcome) -> Vec<f32> {
-    outcome.weights.iter().map(|b| f32::from_bits(*b)).collect()
-}
+use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Splits, Trainer, recompute_running};
 
 /// Short batches, dropout and warm-up: everything that depends on a counter takes part.
 const SMALL: &str = "
@@ -134,26 +73,6 @@ fn one_thread_and_two_threads() {
         assert_eq!(one, run(2), "{members} members, {method}");
         assert_eq!(one, run(3), "{members} members, {method}");
     }
-}
-
-/// Trains `stop` epochs, saves to bytes, reads them into a new trainer and goes on to the end.
-fn train_in_two(plan: &Plan, data: &Loaded, stop: u32) -> Outcome {
-    let mut first = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
-    let ending = first.run(|_, event| match event {
-        Event::Epoch(row) if row.epoch == stop => Ok(Flow::Stop),
-        _ => Ok(Flow::Continue),
-    });
-    assert_eq!(ending.expect("a run"), Ending::Stopped);
-    let layout = plan.setup.layout();
-    let bytes = first.checkpoint().and_then(|c| c.to_bytes(&layout)).expect("bytes");
-    drop(first);
-    let (members, len) = (plan.setup.members as usize, plan.setup.member_len());
-    let saved = Checkpoint::from_bytes(&bytes, Path::new("saved"), &layout, members, len).expect("a checkpoint");
-    let mut second = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
-    second.restore(&saved).expect("restored");
-    assert_eq!(second.epoch(), stop);
-    let ending = second.run(|_, _| Ok(Flow::Continue)).expect("a run");
-    outcome(&mut second, ending)
 }
 
 /// The app trains some steps at a time and saves wherever it is closed.
@@ -359,7 +278,8 @@ fn running_statistics_are_recomputed_for_given_weights() {
     session.set_weights(&weights).expect("weights");
     session.run(&[StepArgs { lr: 0.0, ..plan.args(0) }]).expect("a step");
     let (after, before) = (session.running().expect("statistics"), setup.initial_running());
-    let all = recompute_running(setup, &Device::Cpu, &weights, data.train.inputs()).expect("statistics");
+    let weights = Trained::plain(weights, vec![]);
+    let all = recompute_running(setup, &Device::Cpu, &weights, plan.seed, data.train.inputs()).expect("statistics");
     assert_eq!(all.len(), after.len());
     for ((after, before), all) in after.iter().zip(&before).zip(&all) {
         let own = before + (after - before) / 0.1;
@@ -367,12 +287,85 @@ fn running_statistics_are_recomputed_for_given_weights() {
     }
     // 70 = 32 + 32 + 6 rows: means average to the mean of all rows.
     let short = vifo::method::Setup { batch: 32, ..setup.clone() };
-    let parts = recompute_running(&short, &Device::Cpu, &weights, data.train.inputs()).expect("statistics");
+    let parts = recompute_running(&short, &Device::Cpu, &weights, plan.seed, data.train.inputs()).expect("statistics");
     let (_, c, at) = &setup.layout().norms[0];
     for i in *at..at + c {
         assert!((parts[i] - all[i]).abs() <= 1e-5 * (1.0 + all[i].abs()), "{} {}", parts[i], all[i]);
     }
     assert!(parts[at + c..at + 2 * c] != all[at + c..at + 2 * c], "variances of parts are not those of the whole");
+}
+
+/// Weights, epochs and predictions of each of three splits trained side by side are those of three runs of their own,
+/// whose members are numbered on: members 0 and 1, 2 and 3, 4 and 5. On one thread and on several; stopped and resumed.
+#[test]
+fn splits_side_by_side_are_the_same_splits_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let wave = |i: usize| format!("{},{},{}\n", i % 7, (i * i) % 11, (i as f64 * 0.7).sin() + 0.1 * (i % 7) as f64);
+    std::fs::write(dir.path().join("t.csv"), "a,b,y\n".to_string() + &(0..60).map(wave).collect::<String>())
+        .expect("csv");
+    let folds = |s: usize| (0..6).map(|i| (10 * i + 3 * s).to_string()).collect::<Vec<_>>().join(" ") + "\n";
+    std::fs::write(dir.path().join("splits.txt"), (0..3).map(folds).collect::<String>()).expect("splits");
+    let place = |name: &str| toml::Value::String(dir.path().join(name).display().to_string()).to_string();
+    let base = format!("[data]\nfile = {}\nsplit_file = {}\n", place("t.csv"), place("splits.txt"));
+    let quick = "method.members = 2\ntrain.epochs = 30\ntrain.patience = 4\nnet.hidden = [8]";
+    let methods = ["vifo-mean", "base", "vi-mean", "vifo-mean_all"];
+    let extras = ["", "train.batch = 1000", "method.eta_aux = 0.5\ntrain.evaluate_every = 2"];
+    let mut epochs = std::collections::BTreeSet::new();
+    for method in methods {
+        for extra in extras.iter().take(if method == "vifo-mean" { 3 } else { 2 }) {
+            let of = |s: usize| prepare(&base, &format!("{quick}\nmethod.name = {method}\ndata.split = {s}\n{extra}"));
+            let all: Vec<(Plan, Loaded)> = (0..3).map(of).collect();
+            let data: Vec<&Loaded> = all.iter().map(|a| &a.1).collect();
+            let tests: Vec<_> = data.iter().map(|d| &d.test).collect();
+            let plan = &all[0].0;
+            let alone: Vec<_> = (0..3)
+                .map(|s| {
+                    let mut plan = plan.clone();
+                    plan.setup.first_member = 2 * s as u32;
+                    let mut trainer = Trainer::new(&plan, data[s], &Device::Cpu).expect("a trainer");
+                    trainer.run(|_, _| Ok(Flow::Continue)).expect("trained");
+                    let weights = trainer.final_weights().expect("weights").weights;
+                    let mut predictor = Predictor::new(&plan.setup, &Device::Cpu, plan.seed, 6).expect("a predictor");
+                    predictor.set_weights(&weights).expect("weights");
+                    let Predictive::Regression(r) = predictor.predict(tests[s].inputs()).expect("predictions") else {
+                        panic!("a regression")
+                    };
+                    (trainer.best().expect("validated"), bits(&weights), r.means)
+                })
+                .collect();
+            epochs.extend(alone.iter().map(|a| a.0.0));
+            for threads in [1, 2, 3, 4] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+                pool.install(|| {
+                    let mut splits = Splits::new(plan, &data, 0, &Device::Cpu).expect("splits");
+                    let half =
+                        splits.advance().and_then(|_| splits.advance()).and_then(|_| splits.state()).expect("state");
+                    splits = Splits::new(plan, &data, 0, &Device::Cpu).expect("splits");
+                    splits.restore(&half).expect("restored");
+                    while splits.ending().is_none() {
+                        splits.advance().expect("an epoch");
+                    }
+                    let weights = splits.final_weights().expect("weights");
+                    let len = weights.len() / 3;
+                    let predicted = splits.predict(&tests, &Device::Cpu).expect("predictions");
+                    for (s, (best, chosen, means)) in alone.iter().enumerate() {
+                        let what = format!("{method} {extra} split {s}, {threads} threads");
+                        assert_eq!(splits.best()[s], Some(*best), "{what}");
+                        assert!(bits(&weights[s * len..(s + 1) * len]) == *chosen, "{what}: other weights");
+                        let Predictive::Regression(r) = &predicted[s] else { panic!("a regression") };
+                        assert_eq!(&r.means, means, "{what}");
+                    }
+                });
+            }
+            // A later range of splits is what it is in the whole.
+            let mut last = Splits::new(plan, &data[1..], 1, &Device::Cpu).expect("splits");
+            while last.ending().is_none() {
+                last.advance().expect("an epoch");
+            }
+            assert_eq!(last.best()[1], Some(alone[2].0), "{method} {extra}");
+        }
+    }
+    assert!(epochs.len() > 3, "splits end at epochs of their own: {epochs:?}");
 }
 
 /// The steps of an epoch on lavapipe against the same on the CPU. Both round each of some ten layers' sums in their own

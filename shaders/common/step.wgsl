@@ -22,10 +22,10 @@ struct StepArgs {
     eta_aux: f32,
     weight_decay: f32,
     prior: Prior,
+    collect: u32,
+    warm: u32,
     // A row of 80 bytes: five aligned quadruples.
     pad0: u32,
-    pad1: u32,
-    pad2: u32,
 }
 
 // First image of a part of a batch and the image past its last: part 0 = valid data rows, 1 = auxiliary rows.

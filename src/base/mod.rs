@@ -1,6 +1,7 @@
 //! The ground everything stands on: the scalar trait of the twins and the counter-based random numbers.
 //! Nothing here knows of networks, files or devices.
 
+pub mod gamma;
 pub mod real;
 pub mod rng;
 

@@ -14,6 +14,8 @@ pub enum Stream {
     Predict = 6,
     Prior = 7,
     Augment = 8,
+    /// The experiments of `vifo theory`.
+    Theory = 32,
     /// Dropout of layer l draws from `Dropout as u32 + l`.
     Dropout = 64,
 }

@@ -1,12 +1,19 @@
 //! `vifo bench`: parity, then medians, on this machine.
 
 use super::{say, tell};
+use crate::error::Error;
 use crate::exec::Device;
 use crate::run::bench;
+use crate::run::reproduce::{self, mapping::network_names};
 use crate::run::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// methods = what each method costs beside a plain network; everything else if absent
+    what: Option<What>,
+    /// Network of `bench methods`: alexnet, preresnet, cnn, mlp
+    #[arg(long, default_value = "alexnet")]
+    net: String,
     /// cpu, gpu, software, auto, or part of an adapter's name
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -23,7 +30,55 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum What {
+    Methods,
+}
+
+/// One line a method.
+fn methods(args: &Args) -> anyhow::Result<()> {
+    let net = reproduce::mapping::NETWORKS.into_iter().find(|n| network_names(*n).0 == args.net).ok_or_else(|| {
+        let names = reproduce::mapping::NETWORKS.map(|n| network_names(n).0).join(", ");
+        Error::usage("--net", format!("{:?}", args.net), names, "choose one of them")
+    })?;
+    let device = Device::open(&args.device)?;
+    let b = bench::methods::run(&device, args.seconds.clamp(0.05, 600.0), net)?;
+    if args.json {
+        say(&serde_json::to_string(&b)?);
+        return Ok(());
+    }
+    tell(&format!("on {}: {}, 128 images a step, medians of {} rounds", b.device, b.network, b.rounds));
+    let mut t = TextTable::new(&[
+        "method",
+        "ms/step",
+        "step / base",
+        "the paper's",
+        "ms/prediction",
+        "prediction / base",
+        "end, in steps",
+    ]);
+    for c in &b.costs {
+        t.rows.push(vec![
+            c.method.clone(),
+            format!("{:.2}", c.step_ms),
+            format!("{:.2}", c.step_ratio),
+            c.paper.map_or(String::new(), |p| format!("{p:.2}")),
+            format!("{:.2}", c.predict_ms),
+            format!("{:.2}", c.predict_ratio),
+            format!("{:.1}", c.end_steps),
+        ]);
+    }
+    say(&t.render(args.format));
+    say(
+        "\nsingle networks beside a plain one; ensembles of 5 beside 5 plain ones; the paper's ratios are of epochs (Table 1); end = what follows the last step (averages and their statistics, a posterior)",
+    );
+    Ok(())
+}
+
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.what == Some(What::Methods) {
+        return methods(args);
+    }
     if args.only.as_deref() == Some("app") {
         say(&app_frame(args.seconds));
         return Ok(());

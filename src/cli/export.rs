@@ -5,7 +5,7 @@ use crate::config::Link;
 use crate::data::Task;
 use crate::error::Error;
 use crate::method::{Kind, Setup};
-use crate::net::Net;
+use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::run::write_to;
 use crate::run::{Model, RunFolder};
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let layout = setup.layout();
     // VI's member is (mu, rho); the statistics are those that a prediction takes.
     let own = &model.trained.weights[args.member * setup.member_len()..][..layout.total];
-    let copies = if setup.is_vi() { setup.predict_samples as usize } else { 1 };
+    let copies = setup.copies() as usize;
     let running = setup.predict_running(&model.trained.running);
     let statistics = running.chunks(layout.running.max(1)).nth(args.member * copies).unwrap_or_default();
     write_to(&args.out, &weights::export(&layout, own, statistics)?)?;
@@ -63,6 +63,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(
             "note: these are the means of VI's weights; their standard deviations have no name in PyTorch and stay in the run",
         );
+    }
+    if setup.kind == Kind::Swag {
+        tell(
+            "note: these are SWAG's mean weights, with the statistics of its first sample; its covariance stays in the run",
+        );
+    }
+    if setup.kind == Kind::Laplace {
+        tell("note: these are the most probable weights; the last layer's covariance stays in the run");
     }
     if let Some(note) = Model::unfinished(&folder)? {
         tell(&format!("note: {note}"));
@@ -97,7 +105,9 @@ fn meaning(setup: &Setup) -> String {
     let sd = if setup.sigma_link == Link::Exp { "exp" } else { "softplus" };
     let outputs = match setup.kind {
         Kind::Vifo(_) => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
-        Kind::Base | Kind::Vi(_) => z,
+        Kind::Vbll => format!("means of z; the tensors log_scale and log_noise are its last layer's; z = {z}"),
+        Kind::Dirichlet => format!("{z}, to be read as concentrations relu(z) + 1"),
+        _ => z,
     };
     let inputs = match (setup.net.input(), &setup.image) {
         ((h, w, c), Some(_)) => {
@@ -115,7 +125,9 @@ fn meaning(setup: &Setup) -> String {
 fn python(net: &Net, out: &Path) -> String {
     // JSON's escapes are Python's too.
     let path = serde_json::to_string(&out.display().to_string()).unwrap_or_else(|_| shell(out));
-    let load = format!("net.load_state_dict(safetensors.torch.load_file({path}))");
+    // VBLL's scales and noise have no place in PyTorch's layer.
+    let strict = if net.is_vbll() { ", strict=False" } else { "" };
+    let load = format!("net.load_state_dict(safetensors.torch.load_file({path}){strict})");
     format!("import safetensors.torch, torch.nn as nn\nnet = {}\n{load}", module(net))
 }
 
@@ -126,6 +138,11 @@ fn module(net: &Net) -> String {
         Act::Silu => "nn.SiLU()",
     };
     let linear = |i: u32, o: u32| format!("nn.Linear({i}, {o})");
+    // The means of VBLL's last layer; it has no bias.
+    let last_layer = |i: u32, last: Last| match last {
+        Last::Linear(o) => linear(i, o),
+        Last::Vbll(k) => format!("nn.Linear({i}, {k}, bias=False)"),
+    };
     let conv = |i: u32, o: u32| format!("nn.Conv2d({i}, {o}, 3, padding=1)");
     let pool = || "nn.MaxPool2d(2)".to_string();
     let mut parts: Vec<String> = vec![];
@@ -136,7 +153,7 @@ fn module(net: &Net) -> String {
                 parts.extend([linear(last, h), act(n.activation).into()]);
                 last = h;
             }
-            parts.push(linear(last, n.n_out));
+            parts.push(last_layer(last, n.last));
         }
         Net::Cnn(n) => {
             let mut last = n.channels;
@@ -146,7 +163,7 @@ fn module(net: &Net) -> String {
             }
             let flat = last * (n.size / 4).pow(2);
             let (hidden, activation) = (linear(flat, n.hidden), act(n.activation).into());
-            parts.extend(["nn.Flatten()".into(), hidden, activation, linear(n.hidden, n.n_out)]);
+            parts.extend(["nn.Flatten()".into(), hidden, activation, last_layer(n.hidden, n.last)]);
         }
         Net::AlexNet(n) => {
             let [a, b, c, d, e] = n.widths;
@@ -162,10 +179,10 @@ fn module(net: &Net) -> String {
             for (i, o) in [(64 * e, n.hidden), (n.hidden, n.hidden)] {
                 parts.extend([linear(i, o), silu()]);
             }
-            parts.push(linear(n.hidden, n.n_out));
+            parts.push(last_layer(n.hidden, n.last));
         }
         Net::PreResNet(n) => {
-            let (c, w, d, o) = (n.channels, n.width, n.depth, n.n_out);
+            let (c, w, d, o) = (n.channels, n.width, n.depth, n.last.n_out());
             return format!("PreResNet({c}, {w}, {d}, {o})  # the class is in vifo's tests/golden/torch_weights.py");
         }
     }
@@ -180,14 +197,22 @@ mod tests {
     /// PyTorch evaluates these lines and takes the files of tests/golden/torch_*.safetensors into what they make.
     #[test]
     fn networks_are_written_as_pytorch_does() {
-        let cnn =
-            Cnn { size: 8, channels: 1, n_out: 10, widths: [8, 16], hidden: 32, activation: Act::Relu, dropout: 0.1 };
+        let cnn = Cnn {
+            size: 8,
+            channels: 1,
+            last: Last::Linear(10),
+            widths: [8, 16],
+            hidden: 32,
+            activation: Act::Relu,
+            dropout: 0.1,
+        };
         assert_eq!(
             module(&Net::Cnn(cnn)),
             "nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), \
              nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))"
         );
-        let alexnet = AlexNet { channels: 3, n_out: 10, widths: [8, 16, 16, 16, 8], hidden: 32, dropout: 0.1 };
+        let alexnet =
+            AlexNet { channels: 3, last: Last::Linear(10), widths: [8, 16, 16, 16, 8], hidden: 32, dropout: 0.1 };
         assert_eq!(
             module(&Net::AlexNet(alexnet)),
             "nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.SiLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), \
@@ -196,7 +221,7 @@ mod tests {
              nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 8, 2)), nn.SiLU(), nn.Flatten(), \
              nn.Linear(512, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 10))"
         );
-        let preresnet = PreResNet { channels: 3, n_out: 10, depth: 20, width: 4 };
+        let preresnet = PreResNet { channels: 3, last: Last::Linear(10), depth: 20, width: 4, dropout: 0.0 };
         assert!(module(&Net::PreResNet(preresnet)).starts_with("PreResNet(3, 4, 20, 10)"));
     }
 }

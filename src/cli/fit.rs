@@ -3,7 +3,7 @@
 use super::options::{DataFlags, input, set, set_pair};
 use super::progress::{Progress, Style};
 use super::{say, shell, tell};
-use crate::config::{NetName, Recipe, keys};
+use crate::config::{NetName, Optimizer, Recipe, Schedule, keys};
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::RunFolder;
@@ -35,7 +35,8 @@ pub struct Args {
     /// Train on N images only, drawn at random
     #[arg(long, value_name = "N", help_heading = "Data")]
     limit: Option<String>,
-    /// base, vifo-{naive,mean,mv,eb,mean_all,mv_all,eb_all,l2}, vi-{naive,mean,mv,eb} [default: vifo-mean]
+    /// base, swa, swag, dropout, dirichlet, repulsive, laplace, vbll,
+    /// vifo-{naive,mean,mv,eb,mean_all,mv_all,eb_all,l2}, vi-{naive,mean,mv,eb} [default: vifo-mean]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     method: Option<String>,
     /// Networks of the ensemble [default: 5]
@@ -191,19 +192,26 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
 }
 
 /// Keys that were set by flags and that this run does not read.
-fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
+pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
     let method = recipe.method.name.as_str();
     let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
     let regularizer = method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all"));
+    let averages = matches!(method, "swa" | "swag");
+    let is_sgd = recipe.train.optimizer.map_or(averages, |o| o == Optimizer::Sgd);
     let reads = |key: &str| match key {
-        "method.eta" => vifo || vi,
+        "method.eta" => vifo || vi || method == "dirichlet",
+        "method.noise_link" => !matches!(method, "vbll" | "dirichlet"),
         "method.eta_aux" | "method.expectation" | "method.sigma_link" | "method.aux_source" => vifo,
         "method.samples" => vi || vifo,
         "prior.variance" => regularizer == "naive",
         "prior.gamma" | "prior.a" => regularizer == "mean",
         "prior.alpha" | "prior.beta" => matches!(regularizer, "mv" | "eb"),
         "prior.d" => regularizer == "mv",
-        "train.momentum" => recipe.train.optimizer == crate::config::Optimizer::Sgd,
+        "train.momentum" | "train.adam_epochs" => is_sgd,
+        "train.swa_start" => averages || recipe.train.schedule == Some(Schedule::Swa),
+        "train.swa_lr" => recipe.train.schedule.map_or(averages, |s| s == Schedule::Swa),
+        "train.kl_warmup" => !matches!(method, "base" | "dropout") && !averages,
+        "predict.samples" => !matches!(method, "base" | "swa" | "dirichlet" | "repulsive"),
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
         "data.validation_fraction" | "data.toy" | "data.file" | "data.images" | "data.points" => true,
         "data.standardise" => recipe.data.images.is_none(),
@@ -217,6 +225,9 @@ fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
             recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()
         }
         key if key.starts_with("vi.") => vi,
+        key if ["swag.", "repulsive.", "laplace.", "vbll."].iter().any(|s| key.starts_with(s)) => {
+            key.starts_with(&format!("{method}."))
+        }
         key if key.starts_with("data.") => recipe.data.file.is_some(),
         _ => true,
     };

@@ -3,6 +3,7 @@
 
 mod app;
 mod bench;
+mod calibrate;
 mod compare;
 mod demo;
 mod doctor;
@@ -14,7 +15,10 @@ mod options;
 mod predict;
 mod progress;
 mod reproduce;
+mod reproduce_uci;
 mod score;
+mod sweep;
+mod theory;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
@@ -43,6 +47,8 @@ enum Verb {
     Demo(demo::Args),
     /// Train on a table, a recipe or a bundled toy; writes a run folder
     Fit(Box<fit::Args>),
+    /// Calibrate a trained run: a temperature for its probabilities, conformal intervals or sets; `predict` uses them
+    Calibrate(calibrate::Args),
     /// Predict new rows with a trained run: mean, sd and quantiles, or probabilities and entropy
     Predict(predict::Args),
     /// Test a trained run on other rows: a test set, a shifted set, an out-of-distribution set
@@ -51,6 +57,8 @@ enum Verb {
     Score(score::Args),
     /// Put runs side by side: mean +- sd over seeds, win rates, curves
     Compare(compare::Args),
+    /// A grid over recipe keys and seeds, in parallel, here or by Slurm: one table and figure at the end
+    Sweep(Box<sweep::Args>),
     /// The paper's tables, ours beside theirs: trains what is missing, at any scale
     Reproduce(reproduce::Args),
     /// Write a run's weights under PyTorch's names, as safetensors
@@ -61,6 +69,8 @@ enum Verb {
     Bench(bench::Args),
     /// Adapters, limits, drivers and a self-test; says what to install
     Doctor(doctor::Args),
+    /// The theorems of the VIFO paper as numbers and figures: linear, limit, rademacher
+    Theory(theory::Args),
     /// The desktop application: live training, predictive bands, your data, runs
     App(app::Args),
 }
@@ -74,15 +84,18 @@ pub fn run() -> anyhow::Result<()> {
     match args.verb {
         Verb::Demo(a) => demo::run(&a),
         Verb::Fit(a) => fit::run(&a),
+        Verb::Calibrate(a) => calibrate::run(&a),
         Verb::Predict(a) => predict::run(&a),
         Verb::Evaluate(a) => evaluate::run(&a),
         Verb::Score(a) => score::run(&a),
         Verb::Compare(a) => compare::run(&a),
+        Verb::Sweep(a) => sweep::run(&a),
         Verb::Reproduce(a) => reproduce::run(&a),
         Verb::Export(a) => export::run(&a),
         Verb::Inspect(a) => inspect::run(&a),
         Verb::Bench(a) => bench::run(&a),
         Verb::Doctor(a) => doctor::run(&a),
+        Verb::Theory(a) => theory::run(&a),
         Verb::App(a) => app::run(&a),
     }
 }

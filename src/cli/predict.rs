@@ -5,7 +5,7 @@ use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::model::targets;
-use crate::run::{Model, RunFolder, tables};
+use crate::run::{Model, RunFolder, calibrate, tables};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -21,6 +21,9 @@ pub struct Args {
     /// Lines to leave out at the top of the file [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
+    /// Predict as if the run had not been calibrated
+    #[arg(long)]
+    uncalibrated: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -32,6 +35,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = RunFolder::open(&args.run)?;
     let model = Model::open(&folder)?;
+    let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
     let stem = args
         .file
@@ -53,7 +57,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
-    let table = tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref());
+    let table = match &calibration {
+        Some(c) => {
+            let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
+            notes.extend(said);
+            table
+        }
+        None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
+    };
     if to_stdout {
         say(&table.csv());
     } else {

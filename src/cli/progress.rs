@@ -51,7 +51,7 @@ impl Progress {
             Style::Json => self.json(event, notes),
             Style::Normal => self.show(event, notes),
         }
-        if stop_requested().load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
+        if stopped() { Flow::Stop } else { Flow::Continue }
     }
 
     fn show(&mut self, event: &Event, notes: &[String]) {
@@ -154,7 +154,15 @@ pub fn duration(seconds: f64) -> String {
 
 /// Whether Ctrl-C was pressed; from the first call on it asks to stop instead of ending the program.
 pub fn stopped() -> bool {
-    stop_requested().load(Ordering::Relaxed)
+    stop_requested().load(Ordering::Relaxed) || ASKED.load(Ordering::Relaxed)
+}
+
+/// Set by other parts of the program; apart from Ctrl-C, which at the second time ends it at once.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Asks to stop as the first Ctrl-C does.
+pub fn request_stop() {
+    ASKED.store(true, Ordering::Relaxed);
 }
 
 fn stop_requested() -> &'static AtomicBool {

@@ -10,63 +10,75 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Stopped or killed, the same command goes on where it was. Small first: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data."
+    after_help = "Stopped or killed, the same command goes on where it was. Small first: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data; `vifo reproduce uci --data FOLDER --datasets yacht --methods vifo-mean,base` takes seconds."
 )]
 pub struct Args {
     /// table1 (run time), table2 (single and ensemble), nll, accuracy, ece, entropy, auroc, win-rates, learning-curves or
-    /// ensemble-size
+    /// ensemble-size; or uci, the benchmark on the UCI regression sets
     #[arg(value_name = "TABLE")]
-    table: String,
+    pub table: String,
     /// Folder of runs; the name of each run carries its scale
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
-    runs: PathBuf,
-    /// Folder in which the image sets lie, each under its name: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10
+    pub runs: PathBuf,
+    /// Folder in which the sets lie, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
+    /// uci: concrete, energy, ..., each with data.csv and test_index.txt (a line a split: the 0-based test rows)
     #[arg(long, value_name = "FOLDER", default_value = "data")]
-    data: PathBuf,
-    /// Passes over the training images
-    #[arg(long, value_name = "N", default_value = "500", allow_hyphen_values = true)]
-    epochs: String,
+    pub data: PathBuf,
+    /// Passes over the training rows [default: 500; uci: 200, or more for small sets]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub epochs: Option<String>,
     /// Train on N images only, drawn at random
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    limit: Option<String>,
-    /// Images a step
-    #[arg(long, value_name = "N", default_value = "512", allow_hyphen_values = true)]
-    batch: String,
-    /// How many, or which: 1,2,3
-    #[arg(long, value_name = "N|N,N", default_value = "5", allow_hyphen_values = true)]
-    seeds: String,
-    /// Networks of an ensemble; VI is a single network, as in the paper
-    #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
-    members: String,
+    pub limit: Option<String>,
+    /// Rows a step [default: 512; uci: 32]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub batch: Option<String>,
+    /// How many, or which: 1,2,3 [default: 5; uci: 1]
+    #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
+    pub seeds: Option<String>,
+    /// uci: how many of the splits, or which: 0,1,2 [default: all]
+    #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
+    pub splits: Option<String>,
+    /// Networks of an ensemble; but for uci VI is a single network, as in the paper [default: 5]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub members: Option<String>,
     /// alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
     #[arg(long, value_name = "NAME,NAME")]
-    networks: Option<String>,
-    /// cifar10, cifar100, svhn, stl10, digits (bundled) [default: the table's]
+    pub networks: Option<String>,
+    /// cifar10, cifar100, svhn, stl10, digits (bundled); uci: yacht, energy, concrete, wine, power, kin8nm, naval, protein
+    /// [default: the table's; uci: those that are there]
     #[arg(long, value_name = "NAME,NAME")]
-    datasets: Option<String>,
+    pub datasets: Option<String>,
     /// By vifo's or the paper's names, such as base or SGD [default: the table's]
     #[arg(long, value_name = "NAME,NAME")]
-    methods: Option<String>,
+    pub methods: Option<String>,
     /// Weights of auxiliary training to train VIFO with [default: 0,0.1 or the table's]
     #[arg(long, value_name = "X,X", allow_hyphen_values = true)]
-    eta_aux: Option<String>,
+    pub eta_aux: Option<String>,
     /// Another out-of-distribution set (repeat for more)
     #[arg(long, value_name = "NAME=FOLDER")]
-    ood: Vec<String>,
+    pub ood: Vec<String>,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
-    device: String,
+    pub device: String,
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
     /// Say what would be trained and how long that takes, and stop
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// No progress, the table only
     #[arg(long, short)]
-    quiet: bool,
+    pub quiet: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.table.eq_ignore_ascii_case("uci") {
+        return super::reproduce_uci::run(args);
+    }
+    if args.splits.is_some() {
+        let cure = "leave it out";
+        return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci", cure).into());
+    }
     let asked = Asked::new(&words(args))?;
     let mut prepared = prepare(asked)?;
     let style = Style::of(args.quiet, false);
@@ -110,15 +122,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn words(args: &Args) -> Words {
+    let or = |given: &Option<String>, default: &str| given.clone().unwrap_or_else(|| default.into());
     Words {
         table: args.table.clone(),
         runs: args.runs.clone(),
         data: args.data.clone(),
-        epochs: args.epochs.clone(),
+        epochs: or(&args.epochs, "500"),
         limit: args.limit.clone(),
-        batch: args.batch.clone(),
-        seeds: args.seeds.clone(),
-        members: args.members.clone(),
+        batch: or(&args.batch, "512"),
+        seeds: or(&args.seeds, "5"),
+        members: or(&args.members, "5"),
         networks: args.networks.clone(),
         sets: args.datasets.clone(),
         methods: args.methods.clone(),
@@ -195,7 +208,7 @@ fn listen(news: News, progress: &mut Option<Progress>, style: Style) -> Flow {
 }
 
 /// As a shell reports a program ended by Ctrl-C.
-fn stop() -> ! {
+pub fn stop() -> ! {
     tell("stopped; the same command goes on where it was");
     std::process::exit(130)
 }

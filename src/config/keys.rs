@@ -33,6 +33,13 @@ pub struct Key {
 
 pub const METHODS: &[&str] = &[
     "base",
+    "swa",
+    "swag",
+    "dropout",
+    "dirichlet",
+    "repulsive",
+    "laplace",
+    "vbll",
     "vifo-naive",
     "vifo-mean",
     "vifo-mv",
@@ -46,6 +53,33 @@ pub const METHODS: &[&str] = &[
     "vi-mv",
     "vi-eb",
 ];
+
+/// What others call a method, and how it is asked for here.
+const KNOWN_AS: &[(&str, &str)] = &[
+    ("sgd", "take \"base\" with train.optimizer = \"sgd\" and train.schedule = \"swa\" (the paper's)"),
+    ("map", "take \"base\", or \"laplace\" for a posterior around it"),
+    ("ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
+    ("deep-ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
+    ("multiswag", "take \"swag\": with several members (method.members) it is multiSWAG"),
+    ("mc-dropout", "take \"dropout\""),
+    ("dir", "take \"dirichlet\""),
+    ("evidential", "take \"dirichlet\""),
+    ("svgd", "take \"repulsive\""),
+    ("bnn", "take \"vi-naive\" for variational weights"),
+    ("vifo", "take \"vifo-mean\""),
+    ("vi", "take \"vi-mean\""),
+];
+
+fn method_cure(value: &Value) -> Option<String> {
+    let name = value.as_str()?.to_lowercase().replace('_', "-");
+    let known = KNOWN_AS.iter().find(|k| k.0 == name).map(|k| k.1.to_string());
+    let near = || {
+        let score = |m: &str| strsim::jaro_winkler(m, &name);
+        let best = METHODS.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+        (score(best) > 0.85).then(|| format!("did you mean \"{best}\"?"))
+    };
+    known.or_else(near)
+}
 
 const MAX: f64 = 1e12;
 
@@ -91,11 +125,11 @@ keys! {
     "net.widths", Kind::WholeList(1, 4096), "", "Channels: two for cnn ([32, 64]), five for alexnet ([64, 128, 256, 128, 64]), the first stage's for preresnet ([16]).";
     "net.depth", Kind::Whole(8, 1000), "20", "Layers of preresnet: 20, 32, 44, 56 or any other 6 n + 2.";
     "net.activation", Kind::Choice(&["relu", "silu"]), "\"relu\"", "Activation of mlp and cnn; alexnet has silu, preresnet relu.";
-    "net.dropout", Kind::Number(0.0, 0.95), "0.0", "Share of hidden units dropped in training (not in preresnet).";
+    "net.dropout", Kind::Number(0.0, 0.95), "", "Share of units dropped after each activation in training; the method dropout drops them in prediction too: 0.1 there if absent, else 0.";
     "net.weights", Kind::Text, "", "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
-    "method.name", Kind::Choice(METHODS), "\"vifo-mean\"", "base, VIFO or VI with a regularizer.";
+    "method.name", Kind::Choice(METHODS), "\"vifo-mean\"", "base (an ensemble of plain networks), swa, swag (multiSWAG with several members), dropout, dirichlet, repulsive, laplace, vbll, VIFO or VI with a regularizer.";
     "method.members", Kind::Whole(1, 1000), "5", "Networks of the ensemble, trained together.";
-    "method.eta", Kind::Number(0.0, MAX), "0.1", "Weight of the regularizer.";
+    "method.eta", Kind::Number(0.0, MAX), "0.1", "Weight of the regularizer (VIFO, VI, dirichlet).";
     "method.eta_aux", Kind::Number(0.0, MAX), "0.0", "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
     "method.samples", Kind::Whole(1, 10_000), "5", "M, the Monte Carlo samples of a training step.";
     "method.expectation", Kind::Choice(&["auto", "sampled", "exact"]), "\"auto\"", "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
@@ -111,23 +145,36 @@ keys! {
     "vi.init", Kind::Choice(&["normal", "torch"]), "\"normal\"", "Start of mu: N(0, 0.1^2), or PyTorch's uniform.";
     "vi.init_rho", Kind::Number(-30.0, 30.0), "-5.0", "Mean of rho at the start; its sd is 0.1.";
     "vi.groups", Kind::Choice(&["all", "layer"]), "\"all\"", "eb: one prior for all weights, or one a layer.";
+    "swag.columns", Kind::Whole(2, 1000), "20", "Deviations of the last so many epochs that span SWAG's covariance beside its diagonal.";
+    "repulsive.space", Kind::Choice(&["function", "weights"]), "\"function\"", "What keeps the members apart: their outputs on the batch, or their weights.";
+    "repulsive.strength", Kind::Number(0.0, MAX), "1.0", "Weight of prior and repulsion together; 1 = the posterior's.";
+    "repulsive.prior_variance", Kind::Above(0.0, MAX), "5.0", "Variance of the normal prior on outputs or weights.";
+    "laplace.structure", Kind::Choice(&["kronecker", "full", "diagonal"]), "\"kronecker\"", "Of the last layer's covariance; full grows with the square of features x outputs.";
+    "laplace.prior_variance", Kind::Above(0.0, MAX), "0.05", "Of the normal prior on the last layer in training.";
+    "laplace.prior_precision", Kind::Above(0.0, MAX), "", "Of the prior in the posterior; found by maximum marginal likelihood if absent.";
+    "laplace.predict", Kind::Choice(&["probit", "samples"]), "\"probit\"", "Classes: softmax of the logits shrunk by their variance, or predict.samples draws of the last layer.";
+    "vbll.regularizer", Kind::Number(0.0, MAX), "1.0", "Weight of the last layer's KL divergence and of its noise prior; 1 = the bound's.";
     "train.epochs", Kind::Whole(0, 100_000_000), "", "Passes over the training rows; if absent 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images. 0 keeps the weights of net.weights.";
     "train.batch", Kind::Whole(1, 10_000_000), "", "Rows a step: 32 for a table, 128 for images if absent.";
-    "train.optimizer", Kind::Choice(&["adam", "sgd"]), "\"adam\"", "";
-    "train.lr", Kind::Above(0.0, 1e3), "", "Learning rate at the start: 0.01 for a table, 0.001 for images if absent.";
-    "train.schedule", Kind::Choice(&["cosine", "constant", "step"]), "\"cosine\"", "step: a tenth after half, a hundredth after three quarters of the epochs.";
+    "train.optimizer", Kind::Choice(&["adam", "sgd"]), "", "sgd for swa and swag, else adam, if absent.";
+    "train.lr", Kind::Above(0.0, 1e3), "", "Learning rate at the start: 0.01 for a table, 0.001 for images (0.05 with sgd) if absent.";
+    "train.schedule", Kind::Choice(&["cosine", "constant", "step", "swa"]), "", "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it. swa for swa and swag, else cosine, if absent.";
+    "train.swa_start", Kind::Whole(0, 100_000_000), "", "Epochs before the first weights are collected (swa, swag); with the schedule swa also its time scale. 161 of 500 epochs' share if absent.";
+    "train.swa_lr", Kind::Above(0.0, 1e3), "", "Learning rate at the end of the schedule swa: a fifth of lr if absent.";
+    "train.adam_epochs", Kind::Whole(0, 100_000_000), "0", "SGD: the first so many epochs take Adam at 0.001 instead, as the paper does for SVHN.";
     "train.momentum", Kind::Number(0.0, 0.9999), "0.9", "SGD.";
     "train.weight_decay", Kind::Number(0.0, 1e3), "0.0", "Added to the gradient, as in PyTorch.";
     "train.kl_warmup", Kind::Whole(0, 100_000_000), "0", "Epochs over which eta rises from 0.";
     "train.clip", Kind::Number(0.0, MAX), "1.0", "Largest gradient norm of a member; 0 = unclipped. Keeps rare rows from throwing training off.";
-    "train.patience", Kind::Whole(0, 100_000_000), "", "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent; 0 = never stop and keep the last weights.";
+    "train.patience", Kind::Whole(0, 100_000_000), "", "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent, 0 for swa and swag; 0 = never stop and keep the last weights.";
     "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
     "train.watch_test", Kind::Bool, "false", "Also record test NLL and RMSE or accuracy at every evaluation: to look at, never to choose by.";
     "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";
     "predict.samples", Kind::Whole(1, 100_000), "10", "Monte Carlo samples of a member in prediction.";
 }
 
-pub const SECTIONS: [&str; 7] = ["data", "net", "method", "prior", "vi", "train", "predict"];
+pub const SECTIONS: [&str; 11] =
+    ["data", "net", "method", "prior", "vi", "swag", "repulsive", "laplace", "vbll", "train", "predict"];
 
 pub fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.path == path)
@@ -205,7 +252,7 @@ fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
             format!("{place}: {path}"),
             format!("{value} is not allowed"),
             key.kind.allowed(),
-            default_cure(key),
+            (path == "method.name").then(|| method_cure(value)).flatten().unwrap_or_else(|| default_cure(key)),
         )
     })
 }
@@ -326,7 +373,12 @@ mod tests {
         assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
         assert!(error("[train]\nepoch = 1").contains("train.epochs"));
         assert!(error("[trian]\nepochs = 1").contains("no such key"));
-        assert!(error("[method]\nname = \"vifo\"").contains("\"vifo-mean\""));
+        assert!(error("[method]\nname = \"vifo\"").ends_with("take \"vifo-mean\""));
+        assert!(
+            error("[method]\nname = \"multiSWAG\"").ends_with("with several members (method.members) it is multiSWAG")
+        );
+        assert!(error("[method]\nname = \"laplce\"").ends_with("did you mean \"laplace\"?"));
+        assert!(error("[method]\nname = \"xyz\"").ends_with("the default is \"vifo-mean\""));
         assert!(error("[method]\neta = nan").contains("not allowed"));
     }
 

@@ -25,6 +25,10 @@ pub struct Recipe {
     pub method: Method,
     pub prior: PriorKeys,
     pub vi: Vi,
+    pub swag: Swag,
+    pub repulsive: Repulsive,
+    pub laplace: Laplace,
+    pub vbll: Vbll,
     pub train: Train,
     pub predict: Predict,
 }
@@ -87,7 +91,8 @@ pub struct Net {
     pub widths: Option<Vec<u32>>,
     pub depth: u32,
     pub activation: Act,
-    pub dropout: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<PathBuf>,
 }
@@ -177,6 +182,62 @@ pub struct Vi {
     pub groups: ViGroups,
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Swag {
+    pub columns: u32,
+}
+
+/// What is kept of the curvature H = sum_n Lambda_n (x) f_n f_n' of a last layer (MATH.md section 5, Laplace).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Structure {
+    /// (sum Lambda) (x) (mean f f'): exact where Lambda is the same for all rows; k^2 + d^2 numbers.
+    #[default]
+    Kronecker,
+    /// All of it: (k d)^2 numbers.
+    Full,
+    /// Its diagonal: k d numbers.
+    Diagonal,
+}
+
+/// What a repulsive ensemble keeps apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    #[default]
+    Function,
+    Weights,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repulsive {
+    pub space: Space,
+    pub strength: f64,
+    pub prior_variance: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LaplacePredict {
+    #[default]
+    Probit,
+    Samples,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Laplace {
+    pub structure: Structure,
+    pub prior_variance: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_precision: Option<f64>,
+    pub predict: LaplacePredict,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Vbll {
+    pub regularizer: f64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
@@ -190,6 +251,7 @@ pub enum Schedule {
     Cosine,
     Constant,
     Step,
+    Swa,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -198,10 +260,17 @@ pub struct Train {
     pub epochs: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
-    pub optimizer: Optimizer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimizer: Option<Optimizer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr: Option<f64>,
-    pub schedule: Schedule,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swa_start: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swa_lr: Option<f64>,
+    pub adam_epochs: u32,
     pub momentum: f64,
     pub weight_decay: f64,
     pub kl_warmup: u32,
@@ -219,7 +288,7 @@ pub struct Predict {
 }
 
 /// Keys that hold paths.
-const FILE_KEYS: &[(&str, &str)] = &[
+pub const FILE_KEYS: &[(&str, &str)] = &[
     ("data", "file"),
     ("data", "images"),
     ("data", "target_file"),
@@ -227,6 +296,14 @@ const FILE_KEYS: &[(&str, &str)] = &[
     ("data", "split_file"),
     ("net", "weights"),
 ];
+
+/// The table of a TOML text; `place` names it in messages.
+pub fn read_toml(text: &str, place: &str) -> Result<toml::Table> {
+    text.parse().map_err(|e: toml::de::Error| {
+        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].lines().count().max(1));
+        Error::usage(format!("{place}, line {line}"), format!("not TOML: {}", e.message()), "", "mend the line")
+    })
+}
 
 impl Data {
     /// All files that a table comes from.
@@ -245,7 +322,12 @@ impl Recipe {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
         let place = path.display().to_string();
         let mut table = Self::parse(&text, &place)?;
-        let base = path.parent().unwrap_or(Path::new("."));
+        Self::anchor(&mut table, path.parent().unwrap_or(Path::new(".")));
+        Ok(table)
+    }
+
+    /// Makes the relative paths of a checked recipe start from `base`.
+    pub fn anchor(table: &mut toml::Table, base: &Path) {
         for (section, key) in FILE_KEYS {
             let section = table.get_mut(*section).and_then(toml::Value::as_table_mut);
             if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
@@ -256,16 +338,24 @@ impl Recipe {
                 }
             }
         }
-        Ok(table)
+    }
+
+    /// Makes the paths of a checked recipe hold from anywhere.
+    pub fn make_absolute(table: &mut toml::Table) -> Result<()> {
+        for (section, key) in FILE_KEYS {
+            let section = table.get_mut(*section).and_then(toml::Value::as_table_mut);
+            if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
+                let path = Path::new(&*file);
+                let absolute = crate::data::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+                *file = absolute.display().to_string();
+            }
+        }
+        Ok(())
     }
 
     /// Checks the text of a recipe; `place` names it in messages.
     pub fn parse(text: &str, place: &str) -> Result<toml::Table> {
-        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].lines().count().max(1));
-            Error::usage(format!("{place}, line {line}"), format!("not TOML: {}", e.message()), "", "mend the line")
-        })?;
-        keys::check(&table, place)
+        keys::check(&read_toml(text, place)?, place)
     }
 
     /// A recipe with every key at its default unless `table` holds it.

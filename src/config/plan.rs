@@ -1,12 +1,13 @@
 //! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
 
-use super::{Expectation, Link, NetName, Recipe, Schedule, ViGroups};
+use super::{Expectation, LaplacePredict, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
-use crate::method::{BETA1, BETA2, ImageInput, Kind, Reg, Setup};
-use crate::net::{AlexNet, Cnn, Mlp, Net, PreResNet};
+use crate::method::{BETA1, BETA2, ImageInput, Kind, MethodOptions, Reg, Setup};
+use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
+use crate::ops::repulsion::MAX_PARTICLES;
 use crate::ops::step::Prior;
 
 #[derive(Debug, Clone)]
@@ -15,6 +16,10 @@ pub struct Plan {
     pub train: super::Train,
     /// Learning rate at the start.
     pub first_lr: f64,
+    pub schedule: Schedule,
+    /// Epochs before the first weights are collected, and the rate at which they are.
+    pub swa_start: u32,
+    pub swa_lr: f64,
     /// Epochs and patience as resolved from the recipe and the number of steps.
     pub epochs: u32,
     pub patience: u32,
@@ -36,6 +41,7 @@ impl Plan {
             Error::usage("method.name", format!("{:?}", m.name), super::keys::METHODS.join(", "), "choose one of them")
         })?;
         let task = if n_classes.is_some() { Task::Classification } else { Task::Regression };
+        suits(recipe, kind, task)?;
         let k = n_classes.unwrap_or(2) as u32;
         let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && matches!(kind, Kind::Vifo(_));
         let exact = match m.expectation {
@@ -60,11 +66,14 @@ impl Plan {
             ));
         }
         let (reg, variance) = match kind {
-            Kind::Base => (Reg::L2, 1.0),
             Kind::Vifo(reg) => (reg, 1.0),
             Kind::Vi(reg) => (reg, 0.05),
+            _ => (Reg::L2, 1.0),
         };
-        let net = network(&recipe.net, encoder, Setup::n_out(kind, k))?;
+        let dropout = recipe.net.dropout.unwrap_or(if kind == Kind::Dropout { 0.1 } else { 0.0 }) as f32;
+        let net = network(&recipe.net, dropout, encoder, Setup::last(kind, task, k))?;
+        let averages = matches!(kind, Kind::Swa | Kind::Swag);
+        let optimizer = recipe.train.optimizer.unwrap_or(if averages { Optimizer::Sgd } else { Optimizer::Adam });
         let image = encoder.pixels.as_ref().map(|p| {
             let three = |v: &[f32]| std::array::from_fn(|i| v.get(i).copied().unwrap_or(1.0));
             let inv_sd: Vec<f32> = p.sd.iter().map(|s| 1.0 / s).collect();
@@ -83,15 +92,25 @@ impl Plan {
             predict_samples: recipe.predict.samples,
             members: m.members,
             first_member: 0,
+            per_set: 0,
             groups_by_layer: recipe.vi.groups == ViGroups::Layer,
             net,
             image,
-            optimizer: recipe.train.optimizer,
+            optimizer,
+            warm: optimizer == Optimizer::Sgd && recipe.train.adam_epochs > 0,
             momentum: recipe.train.momentum as f32,
             clip: recipe.train.clip > 0.0,
             n_rows: n_rows as u32,
             batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
+            options: MethodOptions {
+                swag_columns: recipe.swag.columns,
+                space: recipe.repulsive.space,
+                particle_variance: recipe.repulsive.prior_variance as f32,
+                structure: recipe.laplace.structure,
+                prior_precision: recipe.laplace.prior_precision,
+                last_layer_samples: recipe.laplace.predict == LaplacePredict::Samples,
+            },
         };
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
@@ -99,14 +118,39 @@ impl Plan {
             let (low, high) = if is_image { (20, 100) } else { (200, 1000) };
             LEAST_STEPS.div_ceil(steps_an_epoch).clamp(low, high)
         });
+        let first_lr = recipe.train.lr.unwrap_or(match (is_image, optimizer) {
+            (false, _) => 0.01,
+            (true, Optimizer::Adam) => 0.001,
+            (true, Optimizer::Sgd) => 0.05,
+        });
+        // The paper's 161 of 500 epochs.
+        let swa_start = recipe.train.swa_start.unwrap_or((u64::from(epochs) * 161 / 500) as u32);
+        if averages && epochs > 0 && swa_start >= epochs {
+            return Err(Error::usage(
+                "train.swa_start",
+                format!("{swa_start} of {epochs} epochs leaves none to average"),
+                format!("fewer than {epochs}"),
+                "lower it or raise train.epochs",
+            ));
+        }
         Ok(Plan {
             setup,
             train: recipe.train.clone(),
-            first_lr: recipe.train.lr.unwrap_or(if is_image { 0.001 } else { 0.01 }),
+            first_lr,
+            schedule: recipe.train.schedule.unwrap_or(if averages { Schedule::Swa } else { Schedule::Cosine }),
+            swa_start,
+            swa_lr: recipe.train.swa_lr.unwrap_or(first_lr / 5.0),
             epochs,
-            patience: recipe.train.patience.unwrap_or((epochs / 4).max(1)),
+            patience: recipe.train.patience.unwrap_or(if averages { 0 } else { (epochs / 4).max(1) }),
             prior: reg.prior(&recipe.prior, variance),
-            eta: if kind == Kind::Base { 0.0 } else { m.eta },
+            eta: match kind {
+                Kind::Vifo(_) | Kind::Vi(_) | Kind::Dirichlet => m.eta,
+                Kind::Repulsive => recipe.repulsive.strength,
+                Kind::Vbll => recipe.vbll.regularizer,
+                // |W|^2 / (2 v N), as a weight of the mean square that `L2Gradient` knows.
+                Kind::Laplace => 0.5 / recipe.laplace.prior_variance,
+                Kind::Base | Kind::Swa | Kind::Swag | Kind::Dropout => 0.0,
+            },
             eta_aux: m.eta_aux,
             samples: m.samples,
             seed: recipe.seed,
@@ -129,10 +173,25 @@ impl Plan {
         u64::from(self.steps_per_epoch()) * u64::from(self.epochs)
     }
 
+    /// Whether `step` belongs to the first epochs, where an SGD run still takes Adam steps.
+    fn is_warm(&self, step: u64) -> bool {
+        self.setup.warm && step < u64::from(self.train.adam_epochs) * u64::from(self.steps_per_epoch())
+    }
+
+    /// Whether the weights are collected after `step` (SWA, SWAG): at the end of each epoch after `swa_start`.
+    pub fn collects(&self, step: u64) -> bool {
+        let averages = matches!(self.setup.kind, Kind::Swa | Kind::Swag);
+        let (done, per_epoch) = (step + 1, u64::from(self.steps_per_epoch()));
+        averages && done.is_multiple_of(per_epoch) && done / per_epoch > u64::from(self.swa_start)
+    }
+
     /// The rate at `step`, without momentum's or Adam's part.
     pub fn lr(&self, step: u64) -> f64 {
+        if self.is_warm(step) {
+            return WARM_LR;
+        }
         let t = step as f64 / self.total_steps() as f64;
-        let factor = match self.train.schedule {
+        let factor = match self.schedule {
             Schedule::Constant => 1.0,
             Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
             Schedule::Step => {
@@ -143,6 +202,12 @@ impl Plan {
                 } else {
                     0.01
                 }
+            }
+            Schedule::Swa => {
+                let epoch = step / u64::from(self.steps_per_epoch());
+                let t = epoch as f64 / f64::from(self.swa_start.max(1));
+                let last = self.swa_lr / self.first_lr;
+                1.0 - (1.0 - last) * ((t - 0.5) / 0.4).clamp(0.0, 1.0)
             }
         };
         self.first_lr * factor
@@ -174,20 +239,58 @@ impl Plan {
             eta_aux: self.eta_aux * warmth,
             weight_decay: self.train.weight_decay,
             prior: self.prior,
+            // Numbered by the trainer, which knows how many there are.
+            collect: 0,
+            warm: u32::from(self.is_warm(step)),
         }
     }
 }
 
+/// Adam's rate in the first epochs of an SGD run (MATH.md section 5, SVHN).
+const WARM_LR: f64 = 0.001;
+
+/// What a method cannot do with this task or these keys.
+fn suits(recipe: &Recipe, kind: Kind, task: Task) -> Result<()> {
+    let refuse = |place: &str, found: String, allowed: &str, cure: &str| {
+        Err(Error::usage(place.to_string(), found, allowed.to_string(), cure.to_string()))
+    };
+    if kind == Kind::Dirichlet && task == Task::Regression {
+        let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
+        return refuse("method.name", "\"dirichlet\" with a regression".into(), "a classification", cure);
+    }
+    if matches!(kind, Kind::Swa | Kind::Swag) && recipe.train.patience.is_some_and(|p| p > 0) {
+        let found = format!(
+            "{} with {}, which averages to the last epoch",
+            recipe.train.patience.unwrap_or(0),
+            recipe.method.name
+        );
+        return refuse("train.patience", found, "0", "leave it out");
+    }
+    if kind == Kind::Repulsive && recipe.method.members > MAX_PARTICLES {
+        let found = format!("{} with repulsive", recipe.method.members);
+        let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
+        return refuse("method.members", found, &allowed, "lower it");
+    }
+    if kind == Kind::Dropout && recipe.net.dropout == Some(0.0) {
+        return refuse(
+            "net.dropout",
+            "0 with the method dropout".into(),
+            "above 0",
+            "leave it out for 0.1, or take base",
+        );
+    }
+    Ok(())
+}
+
 /// The network that the recipe names, or the one that suits the data.
-fn network(net: &super::Net, encoder: &Encoder, n_out: u32) -> Result<Net> {
-    let dropout = net.dropout as f32;
+fn network(net: &super::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, cure: &str) -> Result<T> {
         Err(Error::usage(key, found, allowed, cure))
     }
     let Some(pixels) = &encoder.pixels else {
         let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
         let n_in = encoder.n_inputs() as u32;
-        return Ok(Net::Mlp(Mlp { n_in, hidden, n_out, activation: net.activation, dropout }));
+        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, dropout }));
     };
     let (side, channels) = (pixels.h as u32, pixels.c as u32);
     let name = net.name.unwrap_or(if side == 32 && channels == 3 { NetName::AlexNet } else { NetName::Cnn });
@@ -217,26 +320,25 @@ fn network(net: &super::Net, encoder: &Encoder, n_out: u32) -> Result<Net> {
     Ok(match name {
         NetName::Mlp => {
             let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
-            Net::Mlp(Mlp { n_in: encoder.n_inputs() as u32, hidden, n_out, activation: net.activation, dropout })
+            Net::Mlp(Mlp { n_in: encoder.n_inputs() as u32, hidden, last, activation: net.activation, dropout })
         }
         NetName::Cnn => {
             let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);
             let activation = net.activation;
-            Net::Cnn(Cnn { size: side, channels, n_out, widths: [w[0], w[1]], hidden, activation, dropout })
+            Net::Cnn(Cnn { size: side, channels, last, widths: [w[0], w[1]], hidden, activation, dropout })
         }
         NetName::AlexNet => {
             let (w, hidden) = (widths(&[64, 128, 256, 128, 64])?, one_hidden(256)?);
-            Net::AlexNet(AlexNet { channels, n_out, widths: [w[0], w[1], w[2], w[3], w[4]], hidden, dropout })
+            Net::AlexNet(AlexNet { channels, last, widths: [w[0], w[1], w[2], w[3], w[4]], hidden, dropout })
         }
         NetName::PreResNet => {
             if net.depth < 8 || net.depth % 6 != 2 {
                 return refuse("net.depth", net.depth.to_string(), "6 n + 2: 8, 14, 20, ...", "the paper's is 20");
             }
-            if net.hidden.is_some() || dropout > 0.0 {
-                let found = "net.hidden or net.dropout with preresnet, which has neither".to_string();
-                return refuse("net", found, "", "leave them out");
+            if net.hidden.is_some() {
+                return refuse("net.hidden", "preresnet has no hidden layer".into(), "", "leave it out");
             }
-            Net::PreResNet(PreResNet { channels, n_out, depth: net.depth, width: widths(&[16])?[0] })
+            Net::PreResNet(PreResNet { channels, last, depth: net.depth, width: widths(&[16])?[0], dropout })
         }
     })
 }
@@ -247,12 +349,14 @@ const LEAST_STEPS: u32 = 3000;
 /// Element counters and buffer sizes are 32-bit words on every device.
 fn fits_counters(s: &Setup) -> Result<()> {
     let p = s.layout().total as u64;
-    let samples = if s.is_vi() { u64::from(s.samples.max(s.predict_samples)) } else { 1 };
+    let samples = u64::from(s.copies().max(if s.is_vi() { s.samples } else { 1 }));
+    let columns = if s.kind == Kind::Swag { u64::from(s.options.swag_columns) } else { 0 };
     let widest = s.net.widest();
     let rows = u64::from(s.batch_rows()) * 2;
     let largest = [
         ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
         ("activations", rows.saturating_mul(widest).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("deviations of SWAG", p.saturating_mul(u64::from(s.members)).saturating_mul(columns)),
         ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in()))),
         ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
     ];
@@ -262,7 +366,7 @@ fn fits_counters(s: &Setup) -> Result<()> {
                 "recipe",
                 format!("the {what} need {elements} numbers in one buffer ({:.1} GB)", elements as f64 * 4e-9),
                 format!("fewer than {}", 1u64 << 31),
-                "use fewer members, samples, hidden units or a smaller batch",
+                "use fewer members, samples, columns (SWAG), hidden units or a smaller batch",
             ));
         }
     }

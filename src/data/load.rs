@@ -217,7 +217,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
 }
 
 /// SHA-256 over the contents of all files, each preceded by its length.
-fn hash(files: &[&Path]) -> Result<String> {
+pub fn hash(files: &[&Path]) -> Result<String> {
     let mut digest = Sha256::new();
     for file in files {
         let bytes = std::fs::read(file).map_err(|e| Error::io(file, "read", &e))?;
@@ -225,6 +225,11 @@ fn hash(files: &[&Path]) -> Result<String> {
         digest.update(&bytes);
     }
     Ok(hex(digest))
+}
+
+/// SHA-256 of a text.
+pub fn hash_text(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text.as_bytes()))
 }
 
 pub(super) fn hex(digest: Sha256) -> String {

@@ -14,7 +14,7 @@ pub mod pixels;
 pub mod points;
 mod report;
 mod rows;
-mod source;
+pub(crate) mod source;
 pub mod split;
 pub mod table;
 pub mod toy;

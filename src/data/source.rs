@@ -10,7 +10,7 @@ const MAX_TEXT_BYTES: u64 = 8 << 30;
 const ALLOWED: &str = "a text table in UTF-8, plain or gzip";
 
 /// The whole file as text, without its byte-order mark.
-pub(super) fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     if path.is_dir() {
         return Err(Error::data(place(path), "is a folder", ALLOWED, "name a file inside it"));
     }

@@ -91,8 +91,19 @@ fn check_fraction(name: &str, value: f64) -> Result<()> {
 /// Test rows from line `split_number` (from 0) of a file with one split a line (row numbers from 0); of the other rows a
 /// fraction validates. The test rows keep the order of the file, the other parts ascend.
 pub fn by_index_file(path: &Path, split_number: usize, n: usize, validation_fraction: f64, seed: u64) -> Result<Split> {
+    by_index_text(&read_text(path)?, path, split_number, n, validation_fraction, seed)
+}
+
+/// The same of the file's text.
+pub fn by_index_text(
+    text: &str,
+    path: &Path,
+    split_number: usize,
+    n: usize,
+    validation_fraction: f64,
+    seed: u64,
+) -> Result<Split> {
     check_fraction("validation_fraction", validation_fraction)?;
-    let text = read_text(path)?;
     let splits: Vec<(usize, &str)> =
         text.lines().enumerate().map(|(i, line)| (i + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
     let Some(&(line, rows)) = splits.get(split_number) else {

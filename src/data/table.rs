@@ -402,7 +402,9 @@ fn column_cells(
         let what = "has a comma inside a number";
         return Err(fault_at(|k| k == Kind::Comma, what, "a decimal point, no thousands separator", &cure));
     }
-    if !is_text && tally.text + tally.comma == 0 {
+    // Nothing but infinity, as the bounds of intervals without end: no column of numbers, and no fault of one.
+    let is_endless = tally.infinite > 0 && tally.number + tally.text + tally.comma == 0;
+    if !is_text && !is_endless && tally.text + tally.comma == 0 {
         if tally.infinite > 0 {
             let cure = "give the number, or leave the cell empty if it is missing";
             return Err(fault_at(|k| k == Kind::Infinite, "is infinite", "finite numbers", cure));
@@ -411,7 +413,7 @@ fn column_cells(
         values.drain(..first_row);
         return Ok(Cells::Number(values));
     }
-    if !is_text && rows.len() - first_row >= 10 && tally.mostly(tally.number + tally.infinite) {
+    if !is_text && !is_endless && rows.len() - first_row >= 10 && tally.mostly(tally.number + tally.infinite) {
         let cure = format!(
             "fix it, leave the cell empty if it is missing, or name the column with --text-column {} if it is really text",
             quoted(name)

@@ -68,6 +68,16 @@ fn infinity_names_line_and_column() {
     }
 }
 
+/// Bounds of intervals without end: their columns must not keep the others from being read.
+#[test]
+fn a_column_of_nothing_but_infinity_is_text() {
+    let rows: String = (0..12).map(|i| format!("{i},-inf\n")).collect();
+    let t = read(&format!("a,lower\n{rows}"));
+    assert_eq!(numbers(&t.columns[0]).len(), 12);
+    assert!(matches!(&t.columns[1].cells, Cells::Text(c) if c.iter().all(|c| c.as_deref() == Some("-inf"))));
+    assert!(message(&format!("a,lower\n{rows}12,3\n")).contains("'-inf' is infinite"));
+}
+
 #[test]
 fn text_among_numbers_names_its_cell() {
     let m = message(&with_row(3, "oops,3"));

@@ -56,7 +56,7 @@ pub fn tick_width(axis: &Axis) -> f64 {
 impl Plot {
     /// Pixels of a data point; None when it has none. Points far outside are moved to where cutting at the frame is
     /// still exact in floating point.
-    fn place(&self, x: f64, y: f64) -> Option<Point> {
+    pub fn place(&self, x: f64, y: f64) -> Option<Point> {
         const FAR: f64 = 1e6;
         if !(usable(x) && usable(y)) {
             return None;

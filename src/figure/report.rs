@@ -25,6 +25,18 @@ pub struct Section {
     pub figures: Vec<(PathBuf, String)>,
     /// Shown as it is, such as the recipe.
     pub code: Option<String>,
+    /// A name under which `replace_section` finds the section's place again; one without content keeps a place free.
+    pub slot: Option<String>,
+}
+
+impl Section {
+    fn is_empty(&self) -> bool {
+        self.heading.is_empty()
+            && self.text.is_empty()
+            && self.table.is_none()
+            && self.figures.is_empty()
+            && self.code.is_none()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,28 +59,7 @@ pub fn write_report(path: &Path, report: &Report) -> Result<()> {
     }
     let mut figure_number = 0;
     for section in &report.sections {
-        body.push_str("<section>\n");
-        if !section.heading.is_empty() {
-            body.push_str(&format!("<h2>{}</h2>\n", escape(&section.heading)));
-        }
-        for paragraph in &section.text {
-            body.push_str(&format!("<p>{}</p>\n", escape(paragraph)));
-        }
-        if let Some(table) = &section.table {
-            body.push_str(&table_html(table));
-        }
-        for (svg, caption) in &section.figures {
-            figure_number += 1;
-            let drawing = read_svg(path, svg)?;
-            body.push_str(&format!(
-                "<figure>\n<div class=\"card\">\n{drawing}</div>\n<figcaption><b>Figure {figure_number}.</b> {}</figcaption>\n</figure>\n",
-                escape(caption)
-            ));
-        }
-        if let Some(code) = &section.code {
-            body.push_str(&format!("<pre><code>{}</code></pre>\n", escape(code)));
-        }
-        body.push_str("</section>\n");
+        body.push_str(&section_html(path, section, &mut figure_number)?);
     }
     let page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -81,6 +72,66 @@ pub fn write_report(path: &Path, report: &Report) -> Result<()> {
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
     }
     write_whole(path, page.as_bytes())
+}
+
+/// The comments around a slot; escaped text holds no such comment.
+fn marks(slot: &str) -> (String, String) {
+    (format!("<!-- {slot} -->\n"), format!("<!-- /{slot} -->\n"))
+}
+
+/// `number` counts the figures of the whole report.
+fn section_html(path: &Path, section: &Section, number: &mut usize) -> Result<String> {
+    let mut body = String::new();
+    if !section.is_empty() {
+        body.push_str("<section>\n");
+        if !section.heading.is_empty() {
+            body.push_str(&format!("<h2>{}</h2>\n", escape(&section.heading)));
+        }
+        for paragraph in &section.text {
+            body.push_str(&format!("<p>{}</p>\n", escape(paragraph)));
+        }
+        if let Some(table) = &section.table {
+            body.push_str(&table_html(table));
+        }
+        for (svg, caption) in &section.figures {
+            *number += 1;
+            let drawing = read_svg(path, svg)?;
+            body.push_str(&format!(
+                "<figure>\n<div class=\"card\">\n{drawing}</div>\n<figcaption><b>Figure {number}.</b> {}</figcaption>\n</figure>\n",
+                escape(caption)
+            ));
+        }
+        if let Some(code) = &section.code {
+            body.push_str(&format!("<pre><code>{}</code></pre>\n", escape(code)));
+        }
+        body.push_str("</section>\n");
+    }
+    Ok(match &section.slot {
+        Some(slot) => {
+            let (open, close) = marks(slot);
+            format!("{open}{body}{close}")
+        }
+        None => body,
+    })
+}
+
+/// Puts `section`, which has a slot and no figures, in its place in the report at `path`; at the end of a report that has no such place.
+/// False where the file is no report.
+pub fn replace_section(path: &Path, section: &Section) -> Result<bool> {
+    let page = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+    let html = section_html(path, section, &mut 0)?;
+    let (open, close) = marks(section.slot.as_deref().unwrap_or(""));
+    let place = match (page.find(&open), page.find(&close)) {
+        (Some(from), Some(to)) if from < to => from..to + close.len(),
+        _ => match page.rfind("</main>") {
+            Some(end) => end..end,
+            None => return Ok(false),
+        },
+    };
+    let mut new = page;
+    new.replace_range(place, &html);
+    write_whole(path, new.as_bytes())?;
+    Ok(true)
 }
 
 /// Numbers stand to the right, so that digits line up.

@@ -95,6 +95,29 @@ pub fn curves_figure(log: bool) -> CurvesFigure {
     }
 }
 
+/// `n` curves over `ticks` values in each of `panels` panels.
+pub fn settings_figure(panels: usize, n: usize, ticks: usize, ordered: bool) -> SettingsFigure {
+    let series = |p: usize, i: usize| SettingsSeries {
+        name: if n > 1 { format!("method {i}") } else { String::new() },
+        mean: (0..ticks)
+            .map(|t| (1.0 + t as f64 - i as f64).powi(2) / 9.0 + 0.1 * normal(99 * p + 7 * i + t))
+            .collect(),
+        sd: (0..ticks).map(|t| if i == 1 { f64::NAN } else { 0.1 + 0.2 * noise(t).abs() }).collect(),
+    };
+    let labels = ["validation NLL, nats ↓", "test accuracy ↑", "test NLL, nats ↓"];
+    let panel =
+        |p: usize| SettingsPanel { y_label: labels[p % 3].into(), series: (0..n).map(|i| series(p, i)).collect() };
+    let value = |t: usize| if ordered { format!("{}", 10f64.powi(t as i32 - 2)) } else { format!("vifo-method_{t}") };
+    SettingsFigure {
+        title: "Sweep of two moons".into(),
+        note: String::new(),
+        x_label: if ordered { "method.eta".into() } else { "method.name".into() },
+        ordered,
+        ticks: (0..ticks).map(value).collect(),
+        panels: (0..panels).map(panel).collect(),
+    }
+}
+
 pub fn reliability_figure() -> ReliabilityFigure {
     let bins = (0..15)
         .map(|i| {
@@ -123,6 +146,22 @@ pub fn scatter_figure(n: usize) -> ScatterFigure {
         x,
         y,
         sd,
+    }
+}
+
+pub fn intervals_figure(rows: usize, series: usize) -> IntervalsFigure {
+    let one = |k: usize| IntervalsSeries {
+        name: format!("method {k}"),
+        middle: (0..rows).map(|i| if i == 1 && k == 2 { f64::NAN } else { normal(i * 31 + k) }).collect(),
+        half: (0..rows).map(|i| 0.3 * noise(i + 7 * k).abs()).collect(),
+    };
+    IntervalsFigure {
+        title: "Test log-likelihood against another method".into(),
+        x_label: "difference (nats)".into(),
+        note: "bars: ±1 standard error".into(),
+        rows: (0..rows).map(|i| format!("data set {i}")).collect(),
+        zero: true,
+        series: (0..series).map(one).collect(),
     }
 }
 

@@ -69,6 +69,11 @@ fn write_all(dir: &Path) {
             &[&f.title, "epoch", "method 1, training loss"],
         );
     }
+    for (panels, n, ticks, ordered) in [(3, 4, 4, true), (2, 10, 13, false), (1, 1, 1, false)] {
+        let f = settings_figure(panels, n, ticks, ordered);
+        let words = [&f.title, &f.x_label, "validation NLL, nats ↓", "bars: mean ± 1 sd", &f.ticks[0]];
+        check(settings(dir, &format!("settings_{panels}_{n}_{ticks}"), &f).unwrap(), &f, &words);
+    }
     let f = reliability_figure();
     check(reliability(dir, "reliability", &f).unwrap(), &f, &[&f.title, "accuracy", "count"]);
     let f = coverage_figure();
@@ -76,6 +81,11 @@ fn write_all(dir: &Path) {
     let f = scatter_figure(2345);
     check(scatter(dir, "scatter", &f).unwrap(), &f, &[&f.title]);
     assert!(std::fs::read_to_string(dir.join("scatter.svg")).unwrap().contains("500 of 2,345 points drawn"));
+    for (rows, series) in [(1, 1), (8, 15)] {
+        let f = intervals_figure(rows, series);
+        let words = [&f.title, &f.x_label, "data set 0", "method 0"];
+        check(intervals(dir, &format!("intervals_{series}"), &f).unwrap(), &f, &words);
+    }
     let f = histogram_figure();
     check(histograms(dir, "histograms", &f).unwrap(), &f, &[&f.title, "density"]);
     let f = roc_figure();
@@ -156,6 +166,14 @@ fn empty_and_wild(dir: &Path) {
             let f = CurvesFigure { log, series: vec![one; 2], ..Default::default() };
             check(curves(dir, &at(if log { "curves_log" } else { "curves" }), &f).unwrap(), &f, words);
         }
+        let one = SettingsSeries { name: name.into(), mean: v.clone(), sd: v.clone() };
+        let f = SettingsFigure {
+            ticks: vec![name.into(); v.len().max(1)],
+            ordered: true,
+            panels: vec![SettingsPanel { series: vec![one; 2], ..Default::default() }; 2],
+            ..Default::default()
+        };
+        check(settings(dir, &at("settings"), &f).unwrap(), &f, words);
         let f = ReliabilityFigure {
             title: name.into(),
             bins: v.iter().map(|v| (*v, *v, usize::MAX)).collect(),
@@ -166,6 +184,10 @@ fn empty_and_wild(dir: &Path) {
         check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
         let f = ScatterFigure { x: v.clone(), y: v.clone(), sd: v.clone(), ..Default::default() };
         check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
+        let one = IntervalsSeries { name: name.into(), middle: v.clone(), half: v.clone() };
+        let rows = vec![name.to_string(); v.len()];
+        let f = IntervalsFigure { rows, series: vec![one; 2], ..Default::default() };
+        check(intervals(dir, &at("intervals"), &f).unwrap(), &f, words);
         let f = HistogramFigure { groups: vec![(name.into(), v.clone())], ..Default::default() };
         check(histograms(dir, &at("histograms"), &f).unwrap(), &f, words);
         let f = RocFigure { title: name.into(), curves: vec![(name.into(), v.clone(), v.clone())] };
@@ -184,6 +206,8 @@ fn empty_and_wild(dir: &Path) {
     }
     let f = BandsFigure::default();
     check(bands(dir, "none_bands", &f).unwrap(), &f, &["no data"]);
+    let f = SettingsFigure::default();
+    check(settings(dir, "none_settings", &f).unwrap(), &f, &["no data"]);
     let f = PriorFigure::default();
     check(prior_samples(dir, "none_prior", &f).unwrap(), &f, &["no data"]);
     wild_sheets(dir);
@@ -317,7 +341,7 @@ fn sample_report(dir: &Path) -> Report {
                     ],
                 }),
                 figures: vec![(figure.svg, "Predictions <with> uncertainty.".into()), (other.svg, "Losses.".into())],
-                code: None,
+                ..Default::default()
             },
             Section {
                 heading: "Recipe".into(),
@@ -326,6 +350,36 @@ fn sample_report(dir: &Path) -> Report {
             },
         ],
     }
+}
+
+#[test]
+fn a_section_is_put_in_its_place_and_replaced_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("report.html");
+    let named = |heading: &str| Section { heading: heading.into(), slot: Some("extra".into()), ..Default::default() };
+    let mut report = sample_report(dir.path());
+    // With a place kept free, and in a report that knows of none.
+    for (slot, before) in [(true, "<h2>Recipe</h2>"), (false, "</main>")] {
+        if slot {
+            report.sections.insert(1, named(""));
+        } else {
+            report.sections.remove(1);
+        }
+        write_report(&path, &report).unwrap();
+        let read = || std::fs::read_to_string(&path).unwrap();
+        assert!(!read().contains("<h2></h2>"));
+        let sections = read().matches("<section>").count();
+        for heading in ["First <!-- /extra -->", "Second"] {
+            assert!(replace_section(&path, &named(heading)).unwrap());
+            assert_eq!(read().matches("<section>").count(), sections + 1);
+        }
+        let html = read();
+        assert!(html.contains("<h2>Second</h2>") && !html.contains("First"));
+        assert!(html.find("Second").unwrap() < html.find(before).unwrap());
+    }
+    std::fs::write(&path, "something else").unwrap();
+    assert!(!replace_section(&path, &named("Second")).unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "something else");
 }
 
 #[test]

@@ -46,6 +46,11 @@ fn effect_of_key(key: &str, a: &Recipe, b: &Recipe) -> Effect {
         "name" | "train.checkpoint_seconds" => Effect::Steers,
         "method.eta" | "train.lr" | "train.schedule" | "train.weight_decay" | "train.kl_warmup" => Effect::Steers,
         "train.epochs" | "train.patience" | "train.evaluate_every" => Effect::Steers,
+        "train.swa_start" | "train.swa_lr" | "repulsive.strength" | "vbll.regularizer" | "laplace.prior_variance" => {
+            Effect::Steers
+        }
+        "repulsive.space" | "repulsive.prior_variance" => Effect::Rebuilds,
+        "laplace.structure" | "laplace.prior_precision" | "laplace.predict" => Effect::Rebuilds,
         // Its program exists only where it is above 0.
         "method.eta_aux" if (a.method.eta_aux > 0.0) == (b.method.eta_aux > 0.0) => Effect::Steers,
         "train.clip" if (a.train.clip > 0.0) == (b.train.clip > 0.0) => Effect::Steers,

@@ -109,7 +109,11 @@ impl Lane {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
-        let now = trainer.weights()?;
+        // Where nothing is drawn, an average or a posterior would be work for nobody.
+        let now = match super::picture::ranges(&data.encoder).is_empty() {
+            true => trainer.weights()?,
+            false => trainer.look(&data.train, &self.device)?,
+        };
         let losses = trainer.losses()?;
         let plan = trainer.plan().clone();
         let picture = self.painter.paint(&plan, &data.encoder, &self.device, &now, look)?;

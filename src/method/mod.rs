@@ -2,35 +2,44 @@
 //! predict. `Setup` is all that a recording depends on, so the same setup gives the same program.
 
 pub mod base;
+pub mod dirichlet;
+pub mod dropout;
+pub mod laplace;
+mod prediction;
 pub mod predictive;
 pub mod regularizer;
+pub mod repulsive;
+pub mod swa;
+pub mod swag;
 pub mod trained;
+mod training;
+pub mod vbll;
 pub mod vi;
 pub mod vifo;
+
+pub use prediction::{Features, PredictProgram};
+pub use training::{DataX, TrainProgram};
 
 pub use predictive::Predictive;
 pub use regularizer::Reg;
 pub use trained::{Named, Trained};
 
-use crate::base::rng::Stream;
-use crate::config::{AuxSource, Link, Optimizer};
+use crate::config::{AuxSource, Link, Optimizer, Space, Structure};
 use crate::data::Task;
-use crate::error::Result;
-use crate::net::{Layout, Net};
-use crate::ops::Op;
-use crate::ops::gather::{AuxInputs, GatherRows};
+use crate::net::{Last, Layout, Net};
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
-use crate::ops::images::{GatherImages, SHARDS, shards};
-use crate::ops::optimizer::{Adam, L2Gradient, Sgd};
-use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
-use crate::ops::vi::ViSample;
-use crate::program::builder::Tensor;
-use crate::program::{Buf, Builder, Program, Role};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Base,
+    Swa,
+    Swag,
+    Dropout,
+    Dirichlet,
+    Repulsive,
+    Laplace,
+    Vbll,
     Vifo(Reg),
     Vi(Reg),
 }
@@ -38,7 +47,17 @@ pub enum Kind {
 impl Kind {
     pub fn parse(name: &str) -> Option<Kind> {
         match name.split_once('-') {
-            None => (name == "base").then_some(Kind::Base),
+            None => Some(match name {
+                "base" => Kind::Base,
+                "swa" => Kind::Swa,
+                "swag" => Kind::Swag,
+                "dropout" => Kind::Dropout,
+                "dirichlet" => Kind::Dirichlet,
+                "repulsive" => Kind::Repulsive,
+                "laplace" => Kind::Laplace,
+                "vbll" => Kind::Vbll,
+                _ => return None,
+            }),
             Some(("vifo", reg)) => Reg::parse(reg).map(Kind::Vifo),
             Some(("vi", reg)) => Reg::parse(reg).map(Kind::Vi),
             _ => None,
@@ -77,6 +96,9 @@ pub struct Setup {
     pub members: u32,
     /// Number of this part's first member in the whole ensemble.
     pub first_member: u32,
+    /// Members that share a data set, where several sets of equal size stand on the replica axis: member number m belongs
+    /// to set m / per_set. 0: all members share one set.
+    pub per_set: u32,
     pub groups_by_layer: bool,
     pub net: Net,
     /// The inputs are images, kept as bytes.
@@ -89,42 +111,24 @@ pub struct Setup {
     pub batch: u32,
     /// Auxiliary inputs, one a row of the batch.
     pub aux: Option<AuxSource>,
+    /// SGD whose first epochs take Adam steps.
+    pub warm: bool,
+    pub options: MethodOptions,
 }
 
-/// Where the host puts the training inputs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DataX {
-    /// [n, d].
-    Rows(Buf),
-    /// Bytes [n, h, w, c], `shard_rows` images a buffer.
-    Images { shards: [Buf; SHARDS], shard_rows: u32 },
-}
-
-/// A recorded training step and the buffers through which the host talks to it.
-pub struct TrainProgram {
-    pub program: Program,
-    pub data_x: DataX,
-    pub data_y: Buf,
-    pub aux_range: Option<(Buf, Buf)>,
-    /// Flat weights [E, P], or (mu, rho) [E, 2P] for VI.
-    pub weights: Buf,
-    /// Optimizer state by its name in checkpoints, each as long as `weights`.
-    pub optimizer: Vec<(&'static str, Buf)>,
-    pub sums: Buf,
-    /// Running statistics of batch normalisation [R, Q], where the network has any.
-    pub running: Option<Buf>,
-}
-
-/// A recorded forward pass over `rows` rows.
-pub struct PredictProgram {
-    pub program: Program,
-    pub x: Buf,
-    pub weights: Buf,
-    pub running: Option<Buf>,
-    /// [replicas, rows, n_out].
-    pub outputs: Buf,
-    pub replicas: u32,
-    pub rows: u32,
+/// What one method alone reads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MethodOptions {
+    /// SWAG: deviations kept.
+    pub swag_columns: u32,
+    /// Repulsive ensembles: what is kept apart, and the variance of its normal prior.
+    pub space: Space,
+    pub particle_variance: f32,
+    /// Laplace: of the last layer's covariance; None = by maximum marginal likelihood.
+    pub structure: Structure,
+    pub prior_precision: Option<f64>,
+    /// Laplace: classes by samples of the last layer instead of the probit approximation.
+    pub last_layer_samples: bool,
 }
 
 impl Setup {
@@ -138,7 +142,7 @@ impl Setup {
     }
     /// Running statistics of one member in training: VI keeps those of each weight sample.
     pub fn running_len(&self) -> usize {
-        self.layout().running * if self.is_vi() { self.samples as usize } else { 1 }
+        self.layout().running * self.train_copies() as usize
     }
     /// Running statistics at the start: mean 0, variance 1.
     pub fn initial_running(&self) -> Vec<f32> {
@@ -147,20 +151,21 @@ impl Setup {
         for (_, c, at) in &layout.norms {
             one[at + c..at + 2 * c].fill(1.0);
         }
-        let copies = self.members as usize * if self.is_vi() { self.samples as usize } else { 1 };
+        let copies = (self.members * self.train_copies()) as usize;
         one.repeat(copies)
     }
-    /// What the replicas of a prediction take: a member's statistics, averaged over its weight samples.
+    /// What the replicas of a prediction take: a member's statistics, averaged over its weight samples in VI. SWAG has a
+    /// set for each of its networks.
     pub fn predict_running(&self, running: &[f32]) -> Vec<f32> {
         let q = self.layout().running;
-        if !self.is_vi() || q == 0 {
+        if q == 0 || running.len() == (self.members * self.copies()) as usize * q {
             return running.to_vec();
         }
-        let samples = self.samples as usize;
+        let samples = running.len() / (q * self.members as usize);
         let mean = |member: &[f32]| -> Vec<f32> {
             (0..q).map(|i| member.iter().skip(i).step_by(q).sum::<f32>() / samples as f32).collect()
         };
-        running.chunks(q * samples).flat_map(|m| mean(m).repeat(self.predict_samples as usize)).collect()
+        running.chunks(q * samples).flat_map(|m| mean(m).repeat(self.copies() as usize)).collect()
     }
     pub fn is_vi(&self) -> bool {
         matches!(self.kind, Kind::Vi(_))
@@ -171,9 +176,45 @@ impl Setup {
     pub fn batch_rows(&self) -> u32 {
         self.batch.min(self.n_rows)
     }
-    /// Outputs of the network: VIFO doubles the last layer.
-    pub fn n_out(kind: Kind, k: u32) -> u32 {
-        if matches!(kind, Kind::Vifo(_)) { 2 * k } else { k }
+    /// The network's last layer: VIFO doubles its outputs, VBLL has a distribution over its weights. VBLL's regression has one
+    /// noise for all rows, so z has one dimension.
+    pub fn last(kind: Kind, task: Task, k: u32) -> Last {
+        match (kind, task) {
+            (Kind::Vifo(_), _) => Last::Linear(2 * k),
+            (Kind::Vbll, Task::Classification) => Last::Vbll(k),
+            (Kind::Vbll, Task::Regression) => Last::Vbll(1),
+            _ => Last::Linear(k),
+        }
+    }
+    /// Networks of a member in prediction.
+    pub fn copies(&self) -> u32 {
+        if matches!(self.kind, Kind::Vi(_) | Kind::Swag | Kind::Dropout) { self.predict_samples } else { 1 }
+    }
+    /// Weight samples of a member in training.
+    fn train_copies(&self) -> u32 {
+        if self.is_vi() { self.samples } else { 1 }
+    }
+    /// Whether members see each other in a step, so that they cannot be trained apart.
+    pub fn is_coupled(&self) -> bool {
+        self.kind == Kind::Repulsive
+    }
+    /// Whether all members must see the same rows: their outputs are compared.
+    fn shares_rows(&self) -> bool {
+        self.kind == Kind::Repulsive && self.options.space == Space::Function
+    }
+    /// The last layer's part of a member's weights.
+    fn last_layer(&self) -> std::ops::Range<u32> {
+        let (first, length) = self.layout().layers().last().copied().unwrap_or_default();
+        first as u32..(first + length) as u32
+    }
+    /// This setup with the weights as they stand in a step, where training ends in something else.
+    pub fn in_training(&self) -> Setup {
+        let kind = if self.concludes() { Kind::Base } else { self.kind };
+        Setup { kind, ..self.clone() }
+    }
+    /// Whether training ends in a step of its own: averages, or a posterior around the weights.
+    pub fn concludes(&self) -> bool {
+        matches!(self.kind, Kind::Swa | Kind::Swag | Kind::Laplace)
     }
     pub(crate) fn noise_code(&self) -> u32 {
         if self.noise_link == Link::Exp { NOISE_EXP } else { NOISE_SOFTPLUS }
@@ -184,233 +225,20 @@ impl Setup {
     fn likelihood_code(&self) -> u32 {
         if self.task == Task::Classification { LIKELIHOOD_SOFTMAX } else { LIKELIHOOD_GAUSSIAN }
     }
+    /// Number of the first member's data set, and how many sets the members read.
+    pub fn sets(&self) -> (u32, u32) {
+        match self.first_member.checked_div(self.per_set) {
+            None => (0, 1),
+            Some(first) => (first, (self.first_member + self.members.max(1) - 1) / self.per_set - first + 1),
+        }
+    }
+    /// Every set has all of its members here, so that each group of `per_set` replicas can share its rows in place.
+    fn whole_sets(&self) -> bool {
+        self.per_set == 0 || self.first_member.is_multiple_of(self.per_set) && self.members.is_multiple_of(self.per_set)
+    }
     /// This setup for members `first .. first + count` only.
     pub fn part(&self, first: u32, count: u32) -> Setup {
         Setup { first_member: self.first_member + first, members: count, ..self.clone() }
-    }
-
-    /// Records one training step: gather, forward, head, backward, optimizer. `max_bytes` = largest buffer of bytes that
-    /// the device can bind.
-    pub fn record_training(&self, max_bytes: u64) -> Result<TrainProgram> {
-        let p = self.layout().total as u32;
-        let samples = if self.is_vi() { self.samples } else { 1 };
-        let replicas = self.members * samples;
-        let mut b = Builder::new(replicas, p);
-        let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
-        let data_x = match self.image {
-            None => DataX::Rows(b.buffer("data.x", (n * d) as usize, Role::Input)),
-            Some(_) => {
-                let shard_rows = shards(n, d, max_bytes)?;
-                let shards = std::array::from_fn(|s| {
-                    let rows = n.saturating_sub(s as u32 * shard_rows).min(shard_rows);
-                    b.bytes(&format!("data.images{s}"), rows as usize * d as usize)
-                });
-                DataX::Images { shards, shard_rows }
-            }
-        };
-        let data_y = b.buffer("data.y", n as usize, Role::Input);
-        let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
-        let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
-
-        // A full batch of a table needs no order, so all members read the data in place; images are varied for each.
-        let aux_rows = if self.aux.is_some() { batch } else { 0 };
-        let rows = batch + aux_rows;
-        let shuffle = u32::from(!self.full_batch());
-        let gather = GatherRows {
-            replicas: self.members,
-            n_rows: n,
-            cols: d,
-            batch,
-            out_rows: rows,
-            shuffle,
-            first_member: self.first_member,
-        };
-        let own = |b: &mut Builder| b.buffer("x", (self.members * rows * d) as usize, Role::Scratch);
-        let (x, x_replicas) = match (data_x, self.image) {
-            (DataX::Images { shards, shard_rows }, Some(image)) => {
-                let x = own(&mut b);
-                let (h, w, c) = image.size;
-                let op = GatherImages {
-                    replicas: self.members,
-                    n_rows: n,
-                    shard_rows,
-                    h,
-                    w,
-                    c,
-                    batch,
-                    out_rows: rows,
-                    shuffle,
-                    first_member: self.first_member,
-                    crop: image.crop,
-                    flip: u32::from(image.flip),
-                    mean0: image.mean[0],
-                    mean1: image.mean[1],
-                    mean2: image.mean[2],
-                    inv_sd0: image.inv_sd[0],
-                    inv_sd1: image.inv_sd[1],
-                    inv_sd2: image.inv_sd[2],
-                };
-                b.push(Op::GatherImages(op), &shards, &[x]);
-                (x, self.members)
-            }
-            (DataX::Rows(data), _) if !self.full_batch() || self.aux.is_some() => {
-                let x = own(&mut b);
-                b.push(Op::GatherRows(gather), &[data], &[x]);
-                (x, self.members)
-            }
-            (DataX::Rows(data), _) => (data, 1),
-            (DataX::Images { shards, .. }, None) => (shards[0], 1),
-        };
-        let x = Tensor::input(x, x_replicas, rows, self.net.input());
-        let (y, y_replicas) = if self.full_batch() {
-            (data_y, 1)
-        } else {
-            let y = b.buffer("y", (self.members * batch) as usize, Role::Scratch);
-            b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_y], &[y]);
-            (y, self.members)
-        };
-        let aux_range = self.aux.map(|source| {
-            let low = b.buffer("aux.low", d as usize, Role::Input);
-            let high = b.buffer("aux.high", d as usize, Role::Input);
-            let op = AuxInputs {
-                replicas: self.members,
-                cols: d,
-                count: aux_rows,
-                first_row: batch,
-                out_rows: rows,
-                grid: u32::from(source == AuxSource::Grid),
-                first_member: self.first_member,
-            };
-            b.push(Op::AuxInputs(op), &[low, high], &[x.buf]);
-            (low, high)
-        });
-
-        if self.is_vi() {
-            let w = vi::record_sample(self, &mut b, weights, Stream::Weights);
-            b.set_weights(w);
-        } else {
-            b.set_weights(weights);
-        }
-        let q = self.layout().running;
-        let running = (q > 0).then(|| {
-            let running = b.buffer("running", replicas as usize * q, Role::State);
-            b.set_running(running, q as u32, batch);
-            running
-        });
-        let first_replica = self.first_member * samples;
-        let outputs = self.net.record(&mut b, x, true, first_replica);
-        let share_y = replicas / y_replicas;
-        let (terms, dout) = match self.kind {
-            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, share_y, batch),
-            Kind::Base | Kind::Vi(_) => base::record_head(self, &mut b, outputs, y, share_y),
-        };
-        let dweights = b.backward(outputs, dout);
-
-        // What is regularized outside the outputs: the weights' own distribution, or their squares.
-        let (grad, extra) = match self.kind {
-            Kind::Vi(reg) => {
-                let (dq, value) = vi::record_gradient(self, &mut b, reg, weights, dweights);
-                (dq, Some(value))
-            }
-            Kind::Vifo(Reg::L2) => {
-                let count = self.members * p;
-                b.push(Op::L2Gradient(L2Gradient { count, scale: 1.0 / n as f32 }), &[weights], &[dweights]);
-                let value = b.buffer("l2", self.members as usize, Role::Scratch);
-                b.push(Op::SumSquares(SumSquares { replicas: self.members, count: p }), &[weights], &[value]);
-                (dweights, Some(value))
-            }
-            _ => (dweights, None),
-        };
-        let none = b.buffer("none", 1, Role::Input);
-        let reduce = LossReduce {
-            members: self.members,
-            samples,
-            rows,
-            data_rows: batch,
-            has_extra: u32::from(extra.is_some()),
-            extra_scale: 1.0 / n as f32,
-        };
-        b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
-        let optimizer = self.record_optimizer(&mut b, grad, weights, none);
-        Ok(TrainProgram { program: b.finish()?, data_x, data_y, aux_range, weights, optimizer, sums, running })
-    }
-
-    fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {
-        let (replicas, count) = (self.members, self.member_len() as u32);
-        let norm = if self.clip {
-            let norm = b.buffer("norm", replicas as usize, Role::Scratch);
-            b.push(Op::SumSquares(SumSquares { replicas, count }), &[grad], &[norm]);
-            norm
-        } else {
-            none
-        };
-        let len = (replicas * count) as usize;
-        match self.optimizer {
-            Optimizer::Adam => {
-                let first = b.buffer("adam.first", len, Role::State);
-                let second = b.buffer("adam.second", len, Role::State);
-                let op = Adam { replicas, count, beta1: BETA1, beta2: BETA2, eps: 1e-8 };
-                b.push(Op::Adam(op), &[grad, norm], &[weights, first, second]);
-                vec![("adam.first", first), ("adam.second", second)]
-            }
-            Optimizer::Sgd => {
-                let velocity = b.buffer("sgd.velocity", len, Role::State);
-                b.push(Op::Sgd(Sgd { replicas, count, momentum: self.momentum }), &[grad, norm], &[weights, velocity]);
-                vec![("sgd.velocity", velocity)]
-            }
-        }
-    }
-
-    /// Records the forward pass over `rows` shared rows; VI draws `predict_samples` weight samples a member.
-    pub fn record_prediction(&self, rows: u32) -> Result<PredictProgram> {
-        let p = self.layout().total as u32;
-        let samples = if self.is_vi() { self.predict_samples } else { 1 };
-        let replicas = self.members * samples;
-        let mut b = Builder::new(replicas, p);
-        let x = b.buffer("x", (rows * self.net.n_in()) as usize, Role::Input);
-        let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
-        if self.is_vi() {
-            let op = ViSample {
-                members: self.members,
-                samples,
-                count: p,
-                first_replica: self.first_member * samples,
-                stream: Stream::Predict as u32,
-            };
-            let w = b.buffer("w", (replicas * p) as usize, Role::Scratch);
-            b.push(Op::ViSample(op), &[weights], &[w]);
-            b.set_weights(w);
-        } else {
-            b.set_weights(weights);
-        }
-        let q = self.layout().running;
-        let running = (q > 0).then(|| {
-            let running = b.buffer("running", replicas as usize * q, Role::State);
-            b.set_running(running, q as u32, rows);
-            running
-        });
-        let x = Tensor::input(x, 1, rows, self.net.input());
-        let outputs = self.net.record(&mut b, x, false, 0);
-        b.keep(outputs.buf);
-        Ok(PredictProgram { program: b.finish()?, x: x.buf, weights, running, outputs: outputs.buf, replicas, rows })
-    }
-
-    /// Records a forward pass over `rows` shared rows by their own statistics, which are left in `running`: what
-    /// batch normalisation needs for weights that were not trained step by step. VI's networks are those of its means.
-    pub fn record_statistics(&self, rows: u32) -> Result<PredictProgram> {
-        let (p, q) = (self.layout().total as u32, self.layout().running);
-        let mut b = Builder::new(self.members, p);
-        let x = b.buffer("x", (rows * self.net.n_in()) as usize, Role::Input);
-        let weights = b.buffer("weights", (self.members * p) as usize, Role::State);
-        b.set_weights(weights);
-        let running = b.buffer("running", self.members as usize * q, Role::State);
-        b.set_running(running, q as u32, rows);
-        b.set_momentum(1.0);
-        let without_dropout = self.net.without_dropout();
-        let outputs = without_dropout.record(&mut b, Tensor::input(x, 1, rows, self.net.input()), true, 0);
-        b.keep(outputs.buf);
-        let (program, replicas, running) = (b.finish()?, self.members, Some(running));
-        Ok(PredictProgram { program, x, weights, running, outputs: outputs.buf, replicas, rows })
     }
 
     /// Initial weights of all members, one after another.

@@ -1,12 +1,12 @@
 //! From outputs to predictions (MATH.md section 7): average over samples and members of p(y|z).
 //! Regression integrates z exactly: m analytically, l by Gauss-Hermite quadrature, so a prediction has no sampling noise.
 
-use super::{Kind, Setup};
+use super::{Kind, Setup, laplace};
+use crate::base::gamma::digamma;
 use crate::base::rng::{Draw, Stream};
-use crate::config::Link;
 use crate::data::Task;
 use crate::metrics::{Mixture, mutual_information};
-use crate::ops::head::noise_variance;
+use crate::ops::head::{NOISE_EXP, noise_variance};
 use crate::ops::regularizer::sigma;
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Regression {
 }
 
 /// Nodes and weights of Gauss-Hermite quadrature for a standard normal, nine points (exact to degree 17).
-const NODES: [(f64, f64); 9] = [
+pub(crate) const NODES: [(f64, f64); 9] = [
     (-4.512745863399783, 2.234584400774658e-5),
     (-3.20542900285647, 2.789141321231769e-3),
     (-2.07684797867783, 4.991640676521787e-2),
@@ -90,15 +90,44 @@ impl Setup {
         }
     }
 
+    /// A row of outputs as normals: (mean of m, mean of l, variance of m, sd of l). Only VIFO and Laplace leave l open; VBLL
+    /// has one noise for all rows.
+    fn normals(&self, z: &[f32]) -> (f64, f64, f64, f64) {
+        let at = |i: usize| f64::from(z[i]);
+        match self.kind {
+            Kind::Vifo(_) => {
+                let sd = |i: usize| sigma(self.sigma_code(), at(i)).0;
+                (at(0), at(1), sd(2) * sd(2), sd(3))
+            }
+            Kind::Laplace => (at(0), at(1), at(2), at(3).max(0.0).sqrt()),
+            Kind::Vbll => (at(0), 2.0 * at(2), at(1), 0.0),
+            _ => (at(0), at(1), 0.0, 0.0),
+        }
+    }
+
+    /// Numbers of a row of outputs as `Predictor` gives them: Laplace adds a variance to each.
+    pub fn output_width(&self) -> usize {
+        let n_out = self.net.n_out() as usize;
+        match self.kind {
+            Kind::Laplace if !self.draws_last_layer() => 2 * n_out,
+            _ => n_out,
+        }
+    }
+
+    /// Whether Laplace's classes come from samples of the last layer, `predict_samples` replicas a member.
+    pub fn draws_last_layer(&self) -> bool {
+        self.kind == Kind::Laplace && self.options.last_layer_samples && self.task == Task::Classification
+    }
+
     fn regression(&self, outputs: &[f32], n: usize) -> Regression {
-        let vifo = matches!(self.kind, Kind::Vifo(_));
-        let n_out = if vifo { 4 } else { 2 };
+        let is_open = matches!(self.kind, Kind::Vifo(_) | Kind::Laplace);
+        let n_out = self.output_width();
         let replicas = outputs.len() / (n * n_out).max(1);
         let members = self.members as usize;
         let per_member = replicas / members;
-        let nodes: &[(f64, f64)] = if vifo { &NODES } else { &[(0.0, 1.0)] };
+        let nodes: &[(f64, f64)] = if is_open { &NODES } else { &[(0.0, 1.0)] };
         let c = replicas * nodes.len();
-        let noise = self.noise_code();
+        let noise = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
         let mut out = Regression { member_means: vec![0.0; members * n], ..Default::default() };
         for _ in 0..replicas {
             out.weights.extend(nodes.iter().map(|(_, w)| w / replicas as f64));
@@ -106,14 +135,7 @@ impl Setup {
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);
             for r in 0..replicas {
-                let z = &outputs[(r * n + i) * n_out..][..n_out];
-                let (m, l) = (z[0] as f64, z[1] as f64);
-                let (s2_m, sd_l) = if vifo {
-                    let s = sigma(self.sigma_code(), z[2] as f64).0;
-                    (s * s, sigma(self.sigma_code(), z[3] as f64).0)
-                } else {
-                    (0.0, 0.0)
-                };
+                let (m, l, s2_m, sd_l) = self.normals(&outputs[(r * n + i) * n_out..][..n_out]);
                 let mut noise_mean = 0.0;
                 for (node, weight) in nodes {
                     let g = noise_variance(noise, l + sd_l * node).0;
@@ -122,7 +144,7 @@ impl Setup {
                     out.vars.push(s2_m + g);
                 }
                 // E exp(l) has a closed form (MATH.md section 7); the clamp of l is kept.
-                aleatoric += if vifo && self.noise_link == Link::Exp {
+                aleatoric += if is_open && noise == NOISE_EXP {
                     (l + 0.5 * sd_l * sd_l).clamp(-10.0, 10.0).exp()
                 } else {
                     noise_mean
@@ -142,12 +164,35 @@ impl Setup {
         out
     }
 
-    fn classification(&self, outputs: &[f32], n: usize, seed: u32) -> Classification {
+    /// Whether a row of outputs holds a distribution of the logits instead of the logits themselves.
+    fn has_open_logits(&self) -> bool {
+        match self.kind {
+            Kind::Vifo(_) | Kind::Vbll => true,
+            Kind::Laplace => !self.draws_last_layer(),
+            _ => false,
+        }
+    }
+
+    /// Standard deviation of logit `c` of a row.
+    fn logit_sd(&self, z: &[f32], c: usize) -> f64 {
         let k = self.k as usize;
-        let vifo = matches!(self.kind, Kind::Vifo(_));
-        let n_out = if vifo { 2 * k } else { k };
+        match self.kind {
+            Kind::Vifo(_) => sigma(self.sigma_code(), f64::from(z[k + c])).0,
+            Kind::Laplace if !self.draws_last_layer() => f64::from(z[k + c]).max(0.0).sqrt(),
+            Kind::Vbll => (f64::from(z[k + c]) + (2.0 * f64::from(z[2 * k + c])).exp()).sqrt(),
+            _ => 0.0,
+        }
+    }
+
+    fn classification(&self, outputs: &[f32], n: usize, seed: u32) -> Classification {
+        if self.kind == Kind::Dirichlet {
+            return self.evidential(outputs, n);
+        }
+        let k = self.k as usize;
+        let n_out = self.output_width();
         let replicas = outputs.len() / (n * n_out).max(1);
-        let samples = if vifo { self.predict_samples as usize } else { 1 };
+        let is_open = self.has_open_logits();
+        let samples = if is_open { self.predict_samples as usize } else { 1 };
         let total = replicas * samples;
         // A chunk of rows at a time: all samples of all rows would not fit for large sets.
         let chunk = (1 << 20) / (total * k).max(1) + 1;
@@ -167,9 +212,9 @@ impl Setup {
                     for s in 0..samples {
                         let p = &mut probs[((r * samples + s) * rows + i) * k..][..k];
                         for c in 0..k {
-                            p[c] = z[c] as f64;
-                            if vifo {
-                                p[c] += sigma(self.sigma_code(), z[k + c] as f64).0 * eps[s * k + c] as f64;
+                            p[c] = f64::from(z[c]);
+                            if is_open {
+                                p[c] += self.logit_sd(z, c) * f64::from(eps[s * k + c]);
                             }
                         }
                         softmax(p);
@@ -186,8 +231,64 @@ impl Setup {
                 }
             }
         }
+        if self.kind == Kind::Laplace && !self.draws_last_layer() {
+            self.probit(outputs, n, &mut out);
+        }
         out
     }
+
+    /// Laplace: the probit approximation in place of the samples' average. The samples keep their say in how the
+    /// entropy parts, since an approximated average alone has no parts.
+    fn probit(&self, outputs: &[f32], n: usize, out: &mut Classification) {
+        let (k, n_out) = (self.k as usize, self.output_width());
+        let replicas = outputs.len() / (n * n_out).max(1);
+        for i in 0..n {
+            let average = &mut out.probs[i * k..(i + 1) * k];
+            average.fill(0.0);
+            for r in 0..replicas {
+                let row: Vec<f64> = outputs[(r * n + i) * n_out..][..n_out].iter().map(|&v| f64::from(v)).collect();
+                for (sum, p) in average.iter_mut().zip(laplace::probit(&row[..k], &row[k..])) {
+                    *sum += p / replicas as f64;
+                }
+            }
+            out.total[i] = entropy(average);
+            out.aleatoric[i] = out.aleatoric[i].min(out.total[i]);
+            out.epistemic[i] = out.total[i] - out.aleatoric[i];
+        }
+    }
+
+    /// Dirichlet: p = conc / sum conc; the expected entropy under it has a closed form,
+    /// digamma(S + 1) - sum_j p_j digamma(conc_j + 1).
+    fn evidential(&self, outputs: &[f32], n: usize) -> Classification {
+        let k = self.k as usize;
+        let replicas = outputs.len() / (n * k).max(1);
+        let mut out = Classification { k, ..Default::default() };
+        for i in 0..n {
+            let (mut average, mut aleatoric) = (vec![0.0; k], 0.0);
+            for r in 0..replicas {
+                let conc: Vec<f64> =
+                    outputs[(r * n + i) * k..][..k].iter().map(|&z| f64::from(z).max(0.0) + 1.0).collect();
+                let sum: f64 = conc.iter().sum();
+                for (a, c) in average.iter_mut().zip(&conc) {
+                    *a += c / sum / replicas as f64;
+                }
+                let inner: f64 = conc.iter().map(|c| c / sum * digamma(c + 1.0)).sum();
+                aleatoric += (digamma(sum + 1.0) - inner) / replicas as f64;
+            }
+            let total = entropy(&average);
+            let aleatoric = aleatoric.clamp(0.0, total);
+            out.probs.extend(average);
+            out.total.push(total);
+            out.aleatoric.push(aleatoric);
+            out.epistemic.push(total - aleatoric);
+        }
+        out
+    }
+}
+
+/// In nats.
+fn entropy(p: &[f64]) -> f64 {
+    p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
 fn softmax(z: &mut [f64]) {

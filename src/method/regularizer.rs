@@ -1,8 +1,14 @@
 //! The regularizers by name, with their prior's parameters and constants (MATH.md section 3).
 
+use super::Setup;
 use crate::config::PriorKeys;
+use crate::ops::Op;
+use crate::ops::optimizer::L2Gradient;
+use crate::ops::reduce::SumSquares;
 use crate::ops::regularizer as op;
 use crate::ops::step::Prior;
+use crate::program::{Buf, Builder, Role};
+use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reg {
@@ -68,4 +74,14 @@ impl Reg {
             Reg::L2 => Prior::default(),
         }
     }
+}
+
+/// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum a member.
+pub fn record_l2(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
+    let (replicas, stride) = (setup.members, setup.layout().total as u32);
+    let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.n_rows as f32);
+    b.push(Op::L2Gradient(L2Gradient { replicas, stride, first, length, scale }), &[weights], &[dweights]);
+    let value = b.buffer("l2", replicas as usize, Role::Scratch);
+    b.push(Op::SumSquares(SumSquares { replicas, stride, first, length }), &[weights], &[value]);
+    value
 }

@@ -21,6 +21,12 @@ pub fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> 
     w
 }
 
+/// The networks of a prediction: `predict_samples` weight samples a member, from a stream of their own.
+pub fn record_networks(setup: &Setup, b: &mut Builder, q: Buf) -> Buf {
+    let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
+    record_sample(&setup, b, q, Stream::Predict)
+}
+
 /// The gradient of (mu, rho) [E, 2P] and the regularizer's value [E].
 pub fn record_gradient(setup: &Setup, b: &mut Builder, reg: Reg, q: Buf, dweights: Buf) -> (Buf, Buf) {
     let layout = setup.layout();

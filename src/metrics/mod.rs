@@ -8,9 +8,11 @@
 mod baselines;
 pub mod calibration;
 pub mod classification;
+pub mod conformal;
 mod normal;
 pub mod ood;
 pub mod regression;
+pub mod temperature;
 
 pub use calibration::{
     ReliabilityBin, binary_ece_equal_width, calibration_curve, coverage, ece_equal_mass, ece_equal_width, mean_width,

@@ -1,14 +1,14 @@
 //! The paper's small AlexNet (MATH.md section 6) for 32 x 32 images: 1.49 M weights, 40.6 M multiply-adds an image.
 
-use super::{Layout, Places};
-use crate::program::builder::Tensor;
+use super::{Last, LastAt, Layout, Pass, Places};
+use crate::program::builder::{ConvAt, LinearAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlexNet {
     /// 1 or 3.
     pub channels: u32,
-    pub n_out: u32,
+    pub last: Last,
     /// Channels of the five convolutions; the paper's are 64, 128, 256, 128, 64.
     pub widths: [u32; 5],
     /// Units of the two hidden linear layers; the paper's is 256.
@@ -21,8 +21,9 @@ const SAME: (u32, u32) = (0, 1);
 const SILU: Option<Act> = Some(Act::Silu);
 
 impl AlexNet {
-    pub fn paper(channels: u32, n_out: u32) -> AlexNet {
-        AlexNet { channels, n_out, widths: [64, 128, 256, 128, 64], hidden: 256, dropout: 0.0 }
+    pub fn paper(channels: u32, last: impl Into<Last>) -> AlexNet {
+        let last = last.into();
+        AlexNet { channels, last, widths: [64, 128, 256, 128, 64], hidden: 256, dropout: 0.0 }
     }
 
     pub fn layout(&self) -> Layout {
@@ -32,7 +33,7 @@ impl AlexNet {
     }
 
     /// Convolutions and linear layers with their places, under the names of PyTorch's `nn.Sequential`.
-    fn layers(&self, p: &mut Places) -> ([crate::program::builder::ConvAt; 5], [crate::program::builder::LinearAt; 3]) {
+    fn layers(&self, p: &mut Places) -> ([ConvAt; 5], [LinearAt; 2], LastAt) {
         let [a, b, c, d, e] = self.widths;
         let convs = [
             p.conv("0", self.channels, a, 3, 1, (1, 1), true),
@@ -44,27 +45,25 @@ impl AlexNet {
         let linears = [
             p.linear("13", e * 64, self.hidden, Some((e as usize, 8, 8))),
             p.linear("15", self.hidden, self.hidden, None),
-            p.linear("17", self.hidden, self.n_out, None),
         ];
-        (convs, linears)
+        (convs, linears, p.last("17", self.hidden, self.last))
     }
 
-    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
-        let rate = if training { self.dropout } else { 0.0 };
-        let (convs, [fc1, fc2, fc3]) = self.layers(&mut Places::default());
+    pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
+        let (convs, [fc1, fc2], fc3) = self.layers(&mut Places::default());
         let mut x = x;
         for (i, at) in convs.into_iter().enumerate() {
             x = b.conv2d(&format!("conv{}", i + 1), x, at, SILU);
             if i < 2 {
                 x = b.max_pool2(&format!("pool{}", i + 1), x);
             }
-            x = b.dropout(x, rate, first_replica);
+            x = pass.dropout(b, x, self.dropout);
         }
         x = b.linear("fc1", x.flat(), fc1, SILU);
-        x = b.dropout(x, rate, first_replica);
+        x = pass.dropout(b, x, self.dropout);
         x = b.linear("fc2", x, fc2, SILU);
-        x = b.dropout(x, rate, first_replica);
-        b.linear("fc3", x, fc3, None)
+        x = pass.dropout(b, x, self.dropout);
+        fc3.record(b, "fc3", x)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A small convolutional network for small images (8 x 8 digits, 28 x 28 letters): two convolutions with pooling, one
 //! hidden linear layer.
 
-use super::{Layout, Places};
+use super::{Last, LastAt, Layout, Pass, Places};
 use crate::program::builder::{ConvAt, LinearAt, Tensor};
 use crate::program::{Act, Builder};
 
@@ -10,7 +10,7 @@ pub struct Cnn {
     /// Height and width of an image, at least 4.
     pub size: u32,
     pub channels: u32,
-    pub n_out: u32,
+    pub last: Last,
     /// Channels of the two convolutions.
     pub widths: [u32; 2],
     pub hidden: u32,
@@ -19,14 +19,13 @@ pub struct Cnn {
 }
 
 impl Cnn {
-    fn layers(&self, p: &mut Places) -> ([ConvAt; 2], [LinearAt; 2]) {
+    fn layers(&self, p: &mut Places) -> ([ConvAt; 2], LinearAt, LastAt) {
         let [a, b] = self.widths;
         let side = self.size / 4;
         let convs = [p.conv("0", self.channels, a, 3, 1, (1, 1), true), p.conv("3", a, b, 3, 1, (1, 1), true)];
         let image = (b as usize, side as usize, side as usize);
-        let linears =
-            [p.linear("7", b * side * side, self.hidden, Some(image)), p.linear("9", self.hidden, self.n_out, None)];
-        (convs, linears)
+        let hidden = p.linear("7", b * side * side, self.hidden, Some(image));
+        (convs, hidden, p.last("9", self.hidden, self.last))
     }
 
     /// Names as in `nn.Sequential(Conv2d, act, MaxPool2d, Conv2d, act, MaxPool2d, Flatten, Linear, act, Linear)`.
@@ -36,17 +35,16 @@ impl Cnn {
         places.layout
     }
 
-    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
-        let rate = if training { self.dropout } else { 0.0 };
+    pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
         let act = Some(self.activation);
-        let (convs, [fc1, fc2]) = self.layers(&mut Places::default());
+        let (convs, fc1, fc2) = self.layers(&mut Places::default());
         let mut x = x;
         for (i, at) in convs.into_iter().enumerate() {
             x = b.conv2d(&format!("conv{}", i + 1), x, at, act);
             x = b.max_pool2(&format!("pool{}", i + 1), x);
         }
         x = b.linear("fc1", x.flat(), fc1, act);
-        x = b.dropout(x, rate, first_replica);
-        b.linear("fc2", x, fc2, None)
+        x = pass.dropout(b, x, self.dropout);
+        fc2.record(b, "fc2", x)
     }
 }

@@ -9,7 +9,8 @@ fn draw(seed: u32, member: u32) -> Draw {
 
 /// Where training without a distribution over weights starts: PyTorch's default, weights and biases uniform on
 /// +-1/sqrt(fan_in); a network that says so has its convolutions at N(0, 2 / (k k out)) (MATH.md section 6, PreResNet);
-/// batch normalisation starts as the identity.
+/// batch normalisation starts as the identity; a variational last layer as MATH.md section 5 says: Wm ~ N(0, 1),
+/// log sW ~ N(0, 1) - 1/2 log D with D inputs, log sn ~ N(-1, 1).
 pub fn torch_uniform(layout: &Layout, seed: u32, member: u32) -> Vec<f32> {
     let mut w = vec![0.0; layout.total];
     start(layout, &draw(seed, member), &mut w);
@@ -22,6 +23,15 @@ fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
         match view.kind {
             ViewKind::Gamma => w[part].fill(1.0),
             ViewKind::Beta => w[part].fill(0.0),
+            ViewKind::VbllMean { .. } | ViewKind::LogScale { .. } | ViewKind::LogNoise => {
+                let shift = match view.kind {
+                    ViewKind::LogScale { .. } => -0.5 * (view.fan_in() as f32).ln(),
+                    ViewKind::LogNoise => -1.0,
+                    _ => 0.0,
+                };
+                draw.fill_normal(view.offset as u32, &mut w[part.clone()]);
+                w[part].iter_mut().for_each(|v| *v += shift);
+            }
             ViewKind::Conv if layout.normal_convs => {
                 let fan_out = view.len() / view.shape[1];
                 let sd = (2.0 / fan_out as f32).sqrt();
@@ -61,7 +71,7 @@ pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, in
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::PreResNet;
+    use crate::net::{Places, PreResNet};
 
     /// MATH.md section 6: the largest convolution's sd within five standard errors of sqrt(2 / (9 * 64)); gamma 1, beta 0.
     #[test]
@@ -81,5 +91,35 @@ mod tests {
         let v = layout.views.iter().find(|v| v.name == "l.8.b2.weight").expect("a view");
         let mean = q[v.offset..v.offset + v.len()].iter().sum::<f32>() / v.len() as f32;
         assert!((mean - 1.0).abs() < 5.0 * 0.1 / (v.len() as f32).sqrt());
+    }
+
+    /// Mean and deviation of each part of a variational last layer, within five standard errors; PyTorch's order and back.
+    #[test]
+    fn a_variational_layer_starts_as_the_page_says() {
+        let mut places = Places::default();
+        places.linear("0", 3, 16, None);
+        let at = places.vbll("1", 16, 100, Some((4, 2, 2)));
+        let layout = places.layout;
+        assert_eq!((at.mean, at.log_scale, at.log_noise, layout.total), (64, 1664, 3264, 3364));
+        let names: Vec<_> = layout.views[2..].iter().map(|v| (v.name.as_str(), v.shape.as_slice())).collect();
+        assert_eq!(names, [("1.weight", &[100, 16][..]), ("1.log_scale", &[100, 16]), ("1.log_noise", &[100])]);
+        assert_eq!(layout.layers()[1], (64, 3300));
+        let w = torch_uniform(&layout, 1, 0);
+        for (view, want) in layout.views[2..].iter().zip([0.0, -0.5 * 16f64.ln(), -1.0]) {
+            let part: Vec<f64> = w[view.offset..][..view.len()].iter().map(|v| f64::from(*v)).collect();
+            let n = part.len() as f64;
+            let mean = part.iter().sum::<f64>() / n;
+            let sd = (part.iter().map(|v| (v - want).powi(2)).sum::<f64>() / n).sqrt();
+            assert!((mean - want).abs() < 5.0 / n.sqrt(), "{}: {mean}", view.name);
+            assert!((sd - 1.0).abs() < 5.0 / (2.0 * n).sqrt(), "{}: {sd}", view.name);
+        }
+        let mut back = vec![0.0; layout.total];
+        for v in &layout.views {
+            layout.set_from_torch(v, &layout.to_torch(v, &w), &mut back);
+        }
+        assert_eq!(back, w);
+        // Input 1 of PyTorch is channel 0, pixel 1: ours is input 4.
+        let torch = layout.to_torch(&layout.views[3], &w);
+        assert_eq!(torch[16 * 7 + 1], w[1664 + 4 * 100 + 7]);
     }
 }

@@ -1,49 +1,46 @@
 //! The multilayer perceptron (MATH.md section 6): linear layers with ReLU or SiLU between them, dropout after each.
 
-use super::{Layout, Places};
-use crate::program::builder::Tensor;
+use super::{Last, LastAt, Layout, Pass, Places};
+use crate::program::builder::{LinearAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mlp {
     pub n_in: u32,
     pub hidden: Vec<u32>,
-    pub n_out: u32,
+    pub last: Last,
     pub activation: Act,
     /// Share of hidden units dropped in training.
     pub dropout: f32,
 }
 
 impl Mlp {
-    /// Inputs and outputs of each layer.
-    fn sizes(&self) -> Vec<(u32, u32)> {
-        let mut widths = vec![self.n_in];
-        widths.extend(&self.hidden);
-        widths.push(self.n_out);
-        widths.windows(2).map(|w| (w[0], w[1])).collect()
+    /// The hidden layers and the last one with their places.
+    fn layers(&self, p: &mut Places) -> (Vec<LinearAt>, LastAt) {
+        let mut width = self.n_in;
+        let mut hidden = vec![];
+        for (i, &n) in self.hidden.iter().enumerate() {
+            hidden.push(p.linear(&(2 * i).to_string(), width, n, None));
+            width = n;
+        }
+        (hidden, p.last(&(2 * self.hidden.len()).to_string(), width, self.last))
     }
 
     /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`.
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
-        for (i, (n_in, n_out)) in self.sizes().into_iter().enumerate() {
-            places.linear(&(2 * i).to_string(), n_in, n_out, None);
-        }
+        self.layers(&mut places);
         places.layout
     }
 
-    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
-        let mut places = Places::default();
+    pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
+        let (hidden, last) = self.layers(&mut Places::default());
         let mut x = x;
-        for (i, (n_in, n_out)) in self.sizes().into_iter().enumerate() {
-            let at = places.linear(&(2 * i).to_string(), n_in, n_out, None);
-            let last = i == self.hidden.len();
-            x = b.linear(&format!("layer{i}"), x, at, (!last).then_some(self.activation));
-            if training && !last {
-                x = b.dropout(x, self.dropout, first_replica);
-            }
+        for (i, at) in hidden.into_iter().enumerate() {
+            x = b.linear(&format!("layer{i}"), x, at, Some(self.activation));
+            x = pass.dropout(b, x, self.dropout);
         }
-        x
+        last.record(b, &format!("layer{}", self.hidden.len()), x)
     }
 }
 
@@ -53,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_toy_network_has_pytorchs_names_and_size() {
-        let net = Mlp { n_in: 1, hidden: vec![50; 5], n_out: 4, activation: Act::Relu, dropout: 0.0 };
+        let net = Mlp { n_in: 1, hidden: vec![50; 5], last: Last::Linear(4), activation: Act::Relu, dropout: 0.0 };
         let layout = net.layout();
         assert_eq!(layout.total, 100 + 4 * 2550 + 204);
         let names: Vec<_> = layout.views.iter().map(|v| v.name.as_str()).collect();
@@ -64,7 +61,7 @@ mod tests {
 
     #[test]
     fn torch_order_and_back() {
-        let net = Mlp { n_in: 2, hidden: vec![], n_out: 3, activation: Act::Relu, dropout: 0.0 };
+        let net = Mlp { n_in: 2, hidden: vec![], last: Last::Linear(3), activation: Act::Relu, dropout: 0.0 };
         let layout = net.layout();
         let flat: Vec<f32> = (0..9).map(|i| i as f32).collect();
         let torch = layout.to_torch(&layout.views[0], &flat);

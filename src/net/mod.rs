@@ -12,7 +12,7 @@ pub use mlp::Mlp;
 pub use preresnet::PreResNet;
 
 use crate::program::Builder;
-use crate::program::builder::Tensor;
+use crate::program::builder::{LinearAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,16 @@ pub enum ViewKind {
     },
     Gamma,
     Beta,
+    /// Mean of a variational last layer's weights; as `Linear`.
+    VbllMean {
+        image: Option<(usize, usize, usize)>,
+    },
+    /// Log of their standard deviations; as `Linear`.
+    LogScale {
+        image: Option<(usize, usize, usize)>,
+    },
+    /// Log of the noise's standard deviation, an output.
+    LogNoise,
 }
 
 impl View {
@@ -63,7 +73,10 @@ impl View {
     /// Place in the flat vector, from the view's offset on, of element `i` in PyTorch's order.
     fn place(&self, i: usize) -> usize {
         match (self.kind, &self.shape[..]) {
-            (ViewKind::Linear { image }, [n_out, n_in]) => {
+            (
+                ViewKind::Linear { image } | ViewKind::VbllMean { image } | ViewKind::LogScale { image },
+                [n_out, n_in],
+            ) => {
                 let (o, j) = (i / n_in, i % n_in);
                 let j = match image {
                     // (channel, pixel) -> (pixel, channel)
@@ -158,6 +171,22 @@ impl Places {
         crate::program::builder::LinearAt { n_in, n_out, weight, bias }
     }
 
+    /// A variational last layer with `k` outputs.
+    pub fn vbll(
+        &mut self,
+        name: &str,
+        n_in: u32,
+        k: u32,
+        image: Option<(usize, usize, usize)>,
+    ) -> crate::program::builder::VbllAt {
+        let layer = self.next();
+        let shape = vec![k as usize, n_in as usize];
+        let mean = self.layout.push(format!("{name}.weight"), shape.clone(), ViewKind::VbllMean { image }, layer);
+        let log_scale = self.layout.push(format!("{name}.log_scale"), shape, ViewKind::LogScale { image }, layer);
+        let log_noise = self.layout.push(format!("{name}.log_noise"), vec![k as usize], ViewKind::LogNoise, layer);
+        crate::program::builder::VbllAt { n_in, k, mean, log_scale, log_noise }
+    }
+
     /// A square kernel; `pads` = (above and left, below and right).
     pub fn conv(
         &mut self,
@@ -188,9 +217,92 @@ impl Places {
         crate::program::builder::NormAt { gamma, beta, running }
     }
 
+    pub fn last(&mut self, name: &str, n_in: u32, last: Last) -> LastAt {
+        match last {
+            Last::Linear(n_out) => LastAt::Linear(self.linear(name, n_in, n_out, None)),
+            Last::Vbll(k) => LastAt::Vbll(self.vbll(name, n_in, k, None)),
+        }
+    }
+
     fn next(&mut self) -> usize {
         self.layer += 1;
         self.layer - 1
+    }
+}
+
+/// A network's last layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    /// Of so many outputs.
+    Linear(u32),
+    /// A distribution over the weights, of k dimensions.
+    Vbll(u32),
+}
+
+impl From<u32> for Last {
+    fn from(n_out: u32) -> Last {
+        Last::Linear(n_out)
+    }
+}
+
+impl Last {
+    /// Numbers a row: VBLL's are mean, variance and log noise of each dimension.
+    pub fn n_out(self) -> u32 {
+        match self {
+            Last::Linear(n) => n,
+            Last::Vbll(k) => 3 * k,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LastAt {
+    Linear(LinearAt),
+    Vbll(VbllAt),
+}
+
+impl LastAt {
+    fn record(self, b: &mut Builder, name: &str, x: Tensor) -> Tensor {
+        match self {
+            LastAt::Linear(at) => b.linear(name, x, at, None),
+            LastAt::Vbll(at) => b.vbll(name, x, at),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Masks {
+    /// Nothing is dropped.
+    None,
+    /// Each row loses other units: training.
+    EachRow,
+    /// All rows of a pass see the same thinned network: Monte Carlo dropout.
+    Shared,
+}
+
+/// How a forward pass is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass {
+    /// Batch normalisation by the batch's own statistics instead of the running ones.
+    pub batch_statistics: bool,
+    pub masks: Masks,
+    /// Number of the first replica in the whole ensemble, for the masks.
+    pub first_replica: u32,
+}
+
+impl Pass {
+    pub fn training(first_replica: u32) -> Pass {
+        Pass { batch_statistics: true, masks: Masks::EachRow, first_replica }
+    }
+    pub fn prediction() -> Pass {
+        Pass { batch_statistics: false, masks: Masks::None, first_replica: 0 }
+    }
+
+    fn dropout(&self, b: &mut Builder, x: Tensor, rate: f32) -> Tensor {
+        match self.masks {
+            Masks::None => x,
+            masks => b.dropout(x, rate, self.first_replica, masks == Masks::EachRow),
+        }
     }
 }
 
@@ -220,11 +332,20 @@ impl Net {
     }
     pub fn n_out(&self) -> u32 {
         match self {
-            Net::Mlp(n) => n.n_out,
-            Net::AlexNet(n) => n.n_out,
-            Net::PreResNet(n) => n.n_out,
-            Net::Cnn(n) => n.n_out,
+            Net::Mlp(n) => n.last.n_out(),
+            Net::AlexNet(n) => n.last.n_out(),
+            Net::PreResNet(n) => n.last.n_out(),
+            Net::Cnn(n) => n.last.n_out(),
         }
+    }
+    pub fn is_vbll(&self) -> bool {
+        let last = match self {
+            Net::Mlp(n) => n.last,
+            Net::AlexNet(n) => n.last,
+            Net::PreResNet(n) => n.last,
+            Net::Cnn(n) => n.last,
+        };
+        matches!(last, Last::Vbll(_))
     }
     pub fn layout(&self) -> Layout {
         match self {
@@ -272,23 +393,13 @@ impl Net {
             Net::Cnn(n) => format!("CNN, widths {:?}", n.widths),
         }
     }
-    pub fn without_dropout(&self) -> Net {
-        let mut net = self.clone();
-        match &mut net {
-            Net::Mlp(n) => n.dropout = 0.0,
-            Net::AlexNet(n) => n.dropout = 0.0,
-            Net::Cnn(n) => n.dropout = 0.0,
-            Net::PreResNet(_) => {}
-        }
-        net
-    }
-    /// Records the forward pass; the result is [replicas, rows, n_out]. Dropout and batch statistics only where `training`.
-    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool, first_replica: u32) -> Tensor {
+    /// Records the forward pass; the result is [replicas, rows, n_out].
+    pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
         match self {
-            Net::Mlp(n) => n.record(b, x, training, first_replica),
-            Net::AlexNet(n) => n.record(b, x, training, first_replica),
-            Net::PreResNet(n) => n.record(b, x, training),
-            Net::Cnn(n) => n.record(b, x, training, first_replica),
+            Net::Mlp(n) => n.record(b, x, pass),
+            Net::AlexNet(n) => n.record(b, x, pass),
+            Net::PreResNet(n) => n.record(b, x, pass),
+            Net::Cnn(n) => n.record(b, x, pass),
         }
     }
 }

@@ -1,25 +1,26 @@
 //! PreResNet (MATH.md section 6): pre-activation residual blocks for 32 x 32 images; depth 20 is the paper's.
 
-use super::{Layout, Places};
-use crate::program::builder::Tensor;
+use super::{Last, Layout, Pass, Places};
+use crate::program::builder::{NormAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreResNet {
     /// 1 or 3.
     pub channels: u32,
-    pub n_out: u32,
+    pub last: Last,
     /// 6 n + 2: 20, 32, 56.
     pub depth: u32,
     /// Channels of the first stage; the paper's is 16. The second and third have twice and four times as many.
     pub width: u32,
+    pub dropout: f32,
 }
 
 const RELU: Option<Act> = Some(Act::Relu);
 
 impl PreResNet {
-    pub fn paper(channels: u32, n_out: u32) -> PreResNet {
-        PreResNet { channels, n_out, depth: 20, width: 16 }
+    pub fn paper(channels: u32, last: impl Into<Last>) -> PreResNet {
+        PreResNet { channels, last: last.into(), depth: 20, width: 16, dropout: 0.0 }
     }
 
     /// (channels in, channels out, stride) of each block.
@@ -47,7 +48,7 @@ impl PreResNet {
             let shortcut = if stride != 1 || c_in != c_out { a * b } else { 0 };
             sum += side * side * (9 * a * b + 9 * b * b + shortcut);
         }
-        sum + u64::from(4 * self.width * self.n_out)
+        sum + u64::from(4 * self.width * self.last.n_out())
     }
 
     pub fn layout(&self) -> Layout {
@@ -64,19 +65,24 @@ impl PreResNet {
             }
         }
         places.norm("b", 4 * self.width);
-        places.linear("fc", 4 * self.width, self.n_out, None);
+        places.last("fc", 4 * self.width, self.last);
         places.layout
     }
 
     /// Walks as `layout` does.
-    pub fn record(&self, b: &mut Builder, x: Tensor, training: bool) -> Tensor {
+    pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
         let mut p = Places::default();
+        // Norm, ReLU and what dropout leaves of them.
+        let norm = |b: &mut Builder, name: &str, x: Tensor, at: NormAt| {
+            let y = b.batch_norm(name, x, at, RELU, pass.batch_statistics);
+            pass.dropout(b, y, self.dropout)
+        };
         let mut x = b.conv2d("c", x, p.conv("c", self.channels, self.width, 3, 1, (1, 1), false), None);
         for (i, (c_in, c_out, stride)) in self.blocks().into_iter().enumerate() {
             let name = |part: &str| format!("l{i}.{part}");
-            let z = b.batch_norm(&name("b1"), x, p.norm("", c_in), RELU, training);
+            let z = norm(b, &name("b1"), x, p.norm("", c_in));
             let z = b.conv2d(&name("c1"), z, p.conv("", c_in, c_out, 3, stride, (1, 1), false), None);
-            let z = b.batch_norm(&name("b2"), z, p.norm("", c_out), RELU, training);
+            let z = norm(b, &name("b2"), z, p.norm("", c_out));
             let z = b.conv2d(&name("c2"), z, p.conv("", c_out, c_out, 3, 1, (1, 1), false), None);
             let shortcut = if stride != 1 || c_in != c_out {
                 b.conv2d(&name("sc"), x, p.conv("", c_in, c_out, 1, stride, (0, 0), false), None)
@@ -85,9 +91,9 @@ impl PreResNet {
             };
             x = b.add(&name("sum"), z, shortcut);
         }
-        let x = b.batch_norm("b", x, p.norm("", 4 * self.width), RELU, training);
+        let x = norm(b, "b", x, p.norm("", 4 * self.width));
         let x = b.avg_pool("pool", x, x.h);
-        b.linear("fc", x.flat(), p.linear("", 4 * self.width, self.n_out, None), None)
+        p.last("", 4 * self.width, self.last).record(b, "fc", x.flat())
     }
 }
 

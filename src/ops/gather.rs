@@ -6,7 +6,8 @@ use crate::base::rng::{Draw, Permutation, Stream};
 
 params! {
     /// out [X, out_rows, cols], rows 0..batch <- rows `batch_start + b` of the epoch's order of data [n_rows, cols].
-    /// Positions past the end wrap round: such rows are filler that the heads give no weight.
+    /// Positions past the end wrap round: such rows are filler that the heads give no weight. With several data sets
+    /// [S, n_rows, cols] each member reads its own (`set_of`).
     GatherRows {
         replicas: u32,
         n_rows: u32,
@@ -17,11 +18,15 @@ params! {
         shuffle: u32,
         /// Number of the first member, so that a part of an ensemble draws what the whole would.
         first_member: u32,
+        /// Members that share a data set; 0: all of them share one.
+        per_set: u32,
+        /// Number of the first set in the buffer.
+        first_set: u32,
     }
 }
 params! {
     /// out [X, out_rows, cols], rows `first_row .. first_row + count` <- uniform on [low, high] per column
-    /// (MATH.md section 2), or an even grid where `grid` is 1.
+    /// (MATH.md section 2), or an even grid where `grid` is 1. low, high [S, cols], as the sets of `GatherRows`.
     AuxInputs {
         replicas: u32,
         cols: u32,
@@ -30,6 +35,8 @@ params! {
         out_rows: u32,
         grid: u32,
         first_member: u32,
+        per_set: u32,
+        first_set: u32,
     }
 }
 params! {
@@ -37,13 +44,27 @@ params! {
     Dropout {
         replicas: u32,
         count: u32,
+        /// The mask of element i is drawn at i % period. Training: count, a mask of its own for every row; prediction:
+        /// numbers of a row, so that all rows of a pass see the same thinned network.
+        period: u32,
         stream: u32,
         first_replica: u32,
         rate: f32,
     }
 }
 
+/// The set, counted from the first one in the buffer, that member number `member` reads: sets follow one another on the
+/// replica axis, `per_set` members each.
+#[inline(always)]
+pub fn set_of(member: u32, per_set: u32, first_set: u32) -> u32 {
+    if per_set == 0 { 0 } else { member / per_set - first_set }
+}
+
 impl GatherRows {
+    /// Sets that the buffer holds.
+    pub fn sets(&self) -> u32 {
+        sets(self.first_member, self.replicas, self.per_set, self.first_set)
+    }
     pub fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.batch as u64)
     }
@@ -52,12 +73,19 @@ impl GatherRows {
     }
 }
 impl AuxInputs {
+    /// Sets that the buffers hold ranges of.
+    pub fn sets(&self) -> u32 {
+        sets(self.first_member, self.replicas, self.per_set, self.first_set)
+    }
     pub fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64 * self.cols as u64)
     }
     pub fn scratch(&self) -> usize {
         0
     }
+}
+fn sets(first_member: u32, replicas: u32, per_set: u32, first_set: u32) -> u32 {
+    if per_set == 0 { 1 } else { ((first_member + replicas.max(1) - 1) / per_set + 1).saturating_sub(first_set) }
 }
 impl Dropout {
     pub fn grid(&self) -> Grid {
@@ -73,11 +101,12 @@ pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out:
     let cols = p.cols as usize;
     for r in 0..p.replicas {
         let order = Permutation::new(args.seed, args.epoch, p.first_member + r, p.n_rows);
+        let set = set_of(p.first_member + r, p.per_set, p.first_set) as usize * p.n_rows as usize;
         for b in 0..p.batch {
             let position = (args.batch_start + b) % p.n_rows;
             let row = if p.shuffle == 1 { order.at(position) } else { position } as usize;
             let to = (r as usize * p.out_rows as usize + b as usize) * cols;
-            out[to..to + cols].copy_from_slice(&data[row * cols..(row + 1) * cols]);
+            out[to..to + cols].copy_from_slice(&data[(set + row) * cols..(set + row + 1) * cols]);
         }
     }
 }
@@ -87,12 +116,14 @@ pub fn aux_inputs<T: Real>(p: &AuxInputs, args: &StepArgs<T>, low: &[T], high: &
     let cols = p.cols as usize;
     for r in 0..p.replicas {
         let draw = Draw { seed: args.seed, stream: Stream::Aux as u32, step: args.step, replica: p.first_member + r };
+        let set = set_of(p.first_member + r, p.per_set, p.first_set) as usize * cols;
         for i in 0..p.count as usize {
             let to = (r as usize * p.out_rows as usize + p.first_row as usize + i) * cols;
             for c in 0..cols {
                 let u =
                     if p.grid == 1 { (i as f32 + 0.5) / p.count as f32 } else { draw.uniform((i * cols + c) as u32) };
-                out[to + c] = low[c] + (high[c] - low[c]) * T::of(u as f64);
+                let (low, high) = (low[set + c], high[set + c]);
+                out[to + c] = low + (high - low) * T::of(u as f64);
             }
         }
     }
@@ -104,8 +135,11 @@ pub fn dropout<T: Real>(p: &Dropout, args: &StepArgs<T>, x: &[T], y: &mut [T]) {
     for r in 0..p.replicas {
         let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + r };
         let part = r as usize * p.count as usize..(r as usize + 1) * p.count as usize;
-        for (i, (x, y)) in x[part.clone()].iter().zip(&mut y[part]).enumerate() {
-            *y = if draw.uniform(i as u32) < p.rate { T::zero() } else { *x * keep };
+        let period = p.period as usize;
+        for (x, y) in x[part.clone()].chunks(period).zip(y[part].chunks_mut(period)) {
+            for (i, (x, y)) in x.iter().zip(y).enumerate() {
+                *y = if draw.uniform(i as u32) < p.rate { T::zero() } else { *x * keep };
+            }
         }
     }
 }
@@ -116,7 +150,17 @@ mod tests {
 
     #[test]
     fn an_epoch_visits_every_row_once() {
-        let p = GatherRows { replicas: 2, n_rows: 7, cols: 1, batch: 3, out_rows: 3, shuffle: 1, first_member: 0 };
+        let p = GatherRows {
+            replicas: 2,
+            n_rows: 7,
+            cols: 1,
+            batch: 3,
+            out_rows: 3,
+            shuffle: 1,
+            first_member: 0,
+            per_set: 0,
+            first_set: 0,
+        };
         let data: Vec<f64> = (0..7).map(f64::from).collect();
         let mut seen = [vec![], vec![]];
         for (start, valid) in [(0, 3), (3, 3), (6, 1)] {
@@ -136,7 +180,17 @@ mod tests {
 
     #[test]
     fn auxiliary_inputs_fill_their_range() {
-        let p = AuxInputs { replicas: 1, cols: 2, count: 4000, first_row: 1, out_rows: 4001, grid: 0, first_member: 0 };
+        let p = AuxInputs {
+            replicas: 1,
+            cols: 2,
+            count: 4000,
+            first_row: 1,
+            out_rows: 4001,
+            grid: 0,
+            first_member: 0,
+            per_set: 0,
+            first_set: 0,
+        };
         let mut out = vec![7.0f64; 8002];
         aux_inputs(&p, &StepArgs { seed: 1, ..Default::default() }, &[-1.0, 10.0], &[1.0, 30.0], &mut out);
         assert_eq!(&out[..2], &[7.0, 7.0], "rows before first_row stay");
@@ -149,9 +203,43 @@ mod tests {
         }
     }
 
+    /// Members 4 and 5 of sets of two members read set 2, member 6 set 3; the buffers begin with set 2.
+    #[test]
+    fn members_read_their_own_set() {
+        let p = GatherRows {
+            replicas: 3,
+            n_rows: 2,
+            cols: 1,
+            batch: 2,
+            out_rows: 2,
+            shuffle: 0,
+            first_member: 4,
+            per_set: 2,
+            first_set: 2,
+        };
+        let mut out = [f64::NAN; 6];
+        gather_rows(&p, &StepArgs::default(), &[20.0, 21.0, 30.0, 31.0], &mut out);
+        assert_eq!((out, p.sets()), ([20.0, 21.0, 20.0, 21.0, 30.0, 31.0], 2));
+        let p = AuxInputs {
+            replicas: 3,
+            cols: 1,
+            count: 1,
+            first_row: 0,
+            out_rows: 1,
+            grid: 1,
+            first_member: 4,
+            per_set: 2,
+            first_set: 2,
+        };
+        let mut out = [f64::NAN; 3];
+        aux_inputs(&p, &StepArgs::default(), &[0.0, 10.0], &[2.0, 30.0], &mut out);
+        assert_eq!((out, p.sets()), ([1.0, 1.0, 20.0], 2), "the middle of each range");
+    }
+
     #[test]
     fn dropout_keeps_the_mean_and_repeats_its_mask() {
-        let p = Dropout { replicas: 1, count: 20_000, stream: Stream::Dropout as u32, first_replica: 0, rate: 0.1 };
+        let stream = Stream::Dropout as u32;
+        let p = Dropout { replicas: 1, count: 20_000, period: 20_000, stream, first_replica: 0, rate: 0.1 };
         let args = StepArgs { seed: 2, step: 5, ..Default::default() };
         let (x, mut y, mut again) = (vec![1.0f64; 20_000], vec![0.0; 20_000], vec![0.0; 20_000]);
         dropout(&p, &args, &x, &mut y);
@@ -160,5 +248,20 @@ mod tests {
         let mean = y.iter().sum::<f64>() / 20_000.0;
         // Variance of a kept-or-dropped unit: rate / (1 - rate).
         assert!((mean - 1.0).abs() < 5.0 * (0.1f64 / 0.9 / 20_000.0).sqrt());
+    }
+
+    /// Rows of a pass lose the same units, replicas lose others.
+    #[test]
+    fn a_period_thins_every_row_alike() {
+        let p = Dropout { replicas: 2, count: 120, period: 40, stream: 64, first_replica: 0, rate: 0.5 };
+        let mut y = vec![f64::NAN; 240];
+        dropout(&p, &StepArgs { seed: 2, ..Default::default() }, &[1.0; 240], &mut y);
+        for r in 0..2 {
+            for row in 1..3 {
+                assert_eq!(y[r * 120 + row * 40..][..40], y[r * 120..][..40]);
+            }
+        }
+        assert_ne!(y[..40], y[120..160]);
+        assert!(y[..40].contains(&0.0) && y[..40].contains(&2.0));
     }
 }

@@ -2,7 +2,9 @@
 //! the shader of the same stem) and its CPU twin. The name of an op is the name of its WGSL entry point, its twin, its
 //! pipeline label and its test row. Twins write every output with `=` unless their doc says `+=`.
 
+pub mod average;
 pub mod conv;
+pub mod dirichlet;
 pub mod gather;
 pub mod gemm;
 pub mod head;
@@ -13,7 +15,9 @@ pub mod optimizer;
 pub mod pool;
 pub mod reduce;
 pub mod regularizer;
+pub mod repulsion;
 pub mod step;
+pub mod vbll;
 pub mod vi;
 pub mod wide;
 
@@ -126,6 +130,19 @@ ops! {
     BatchNormSums, norm, batch_norm_sums, [x, y, dy, stats] -> [sums, grad], true;
     BatchNormBackward, norm, batch_norm_backward, [x, y, dy, stats, sums, weights] -> [dx], true;
     Add, norm, add, [a, b] -> [y], false;
+    SwaCollect, average, swa_collect, [weights] -> [mean], true;
+    SwagCollect, average, swag_collect, [weights] -> [mean, variance, deviations], true;
+    SwagSample, average, swag_sample, [mean, variance, deviations] -> [weights], true;
+    RepeatWeights, average, repeat_weights, [v] -> [weights], false;
+    DirichletHead, dirichlet, dirichlet_head, [z, labels] -> [terms, dz], true;
+    PairDistances, repulsion, pair_distances, [v] -> [distances], true;
+    KernelWeights, repulsion, kernel_weights, [distances] -> [kernel], false;
+    Repulsion, repulsion, repulsion, [v, kernel] -> [grad, value], true;
+    VbllForward, vbll, vbll_forward, [x, weights] -> [y], false;
+    VbllBackwardData, vbll, vbll_backward_data, [x, dy, weights, saved] -> [dx], false;
+    VbllBackwardWeight, vbll, vbll_backward_weight, [x, dy, weights] -> [grad], false;
+    VbllHead, vbll, vbll_head, [y, labels] -> [terms, dy], true;
+    VbllRegularizer, vbll, vbll_regularizer, [weights] -> [grad, value], true;
     GatherImages, images, gather_images, [images0, images1, images2, images3] -> [out], true;
 }
 

@@ -14,10 +14,12 @@ params! {
         beta1: f32,
         beta2: f32,
         eps: f32,
+        /// 1: acts in warm steps alone, as the start of an SGD run (MATH.md section 5, SVHN).
+        only_warm: u32,
     }
 }
 params! {
-    /// weights, velocity [R, count]: v = momentum v + g; w -= lr v.
+    /// weights, velocity [R, count]: v = momentum v + g; w -= lr v. A warm step is Adam's.
     Sgd {
         replicas: u32,
         count: u32,
@@ -25,9 +27,13 @@ params! {
     }
 }
 params! {
-    /// grad += 2 eta scale w: the gradient of eta * scale * sum w^2 (regularizer l2, scale = 1/N).
+    /// grad [R, stride] += 2 eta scale w on `first .. first + length` of every replica: the gradient of
+    /// eta * scale * sum w^2 (regularizer l2, scale = 1/N).
     L2Gradient {
-        count: u32,
+        replicas: u32,
+        stride: u32,
+        first: u32,
+        length: u32,
         scale: f32,
     }
 }
@@ -48,7 +54,7 @@ macro_rules! per_weight {
 per_weight! {
     Adam: |p| p.replicas as u64 * p.count as u64;
     Sgd: |p| p.replicas as u64 * p.count as u64;
-    L2Gradient: |p| p.count as u64;
+    L2Gradient: |p| p.replicas as u64 * p.length as u64;
 }
 
 /// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 twin has the digits.
@@ -72,6 +78,9 @@ pub fn adam<T: Real>(
     first: &mut [T],
     second: &mut [T],
 ) {
+    if p.only_warm == 1 && args.warm != 1 {
+        return;
+    }
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
         let scale = if args.clip_norm > T::zero() { clip_scale(args.clip_norm, norm[r]) } else { T::one() };
@@ -107,6 +116,9 @@ wide! {
 }
 
 pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], w: &mut [T], velocity: &mut [T]) {
+    if args.warm == 1 {
+        return;
+    }
     let momentum: T = decimal(p.momentum);
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
@@ -129,8 +141,12 @@ wide! {
 
 pub fn l2_gradient<T: Real>(p: &L2Gradient, args: &StepArgs<T>, w: &[T], grad: &mut [T]) {
     let c = T::of(2.0) * args.eta * T::of(p.scale as f64);
-    let pieces = grad.par_chunks_mut(PIECE).zip(w.par_chunks(PIECE));
-    share(w.len(), pieces, |(grad, w)| add_scaled(c, w, grad));
+    for r in 0..p.replicas as usize {
+        let first = r * p.stride as usize + p.first as usize;
+        let part = first..first + p.length as usize;
+        let pieces = grad[part.clone()].par_chunks_mut(PIECE).zip(w[part].par_chunks(PIECE));
+        share(p.length as usize, pieces, |(grad, w)| add_scaled(c, w, grad));
+    }
 }
 
 wide! {
@@ -156,11 +172,40 @@ mod tests {
     /// The first Adam step moves every weight by lr against the gradient's sign, whatever its size.
     #[test]
     fn first_adam_step_is_the_rate() {
-        let p = Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0 };
+        let p = Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0 };
         let (b1, b2) = (1.0 - 0.9, 1.0 - 0.999);
         let args = StepArgs { lr: 0.1, bias1: b1, bias2: b2, ..Default::default() };
         let (mut w, mut m, mut v) = ([1.0f64, 1.0], [0.0; 2], [0.0; 2]);
         adam(&p, &args, &[1e-3, -50.0], &[0.0], &mut w, &mut m, &mut v);
         assert!((w[0] - 0.9).abs() < 1e-12 && (w[1] - 1.1).abs() < 1e-12);
+    }
+
+    /// A warm step moves Adam's weights and not SGD's; a later one the other way round.
+    #[test]
+    fn a_warm_step_is_adams() {
+        let adam_of = |only_warm| Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm };
+        for warm in [0, 1] {
+            let args = StepArgs { lr: 0.1, bias1: 0.1, bias2: 0.001, warm, ..Default::default() };
+            let moved = |only_warm| {
+                let (mut w, mut m, mut v) = ([1.0f64], [0.0], [0.0]);
+                adam(&adam_of(only_warm), &args, &[2.0], &[0.0], &mut w, &mut m, &mut v);
+                (w[0] != 1.0, m[0] != 0.0, v[0] != 0.0)
+            };
+            assert_eq!(moved(1), (warm == 1, warm == 1, warm == 1));
+            assert_eq!(moved(0), (true, true, true));
+            let (mut w, mut v) = ([1.0f64], [0.5]);
+            sgd(&Sgd { replicas: 1, count: 1, momentum: 0.5 }, &args, &[2.0], &[0.0], &mut w, &mut v);
+            assert_eq!((w[0], v[0]), if warm == 1 { (1.0, 0.5) } else { (1.0 - 0.1 * 2.25, 2.25) });
+        }
+    }
+
+    /// Only the range of each replica is pulled.
+    #[test]
+    fn l2_keeps_to_its_range() {
+        let p = L2Gradient { replicas: 2, stride: 4, first: 1, length: 2, scale: 0.5 };
+        let mut grad = [1.0f64; 8];
+        let w = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        l2_gradient(&p, &StepArgs { eta: 0.5, ..Default::default() }, &w, &mut grad);
+        assert_eq!(grad, [1.0, 2.0, 2.5, 1.0, 1.0, 4.0, 4.5, 1.0]);
     }
 }

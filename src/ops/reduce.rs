@@ -25,10 +25,12 @@ params! {
     }
 }
 params! {
-    /// sums [R] = sum of squares of v [R, count].
+    /// sums [R] = sum of squares of `first .. first + length` of each replica of v [R, stride].
     SumSquares {
         replicas: u32,
-        count: u32,
+        stride: u32,
+        first: u32,
+        length: u32,
     }
 }
 
@@ -83,11 +85,12 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
 const PARTS: usize = 64;
 
 pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
-    let n = p.count as usize;
+    let n = p.length as usize;
     let piece = n.div_ceil(PARTS).max(PIECE);
     for r in 0..p.replicas as usize {
         let mut parts = [T::zero(); PARTS];
-        let pieces = parts.par_iter_mut().zip(v[r * n..(r + 1) * n].par_chunks(piece));
+        let v = &v[r * p.stride as usize + p.first as usize..][..n];
+        let pieces = parts.par_iter_mut().zip(v.par_chunks(piece));
         share(n, pieces, |(part, v)| squares(v, part));
         sums[r] = parts.iter().copied().sum();
     }
@@ -113,6 +116,14 @@ wide! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn squares_of_a_range() {
+        let p = SumSquares { replicas: 2, stride: 3, first: 1, length: 2 };
+        let mut sums = [f64::NAN; 2];
+        sum_squares(&p, &[9.0, 1.0, 2.0, 9.0, 3.0, 4.0], &mut sums);
+        assert_eq!(sums, [5.0, 25.0]);
+    }
 
     #[test]
     fn means_over_valid_rows_and_the_first_bad_step() {

@@ -27,6 +27,10 @@ pub struct StepArgs<T> {
     pub eta_aux: T,
     pub weight_decay: T,
     pub prior: Prior<T>,
+    /// Number of the weight snapshot that this step ends with, counted from 1; 0 = none.
+    pub collect: u32,
+    /// 1: an early step, which an SGD run leaves to Adam.
+    pub warm: u32,
 }
 
 /// The prior's parameters in the order in which the regularizer reads them (MATH.md section 3) and the additive constant
@@ -66,6 +70,8 @@ impl StepArgs<f64> {
                 p2: of(self.prior.p2),
                 constant: of(self.prior.constant),
             },
+            collect: self.collect,
+            warm: self.warm,
         }
     }
 
@@ -91,8 +97,8 @@ impl StepArgs<f64> {
             f(a.prior.p1),
             f(a.prior.p2),
             f(a.prior.constant),
-            0,
-            0,
+            a.collect,
+            a.warm,
             0,
         ]
     }

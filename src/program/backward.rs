@@ -7,6 +7,7 @@ use crate::ops::conv::{Conv2dBackwardData, Conv2dBackwardWeight};
 use crate::ops::linear::{LinearBackwardData, LinearBackwardWeight};
 use crate::ops::norm::{Add, BatchNormBackward, BatchNormSums};
 use crate::ops::pool::{AvgPoolBackward, MaxPool2Backward};
+use crate::ops::vbll::{VbllBackwardData, VbllBackwardWeight};
 
 /// Gradients of tensors, by the tensor's buffer.
 #[derive(Default)]
@@ -52,6 +53,33 @@ impl Builder {
                     };
                     let inputs = [dy, self.weights, x.saved];
                     self.gradient(&mut gradients, *x, |b, dx| b.push(Op::LinearBackwardData(op), &inputs, &[dx]));
+                }
+                Node::Vbll { x, y, at } => {
+                    let Some(dy) = gradients.take(*y) else { continue };
+                    let op = VbllBackwardWeight {
+                        replicas: self.replicas,
+                        share: self.replicas / x.replicas,
+                        rows: x.rows,
+                        n_in: at.n_in,
+                        k: at.k,
+                        mean: at.mean,
+                        log_scale: at.log_scale,
+                        log_noise: at.log_noise,
+                        stride: self.stride,
+                    };
+                    self.push(Op::VbllBackwardWeight(op), &[x.buf, dy, self.weights], &[grad]);
+                    let op = VbllBackwardData {
+                        replicas: self.replicas,
+                        rows: x.rows,
+                        n_in: at.n_in,
+                        k: at.k,
+                        mean: at.mean,
+                        log_scale: at.log_scale,
+                        stride: self.stride,
+                        activation: x.activation,
+                    };
+                    let inputs = [x.buf, dy, self.weights, x.saved];
+                    self.gradient(&mut gradients, *x, |b, dx| b.push(Op::VbllBackwardData(op), &inputs, &[dx]));
                 }
                 Node::Conv { x, y, op: f } => {
                     let Some(dy) = gradients.take(*y) else { continue };

@@ -8,6 +8,7 @@ use crate::ops::gather::Dropout;
 use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, LinearForward};
 use crate::ops::norm::{Add, BatchNormForward, BatchNormRunning, BatchNormStats};
 use crate::ops::pool::{AvgPoolForward, MaxPool2Forward};
+use crate::ops::vbll::VbllForward;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,6 +74,16 @@ pub struct LinearAt {
     pub bias: u32,
 }
 
+/// Where a variational last layer's numbers lie in the flat vector: mean and log_scale [n_in, k], log_noise [k].
+#[derive(Debug, Clone, Copy)]
+pub struct VbllAt {
+    pub n_in: u32,
+    pub k: u32,
+    pub mean: u32,
+    pub log_scale: u32,
+    pub log_noise: u32,
+}
+
 /// A convolution's sizes and the place of its weights.
 #[derive(Debug, Clone, Copy)]
 pub struct ConvAt {
@@ -98,6 +109,7 @@ pub struct NormAt {
 #[derive(Debug, Clone)]
 pub(super) enum Node {
     Linear { x: Tensor, y: Tensor, at: LinearAt },
+    Vbll { x: Tensor, y: Tensor, at: VbllAt },
     Conv { x: Tensor, y: Tensor, op: Conv2dForward },
     MaxPool { x: Tensor, y: Tensor },
     AvgPool { x: Tensor, y: Tensor, size: u32 },
@@ -213,6 +225,25 @@ impl Builder {
         y
     }
 
+    /// y = (mean, variance, log noise) of k logits whose weights are Gaussian; 3 k numbers a row (ops/vbll.rs).
+    pub fn vbll(&mut self, name: &str, x: Tensor, at: VbllAt) -> Tensor {
+        let y = self.output(name, x, (1, 1, 3 * at.k));
+        let op = VbllForward {
+            replicas: self.replicas,
+            share: self.replicas / x.replicas,
+            rows: x.rows,
+            n_in: at.n_in,
+            k: at.k,
+            mean: at.mean,
+            log_scale: at.log_scale,
+            log_noise: at.log_noise,
+            stride: self.stride,
+        };
+        self.push(Op::VbllForward(op), &[x.buf, self.weights], &[y.buf]);
+        self.tape.push(Node::Vbll { x, y, at });
+        y
+    }
+
     /// y = act(x * W + b).
     pub fn conv2d(&mut self, name: &str, x: Tensor, at: ConvAt, act: Option<Act>) -> Tensor {
         let code = Act::code(act);
@@ -313,19 +344,35 @@ impl Builder {
     }
 
     /// Dropout after an activation; recorded only where `rate` > 0. It commutes with the slope of the activation before it.
-    pub fn dropout(&mut self, x: Tensor, rate: f32, first_replica: u32) -> Tensor {
+    /// `training`: every row has a mask of its own; else all rows of a pass see the same thinned network.
+    pub fn dropout(&mut self, x: Tensor, rate: f32, first_replica: u32, training: bool) -> Tensor {
         if rate <= 0.0 {
             return x;
         }
         let count = x.rows * x.cols();
         let buf = self.buffer(&format!("dropout{}.y", self.dropouts), x.len(), Role::Scratch);
         let stream = Stream::Dropout as u32 + self.dropouts;
-        let op = Dropout { replicas: x.replicas, count, stream, first_replica, rate };
+        let period = if training { count } else { x.cols() };
+        let op = Dropout { replicas: x.replicas, count, period, stream, first_replica, rate };
         self.dropouts += 1;
         self.push(Op::Dropout(op), &[x.buf], &[buf]);
         let y = Tensor { buf, ..x };
         self.tape.push(Node::Dropout { x, y, op });
         y
+    }
+
+    /// The inputs of the layer recorded last: a network's features.
+    pub fn last_input(&self) -> Tensor {
+        match self.tape.last().expect("a layer was recorded") {
+            Node::Linear { x, .. }
+            | Node::Conv { x, .. }
+            | Node::MaxPool { x, .. }
+            | Node::AvgPool { x, .. }
+            | Node::Norm { x, .. }
+            | Node::Vbll { x, .. }
+            | Node::Dropout { x, .. } => *x,
+            Node::Add { a, .. } => *a,
+        }
     }
 
     /// Marks a recorded buffer as one that the host reads.

@@ -10,8 +10,8 @@ use crate::ops::Op;
 pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
     let n = |v: &[u32]| v.iter().map(|&x| x as usize).product::<usize>();
     match op {
-        Op::GatherRows(p) => (vec![n(&[p.n_rows, p.cols])], vec![n(&[p.replicas, p.out_rows, p.cols])]),
-        Op::AuxInputs(p) => (vec![p.cols as usize; 2], vec![n(&[p.replicas, p.out_rows, p.cols])]),
+        Op::GatherRows(p) => (vec![n(&[p.sets(), p.n_rows, p.cols])], vec![n(&[p.replicas, p.out_rows, p.cols])]),
+        Op::AuxInputs(p) => (vec![n(&[p.sets(), p.cols]); 2], vec![n(&[p.replicas, p.out_rows, p.cols])]),
         Op::LinearForward(p) => {
             let y = n(&[p.replicas, p.rows, p.n_out]);
             let pre = if p.activation == crate::ops::linear::ACT_SILU { y } else { 1 };
@@ -52,8 +52,8 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             vec![n(&[p.members, p.samples, p.rows, 3]), if p.has_extra == 1 { p.members as usize } else { 1 }],
             vec![p.members as usize * crate::ops::reduce::SUM_WORDS],
         ),
-        Op::SumSquares(p) => (vec![n(&[p.replicas, p.count])], vec![p.replicas as usize]),
-        Op::L2Gradient(p) => (vec![p.count as usize], vec![p.count as usize]),
+        Op::SumSquares(p) => (vec![n(&[p.replicas, p.stride])], vec![p.replicas as usize]),
+        Op::L2Gradient(p) => (vec![n(&[p.replicas, p.stride])], vec![n(&[p.replicas, p.stride])]),
         Op::ViSample(p) => (vec![n(&[p.members, 2, p.count])], vec![n(&[p.members, p.samples, p.count])]),
         Op::ViRegularizer(p) => {
             (vec![n(&[p.members, 2, p.count])], vec![p.members as usize, n(&[p.members, p.groups])])
@@ -118,6 +118,47 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             (vec![x, x, x, stats, stats, n(&[p.replicas, p.weights_stride])], vec![x])
         }
         Op::Add(p) => (vec![p.count as usize; 2], vec![p.count as usize]),
+        Op::SwaCollect(p) => (vec![n(&[p.replicas, p.count])], vec![n(&[p.replicas, p.count])]),
+        Op::SwagCollect(p) => {
+            let w = n(&[p.replicas, p.count]);
+            (vec![w], vec![w, w, w * p.columns as usize])
+        }
+        Op::SwagSample(p) => {
+            let w = n(&[p.members, p.count]);
+            (vec![w, w, w * p.columns as usize], vec![w * p.samples as usize])
+        }
+        Op::RepeatWeights(p) => (vec![n(&[p.members, p.count])], vec![n(&[p.members, p.samples, p.count])]),
+        Op::DirichletHead(p) => {
+            let z = n(&[p.replicas, p.rows, p.k]);
+            (vec![z, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), z])
+        }
+        Op::PairDistances(p) => (vec![n(&[p.replicas, p.count])], vec![n(&[p.replicas, p.replicas])]),
+        Op::KernelWeights(p) => (vec![n(&[p.replicas, p.replicas])], vec![n(&[p.replicas, p.replicas + 1])]),
+        Op::Repulsion(p) => {
+            let v = n(&[p.replicas, p.count]);
+            (vec![v, n(&[p.replicas, p.replicas + 1])], vec![v, p.replicas as usize])
+        }
+        Op::VbllForward(p) => {
+            let x = n(&[p.replicas / p.share.max(1), p.rows, p.n_in]);
+            (vec![x, n(&[p.replicas, p.stride])], vec![n(&[p.replicas, p.rows, 3, p.k])])
+        }
+        Op::VbllBackwardData(p) => {
+            let (dx, dy) = (n(&[p.replicas, p.rows, p.n_in]), n(&[p.replicas, p.rows, 3, p.k]));
+            (vec![dx, dy, n(&[p.replicas, p.stride]), if p.activation == 0 { 1 } else { dx }], vec![dx])
+        }
+        Op::VbllBackwardWeight(p) => {
+            let x = n(&[p.replicas / p.share.max(1), p.rows, p.n_in]);
+            let w = n(&[p.replicas, p.stride]);
+            (vec![x, n(&[p.replicas, p.rows, 3, p.k]), w], vec![w])
+        }
+        Op::VbllHead(p) => {
+            let y = n(&[p.replicas, p.rows, 3, p.k]);
+            (vec![y, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), y])
+        }
+        Op::VbllRegularizer(p) => {
+            let w = n(&[p.replicas, p.stride]);
+            (vec![w], vec![w, p.replicas as usize])
+        }
         Op::GatherImages(p) => {
             let shards = (0..crate::ops::images::SHARDS).map(|s| p.images_of(s) as usize * p.image_len());
             (shards.collect(), vec![n(&[p.replicas, p.out_rows, p.h, p.w, p.c])])
@@ -146,8 +187,15 @@ fn sizes_agree(op: &Op) -> bool {
     let area = |a: u32, b: u32| u64::from(a) * u64::from(b);
     let shared = |replicas: u32, share: u32| share > 0 && replicas.is_multiple_of(share);
     match op {
-        Op::GatherRows(p) => p.batch <= p.out_rows && p.n_rows > 0,
-        Op::AuxInputs(p) => within(p.first_row, u64::from(p.count), p.out_rows),
+        Op::GatherRows(p) => {
+            p.batch <= p.out_rows
+                && p.n_rows > 0
+                && p.first_member.checked_div(p.per_set).is_none_or(|s| s >= p.first_set)
+        }
+        Op::AuxInputs(p) => {
+            within(p.first_row, u64::from(p.count), p.out_rows)
+                && p.first_member.checked_div(p.per_set).is_none_or(|s| s >= p.first_set)
+        }
         Op::LinearForward(p) => {
             shared(p.replicas, p.share)
                 && within(p.weight, area(p.n_in, p.n_out), p.stride)
@@ -211,8 +259,41 @@ fn sizes_agree(op: &Op) -> bool {
                 && matches!(p.c, 1 | 3)
                 && p.crop < 1 << 16
         }
+        Op::SwagCollect(p) => p.columns > 0,
+        Op::SwagSample(p) => p.samples > 0,
+        Op::RepeatWeights(p) => p.samples > 0,
+        Op::DirichletHead(p) => shared(p.replicas, p.share) && p.k > 0,
+        Op::PairDistances(p) => p.cols == 0 || p.count.is_multiple_of(p.cols),
+        Op::KernelWeights(p) => (1..=crate::ops::repulsion::MAX_PARTICLES).contains(&p.replicas),
+        Op::Repulsion(p) => p.n_rows > 0 && (p.cols == 0 || p.count.is_multiple_of(p.cols)),
+        Op::VbllForward(p) => {
+            shared(p.replicas, p.share)
+                && within(p.mean, area(p.n_in, p.k), p.stride)
+                && within(p.log_scale, area(p.n_in, p.k), p.stride)
+                && within(p.log_noise, u64::from(p.k), p.stride)
+        }
+        Op::VbllBackwardData(p) => {
+            within(p.mean, area(p.n_in, p.k), p.stride) && within(p.log_scale, area(p.n_in, p.k), p.stride)
+        }
+        Op::VbllBackwardWeight(p) => {
+            shared(p.replicas, p.share)
+                && within(p.mean, area(p.n_in, p.k), p.stride)
+                && within(p.log_scale, area(p.n_in, p.k), p.stride)
+                && within(p.log_noise, u64::from(p.k), p.stride)
+        }
+        Op::VbllHead(p) => shared(p.replicas, p.share) && p.k > 0 && (p.likelihood != LIKELIHOOD_GAUSSIAN || p.k == 1),
+        Op::VbllRegularizer(p) => {
+            p.n_rows > 0
+                && within(p.mean, area(p.n_in, p.k), p.stride)
+                && within(p.log_scale, area(p.n_in, p.k), p.stride)
+                && within(p.log_noise, u64::from(p.k), p.stride)
+        }
+        Op::SwaCollect(_) => true,
         Op::MaxPool2Forward(_) | Op::MaxPool2Backward(_) | Op::Add(_) => true,
-        Op::Dropout(_) | Op::SumSquares(_) | Op::L2Gradient(_) | Op::Adam(_) | Op::Sgd(_) => true,
+        Op::Dropout(p) => p.period > 0 || p.count == 0,
+        Op::SumSquares(p) => within(p.first, u64::from(p.length), p.stride),
+        Op::L2Gradient(p) => within(p.first, u64::from(p.length), p.stride),
+        Op::Adam(_) | Op::Sgd(_) => true,
     }
 }
 
@@ -336,7 +417,7 @@ mod tests {
         }
         let mut b = Builder::new(1, 1);
         let (v, s) = (b.bytes("v", 6), b.buffer("s", 2, Role::Output));
-        b.push(Op::SumSquares(SumSquares { replicas: 2, count: 3 }), &[v], &[s]);
+        b.push(Op::SumSquares(SumSquares { replicas: 2, stride: 3, first: 0, length: 3 }), &[v], &[s]);
         assert!(b.finish().is_err(), "a sum of bytes");
         let mut b = Builder::new(1, 1);
         let v = b.bytes("v", 6);
@@ -346,7 +427,7 @@ mod tests {
 
     #[test]
     fn rejects_what_is_wrong() {
-        let op = Op::SumSquares(SumSquares { replicas: 2, count: 3 });
+        let op = Op::SumSquares(SumSquares { replicas: 2, stride: 3, first: 0, length: 3 });
         for (len, role, out, good) in [
             (6, Role::Input, 2, true),
             (5, Role::Input, 2, false),

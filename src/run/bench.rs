@@ -1,6 +1,8 @@
 //! Benches: first parity, then time. Cases run in turn, round after round, so that a noisy machine is unfair to none;
 //! medians are reported, and ratios are medians of the rounds' ratios.
 
+pub mod methods;
+
 use crate::base::Real;
 use crate::config::plan::Plan;
 use crate::config::{Recipe, keys};
@@ -10,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
 use crate::method::{DataX, Kind, Reg, Setup};
-use crate::net::{AlexNet, Net, PreResNet};
+use crate::net::{AlexNet, Last, Net, PreResNet};
 use crate::ops::gemm::{Isa, Mat, Store, gemm, naive, pack_len};
 use crate::train::session::Session;
 use std::time::Instant;
@@ -197,7 +199,7 @@ fn cases(device: &Device, only: Option<&str>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-type ImageCase = (&'static str, &'static str, fn(u32) -> Net, Kind);
+type ImageCase = (&'static str, &'static str, fn(Last) -> Net, Kind);
 
 /// Networks of the paper on a batch of 128 made-up images of 10 classes, as in `bench/torch_peer.py`: name, what, network,
 /// method. They take seconds, so they run only where `--only` asks for images.
@@ -209,17 +211,17 @@ const IMAGES: &[ImageCase] = &[
     ("image_alexnet_vi", "AlexNet, VI-mean, M = 5 weight samples", alexnet, Kind::Vi(Reg::Mean)),
 ];
 
-fn alexnet(n_out: u32) -> Net {
-    Net::AlexNet(AlexNet::paper(3, n_out))
+fn alexnet(last: Last) -> Net {
+    Net::AlexNet(AlexNet::paper(3, last))
 }
-fn preresnet(n_out: u32) -> Net {
-    Net::PreResNet(PreResNet::paper(3, n_out))
+fn preresnet(last: Last) -> Net {
+    Net::PreResNet(PreResNet::paper(3, last))
 }
 
-fn image_case(net: fn(u32) -> Net, kind: Kind) -> Result<Prepared> {
+fn image_case(net: fn(Last) -> Net, kind: Kind) -> Result<Prepared> {
     let (mut plan, ..) = setup(&[("method.name", "base"), ("method.expectation", "auto")])?;
     let (n, k) = (128, 10);
-    let net = net(Setup::n_out(kind, k));
+    let net = net(Setup::last(kind, Task::Classification, k));
     let d = net.n_in();
     plan.setup =
         Setup { kind, task: Task::Classification, k, exact: false, net, n_rows: n, batch: n, aux: None, ..plan.setup };

@@ -187,7 +187,7 @@ fn flat(recipe: &Recipe) -> Result<BTreeMap<String, String>> {
     Ok(out)
 }
 
-fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
         // 5, not 5.0.
@@ -225,7 +225,7 @@ fn differing(tables: &[Keys]) -> Vec<String> {
 }
 
 /// "eta" where no other section has a key of that name, else "predict.samples".
-fn short(key: &str) -> &str {
+pub fn short(key: &str) -> &str {
     let last = |k: &str| k.rsplit('.').next().unwrap_or("").to_string();
     let name = key.rsplit('.').next().unwrap_or(key);
     if keys::KEYS.iter().filter(|k| last(k.path) == name).count() > 1 { key } else { name }
@@ -268,7 +268,7 @@ fn pair(run: &Run) -> (u32, usize) {
 
 /// Groups, summarises and pairs. `wanted` names the metrics to show; empty = the main ones, "all" = all.
 pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Result<Comparison> {
-    let metrics = columns(&runs, wanted)?;
+    let metrics = columns(runs.iter().map(|r| &r.results), wanted)?;
     let (mut data, mut methods): (Vec<Keys>, Vec<Keys>) = (vec![], vec![]);
     // (data, method) -> runs, in the order in which they were named.
     let mut cells: BTreeMap<(usize, usize), Vec<Run>> = BTreeMap::new();
@@ -323,9 +323,10 @@ fn place_of<T: PartialEq>(known: &mut Vec<T>, one: T) -> usize {
     })
 }
 
-fn columns(runs: &[Run], wanted: &[String]) -> Result<Vec<Column>> {
+/// The metrics to show; `wanted` as in `compare`.
+pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]) -> Result<Vec<Column>> {
     let mut all: Vec<&Metric> = vec![];
-    for m in runs.iter().flat_map(|r| &r.results.metrics) {
+    for m in results.flat_map(|r| &r.metrics) {
         if !all.iter().any(|a| a.name == m.name) {
             all.push(m);
         }

@@ -1,5 +1,6 @@
 //! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
 
+use super::calibrate::{self, Calibration, Source};
 use super::fit::{shares, test};
 use super::model::{Model, targets};
 use super::results::{self, Results};
@@ -52,8 +53,13 @@ pub fn evaluate(
     let model = Model::open(folder)?;
     let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
     let mut all: Vec<Results> = vec![];
+    let calibration = calibrate::current(folder).unwrap_or_else(|e| {
+        notes.push(format!("calibration left out: {e}"));
+        None
+    });
+    let calibration = calibration.as_ref();
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
-    let data = load::load(&model.recipe);
+    let data = model.data();
     let recorded = folder.manifest()?.data;
     let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
     // Baselines are fitted on the training rows: on other rows they would be no baselines.
@@ -65,15 +71,22 @@ pub fn evaluate(
             if is_training_file(&model, file) {
                 notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
             }
+            if calibration.is_some_and(|c| is_source(c, file)) {
+                notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
+            }
             let p = model.predict(device, rows.inputs())?;
-            let r = labelled(model.encoder.target_name(), known, &p, &rows)?;
+            let r = labelled(model.encoder.target_name(), known, calibration, &p, &rows)?;
             (rows, r, p)
         }
         None => {
             let data = data.as_ref().map_err(Clone::clone)?;
             own_test_rows(folder, data, changed)?;
             let p = model.predict(device, data.test.inputs())?;
-            let r = test(data, &p, &targets(&data.test))?;
+            let y = targets(&data.test);
+            let mut r = test(data, &p, &y)?;
+            if let Some(c) = calibration {
+                c.beside(&mut r, &p, &y);
+            }
             (data.test.clone(), r, p)
         }
     };
@@ -91,7 +104,10 @@ pub fn evaluate(
         notes.extend(said);
         let mut add = |set: &str, rows: &Dataset| -> Result<()> {
             let p = model.predict(device, rows.inputs())?;
-            all.push(Results { set: set.into(), ..labelled(model.encoder.target_name(), known, &p, rows)? });
+            all.push(Results {
+                set: set.into(),
+                ..labelled(model.encoder.target_name(), known, calibration, &p, rows)?
+            });
             Ok(())
         };
         add("shift", &shifted)?;
@@ -112,7 +128,7 @@ pub fn evaluate(
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
         let set = format!("{kind}.{severity}");
-        all.push(Results { set, ..labelled(model.encoder.target_name(), known, &p, &rows)? });
+        all.push(Results { set, ..labelled(model.encoder.target_name(), known, calibration, &p, &rows)? });
     }
     let mut outside = vec![];
     for file in &asked.ood {
@@ -181,17 +197,35 @@ fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Resu
     Ok(())
 }
 
-/// Metrics of rows with a target, beside the baselines if the training rows can still be read.
-fn labelled(target: &str, data: Option<&load::Loaded>, p: &Predictive, rows: &Dataset) -> Result<Results> {
+fn is_source(calibration: &Calibration, file: &Path) -> bool {
+    match &calibration.source {
+        Source::Validation => false,
+        Source::File(own) => matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b),
+    }
+}
+
+/// Metrics of rows with a target, beside the baselines if the training rows can still be read, and those of the calibrated
+/// run if it is.
+fn labelled(
+    target: &str,
+    data: Option<&load::Loaded>,
+    calibration: Option<&Calibration>,
+    p: &Predictive,
+    rows: &Dataset,
+) -> Result<Results> {
     let y = targets(rows);
-    match p {
+    let mut results = match p {
         Predictive::Regression(r) => {
             let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
-            results::regression(r, &y, rows, baselines.as_ref(), target)
+            results::regression(r, &y, rows, baselines.as_ref(), target)?
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            Ok(results::classification(c, &classes, data.map(shares).as_deref()))
+            results::classification(c, &classes, data.map(shares).as_deref())
         }
+    };
+    if let Some(c) = calibration {
+        c.beside(&mut results, p, &y);
     }
+    Ok(results)
 }

@@ -72,6 +72,9 @@ pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// Name of the file of `vifo calibrate`.
+pub const CALIBRATION: &str = "calibration.json";
+
 const METRICS_HEADER: [&str; 14] = [
     "epoch",
     "step",
@@ -211,6 +214,18 @@ impl RunFolder {
     /// All sets of the last `vifo evaluate`.
     pub fn evaluation(&self) -> Result<Vec<super::Results>> {
         self.read_json("evaluation.json")
+    }
+    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` tells whether it still applies.
+    pub fn calibration(&self) -> Result<Option<super::Calibration>> {
+        let path = self.path.join(CALIBRATION);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => super::Calibration::parse(&text, &path.display().to_string(), &self.path).map(Some),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io(&path, "read", &e)),
+        }
+    }
+    pub fn write_calibration(&self, calibration: &super::Calibration) -> Result<()> {
+        self.write_json(CALIBRATION, calibration)
     }
     pub fn recipe(&self) -> Result<Recipe> {
         let path = self.path.join("recipe.toml");

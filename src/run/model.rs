@@ -5,7 +5,7 @@ use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::Part;
-use crate::data::load::{read_options, skipped_row};
+use crate::data::load::{self, read_options, skipped_row};
 use crate::data::table::read_table;
 use crate::data::{Dataset, Inputs, Task, pixels};
 use crate::error::{Error, Result};
@@ -44,6 +44,15 @@ impl Model {
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
         let s = &plan.setup;
         Checkpoint::from_bytes(&bytes, path, &s.layout(), s.members as usize, s.member_len())
+    }
+
+    /// The rows that the run's recipe names, on the scale that its weights know.
+    pub fn data(&self) -> Result<load::Loaded> {
+        // Points that were moved while training ran stand on the scale of its first step.
+        match load::load_on_scale(&self.recipe, &self.encoder)? {
+            Some(data) => Ok(data),
+            None => load::load(&self.recipe),
+        }
     }
 
     pub fn task(&self) -> Task {

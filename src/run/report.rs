@@ -1,6 +1,7 @@
 //! Figures of a run and its one-page report.
 
 use super::RunFolder;
+use super::calibrate;
 use super::fit::{Fitted, recipe_name};
 use super::model::{self, targets};
 use super::results::Results;
@@ -453,6 +454,11 @@ pub fn write(
             ..Default::default()
         });
     }
+    // A run resumed to the same weights keeps its calibration.
+    sections.push(match calibrate::current(folder) {
+        Ok(Some(c)) => c.section(data.encoder.target_name()),
+        Ok(None) | Err(_) => calibrate::no_section(),
+    });
     sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
     let mut notes = data.notes.clone();
     if notes.is_empty() {

@@ -13,6 +13,9 @@ pub struct Metric {
     /// Empty for pure numbers.
     pub unit: String,
     pub value: Measure,
+    /// The same after `vifo calibrate`, where the run is calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated: Option<f64>,
     /// Of a predictor that always gives the training mean and sd, or the class shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<f64>,
@@ -46,11 +49,12 @@ impl Results {
     }
 }
 
-fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
+pub(super) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
     Metric {
         name: name.into(),
         unit: unit.into(),
         value: Measure::Value(value),
+        calibrated: None,
         constant: None,
         least_squares: None,
         better,
@@ -153,7 +157,7 @@ fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
 }
 
 /// Fewer test rows than this say nothing about error bars.
-const FEW: usize = 20;
+pub(super) const FEW: usize = 20;
 
 fn few_rows(n: usize) -> Option<String> {
     (n < 50).then(|| {

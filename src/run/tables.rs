@@ -124,8 +124,11 @@ impl Results {
     /// One row a metric: ours, and the baselines where they exist.
     pub fn table(&self, ours: &str) -> TextTable {
         let has = |f: fn(&super::Metric) -> Option<f64>| self.metrics.iter().any(|m| f(m).is_some());
-        let (constant, linear) = (has(|m| m.constant), has(|m| m.least_squares));
+        let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
         let mut t = TextTable::new(&["metric", "unit", ours]);
+        if calibrated {
+            t.header.push("calibrated".into());
+        }
         if constant {
             t.header.push("constant".into());
         }
@@ -141,6 +144,9 @@ impl Results {
             let value = m.value.value().map_or_else(|| m.value.to_string(), number);
             let mut row = vec![format!("{}{mark}", m.name), m.unit.clone(), value];
             let baseline = |v: Option<f64>| v.map_or(String::new(), number);
+            if calibrated {
+                row.push(baseline(m.calibrated));
+            }
             if constant {
                 row.push(baseline(m.constant));
             }
@@ -162,8 +168,6 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     if y.is_some() {
         t.header.push(encoder.target_name().to_string());
     }
-    // Nine digits: the weights have seven, and a reader none to spare.
-    let full = |v: f64| format!("{v:.8e}").parse::<f64>().map_or_else(|_| v.to_string(), |v| v.to_string());
     let exact = |v: f64| v.to_string();
     let has_target = y.is_some();
     match predictive {
@@ -204,8 +208,13 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     t
 }
 
+/// Nine digits: the weights have seven, and a reader none to spare.
+pub(super) fn full(v: f64) -> String {
+    format!("{v:.8e}").parse::<f64>().map_or_else(|_| v.to_string(), |v| v.to_string())
+}
+
 /// A target named "sd" would give two columns of that name.
-fn distinct_target(header: &mut [String], has_target: bool) {
+pub(super) fn distinct_target(header: &mut [String], has_target: bool) {
     while has_target && header.iter().filter(|h| **h == header[1]).count() > 1 {
         header[1].push_str("_target");
     }

@@ -4,7 +4,7 @@
 use super::fit::{Fitted, recipe_name, test};
 use super::folder::{Manifest, RunFolder};
 use super::model::{self, Model, targets};
-use super::{report, tables, write_atomic};
+use super::{preflight, report, tables, write_atomic};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::load::{self, Loaded};
@@ -36,8 +36,9 @@ impl Training {
         Self::of(recipe, load::load(recipe)?, device)
     }
 
-    fn of(recipe: &Recipe, data: Loaded, device: &Device) -> Result<Training> {
+    fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
         let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+        data.notes.extend(preflight::check(&plan, &data, device)?);
         let mut trainer = Trainer::new(&plan, &data, device)?;
         if let Some(path) = &recipe.net.weights {
             let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
@@ -179,7 +180,11 @@ impl Training {
             self.recipe_is_new = false;
         }
         folder.write_metrics(&self.rows)?;
-        write_atomic(&folder.best(), &self.trainer.best_checkpoint()?.to_bytes(&layout)?)?;
+        // A method that ends with a step of its own has nothing to predict with before it.
+        if !self.trainer.plan().setup.concludes() {
+            let best = self.trainer.final_weights()?;
+            write_atomic(&folder.best(), &self.trainer.best_checkpoint(best)?.to_bytes(&layout)?)?;
+        }
         let last: Checkpoint = self.trainer.checkpoint()?;
         write_atomic(&folder.last(), &last.to_bytes(&layout)?)?;
         self.saved = (Instant::now(), last.step);
@@ -283,7 +288,11 @@ impl Training {
     }
 
     fn fitted(&mut self, ending: Ending) -> Result<Fitted> {
-        let trained = self.trainer.final_weights()?;
+        let trained = self.trainer.conclude(&self.data.train, &self.device)?;
+        if let (Some((folder, _)), true) = (&self.folder, self.trainer.plan().setup.concludes()) {
+            let best = self.trainer.best_checkpoint(trained.clone())?.to_bytes(&self.trainer.layout())?;
+            write_atomic(&folder.best(), &best)?;
+        }
         Ok(Fitted {
             ending,
             plan: self.trainer.plan().clone(),
@@ -298,7 +307,7 @@ impl Training {
 }
 
 /// Paths in a run folder's recipe are absolute: the folder may be read from anywhere.
-fn absolute(recipe: &Recipe) -> Result<Recipe> {
+pub(super) fn absolute(recipe: &Recipe) -> Result<Recipe> {
     let mut recipe = recipe.clone();
     let Recipe { data: d, net, .. } = &mut recipe;
     let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];

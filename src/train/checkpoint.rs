@@ -16,6 +16,8 @@ pub struct Checkpoint {
     /// Epochs and steps done.
     pub epoch: u32,
     pub step: u64,
+    /// Weights collected for an average (SWA, SWAG).
+    pub snapshots: u32,
     pub seconds: f64,
     /// Epoch and validation NLL of the best weights so far.
     pub best: Option<(u32, f64)>,
@@ -79,6 +81,7 @@ impl Checkpoint {
         meta.insert("vifo_version".to_string(), VERSION.to_string());
         meta.insert("epoch".to_string(), self.epoch.to_string());
         meta.insert("step".to_string(), self.step.to_string());
+        meta.insert("snapshots".to_string(), self.snapshots.to_string());
         meta.insert("seconds".to_string(), self.seconds.to_string());
         meta.insert("members".to_string(), self.members.to_string());
         if let Some((epoch, nll)) = self.best {
@@ -197,6 +200,8 @@ impl Checkpoint {
         Ok(Checkpoint {
             epoch: number("epoch")? as u32,
             step: number("step")? as u64,
+            // Runs of the first vifo have none.
+            snapshots: number("snapshots").unwrap_or(0.0) as u32,
             seconds: number("seconds")?,
             best,
             members,
@@ -214,7 +219,7 @@ mod tests {
     use crate::program::Act;
 
     fn sample() -> (Layout, Checkpoint) {
-        let layout = Mlp { n_in: 2, hidden: vec![3], n_out: 2, activation: Act::Relu, dropout: 0.0 }.layout();
+        let layout = Mlp { n_in: 2, hidden: vec![3], last: 2.into(), activation: Act::Relu, dropout: 0.0 }.layout();
         let n = 2 * layout.total;
         let weights = (0..2 * n).map(|i| i as f32 * 0.5).collect();
         let optimizer =
@@ -224,6 +229,7 @@ mod tests {
             Checkpoint {
                 epoch: 3,
                 step: 12,
+                snapshots: 7,
                 seconds: 0.5,
                 best: Some((2, 0.1 + 0.2)),
                 members: 2,

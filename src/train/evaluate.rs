@@ -1,9 +1,9 @@
 //! Forward passes over whole data sets, a chunk of rows at a time.
 
 use crate::data::Inputs;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::{Device, Executor};
-use crate::method::{PredictProgram, Predictive, Setup, Trained};
+use crate::method::{Features, Kind, Predictive, Setup, Trained, laplace, swag};
 use crate::ops::StepArgs;
 use crate::program::Buf;
 
@@ -18,31 +18,56 @@ pub struct Predictor {
     exec: Box<dyn Executor>,
     x: Buf,
     weights: Buf,
+    posterior: Vec<(&'static str, Buf)>,
     running: Option<Buf>,
     outputs: Buf,
+    features: Option<Features>,
     replicas: usize,
     rows: usize,
+    /// SWAG: filled columns of the deviations.
+    columns: u32,
+    /// Laplace: one a member; without them its networks stand as they were trained.
+    last_layers: Vec<laplace::LastLayer>,
+}
+
+/// What one forward pass gives of rows `first .. first + rows`.
+pub struct Chunk<'a> {
+    pub first: usize,
+    pub rows: usize,
+    /// Rows of a replica in both buffers; those beyond `rows` are filler.
+    pub stride: usize,
+    /// [replicas, stride, n_out].
+    pub outputs: &'a [f32],
+    /// [replicas or 1, stride, width], where the method asks for them.
+    pub features: &'a [f32],
 }
 
 impl Predictor {
     /// `n` = rows to expect; smaller sets get a smaller program.
     pub fn new(setup: &Setup, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
-        let replicas = u64::from(setup.members) * if setup.is_vi() { u64::from(setup.predict_samples) } else { 1 };
-        let fit = (CHUNK_NUMBERS / (setup.net.widest() * replicas).max(1)).clamp(1, CHUNK as u64) as usize;
-        let PredictProgram { program, x, weights, running, outputs, replicas, rows } =
-            setup.record_prediction(n.clamp(1, fit) as u32)?;
-        let exec = device.executor(program)?;
+        let p = setup.record_prediction(Self::chunk_rows(setup, n) as u32)?;
         Ok(Predictor {
             setup: setup.clone(),
             seed,
-            exec,
-            x,
-            weights,
-            running,
-            outputs,
-            replicas: replicas as usize,
-            rows: rows as usize,
+            exec: device.executor(p.program)?,
+            x: p.x,
+            weights: p.weights,
+            posterior: p.posterior,
+            running: p.running,
+            outputs: p.outputs,
+            features: p.features,
+            replicas: p.replicas as usize,
+            rows: p.rows as usize,
+            columns: 0,
+            last_layers: vec![],
         })
+    }
+
+    /// Rows that go through at once, of `n`.
+    pub fn chunk_rows(setup: &Setup, n: usize) -> usize {
+        let replicas = u64::from(setup.members) * u64::from(setup.copies());
+        let fit = (CHUNK_NUMBERS / (setup.net.widest() * replicas).max(1)).clamp(1, CHUNK as u64) as usize;
+        n.clamp(1, fit)
     }
 
     pub fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
@@ -52,36 +77,90 @@ impl Predictor {
     /// Everything that training left.
     pub fn set(&mut self, trained: &Trained) -> Result<()> {
         self.set_weights(&trained.weights)?;
+        for (name, buf) in &self.posterior {
+            self.exec.write(*buf, &trained.posterior(name).ok_or_else(|| no_posterior(name))?.values)?;
+        }
+        self.columns = trained.posterior(swag::COLUMNS).and_then(|c| c.values.first()).map_or(0, |c| *c as u32);
+        if self.setup.kind == Kind::Laplace {
+            self.last_layers = laplace::last_layers(&self.setup, trained, self.seed)?;
+        }
         match self.running {
             Some(buf) => self.exec.write(buf, &self.setup.predict_running(&trained.running)),
             None => Ok(()),
         }
     }
 
-    /// Outputs [replicas, n, n_out] of x [n, n_in].
-    pub fn outputs(&mut self, x: Inputs) -> Result<Vec<f32>> {
-        let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
-        let n = x.len() / d;
-        let mut all = vec![0.0; self.replicas * n * n_out];
-        let mut padded = vec![0.0; self.rows * d];
-        // VI's weight samples depend on seed and replica alone, so every chunk sees the same networks.
-        let args = [StepArgs { seed: self.seed, ..Default::default() }];
+    /// Runs over x [n, n_in], or x [S, n, n_in] where the setup has S data sets, a chunk at a time.
+    pub fn each_chunk(&mut self, x: Inputs, mut see: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
+        let d = self.setup.net.n_in() as usize;
+        let sets = self.setup.sets().1 as usize;
+        let n = x.len() / d / sets;
+        let mut padded = vec![0.0; sets * self.rows * d];
+        // Samples and masks depend on seed and replica alone, so every chunk sees the same networks.
+        let args = [StepArgs { seed: self.seed, n_samples: self.columns, ..Default::default() }];
         for first in (0..n).step_by(self.rows) {
             let rows = self.rows.min(n - first);
             let part = first * d..(first + rows) * d;
             match x {
-                Inputs::Rows(x) => padded[..rows * d].copy_from_slice(&x[part]),
+                Inputs::Rows(x) => {
+                    for (to, from) in padded.chunks_exact_mut(self.rows * d).zip(x.chunks_exact(n * d)) {
+                        to[..rows * d].copy_from_slice(&from[part.clone()]);
+                    }
+                }
                 Inputs::Images(bytes) => normalise(&self.setup, &bytes[part], &mut padded),
             }
             self.exec.write(self.x, &padded)?;
             self.exec.run(&args)?;
-            let out = self.exec.read(self.outputs)?;
-            for r in 0..self.replicas {
-                all[(r * n + first) * n_out..][..rows * n_out]
-                    .copy_from_slice(&out[r * self.rows * n_out..][..rows * n_out]);
-            }
+            let outputs = self.exec.read(self.outputs)?;
+            // Without a hidden layer the features are the inputs.
+            let features = match self.features {
+                Some(f) if f.buf != self.x => self.exec.read(f.buf)?,
+                Some(_) => padded.clone(),
+                None => vec![],
+            };
+            see(Chunk { first, rows, stride: self.rows, outputs: &outputs, features: &features })?;
         }
+        Ok(())
+    }
+
+    /// Outputs [replicas, n, `Setup::output_width`] of x [n, n_in], or of x [S, n, n_in] where the setup has S data sets.
+    pub fn outputs(&mut self, x: Inputs) -> Result<Vec<f32>> {
+        let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
+        let n = x.len() / d / self.setup.sets().1 as usize;
+        let replicas = self.replicas;
+        if !self.last_layers.is_empty() {
+            return self.last_layer_outputs(x, n);
+        }
+        let mut all = vec![0.0; replicas * n * n_out];
+        self.each_chunk(x, |c| {
+            for r in 0..replicas {
+                all[(r * n + c.first) * n_out..][..c.rows * n_out]
+                    .copy_from_slice(&c.outputs[r * c.stride * n_out..][..c.rows * n_out]);
+            }
+            Ok(())
+        })?;
         Ok(all)
+    }
+
+    /// Laplace: outputs and their variances, or the outputs of each sample of the last layer.
+    fn last_layer_outputs(&mut self, x: Inputs, n: usize) -> Result<Vec<f32>> {
+        let layers = std::mem::take(&mut self.last_layers);
+        let (n_out, width) = (self.setup.net.n_out() as usize, self.setup.output_width());
+        let Some(Features { replicas: shared, width: d, .. }) = self.features else { return Ok(vec![]) };
+        let (copies, d) = (layers.first().map_or(1, laplace::LastLayer::replicas), d as usize);
+        let mut all = vec![0.0; layers.len() * copies * n * width];
+        let done = self.each_chunk(x, |c| {
+            for (e, layer) in layers.iter().enumerate() {
+                let f = &c.features[if shared == 1 { 0 } else { e } * c.stride * d..][..c.rows * d];
+                let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
+                layer.outputs(f, z, |copy, row, values| {
+                    all[((e * copies + copy) * n + c.first + row) * width..][..width].copy_from_slice(values);
+                });
+            }
+            Ok(())
+        });
+        self.last_layers = layers;
+        done.map(|()| all)
     }
 
     /// The predictive distribution in standardised units.
@@ -103,18 +182,58 @@ fn normalise(setup: &Setup, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// Running statistics of batch normalisation for given weights [members, P]: the average over the batches of `x`, each by
-/// the number of its rows, of their means and unbiased variances, as PyTorch's `update_bn` has it. Empty where the network
-/// normalises nothing.
-pub fn recompute_running(setup: &Setup, device: &Device, weights: &[f32], x: Inputs) -> Result<Vec<f32>> {
-    let layout = setup.layout();
-    if layout.running == 0 {
+fn no_posterior(name: &str) -> Error {
+    Error::run(
+        "checkpoint",
+        format!("holds no {name}: training has not come to its end"),
+        "finish it with `vifo fit --resume RUN`",
+    )
+}
+
+/// Numbers of the widest layer over all replicas of a recomputation: 256 MiB.
+const STATISTICS_NUMBERS: u64 = 64 << 20;
+
+/// Running statistics of batch normalisation for weights that were not trained step by step: the average over the batches
+/// of `x`, each by the number of its rows, of their means and unbiased variances, as PyTorch's `update_bn` has it. One set a
+/// member, or one for each of SWAG's networks; empty where the network normalises nothing.
+pub fn recompute_running(setup: &Setup, device: &Device, trained: &Trained, seed: u32, x: Inputs) -> Result<Vec<f32>> {
+    if setup.layout().running == 0 {
         return Ok(vec![]);
     }
+    let members = setup.members as usize;
+    if setup.kind != Kind::Swag {
+        return statistics_of(setup, device, trained, (seed, 0), x);
+    }
+    // As many networks at once as the memory takes.
+    let batch = u64::from(setup.batch).min((x.len() / setup.net.n_in() as usize) as u64);
+    let fit = (STATISTICS_NUMBERS / (setup.net.widest() * batch).max(1)).max(1) as u32;
+    let mut all = vec![];
+    for m in 0..members {
+        let member = trained.member(m, members);
+        for first in (0..setup.predict_samples).step_by(fit as usize) {
+            let predict_samples = fit.min(setup.predict_samples - first);
+            let part = Setup { predict_samples, first_member: 0, ..setup.part(m as u32, 1) };
+            let number = (setup.first_member + m as u32) * setup.predict_samples + first;
+            all.extend(statistics_of(&part, device, &member, (seed, number), x)?);
+        }
+    }
+    Ok(all)
+}
+
+/// `from` = seed, and number of the first network among all.
+fn statistics_of(
+    setup: &Setup,
+    device: &Device,
+    trained: &Trained,
+    (seed, first_network): (u32, u32),
+    x: Inputs,
+) -> Result<Vec<f32>> {
     let d = setup.net.n_in() as usize;
     let n = x.len() / d;
-    let mut sums = vec![0f64; setup.members as usize * layout.running];
+    let networks = setup.members * if setup.kind == Kind::Swag { setup.predict_samples } else { 1 };
+    let mut sums = vec![0f64; networks as usize * setup.layout().running];
     let batch = (setup.batch as usize).clamp(1, n.max(1));
+    let n_samples = trained.posterior(swag::COLUMNS).and_then(|c| c.values.first()).map_or(0, |c| *c as u32);
     // Rows, executor, its inputs and statistics.
     type Recorded = (usize, Box<dyn Executor>, Buf, Option<Buf>);
     let mut recorded: Option<Recorded> = None;
@@ -122,9 +241,12 @@ pub fn recompute_running(setup: &Setup, device: &Device, weights: &[f32], x: Inp
         let rows = batch.min(n - first);
         // The last, short batch has a program of its own: a filler row would count.
         if recorded.as_ref().is_none_or(|r| r.0 != rows) {
-            let p = setup.record_statistics(rows as u32)?;
+            let p = setup.record_statistics(rows as u32, first_network)?;
             let mut exec = device.executor(p.program)?;
-            exec.write(p.weights, weights)?;
+            exec.write(p.weights, &trained.weights)?;
+            for (name, buf) in &p.posterior {
+                exec.write(*buf, &trained.posterior(name).ok_or_else(|| no_posterior(name))?.values)?;
+            }
             recorded = Some((rows, exec, p.x, p.running));
         }
         let Some((_, exec, to, running)) = &mut recorded else { continue };
@@ -135,7 +257,7 @@ pub fn recompute_running(setup: &Setup, device: &Device, weights: &[f32], x: Inp
             Inputs::Images(bytes) => normalise(setup, &bytes[part], &mut values),
         }
         exec.write(*to, &values)?;
-        exec.run(&[StepArgs { n_valid: rows as u32, ..Default::default() }])?;
+        exec.run(&[StepArgs { seed, n_samples, n_valid: rows as u32, ..Default::default() }])?;
         if let Some(running) = running {
             for (sum, v) in sums.iter_mut().zip(exec.read(*running)?) {
                 *sum += f64::from(v) * rows as f64;

@@ -2,13 +2,16 @@
 //! It knows nothing of terminals, windows or run folders.
 
 pub mod checkpoint;
+pub mod conclude;
 pub mod evaluate;
 pub mod event;
 pub mod session;
+pub mod splits;
 pub mod trainer;
 pub mod weights;
 
 pub use checkpoint::Checkpoint;
 pub use evaluate::{Predictor, recompute_running};
 pub use event::{EpochRow, Event};
+pub use splits::{Splits, SplitsState};
 pub use trainer::{Ending, Flow, Trainer};

@@ -56,8 +56,19 @@ const TERMS: [&str; 3] = ["expected negative log-likelihood", "regularizer", "au
 
 impl Session {
     pub fn new(setup: &Setup, device: &Device, data: &Dataset, aux_range: &(Vec<f32>, Vec<f32>)) -> Result<Session> {
+        Self::of_sets(setup, device, &[data], &[aux_range])
+    }
+
+    /// Of several data sets on the replica axis (`Setup::per_set`), with the range of the auxiliary inputs of each.
+    pub fn of_sets(
+        setup: &Setup,
+        device: &Device,
+        data: &[&Dataset],
+        aux_range: &[&(Vec<f32>, Vec<f32>)],
+    ) -> Result<Session> {
         let members = setup.members as usize;
-        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, members) } else { 1 };
+        let n_parts =
+            if device.is_cpu() && !setup.is_coupled() { rayon::current_num_threads().clamp(1, members) } else { 1 };
         let mut parts = vec![];
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
@@ -65,11 +76,19 @@ impl Session {
             let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums, running } =
                 part.record_training(device.max_bytes_binding())?;
             let mut exec = device.executor(program)?;
-            write_inputs(exec.as_mut(), data_x, data)?;
-            exec.write(data_y, &data.y)?;
+            let (first_set, sets) = part.sets();
+            let own = (first_set - setup.sets().0) as usize..;
+            let (data, aux_range) = (&data[own.clone()][..sets as usize], &aux_range[own][..sets as usize]);
+            match (data, data_x) {
+                ([one], _) => write_inputs(exec.as_mut(), data_x, one)?,
+                (_, DataX::Rows(x)) => exec.write(x, &data.iter().flat_map(|d| &d.x).copied().collect::<Vec<_>>())?,
+                // `record_training` refuses several sets of images.
+                (_, DataX::Images { .. }) => {}
+            }
+            exec.write(data_y, &data.iter().flat_map(|d| &d.y).copied().collect::<Vec<_>>())?;
             if let Some((low, high)) = aux {
-                exec.write(low, &aux_range.0)?;
-                exec.write(high, &aux_range.1)?;
+                exec.write(low, &aux_range.iter().flat_map(|a| &a.0).copied().collect::<Vec<_>>())?;
+                exec.write(high, &aux_range.iter().flat_map(|a| &a.1).copied().collect::<Vec<_>>())?;
             }
             if let Some(running) = running {
                 exec.write(running, &part.initial_running())?;

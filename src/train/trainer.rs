@@ -2,6 +2,7 @@
 //! step numbers and seeds, never of the clock, so that a resumed or repeated run goes the same way.
 
 use super::checkpoint::Checkpoint;
+use super::conclude::conclude;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::session::{Losses, Session};
@@ -16,7 +17,7 @@ use crate::ops::StepArgs;
 use std::time::Instant;
 
 /// Steps handed to an executor at once.
-const MAX_STEPS: u64 = 4096;
+pub(super) const MAX_STEPS: u64 = 4096;
 
 /// What the listener wants after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Held {
         if rows.n == 0 || !wanted {
             return Ok(None);
         }
-        let predictor = Predictor::new(&plan.setup, device, plan.seed, rows.n)?;
+        let predictor = Predictor::new(&plan.setup.in_training(), device, plan.seed, rows.n)?;
         Ok(Some(Held { predictor, rows: rows.clone() }))
     }
 
@@ -66,6 +67,8 @@ pub struct Trainer {
     target_sd: f64,
     /// Steps done.
     step: u64,
+    /// Weights collected for an average.
+    snapshots: u32,
     /// Spent in steps and evaluations.
     seconds: f64,
     best: Option<(u32, f64)>,
@@ -90,6 +93,7 @@ impl Trainer {
             target_sd: data.encoder.target_sd(),
             plan: plan.clone(),
             step: 0,
+            snapshots: 0,
             seconds: 0.0,
             best: None,
             best_weights: None,
@@ -108,6 +112,7 @@ impl Trainer {
         self.session.set_weights(&last.trained.weights)?;
         self.session.set_optimizer(&last.optimizer)?;
         self.step = last.step;
+        self.snapshots = last.snapshots;
         self.seconds = last.seconds;
         self.best = last.best;
         self.session.set_running(&last.trained.running)?;
@@ -125,6 +130,7 @@ impl Trainer {
         next.seconds = self.seconds;
         // Steps count what was made. With other rows an epoch has other steps, so the number of epochs is another.
         next.step = self.step;
+        next.snapshots = self.snapshots;
         *self = next;
         Ok(())
     }
@@ -137,7 +143,7 @@ impl Trainer {
 
     /// Back to step 0 of the schedule with the weights as they are.
     pub fn restart_schedule(&mut self) {
-        (self.step, self.best, self.best_weights) = (0, None, None);
+        (self.step, self.snapshots, self.best, self.best_weights) = (0, 0, None, None);
     }
 
     /// Whole epochs done.
@@ -173,6 +179,7 @@ impl Trainer {
         Ok(Checkpoint {
             epoch: self.epoch(),
             step: self.step,
+            snapshots: self.snapshots,
             seconds: self.seconds,
             best: self.best,
             members: self.plan.setup.members as usize,
@@ -190,9 +197,29 @@ impl Trainer {
         }
     }
 
-    /// `final_weights` as a checkpoint without optimizer state.
-    pub fn best_checkpoint(&mut self) -> Result<Checkpoint> {
-        let trained = self.final_weights()?;
+    /// What to predict with, after the step that some methods end with: `final_weights`, averaged or with the posterior
+    /// around them. `train` = the rows that training saw.
+    pub fn conclude(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
+        let last = self.final_weights()?;
+        self.concluded(last, train, device)
+    }
+
+    /// The same of the weights as they are now, for a look in the course of training.
+    pub fn look(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
+        let now = self.weights()?;
+        self.concluded(now, train, device)
+    }
+
+    fn concluded(&mut self, weights: Trained, train: &Dataset, device: &Device) -> Result<Trained> {
+        if !self.plan.setup.concludes() {
+            return Ok(weights);
+        }
+        let state = self.session.optimizer()?;
+        conclude(&self.plan, weights, &state, self.snapshots, train, device)
+    }
+
+    /// What to predict with, as a checkpoint without optimizer state.
+    pub fn best_checkpoint(&mut self, trained: Trained) -> Result<Checkpoint> {
         let last = self.checkpoint()?;
         let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch(), |b| b.0) } else { self.epoch() };
         Ok(Checkpoint {
@@ -265,7 +292,11 @@ impl Trainer {
         let end = u64::from(next) * per_epoch;
         let count = most.min(MAX_STEPS).min(end.saturating_sub(self.step));
         self.args.clear();
-        self.args.extend((self.step..self.step + count).map(|s| self.plan.args(s)));
+        for step in self.step..self.step + count {
+            self.snapshots += u32::from(self.plan.collects(step));
+            let collect = if self.plan.collects(step) { self.snapshots } else { 0 };
+            self.args.push(StepArgs { collect, ..self.plan.args(step) });
+        }
         self.session.run(&self.args)?;
         self.step += count;
         let evaluated = (self.step == end && count > 0).then(|| self.evaluate()).transpose()?;
@@ -340,7 +371,7 @@ impl Trainer {
 }
 
 /// NLL and RMSE in the user's unit, or NLL and accuracy; `y` is standardised or holds class indices.
-fn score(predictive: &Predictive, target_sd: f64, y: &[f32]) -> (f64, f64) {
+pub(super) fn score(predictive: &Predictive, target_sd: f64, y: &[f32]) -> (f64, f64) {
     match predictive {
         Predictive::Regression(r) => {
             let y: Vec<f64> = y.iter().map(|&v| v as f64).collect();

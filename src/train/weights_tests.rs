@@ -8,12 +8,12 @@ use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
 
 fn mlp(n_out: u32) -> Layout {
-    Mlp { n_in: 2, hidden: vec![3], n_out, activation: Act::Relu, dropout: 0.0 }.layout()
+    Mlp { n_in: 2, hidden: vec![3], last: n_out.into(), activation: Act::Relu, dropout: 0.0 }.layout()
 }
 
 /// One block a stage: every kind of tensor, in 1.5 kB.
 fn resnet() -> PreResNet {
-    PreResNet { channels: 1, n_out: 2, depth: 8, width: 1 }
+    PreResNet { channels: 1, last: 2.into(), depth: 8, width: 1, dropout: 0.0 }
 }
 
 /// Different numbers everywhere, in our order.
@@ -60,7 +60,7 @@ fn comes_back_to_the_bit_under_any_shared_prefix_and_with_counters() {
         assert_eq!(read(&file(&all), &layout).expect("weights"), want, "{prefix}");
     }
     // A single layer's own number is no prefix.
-    let one = Mlp { n_in: 2, hidden: vec![], n_out: 3, activation: Act::Relu, dropout: 0.0 }.layout();
+    let one = Mlp { n_in: 2, hidden: vec![], last: 3.into(), activation: Act::Relu, dropout: 0.0 }.layout();
     assert_eq!(read(&file(&tensors(&one)), &one).expect("weights"), numbers(&one));
 }
 
@@ -239,6 +239,7 @@ fn setup(kind: Kind, members: u32, net: Net) -> Setup {
         predict_samples: 4,
         members,
         first_member: 0,
+        per_set: 0,
         groups_by_layer: false,
         net,
         image: None,
@@ -248,6 +249,8 @@ fn setup(kind: Kind, members: u32, net: Net) -> Setup {
         n_rows: 8,
         batch: 4,
         aux: None,
+        warm: false,
+        options: Default::default(),
     }
 }
 

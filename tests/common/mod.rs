@@ -2,7 +2,9 @@
 #![allow(dead_code)] // each test binary uses its part
 
 pub mod bounded;
+pub mod golden;
 pub mod rows;
+pub mod runs;
 pub mod toy;
 
 use std::fmt::Write;

@@ -4,6 +4,7 @@
 mod conv;
 mod heads;
 mod images;
+mod methods;
 mod norm;
 mod pool;
 
@@ -107,6 +108,8 @@ fn args() -> StepArgs<f64> {
         eta_aux: 0.7,
         weight_decay: 0.0,
         prior: Prior { p0: 0.3, p1: 0.05, p2: 0.1, constant: 0.2 },
+        collect: 0,
+        warm: 0,
     }
 }
 
@@ -160,6 +163,19 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::BatchNormSums(_) => norm::batch_norm_sums(),
         Op::BatchNormBackward(_) => norm::batch_norm_backward(),
         Op::Add(_) => norm::add(),
+        Op::SwaCollect(_) => methods::swa_collect(),
+        Op::SwagCollect(_) => methods::swag_collect(),
+        Op::SwagSample(_) => methods::swag_sample(),
+        Op::RepeatWeights(_) => methods::repeat_weights(),
+        Op::DirichletHead(_) => methods::dirichlet_head(),
+        Op::PairDistances(_) => methods::pair_distances(),
+        Op::KernelWeights(_) => methods::kernel_weights(),
+        Op::Repulsion(_) => methods::repulsion(),
+        Op::VbllForward(_) => methods::vbll_forward(),
+        Op::VbllBackwardData(_) => methods::vbll_backward_data(),
+        Op::VbllBackwardWeight(_) => methods::vbll_backward_weight(),
+        Op::VbllHead(_) => methods::vbll_head(),
+        Op::VbllRegularizer(_) => methods::vbll_regularizer(),
         Op::GatherImages(_) => images::gather_images(),
     }
 }
@@ -167,15 +183,19 @@ pub fn rows(op: &Op) -> Vec<Row> {
 fn gather_rows() -> Vec<Row> {
     let mut all = vec![];
     for shuffle in [0, 1] {
-        for (replicas, n_rows, cols, batch, out_rows, batch_start) in [
-            (1, 1, 1, 1, 1, 0),
-            (3, 63, 3, 64, 64, 60),
-            (1, 65, 1, 65, 130, 0),
-            (3, 1000, 3, 65, 66, 935),
-            (2, 7, 2, 63, 63, 5),
+        // The last two columns: members that share a set (0: all), and the first set in the buffer.
+        for (replicas, n_rows, cols, batch, out_rows, batch_start, per_set, first_set) in [
+            (1, 1, 1, 1, 1, 0, 0, 0),
+            (3, 63, 3, 64, 64, 60, 0, 0),
+            (1, 65, 1, 65, 130, 0, 5, 0),
+            (3, 1000, 3, 65, 66, 935, 0, 0),
+            (2, 7, 2, 63, 63, 5, 1, 2),
+            (7, 33, 3, 32, 65, 32, 2, 1),
+            (5, 64, 1, 16, 16, 48, 3, 0),
         ] {
-            let p = GatherRows { replicas, n_rows, cols, batch, out_rows, shuffle, first_member: 2 };
-            let data = (0..n_rows * cols).map(|i| i as f32).collect();
+            let first_member = 2;
+            let p = GatherRows { replicas, n_rows, cols, batch, out_rows, shuffle, first_member, per_set, first_set };
+            let data = (0..p.sets() * n_rows * cols).map(|i| i as f32).collect();
             let row = Row::new(
                 Op::GatherRows(p),
                 format!("{p:?} from {batch_start}"),
@@ -191,10 +211,19 @@ fn gather_rows() -> Vec<Row> {
 fn aux_inputs() -> Vec<Row> {
     let mut all = vec![];
     for grid in [0, 1] {
-        for (replicas, cols, count, first_row) in [(1, 1, 1, 0), (3, 3, 63, 2), (2, 1, 65, 64), (1, 50, 64, 1)] {
+        for (replicas, cols, count, first_row, per_set, first_set) in [
+            (1, 1, 1, 0, 0, 0),
+            (3, 3, 63, 2, 0, 0),
+            (2, 1, 65, 64, 0, 0),
+            (1, 50, 64, 1, 1, 1),
+            (6, 3, 33, 1, 2, 0),
+            (3, 1, 65, 0, 4, 0),
+        ] {
             let out_rows = first_row + count;
-            let p = AuxInputs { replicas, cols, count, first_row, out_rows, grid, first_member: 1 };
-            let inputs = vec![fill(cols as usize, 1, -2.0, 0.0), fill(cols as usize, 2, 0.0, 3.0)];
+            let first_member = 1;
+            let p = AuxInputs { replicas, cols, count, first_row, out_rows, grid, first_member, per_set, first_set };
+            let n = (p.sets() * cols) as usize;
+            let inputs = vec![fill(n, 1, -2.0, 0.0), fill(n, 2, 0.0, 3.0)];
             let row = Row::new(
                 Op::AuxInputs(p),
                 format!("{p:?}"),
@@ -209,10 +238,12 @@ fn aux_inputs() -> Vec<Row> {
 
 fn dropout() -> Vec<Row> {
     let mut all = vec![];
-    for (replicas, count, rate) in [(1, 1, 0.5), (3, 63, 0.1), (1, 64, 0.9), (2, 65, 0.5), (1, 1000, 0.1)] {
-        let p = Dropout { replicas, count, stream: 64, first_replica: 3, rate };
-        let n = (replicas * count) as usize;
-        all.push(Row::new(Op::Dropout(p), format!("{p:?}"), vec![fill(n, 1, -2.0, 2.0)], vec![poison(n)]));
+    for (replicas, count, rate) in [(1, 1u32, 0.5), (3, 63, 0.1), (1, 64, 0.9), (2, 65, 0.5), (1, 1000, 0.1)] {
+        for period in [count, count.div_ceil(3)] {
+            let p = Dropout { replicas, count, period, stream: 64, first_replica: 3, rate };
+            let n = (replicas * count) as usize;
+            all.push(Row::new(Op::Dropout(p), format!("{p:?}"), vec![fill(n, 1, -2.0, 2.0)], vec![poison(n)]));
+        }
     }
     all
 }
@@ -357,15 +388,27 @@ fn loss_reduce() -> Vec<Row> {
 
 const COUNTS: [(u32, u32); 6] = [(1, 1), (3, 63), (1, 64), (3, 65), (2, 1000), (1, 10_304)];
 
+/// replicas, stride, first, length: whole vectors and parts of them.
+const RANGES: [(u32, u32, u32, u32); 8] = [
+    (1, 1, 0, 1),
+    (3, 63, 0, 63),
+    (1, 64, 0, 64),
+    (3, 65, 0, 65),
+    (1, 10_304, 0, 10_304),
+    (3, 70, 5, 65),
+    (2, 300, 64, 63),
+    (3, 9, 8, 1),
+];
+
 fn sum_squares() -> Vec<Row> {
-    COUNTS
+    RANGES
         .into_iter()
-        .map(|(replicas, count)| {
-            let p = SumSquares { replicas, count };
+        .map(|(replicas, stride, first, length)| {
+            let p = SumSquares { replicas, stride, first, length };
             Row::new(
                 Op::SumSquares(p),
                 format!("{p:?}"),
-                vec![fill((replicas * count) as usize, 1, -1.0, 1.0)],
+                vec![fill((replicas * stride) as usize, 1, -1.0, 1.0)],
                 vec![poison(replicas as usize)],
             )
         })
@@ -373,11 +416,11 @@ fn sum_squares() -> Vec<Row> {
 }
 
 fn l2_gradient() -> Vec<Row> {
-    COUNTS
+    RANGES
         .into_iter()
-        .map(|(_, count)| {
-            let p = L2Gradient { count, scale: 0.01 };
-            let n = count as usize;
+        .map(|(replicas, stride, first, length)| {
+            let p = L2Gradient { replicas, stride, first, length, scale: 0.01 };
+            let n = (replicas * stride) as usize;
             Row::new(Op::L2Gradient(p), format!("{p:?}"), vec![fill(n, 1, -1.0, 1.0)], vec![fill(n, 2, -1.0, 1.0)])
         })
         .collect()
@@ -410,9 +453,18 @@ fn optimizer(op: impl Fn(u32, u32) -> Op, states: usize) -> Vec<Row> {
 }
 
 fn adam() -> Vec<Row> {
-    optimizer(|replicas, count| Op::Adam(Adam { replicas, count, beta1: 0.9, beta2: 0.999, eps: 1e-8 }), 3)
+    let of = |only_warm| {
+        let op =
+            move |replicas, count| Op::Adam(Adam { replicas, count, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm });
+        optimizer(op, 3)
+    };
+    let warm = of(1).into_iter().map(|row| row.with(|a| a.warm = 1));
+    // The last ones act: a test changes one of their parameters and looks for the difference.
+    of(1).into_iter().take(4).chain(warm.take(4)).chain(of(0)).collect()
 }
 
 fn sgd() -> Vec<Row> {
-    optimizer(|replicas, count| Op::Sgd(Sgd { replicas, count, momentum: 0.9 }), 2)
+    let all = optimizer(|replicas, count| Op::Sgd(Sgd { replicas, count, momentum: 0.9 }), 2);
+    let warm = all.clone().into_iter().take(4).map(|row| row.with(|a| a.warm = 1));
+    all.iter().cloned().chain(warm).collect()
 }

@@ -46,14 +46,25 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
             out_rows,
             shuffle: 1,
             first_member: 0,
+            per_set: 0,
+            first_set: 0,
         })
     };
     let x = b.buffer("x", (members * rows) as usize, Role::Scratch);
     let y = b.buffer("y", (members * ROWS) as usize, Role::Scratch);
     b.push(gather(rows), &[data], &[x]);
     b.push(gather(ROWS), &[targets], &[y]);
-    let aux =
-        AuxInputs { replicas: members, cols: 1, count: AUX, first_row: ROWS, out_rows: rows, grid: 0, first_member: 0 };
+    let aux = AuxInputs {
+        replicas: members,
+        cols: 1,
+        count: AUX,
+        first_row: ROWS,
+        out_rows: rows,
+        grid: 0,
+        first_member: 0,
+        per_set: 0,
+        first_set: 0,
+    };
     b.push(Op::AuxInputs(aux), &[low, high], &[x]);
 
     let mut h = Tensor::input(x, members, rows, (1, 1, 1));
@@ -93,9 +104,9 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
     b.push(Op::LossReduce(loss), &[terms, none], &[states[2]]);
     let grad = b.backward(h, dout);
     let norm = b.buffer("norm", members as usize, Role::Scratch);
-    b.push(Op::SumSquares(SumSquares { replicas: members, count: stride }), &[grad], &[norm]);
+    b.push(Op::SumSquares(SumSquares { replicas: members, stride, first: 0, length: stride }), &[grad], &[norm]);
     if adam {
-        let op = Op::Adam(Adam { replicas: members, count: stride, beta1: 0.9, beta2: 0.999, eps: 1e-8 });
+        let op = Op::Adam(Adam { replicas: members, count: stride, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0 });
         b.push(op, &[grad, norm], &[weights, states[0], states[1]]);
     } else {
         b.push(Op::Sgd(Sgd { replicas: members, count: stride, momentum: 0.9 }), &[grad, norm], &[weights, states[0]]);
@@ -139,6 +150,8 @@ impl Toy {
                     eta_aux: 1.0,
                     weight_decay: 0.0,
                     prior,
+                    collect: 0,
+                    warm: 0,
                 }
             })
             .collect()

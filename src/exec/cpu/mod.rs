@@ -3,7 +3,9 @@
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::base::Real;
 use crate::error::Result;
+use crate::ops::average::{repeat_weights, swa_collect, swag_collect, swag_sample};
 use crate::ops::conv::{conv2d_backward_data, conv2d_backward_weight, conv2d_forward};
+use crate::ops::dirichlet::dirichlet_head;
 use crate::ops::gather::{aux_inputs, dropout, gather_rows};
 use crate::ops::gemm::Isa;
 use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
@@ -16,6 +18,8 @@ use crate::ops::optimizer::{adam, l2_gradient, sgd};
 use crate::ops::pool::{avg_pool_backward, avg_pool_forward, max_pool2_backward, max_pool2_forward};
 use crate::ops::reduce::{loss_reduce, sum_squares};
 use crate::ops::regularizer::column_moments;
+use crate::ops::repulsion::{kernel_weights, pair_distances, repulsion};
+use crate::ops::vbll::{vbll_backward_data, vbll_backward_weight, vbll_forward, vbll_head, vbll_regularizer};
 use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
 use crate::ops::{Op, StepArgs};
 use crate::program::plan::plan;
@@ -205,6 +209,19 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
         Op::BatchNormSums(p) => call!(batch_norm_sums(p, args); 0 1 2 3; sums grad; scratch),
         Op::BatchNormBackward(p) => call!(batch_norm_backward(p, args); 0 1 2 3 4 5; dx;),
         Op::Add(p) => call!(add(p); 0 1; y;),
+        Op::SwaCollect(p) => call!(swa_collect(p, args); 0; mean;),
+        Op::SwagCollect(p) => call!(swag_collect(p, args); 0; mean variance deviations;),
+        Op::SwagSample(p) => call!(swag_sample(p, args); 0 1 2; weights; scratch),
+        Op::RepeatWeights(p) => call!(repeat_weights(p); 0; weights;),
+        Op::DirichletHead(p) => call!(dirichlet_head(p, args); 0 1; terms dz;),
+        Op::PairDistances(p) => call!(pair_distances(p, args); 0; distances;),
+        Op::KernelWeights(p) => call!(kernel_weights(p); 0; kernel; scratch),
+        Op::Repulsion(p) => call!(repulsion(p, args); 0 1; grad value;),
+        Op::VbllForward(p) => call!(vbll_forward(p); 0 1; y; scratch),
+        Op::VbllBackwardData(p) => call!(vbll_backward_data(p); 0 1 2 3; dx; scratch),
+        Op::VbllBackwardWeight(p) => call!(vbll_backward_weight(p); 0 1 2; grad; scratch),
+        Op::VbllHead(p) => call!(vbll_head(p, args); 0 1; terms dy;),
+        Op::VbllRegularizer(p) => call!(vbll_regularizer(p, args); 0; grad value;),
         Op::GatherImages(p) => {
             let [a, b, c, d] = [0, 1, 2, 3].map(|i| step.inputs[i]);
             call!(gather_images(p, args, memory.bytes(a), memory.bytes(b), memory.bytes(c), memory.bytes(d)); ; out;)

@@ -17,6 +17,7 @@ macro_rules! shader {
 pub const FRAGMENTS: &[(&str, &str)] = &[
     ("index", shader!("common/index.wgsl")),
     ("math", shader!("common/math.wgsl")),
+    ("gamma", shader!("common/gamma.wgsl")),
     ("activation", shader!("common/activation.wgsl")),
     ("rng", shader!("common/rng.wgsl")),
     ("step", shader!("common/step.wgsl")),
@@ -44,6 +45,10 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("reduce", shader!("reduce.wgsl")),
     ("optimizer", shader!("optimizer.wgsl")),
     ("vi", shader!("vi.wgsl")),
+    ("average", shader!("average.wgsl")),
+    ("dirichlet", shader!("dirichlet.wgsl")),
+    ("repulsion", shader!("repulsion.wgsl")),
+    ("vbll", shader!("vbll.wgsl")),
     ("step", shader!("step.wgsl")),
 ];
 

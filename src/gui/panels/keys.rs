@@ -5,7 +5,7 @@ use crate::config::{Recipe, Schedule};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 use std::ops::RangeInclusive;
 
-/// "Weight of the regularizer. Recipe key method.eta, default 0.1."
+/// "Weight of the regularizer (VIFO, VI, dirichlet). Recipe key method.eta, default 0.1."
 pub fn tip(path: &str) -> String {
     let Some(key) = keys::find(path) else { return path.to_string() };
     let default = if key.default.is_empty() { String::new() } else { format!(", default {}", key.default) };
@@ -53,6 +53,11 @@ pub fn whole_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut u32, rang
 pub fn method_name(key: &str) -> String {
     match key {
         "base" => "Plain network".into(),
+        "swa" | "swag" | "vbll" => key.to_uppercase(),
+        "dropout" => "MC dropout".into(),
+        "dirichlet" => "Dirichlet".into(),
+        "repulsive" => "Repulsive ensemble".into(),
+        "laplace" => "Last-layer Laplace".into(),
         "vifo-l2" => "VIFO, L2 on weights".into(),
         _ => {
             let (family, regularizer) = key.split_once('-').unwrap_or((key, ""));
@@ -88,14 +93,37 @@ pub fn suit_method(recipe: &mut Recipe) {
     if regularizer != "naive" {
         recipe.prior.variance = None;
     }
+    if matches!(method.as_str(), "swa" | "swag") {
+        // They average to the last epoch, at the rate of a schedule of their own.
+        (recipe.train.patience, recipe.train.optimizer, recipe.train.schedule) = (None, None, None);
+    }
+    if method == "dropout" && recipe.net.dropout == Some(0.0) {
+        recipe.net.dropout = None;
+    }
 }
 
 /// eta, eta_aux, the prior, the learning rate and M: what a running training takes up at its next step.
 pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
     let method = recipe.method.name.clone();
     let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
-    if vifo || vi {
+    if vifo || vi || method == "dirichlet" {
         weight_ui(ui, "eta", "method.eta", &mut recipe.method.eta, 0.0..=10.0);
+    }
+    match method.as_str() {
+        "repulsive" => {
+            let strength = &mut recipe.repulsive.strength;
+            weight_ui(ui, "strength", "repulsive.strength", strength, 0.0..=100.0);
+        }
+        "vbll" => weight_ui(ui, "regularizer", "vbll.regularizer", &mut recipe.vbll.regularizer, 0.0..=100.0),
+        "laplace" => {
+            let slider = Slider::new(&mut recipe.laplace.prior_variance, 1e-3..=100.0)
+                .logarithmic(true)
+                .clamping(SliderClamping::Edits)
+                .text("prior variance");
+            ui.add(slider).on_hover_text(tip("laplace.prior_variance"));
+        }
+        "dropout" => optional_ui(ui, "dropout", "net.dropout", &mut recipe.net.dropout, 0.1, 0.001..=0.9),
+        _ => {}
     }
     if vifo && method != "vifo-l2" {
         weight_ui(ui, "eta_aux", "method.eta_aux", &mut recipe.method.eta_aux, 0.0..=10.0);
@@ -132,9 +160,12 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
             .text("samples M");
         ui.add(samples).on_hover_text(tip("method.samples"));
     }
-    let mut cosine = recipe.train.schedule == Schedule::Cosine;
+    if matches!(method.as_str(), "swa" | "swag") {
+        return;
+    }
+    let mut cosine = recipe.train.schedule.is_none_or(|s| s == Schedule::Cosine);
     if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip("train.schedule")).changed() {
-        recipe.train.schedule = if cosine { Schedule::Cosine } else { Schedule::Constant };
+        recipe.train.schedule = Some(if cosine { Schedule::Cosine } else { Schedule::Constant });
     }
 }
 
@@ -146,7 +177,8 @@ mod tests {
     fn every_method_has_a_name_and_every_tip_its_default() {
         let names: Vec<String> = keys::METHODS.iter().map(|m| method_name(m)).collect();
         assert!(names.contains(&"VIFO-mean, all".to_string()) && names.contains(&"VI-naive".to_string()), "{names:?}");
-        assert_eq!(tip("method.eta"), "Weight of the regularizer. Recipe key method.eta, default 0.1.");
+        let wanted = "Weight of the regularizer (VIFO, VI, dirichlet). Recipe key method.eta, default 0.1.";
+        assert_eq!(tip("method.eta"), wanted);
     }
 
     #[test]

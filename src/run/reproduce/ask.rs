@@ -51,7 +51,7 @@ pub struct Asked {
 
 impl Asked {
     pub fn new(words: &Words) -> Result<Asked> {
-        let table = one_of("TABLE", &words.table, TABLES, |t| vec![t.name])?;
+        let table = one_of("TABLE", &words.table, TABLES, |t| vec![t.name]).map_err(|e| with_uci(e, &words.table))?;
         let sets = match &words.sets {
             None => SETS.iter().filter(|s| s.paper.is_some() && serves(s, table.show, words)).collect(),
             Some(text) => list("--datasets", text, SETS, |s| vec![s.name, s.paper.unwrap_or(s.name)])?,
@@ -159,12 +159,31 @@ fn serves(set: &Set, show: Show, words: &Words) -> bool {
     has_partner(set, show) || !words.ood.is_empty() && wants_outside(show)
 }
 
+/// The benchmark that is no table of the paper is one of the names as well.
+fn with_uci(error: Error, word: &str) -> Error {
+    match error {
+        Error::Usage(mut fault) => {
+            fault.allowed += ", uci";
+            if strsim::jaro_winkler(&plain(word), "uci") > 0.8 {
+                fault.cure = "did you mean uci?".into();
+            }
+            Error::Usage(fault)
+        }
+        other => other,
+    }
+}
+
 /// "-" and "_" and capitals make no other name.
 pub fn plain(name: &str) -> String {
     name.to_lowercase().replace(['-', '_', ' '], "")
 }
 
-fn one_of<'a, T>(place: &str, word: &str, all: &'a [T], names: impl Fn(&T) -> Vec<&'static str>) -> Result<&'a T> {
+pub(super) fn one_of<'a, T>(
+    place: &str,
+    word: &str,
+    all: &'a [T],
+    names: impl Fn(&T) -> Vec<&'static str>,
+) -> Result<&'a T> {
     if let Some(found) = all.iter().find(|t| names(t).iter().any(|n| plain(n) == plain(word))) {
         return Ok(found);
     }
@@ -175,7 +194,7 @@ fn one_of<'a, T>(place: &str, word: &str, all: &'a [T], names: impl Fn(&T) -> Ve
     Err(Error::usage(place, format!("no '{word}'"), allowed.join(", "), cure))
 }
 
-fn list<'a, T: PartialEq>(
+pub(super) fn list<'a, T: PartialEq>(
     place: &str,
     text: &str,
     all: &'a [T],
@@ -204,7 +223,7 @@ fn value(flag: &str, key: &str, text: &str) -> Result<toml::Value> {
     section.and_then(|s| s.get(name)).cloned().ok_or_else(|| Error::usage(flag, format!("'{text}'"), "a number", ""))
 }
 
-fn whole(flag: &str, key: &str, text: &str) -> Result<i64> {
+pub(super) fn whole(flag: &str, key: &str, text: &str) -> Result<i64> {
     value(flag, key, text)?.as_integer().ok_or_else(|| Error::usage(flag, format!("'{text}'"), "a whole number", ""))
 }
 
@@ -221,7 +240,7 @@ fn numbers(flag: &str, key: &str, text: &str) -> Result<Vec<f64>> {
 }
 
 /// "3" is three of them, 1 to 3; "3," or "1,5" are those.
-fn seeds(text: &str) -> Result<Vec<u32>> {
+pub(super) fn seeds(text: &str) -> Result<Vec<u32>> {
     if !text.contains(',') {
         let n = whole("--seeds", "seed", text)?;
         return match n {

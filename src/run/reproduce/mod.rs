@@ -1,6 +1,6 @@
 //! The paper's tables, ours beside theirs: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
 //! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
-//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables. Must not print.
+//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables. `uci` is the benchmark on the UCI sets. Must not print.
 
 mod ask;
 mod cells;
@@ -16,6 +16,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod times;
+pub mod uci;
 mod wins;
 mod work;
 

@@ -118,7 +118,9 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
         set_key("train.momentum", "0.9".into())?;
         set_key("train.lr", set.sgd.lr.to_string())?;
         set_key("train.weight_decay", set.sgd.weight_decay.to_string())?;
-        set_key("train.schedule", "cosine".into())?;
+        set_key("train.schedule", "swa".into())?;
+        set_key("train.swa_lr", set.sgd.swa_lr.to_string())?;
+        set_key("train.adam_epochs", set.sgd.adam_epochs.to_string())?;
     } else {
         set_key("train.optimizer", "adam".into())?;
         set_key("train.lr", "0.001".into())?;

@@ -96,8 +96,11 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 }
 
 fn is_beside(name: &str) -> bool {
-    let is_quantile = name.strip_prefix('q').is_some_and(|q| q.parse::<f64>().is_ok());
-    is_one_of(name, &BESIDE) || is_one_of(name, &["epistemic_sd"]) || is_quantile
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    let is_quantile = name.strip_prefix('q').is_some_and(is_number);
+    // lower_90, upper_90, set_90 of a calibrated run.
+    let is_conformal = ["lower_", "upper_", "set_"].iter().any(|p| name.strip_prefix(p).is_some_and(is_number));
+    is_one_of(name, &BESIDE) || is_one_of(name, &["epistemic_sd"]) || is_quantile || is_conformal
 }
 
 pub fn prefixed(table: &Table) -> Vec<String> {

@@ -8,12 +8,12 @@ use vifo::ops::regularizer::*;
 use vifo::ops::step::Prior;
 use vifo::ops::vi::{ViGradient, ViRegularizer, ViSample};
 
-fn labels(n: usize, k: u32) -> Vec<f32> {
+pub fn labels(n: usize, k: u32) -> Vec<f32> {
     fill(n, 9, 0.0, k as f32).into_iter().map(|v| v.floor().min(k as f32 - 1.0)).collect()
 }
 
 /// rows and how many of them are valid.
-const BATCHES: [(u32, u32); 4] = [(1, 1), (63, 63), (64, 40), (65, 1)];
+pub const BATCHES: [(u32, u32); 4] = [(1, 1), (63, 63), (64, 40), (65, 1)];
 
 pub fn softmax_head() -> Vec<Row> {
     let mut all = vec![];

@@ -16,6 +16,7 @@ pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
         }
     }
     let m = &run.manifest;
+    list_ui(ui, "Calibration", &run.calibration);
     list_ui(ui, "Notes on the data", &m.notes);
     list_ui(ui, "Changed while it trained", &m.changes);
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::model::targets;
 use crate::run::tables::{self, TextTable};
-use crate::run::{Manifest, Model, Results, RunFolder};
+use crate::run::{Manifest, Model, Results, RunFolder, calibrate};
 use crate::train::EpochRow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub struct Run {
     /// Of the last evaluation of other sets.
     pub evaluation: Vec<Results>,
     pub predictions: Option<Arc<Predictions>>,
+    /// What `vifo calibrate` found, a sentence each; empty where it was not asked.
+    pub calibration: Vec<String>,
     pub rows: Vec<EpochRow>,
     /// PNG files.
     pub figures: Vec<PathBuf>,
@@ -46,6 +48,11 @@ pub fn read(path: &Path) -> Result<Run> {
         results: if has("results.json") { Some(folder.results()?) } else { None },
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,
+        calibration: match calibrate::current(&folder) {
+            Ok(Some(c)) => c.sentences(),
+            Ok(None) => vec![],
+            Err(e) => vec![format!("Left out: {e}.")],
+        },
         rows: if has("metrics.csv") { folder.metrics(u32::MAX)? } else { vec![] },
         figures: figures(&folder.figures()),
         report: has("report.html").then(|| folder.file("report.html")),
@@ -139,7 +146,18 @@ pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
     let device = Device::open("auto")?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
-    let table = tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref());
+    let calibration = calibrate::current(folder).unwrap_or_else(|e| {
+        notes.push(format!("calibration left out: {e}"));
+        None
+    });
+    let table = match calibration {
+        Some(c) => {
+            let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
+            notes.extend(said);
+            table
+        }
+        None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
+    };
     Ok(Predicted {
         file: file.to_path_buf(),
         predictions: Arc::new(Predictions::of(table, model.task())),

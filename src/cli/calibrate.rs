@@ -1,0 +1,64 @@
+//! `vifo calibrate`: temperature and conformal intervals or sets of a trained run, stored in it.
+
+use super::{say, shell, tell};
+use crate::exec::Device;
+use crate::metrics::conformal::Sets;
+use crate::run::RunFolder;
+use crate::run::calibrate::{Asked, calibrate};
+use crate::run::tables::Format;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run folder of `vifo fit`
+    run: PathBuf,
+    /// Table or image set to calibrate on, with the target: rows neither trained nor tested on [default: the run's validation
+    /// part]
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Share of new rows that may fall outside of an interval or set, or several: 0.1,0.05 [default: 0.1]
+    #[arg(long, value_name = "X,X", value_delimiter = ',', allow_hyphen_values = true)]
+    alpha: Vec<f64>,
+    /// Sets of classes [default: aps]
+    #[arg(long, value_enum)]
+    sets: Option<Sets>,
+    /// Lines to leave out at the top of FILE [default: as in training]
+    #[arg(long, value_name = "N")]
+    skip_lines: Option<usize>,
+    /// auto, cpu, gpu, software, or part of an adapter's name
+    #[arg(long, default_value = "auto")]
+    device: String,
+    /// What was stored as one JSON line
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = RunFolder::open(&args.run)?;
+    let device = Device::open(&args.device)?;
+    let asked =
+        Asked { data: args.data.clone(), alpha: args.alpha.clone(), sets: args.sets, skip_lines: args.skip_lines };
+    let done = calibrate(&folder, &device, &asked)?;
+    let c = &done.calibration;
+    if args.json {
+        say(&serde_json::to_string(c)?);
+    } else if !args.quiet {
+        let run = shell(&args.run);
+        say(&format!("{} calibrated on {}", args.run.display(), c.on()));
+        if let Some(said) = c.temperature_said() {
+            say(&said);
+        }
+        say(&c.definition());
+        say(&c.levels_table(folder.encoder()?.target_name()).render(Format::Text));
+        say(&format!("`vifo predict {run} FILE` and `vifo evaluate {run}` use it from now on"));
+    }
+    if !args.quiet {
+        for note in done.notes {
+            tell(&format!("note: {}", note.trim_end_matches('.')));
+        }
+    }
+    Ok(())
+}

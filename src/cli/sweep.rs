@@ -1,0 +1,442 @@
+//! `vifo sweep`: a grid over recipe keys and seeds, trained here or by Slurm, with one table and one figure at the end.
+
+use super::fit::without_effect;
+use super::options::input;
+use super::progress::{Progress, Style, duration, request_stop, stopped};
+use super::{say, shell, tell};
+use crate::error::Error;
+use crate::run::fit::Fitted;
+use crate::run::sweep::{
+    self, Asked, Ended, Needs, News, Outcome, Report, Run, State, SweepFolder, Words, carry_out, check, jobs, queued,
+    report, run_one, submit, write_script,
+};
+use crate::run::tables::Format;
+use crate::train::{Ending, Flow};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const AFTER_HELP: &str = "A sweep file is a recipe with a grid:
+
+    recipe = \"moons\"    # a base: built in, a .toml, or data
+    seeds = 3           # how many, or which: [1, 2, 3]
+    [train]             # recipe keys for all runs
+    epochs = 60
+    [grid]              # recipe keys and their values
+    method.name = [\"base\", \"vifo-mean\"]
+    method.eta = [0.1, 1]
+    [[without]]         # combinations to leave out
+    method.name = \"base\"
+    method.eta = 1
+
+Also name, out, jobs = 4, metrics = [\"nll\"], and [slurm] with time, mem, cpus_per_task, partition, account, gres, \
+setup = [\"module load ...\"], options = [\"--any=option\"]. Stopped or killed, the same command goes on where it was; \
+more values in the grid add runs. Exit code 1 where a run failed: the others are in the table.";
+
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = AFTER_HELP
+)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    sweep: SweepArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Say how far a sweep is, and write table and figure of what is there
+    Collect(CollectArgs),
+    /// Train one run of a sweep folder, as a task of a job array does; goes on where the run was
+    Run(RunArgs),
+}
+
+#[derive(clap::Args)]
+struct SweepArgs {
+    /// A sweep file (.toml), the folder of a sweep, or what `vifo fit` takes, with --grid
+    #[arg(value_name = "SWEEP", required = true)]
+    input: Option<String>,
+    /// A recipe key and its values, such as method.eta=0.1,1 (repeat for more)
+    #[arg(long, value_name = "KEY=V,V")]
+    grid: Vec<String>,
+    /// How many, or which: 1,2,3 [default: the recipe's seed]
+    #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
+    seeds: Option<String>,
+    /// A recipe key for all runs, such as train.epochs=50 (repeat for more)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Folder of the sweep [default: runs/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Runs side by side [default: by cores and memory; one where they use a GPU]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// List the runs and how far each is, and stop
+    #[arg(long)]
+    list: bool,
+    /// Submit a job array, one task a run, instead of training here
+    #[arg(long, conflicts_with = "list")]
+    slurm: bool,
+    /// An option of sbatch, such as --slurm-option=--partition=gpu (repeat for more)
+    #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+    slurm_option: Vec<String>,
+    /// Write the job script and do not submit it
+    #[arg(long, requires = "slurm")]
+    write_only: bool,
+    #[command(flatten)]
+    show: Show,
+    /// No progress, the table only
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(clap::Args)]
+struct Show {
+    /// Metric to show, such as nll (repeat for more); all = all [default: validation_nll and the main ones of the test]
+    #[arg(long = "metric", value_name = "NAME")]
+    metrics: Vec<String>,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(clap::Args)]
+struct CollectArgs {
+    /// Folder of a sweep
+    folder: PathBuf,
+    #[command(flatten)]
+    show: Show,
+}
+
+#[derive(clap::Args)]
+struct RunArgs {
+    /// Folder of a sweep
+    folder: PathBuf,
+    /// Of the run, from 1
+    number: usize,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.verb {
+        Some(Verb::Collect(a)) => collect(a),
+        Some(Verb::Run(a)) => one(a),
+        None => whole(&args.sweep),
+    }
+}
+
+fn whole(args: &SweepArgs) -> anyhow::Result<()> {
+    let words = Words {
+        input: args.input.clone().unwrap_or_default(),
+        grid: args.grid.clone(),
+        sets: args.sets.clone(),
+        seeds: args.seeds.clone(),
+        out: args.out.clone(),
+        metrics: args.show.metrics.clone(),
+        slurm_options: args.slurm_option.clone(),
+    };
+    let mut asked = Asked::new(&words, &input)?;
+    asked.jobs = args.jobs.map(usize::from).or(asked.jobs);
+    let runs = asked.runs()?;
+    let folder = SweepFolder::look(&asked, &runs)?;
+    let states = runs.iter().map(|r| folder.state(r)).collect::<crate::error::Result<Vec<_>>>()?;
+    if args.list {
+        list(&runs, &states);
+        return Ok(());
+    }
+    let style = Style::of(args.quiet, false);
+    let todo: Vec<&Run> = runs.iter().zip(&states).filter(|(_, s)| **s != State::Done).map(|(r, _)| r).collect();
+    if style == Style::Normal {
+        tell(&format!("{}: {}", asked.name, counts(&states)));
+        effects(&asked, &runs);
+    }
+    let needs = check(&todo, &asked.place, &|| !stopped())?;
+    if stopped() {
+        stop();
+    }
+    if let Some(job) = queued(&folder) {
+        let cure = format!("wait for it (`squeue -j {job}`), or end it with `scancel {job}`");
+        return Err(Error::run(asked.out.display().to_string(), format!("job {job} still works on it"), cure).into());
+    }
+    let lock = folder.claim(&asked)?;
+    if args.slurm {
+        return by_slurm(args, &asked, &folder, &todo, &needs);
+    }
+    let outcome = here(&asked, &folder, &todo, &needs, style)?;
+    if outcome == Outcome::Stopped {
+        stop();
+    }
+    let r = report(&folder, &asked, runs)?;
+    drop(lock);
+    show(&r, &asked.out, args.show.format, style);
+    match r.failed.len() {
+        0 => Ok(()),
+        n => Err(failed(&asked.out.display().to_string(), n).into()),
+    }
+}
+
+fn failed(place: &str, n: usize) -> Error {
+    let found = format!("{n} of its runs failed and {} not in the table", if n == 1 { "is" } else { "are" });
+    Error::run(place, found, "see the lines above; the same command tries them again")
+}
+
+/// "8 runs, 3 done, 1 begun".
+fn counts(states: &[State]) -> String {
+    let n = |of: fn(&State) -> bool| states.iter().filter(|s| of(s)).count();
+    let mut text = format!("{} run{}", states.len(), if states.len() == 1 { "" } else { "s" });
+    for (n, what) in [
+        (n(|s| *s == State::Done), "done"),
+        (n(|s| *s == State::Training), "training"),
+        (n(|s| matches!(s, State::Begun(_))), "begun"),
+        (n(|s| matches!(s, State::Failed(_))), "failed before"),
+    ] {
+        if n > 0 {
+            text += &format!(", {n} {what}");
+        }
+    }
+    text
+}
+
+fn list(runs: &[Run], states: &[State]) {
+    let width = runs.iter().map(|r| r.name.len()).max().unwrap_or(0);
+    let digits = runs.len().to_string().len();
+    for (run, state) in runs.iter().zip(states) {
+        say(&format!("{:>digits$}  {:width$}  {}", run.number, run.name, in_words(state)));
+    }
+}
+
+fn in_words(state: &State) -> String {
+    match state {
+        State::Missing | State::Remains => "missing".into(),
+        State::Training => "training".into(),
+        State::Begun(epoch) => format!("stopped after epoch {epoch}"),
+        State::Done => "done".into(),
+        State::Failed(line) => format!("failed: {line}"),
+    }
+}
+
+/// Runs that repeat another because they differ in keys alone that their method does not read.
+fn effects(asked: &Asked, runs: &[Run]) {
+    let keys: Vec<String> = asked.axes.iter().map(|a| a.key.clone()).collect();
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
+    for run in runs {
+        let notes = without_effect(&run.recipe, &keys);
+        let is_read = |key: &str| !notes.iter().any(|n| n.split(' ').next() == Some(key));
+        let read: Vec<_> = keys.iter().zip(&run.values).filter(|(k, _)| is_read(k)).collect();
+        if !seen.insert(format!("{read:?} {}", run.seed)) {
+            *repeats.entry(notes.join(", ")).or_default() += 1;
+        }
+    }
+    for (note, n) in repeats {
+        let runs = if n == 1 { "1 run repeats another".into() } else { format!("{n} runs repeat others") };
+        tell(&format!("note: {note}: {runs}; [[without]] leaves them out"));
+    }
+}
+
+fn by_slurm(args: &SweepArgs, asked: &Asked, folder: &SweepFolder, todo: &[&Run], needs: &Needs) -> anyhow::Result<()> {
+    if todo.is_empty() {
+        say(&format!("all runs are done: `vifo sweep collect {}`", shell(&asked.out)));
+        return Ok(());
+    }
+    let script = write_script(folder, asked, todo, &program()?, needs.bytes)?;
+    if args.write_only {
+        say(&format!("job script {}: submit it with `sbatch {}`", script.display(), shell(&script)));
+        return Ok(());
+    }
+    let job = submit(folder, todo, &script)?;
+    let n = todo.len();
+    say(&format!("job {}: {n} task{}, {}", job.job, if n == 1 { "" } else { "s" }, job.tasks));
+    say(&format!("look at it with `squeue -j {}`", job.job));
+    say(&format!("gather with `vifo sweep collect {}`", shell(&asked.out)));
+    Ok(())
+}
+
+fn program() -> crate::error::Result<PathBuf> {
+    std::env::current_exe().map_err(|e| Error::io(&PathBuf::from("vifo"), "find", &e))
+}
+
+fn here(
+    asked: &Asked,
+    folder: &SweepFolder,
+    todo: &[&Run],
+    needs: &Needs,
+    style: Style,
+) -> crate::error::Result<Outcome> {
+    if todo.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let cores = rayon::current_num_threads();
+    let (own, why) = jobs(needs, cores, todo.len());
+    let (jobs, why) = asked.jobs.map_or((own, why), |n| (n.min(todo.len()), "as asked"));
+    let threads = (cores / jobs).max(1);
+    let lines = Lines::new(style, todo.len());
+    if style == Style::Normal {
+        let size = format!("about {} MB each", needs.bytes.div_ceil(1 << 20));
+        let thread = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        tell(&format!("{} to train, {jobs} at a time ({why}), {thread} and {size}", todo.len()));
+    }
+    let mut lines = lines;
+    let outcome = carry_out(folder, todo, &program()?, (jobs, threads), &mut |news| lines.listen(&news));
+    lines.finish();
+    outcome
+}
+
+/// One line a run that ended, and on a terminal a bar below them.
+struct Lines {
+    style: Style,
+    all: usize,
+    ended: usize,
+    start: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Lines {
+    fn new(style: Style, all: usize) -> Lines {
+        let bar = (style == Style::Normal && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(all as u64);
+            let template = ProgressStyle::with_template("{wide_bar:.cyan/blue} {pos} of {len} runs {msg}");
+            bar.set_style(template.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Lines { style, all, ended: 0, start: Instant::now(), bar }
+    }
+
+    fn listen(&mut self, news: &News) -> Flow {
+        match news {
+            News::Begins { run, epoch } if *epoch > 0 => {
+                self.tell(&format!("{} goes on after epoch {epoch}", run.name))
+            }
+            News::Done { run, seconds } => self.ended(&run.name, &format!("done in {}", duration(*seconds)), true),
+            // What went wrong is said even to whoever wants no progress.
+            News::Failed { run, line } => self.ended(&run.name, &format!("failed: {line}"), false),
+            _ => {}
+        }
+        if let Some(bar) = &self.bar {
+            bar.tick();
+        }
+        if stopped() { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn ended(&mut self, name: &str, how: &str, good: bool) {
+        self.ended += 1;
+        let left = self.all - self.ended;
+        let seconds = self.start.elapsed().as_secs_f64() / self.ended as f64 * left as f64;
+        let time = if left > 0 { format!("; {left} left, about {}", duration(seconds)) } else { String::new() };
+        let line = format!("[{}/{}] {name} {how}{time}", self.ended, self.all);
+        if good || self.style == Style::Normal {
+            self.tell(&line)
+        } else {
+            tell(&format!("{name} {how}"))
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.ended as u64);
+            bar.set_message(if left > 0 { format!("about {} left", duration(seconds)) } else { String::new() });
+        }
+    }
+
+    fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(line)),
+            None if self.style == Style::Normal => tell(line),
+            None => {}
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn show(r: &Report, out: &Path, format: Format, style: Style) {
+    say(&r.render(format));
+    let noisy = style == Style::Normal;
+    for note in r.notes.iter().filter(|_| noisy) {
+        tell(&format!("note: {note}"));
+    }
+    for (name, line) in &r.failed {
+        tell(&format!("failed: {name}: {line}"));
+    }
+    if !noisy {
+        return;
+    }
+    if let Some((setting, run)) = &r.best {
+        tell(&format!("lowest validation NLL: {setting}; its first run is {}", out.join(run).display()));
+    }
+    tell(&format!("tables {}, a line a run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
+    if r.figure {
+        tell(&format!("figure {} (and .png)", out.join("figures/sweep.svg").display()));
+    }
+}
+
+fn collect(args: &CollectArgs) -> anyhow::Result<()> {
+    let (folder, mut asked) = SweepFolder::open(&args.folder)?;
+    if !args.show.metrics.is_empty() {
+        asked.metrics = args.show.metrics.clone();
+    }
+    let r = report(&folder, &asked, asked.runs()?)?;
+    show(&r, &args.folder, args.show.format, Style::Normal);
+    for (name, state) in &r.left {
+        tell(&format!("{}: {name}", in_words(state)));
+    }
+    let (failed_runs, left) = (r.failed.len(), r.left.len());
+    tell(&format!("{} of {} runs done, {failed_runs} failed, {left} not done", r.done, r.all));
+    match queued(&folder) {
+        Some(job) => tell(&format!("job {job} still works on it: `squeue -j {job}`")),
+        None if left + failed_runs > 0 => {
+            tell(&format!("go on with `vifo sweep {0}`, or with `vifo sweep {0} --slurm`", shell(&args.folder)));
+        }
+        None => {}
+    }
+    match failed_runs {
+        0 => Ok(()),
+        n => Err(failed(&args.folder.display().to_string(), n).into()),
+    }
+}
+
+/// One run, for a job array or for `whole`.
+fn one(args: &RunArgs) -> anyhow::Result<()> {
+    if args.stop_with_input {
+        std::thread::spawn(|| {
+            // Nothing is ever written to it: it ends when whoever holds the other end does.
+            let _ = std::io::stdin().read(&mut [0]);
+            request_stop();
+        });
+    }
+    let mut progress: Option<Progress> = None;
+    let ended = run_one(&args.folder, args.number, &|| !stopped(), &mut |run, event, notes| {
+        progress.get_or_insert_with(|| Progress::new(Style::Normal, &run.name)).listen(event, notes)
+    })?;
+    match ended {
+        Ended::Before(run) => tell(&format!("{} is done already", run.name)),
+        Ended::Stopped => stop(),
+        Ended::Now(run, fitted) => finish(&run, &fitted, progress.as_ref()),
+    }
+    Ok(())
+}
+
+fn finish(run: &sweep::Run, fitted: &Fitted, progress: Option<&Progress>) {
+    let stops = fitted.ending == Ending::Stopped;
+    if let Some(progress) = progress {
+        progress.finish(if stops { "stopped" } else { "done" });
+    }
+    if stops {
+        stop();
+    }
+    if let Some(results) = &fitted.results {
+        say(&results.table(&run.name).render(Format::Text));
+    }
+}
+
+/// As a shell reports a program ended by Ctrl-C.
+fn stop() -> ! {
+    tell("stopped; the same command goes on where it was");
+    std::process::exit(130)
+}

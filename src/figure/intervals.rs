@@ -1,0 +1,135 @@
+//! Means with error bars in rows: one row a category, one mark a series, so that methods can be compared set by set.
+
+use std::path::Path;
+
+use super::Saved;
+use super::axis::{Axis, Tick, extent, padded, usable};
+use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::numbers::{Cell, Numbers, at, named};
+use super::palette::{FRAME, MUTED, WHITE, series};
+use super::plot::{LABEL_SIZE, MARKERS, Marker, Plot, Rect, draw_marker, tick_width};
+use super::save::{Figure, save};
+use super::surface::{Stroke, Surface};
+use crate::error::Result;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IntervalsFigure {
+    pub title: String,
+    pub x_label: String,
+    /// What the bars are.
+    pub note: String,
+    /// Names of the rows, from above.
+    pub rows: Vec<String>,
+    /// A line at 0, to which the values are differences.
+    pub zero: bool,
+    pub series: Vec<IntervalsSeries>,
+}
+
+/// `middle` and `half` (the length of a bar to either side) have a value a row; NaN leaves one out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IntervalsSeries {
+    pub name: String,
+    pub middle: Vec<f64>,
+    pub half: Vec<f64>,
+}
+
+/// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
+pub fn intervals(dir: &Path, stem: &str, figure: &IntervalsFigure) -> Result<Saved> {
+    save(dir, stem, figure)
+}
+
+const WIDTH: f64 = 900.0;
+/// Height of a mark's place in its row.
+const LINE: f64 = 9.0;
+/// Share of a row that its marks fill.
+const FILLED: f64 = 0.8;
+const ZERO: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
+
+/// A second round through the colours has other markers.
+fn marker(i: usize) -> Marker {
+    MARKERS[(i + i / 8) % MARKERS.len()]
+}
+
+impl IntervalsFigure {
+    fn legend(&self) -> Vec<super::legend::Entry> {
+        let symbol = |i: usize| Symbol::Point(marker(i), 4.0, series(i), WHITE);
+        self.series.iter().enumerate().map(|(i, s)| entry(symbol(i), s.name.as_str())).collect()
+    }
+
+    fn plot_height(&self) -> f64 {
+        let row = (self.series.len() as f64 * LINE / FILLED).max(26.0);
+        (row * self.rows.len().max(1) as f64).clamp(120.0, 2400.0)
+    }
+
+    fn head(&self) -> f64 {
+        super::legend::head_height(WIDTH, &self.note, &self.legend())
+    }
+}
+
+impl Figure for IntervalsFigure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (f64, f64) {
+        (WIDTH, self.head() + 4.0 + self.plot_height() + 52.0)
+    }
+
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::new(["series".into(), "row".into(), named("middle", &self.x_label), "half".into()]);
+        for one in &self.series {
+            for (i, row) in self.rows.iter().enumerate() {
+                let cells: [Cell; 2] = [at(&one.middle, i), at(&one.half, i)];
+                let [middle, half] = cells;
+                numbers.push(vec![(&one.name).into(), row.into(), middle, half]);
+            }
+        }
+        numbers
+    }
+
+    fn draw(&self, s: &mut dyn Surface) {
+        let (width, height) = self.size();
+        let top = draw_head(s, width, &self.title, &self.note, &self.legend()) + 4.0;
+        let n = self.rows.len().max(1);
+        // Rows go down, the axis goes up: row i lies at n - 1 - i.
+        let mut y = Axis::linear(-0.5, n as f64 - 0.5, 2);
+        let tick = |(i, name): (usize, &String)| Tick { value: (n - 1 - i) as f64, label: name.clone() };
+        y.ticks = self.rows.iter().enumerate().map(tick).collect();
+        let ends = |one: &IntervalsSeries| -> Vec<f64> {
+            let half = |i: usize| one.half.get(i).copied().filter(|h| usable(*h)).unwrap_or(0.0);
+            let each = one.middle.iter().enumerate().filter(|(_, m)| usable(**m));
+            each.flat_map(|(i, m)| [m - half(i), m + half(i)]).collect()
+        };
+        let zero = self.zero.then_some(0.0);
+        let limits = extent(self.series.iter().flat_map(ends).chain(zero));
+        let (low, high) = padded(limits.unwrap_or((0.0, 1.0)), 0.04);
+        let left = MARGIN + LABEL_SIZE + tick_width(&y);
+        let area = Rect { left, top, right: width - MARGIN - 8.0, bottom: height - 52.0 };
+        let plot = Plot { area, x: Axis::linear(low, high, 10), y };
+        plot.draw_grid(s);
+        for i in 1..n {
+            let edge = i as f64 - 0.5;
+            plot.line(s, &[low, high], &[edge, edge], Stroke::solid(FRAME.alpha(0.5), 1.0));
+        }
+        if self.zero {
+            plot.line(s, &[0.0, 0.0], &[-0.5, n as f64 - 0.5], ZERO);
+        }
+        let step = FILLED / self.series.len().max(1) as f64;
+        for (k, one) in self.series.iter().enumerate() {
+            for (i, &middle) in one.middle.iter().enumerate().filter(|(i, m)| *i < n && usable(**m)) {
+                let at = (n - 1 - i) as f64 + FILLED / 2.0 - step * (k as f64 + 0.5);
+                if let Some(&half) = one.half.get(i).filter(|h| usable(**h)) {
+                    plot.line(s, &[middle - half, middle + half], &[at, at], Stroke::solid(series(k), 1.6));
+                }
+                if let Some(place) = plot.place(middle, at) {
+                    draw_marker(s, place, marker(k), 3.4, series(k), WHITE);
+                }
+            }
+        }
+        plot.draw_frame(s, true, true);
+        plot.draw_x_label(s, &self.x_label);
+        if limits.is_none() || self.series.is_empty() || self.rows.is_empty() {
+            plot.draw_no_data(s);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The posterior between network and prediction: rows of features and outputs in, variances or samples of the outputs out.
+
+use super::{Curvature, Posterior, PriorPrecision, gaussian_lambda, softmax_lambda};
+use crate::base::rng::{Draw, Stream};
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::method::{Named, Setup, Trained};
+use crate::ops::head::{gaussian_loss, softmax_loss};
+use rayon::prelude::*;
+
+/// A member's curvature and log likelihood in the making, a chunk of rows at a time.
+pub struct Fit {
+    task: Task,
+    noise_link: u32,
+    k: usize,
+    /// Features and the 1 of the bias.
+    d: usize,
+    curvature: Curvature,
+    log_likelihood: f64,
+}
+
+/// (k, d) of the last layer, d with the bias.
+pub fn sizes(setup: &Setup) -> (usize, usize) {
+    let layout = setup.layout();
+    let weight = &layout.views[layout.views.len() - 2];
+    (weight.shape[0], weight.shape[1] + 1)
+}
+
+/// A member's last layer [k, d], the bias in the last column.
+fn last_layer(setup: &Setup, weights: &[f32]) -> Vec<f64> {
+    let layout = setup.layout();
+    let (k, d) = sizes(setup);
+    let [weight, bias] = [2, 1].map(|i| {
+        let view = &layout.views[layout.views.len() - i];
+        layout.to_torch(view, weights)
+    });
+    (0..k)
+        .flat_map(|c| weight[c * (d - 1)..(c + 1) * (d - 1)].iter().chain([&bias[c]]).map(|&w| f64::from(w)))
+        .collect()
+}
+
+impl Fit {
+    pub fn new(setup: &Setup) -> Result<Fit> {
+        let (k, d) = sizes(setup);
+        let curvature = Curvature::new(setup.options.structure, k, d)?;
+        Ok(Fit { task: setup.task, noise_link: setup.noise_code(), k, d, curvature, log_likelihood: 0.0 })
+    }
+
+    /// Width of the features, without the 1 of the bias.
+    pub fn features(&self) -> usize {
+        self.d - 1
+    }
+
+    /// Rows of features [n, d - 1] with their outputs [n, k] and targets.
+    pub fn add(&mut self, features: &[f32], z: &[f32], y: &[f32]) -> Result<()> {
+        let k = self.k;
+        let mut lambdas = vec![0.0; y.len() * k * k];
+        for ((z, &y), lambda) in z.chunks_exact(k).zip(y).zip(lambdas.chunks_exact_mut(k * k)) {
+            let z: Vec<f64> = z.iter().map(|&v| f64::from(v)).collect();
+            match self.task {
+                Task::Classification => {
+                    softmax_lambda(&z, lambda);
+                    self.log_likelihood -= softmax_loss(&z, y as usize, 0.0, &mut vec![0.0; k]);
+                }
+                Task::Regression => {
+                    lambda.copy_from_slice(&gaussian_lambda(self.noise_link, z[1]));
+                    self.log_likelihood -= gaussian_loss(self.noise_link, z[0], z[1], f64::from(y)).0;
+                }
+            }
+        }
+        self.curvature.add(features, &lambdas)
+    }
+}
+
+/// The posteriors of all members as tensors, one stack of members each.
+pub fn finish(setup: &Setup, fits: Vec<Fit>, weights: &[f32]) -> Result<Vec<Named>> {
+    let prior = setup.options.prior_precision.map_or(PriorPrecision::MarginalLikelihood, PriorPrecision::Fixed);
+    let len = setup.member_len();
+    let members = fits.len();
+    let tensors = fits
+        .into_par_iter()
+        .zip(weights.par_chunks_exact(len))
+        .map(|(fit, weights)| {
+            let w = last_layer(setup, weights);
+            Ok(Posterior::fit(fit.curvature, &w, fit.log_likelihood, prior)?.to_tensors())
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut stacked: Vec<Named> = vec![];
+    for (m, of_member) in tensors.into_iter().enumerate() {
+        for (i, (name, shape, values)) in of_member.into_iter().enumerate() {
+            if m == 0 {
+                let shape = [&[members], &shape[..]].concat();
+                stacked.push(Named { name, shape, values: Vec::with_capacity(values.len() * members) });
+            }
+            stacked[i].values.extend(values);
+        }
+    }
+    Ok(stacked)
+}
+
+/// One member's posterior, ready to predict.
+pub enum LastLayer {
+    /// Variances beside the outputs.
+    Variances(Posterior),
+    /// Samples of the layer [S][k, d].
+    Samples { layers: Vec<Vec<f64>>, k: usize },
+}
+
+/// Of all members; none where training has not ended in a posterior yet.
+pub fn last_layers(setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<LastLayer>> {
+    if trained.posterior.is_empty() {
+        return Ok(vec![]);
+    }
+    let members = setup.members as usize;
+    (0..members)
+        .into_par_iter()
+        .map(|m| {
+            let member = trained.member(m, members);
+            let tensors: Vec<(String, Vec<usize>, Vec<f32>)> =
+                member.posterior.into_iter().map(|p| (p.name, p.shape[1..].to_vec(), p.values)).collect();
+            let posterior = Posterior::from_tensors(&tensors)?;
+            let (k, d) = sizes(setup);
+            if (posterior.k(), posterior.d()) != (k, d) {
+                let found = format!("a last layer of {} x {}, not {k} x {d}", posterior.k(), posterior.d());
+                return Err(Error::run("checkpoint", found, "restore the run, or train again with `vifo fit`"));
+            }
+            if !setup.draws_last_layer() {
+                return Ok(LastLayer::Variances(posterior));
+            }
+            let mut normals = vec![0f32; k * d];
+            let layers = (0..setup.predict_samples).map(|s| {
+                let replica = (setup.first_member + m as u32) * setup.predict_samples + s;
+                Draw { seed, stream: Stream::Predict as u32, step: 0, replica }.fill_normal(0, &mut normals);
+                posterior.sample_weights(&normals)
+            });
+            Ok(LastLayer::Samples { layers: layers.collect(), k })
+        })
+        .collect()
+}
+
+impl LastLayer {
+    /// Rows of outputs that one member has for a row of inputs.
+    pub fn replicas(&self) -> usize {
+        match self {
+            LastLayer::Variances(_) => 1,
+            LastLayer::Samples { layers, .. } => layers.len(),
+        }
+    }
+
+    /// From features [n, d - 1] and outputs [n, k]: (outputs, variances) [2 k] or a sample's outputs [k], by replica and row.
+    pub fn outputs(&self, features: &[f32], z: &[f32], mut write: impl FnMut(usize, usize, &[f32])) {
+        match self {
+            LastLayer::Variances(posterior) => {
+                let (k, d) = (posterior.k(), posterior.d());
+                let rows: Vec<(&[f32], &[f32])> = features.chunks_exact(d - 1).zip(z.chunks_exact(k)).collect();
+                let variances: Vec<Vec<f64>> = rows.par_iter().map(|(f, _)| posterior.logit_variances(f)).collect();
+                for (row, ((_, z), v)) in rows.iter().zip(variances).enumerate() {
+                    let values: Vec<f32> = z.iter().copied().chain(v.into_iter().map(|v| v as f32)).collect();
+                    write(0, row, &values);
+                }
+            }
+            LastLayer::Samples { layers, k } => {
+                for (s, layer) in layers.iter().enumerate() {
+                    let d = layer.len() / k;
+                    for (row, f) in features.chunks_exact(d - 1).enumerate() {
+                        let of = |w: &[f64]| {
+                            let sum: f64 = f.iter().zip(w).map(|(f, w)| f64::from(*f) * w).sum();
+                            (sum + w[d - 1]) as f32
+                        };
+                        let values: Vec<f32> = layer.chunks_exact(d).map(of).collect();
+                        write(s, row, &values);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The recording of a training step: gather, forward, head, backward, regularizer, optimizer, collection.
+
+use super::*;
+use crate::base::rng::Stream;
+use crate::error::{Error, Result};
+use crate::net::Pass;
+use crate::ops::Op;
+use crate::ops::gather::{AuxInputs, GatherRows};
+use crate::ops::images::{GatherImages, SHARDS, shards};
+use crate::ops::optimizer::{Adam, Sgd};
+use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
+use crate::program::builder::Tensor;
+use crate::program::{Buf, Builder, Program, Role};
+
+/// Where the host puts the training inputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DataX {
+    /// [S, n, d], the sets of the members one after another.
+    Rows(Buf),
+    /// Bytes [n, h, w, c], `shard_rows` images a buffer.
+    Images { shards: [Buf; SHARDS], shard_rows: u32 },
+}
+
+/// A recorded training step and the buffers through which the host talks to it.
+pub struct TrainProgram {
+    pub program: Program,
+    pub data_x: DataX,
+    pub data_y: Buf,
+    pub aux_range: Option<(Buf, Buf)>,
+    /// Flat weights [E, P], or (mu, rho) [E, 2P] for VI.
+    pub weights: Buf,
+    /// Optimizer state by its name in checkpoints, each as long as `weights`.
+    pub optimizer: Vec<(&'static str, Buf)>,
+    pub sums: Buf,
+    /// Running statistics of batch normalisation [R, Q], where the network has any.
+    pub running: Option<Buf>,
+}
+
+impl Setup {
+    /// Records one training step: gather, forward, head, backward, optimizer. `max_bytes` = largest buffer of bytes that
+    /// the device can bind.
+    pub fn record_training(&self, max_bytes: u64) -> Result<TrainProgram> {
+        let p = self.layout().total as u32;
+        let samples = self.train_copies();
+        // Members that are compared by their outputs see the same rows in the same order.
+        let orders = if self.shares_rows() { 1 } else { self.members };
+        let replicas = self.members * samples;
+        let mut b = Builder::new(replicas, p);
+        let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
+        let (first_set, sets) = self.sets();
+        if sets > 1 && (self.image.is_some() || self.is_coupled()) {
+            let found = "image sets, or members that see each other";
+            return Err(Error::run("several data sets", found, "this is a bug of vifo: please report it"));
+        }
+        let data_x = match self.image {
+            None => DataX::Rows(b.buffer("data.x", (sets * n * d) as usize, Role::Input)),
+            Some(_) => {
+                let shard_rows = shards(n, d, max_bytes)?;
+                let shards = std::array::from_fn(|s| {
+                    let rows = n.saturating_sub(s as u32 * shard_rows).min(shard_rows);
+                    b.bytes(&format!("data.images{s}"), rows as usize * d as usize)
+                });
+                DataX::Images { shards, shard_rows }
+            }
+        };
+        let data_y = b.buffer("data.y", (sets * n) as usize, Role::Input);
+        let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
+        let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
+
+        // A full batch of a table needs no order, so the members of a set read it in place; images are varied for each.
+        let in_place = self.full_batch() && self.whole_sets();
+        let aux_rows = if self.aux.is_some() { batch } else { 0 };
+        let rows = batch + aux_rows;
+        let shuffle = u32::from(!self.full_batch());
+        let gather = GatherRows {
+            replicas: orders,
+            n_rows: n,
+            cols: d,
+            batch,
+            out_rows: rows,
+            shuffle,
+            first_member: self.first_member,
+            per_set: self.per_set,
+            first_set,
+        };
+        let own = |b: &mut Builder| b.buffer("x", (orders * rows * d) as usize, Role::Scratch);
+        let (x, x_replicas) = match (data_x, self.image) {
+            (DataX::Images { shards, shard_rows }, Some(image)) => {
+                let x = own(&mut b);
+                let (h, w, c) = image.size;
+                let op = GatherImages {
+                    replicas: orders,
+                    n_rows: n,
+                    shard_rows,
+                    h,
+                    w,
+                    c,
+                    batch,
+                    out_rows: rows,
+                    shuffle,
+                    first_member: self.first_member,
+                    crop: image.crop,
+                    flip: u32::from(image.flip),
+                    mean0: image.mean[0],
+                    mean1: image.mean[1],
+                    mean2: image.mean[2],
+                    inv_sd0: image.inv_sd[0],
+                    inv_sd1: image.inv_sd[1],
+                    inv_sd2: image.inv_sd[2],
+                };
+                b.push(Op::GatherImages(op), &shards, &[x]);
+                (x, orders)
+            }
+            (DataX::Rows(data), _) if !in_place || self.aux.is_some() => {
+                let x = own(&mut b);
+                b.push(Op::GatherRows(gather), &[data], &[x]);
+                (x, orders)
+            }
+            (DataX::Rows(data), _) => (data, sets),
+            (DataX::Images { shards, .. }, None) => (shards[0], 1),
+        };
+        let x = Tensor::input(x, x_replicas, rows, self.net.input());
+        let (y, y_replicas) = if in_place {
+            (data_y, sets)
+        } else {
+            let y = b.buffer("y", (orders * batch) as usize, Role::Scratch);
+            b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_y], &[y]);
+            (y, orders)
+        };
+        let aux_range = self.aux.map(|source| {
+            let low = b.buffer("aux.low", (sets * d) as usize, Role::Input);
+            let high = b.buffer("aux.high", (sets * d) as usize, Role::Input);
+            let op = AuxInputs {
+                replicas: orders,
+                cols: d,
+                count: aux_rows,
+                first_row: batch,
+                out_rows: rows,
+                grid: u32::from(source == AuxSource::Grid),
+                first_member: self.first_member,
+                per_set: self.per_set,
+                first_set,
+            };
+            b.push(Op::AuxInputs(op), &[low, high], &[x.buf]);
+            (low, high)
+        });
+
+        if self.is_vi() {
+            let w = vi::record_sample(self, &mut b, weights, Stream::Weights);
+            b.set_weights(w);
+        } else {
+            b.set_weights(weights);
+        }
+        let q = self.layout().running;
+        let running = (q > 0).then(|| {
+            let running = b.buffer("running", replicas as usize * q, Role::State);
+            b.set_running(running, q as u32, batch);
+            running
+        });
+        let first_replica = self.first_member * samples;
+        let outputs = self.net.record(&mut b, x, Pass::training(first_replica));
+        let share_y = replicas / y_replicas;
+        let (terms, dout) = match self.kind {
+            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, share_y, batch),
+            Kind::Dirichlet => dirichlet::record_head(self, &mut b, outputs, y, share_y),
+            Kind::Vbll => vbll::record_head(self, &mut b, outputs, y, share_y),
+            _ => base::record_head(self, &mut b, outputs, y, share_y),
+        };
+        let kept_apart = self.shares_rows().then(|| repulsive::record_outputs(self, &mut b, outputs, dout));
+        let dweights = b.backward(outputs, dout);
+
+        // What is regularized outside the outputs: the weights' own distribution, or their squares.
+        let (grad, extra) = match self.kind {
+            Kind::Vi(reg) => {
+                let (dq, value) = vi::record_gradient(self, &mut b, reg, weights, dweights);
+                (dq, Some(value))
+            }
+            Kind::Vifo(Reg::L2) => (dweights, Some(regularizer::record_l2(self, &mut b, weights, dweights, 0..p))),
+            Kind::Laplace => {
+                let last = self.last_layer();
+                (dweights, Some(regularizer::record_l2(self, &mut b, weights, dweights, last)))
+            }
+            Kind::Vbll => (dweights, Some(vbll::record_regularizer(self, &mut b, weights, dweights))),
+            Kind::Repulsive if kept_apart.is_none() => {
+                (dweights, Some(repulsive::record_weights(self, &mut b, weights, dweights)))
+            }
+            _ => (dweights, kept_apart),
+        };
+        let none = b.buffer("none", 1, Role::Input);
+        let reduce = LossReduce {
+            members: self.members,
+            samples,
+            rows,
+            data_rows: batch,
+            has_extra: u32::from(extra.is_some()),
+            extra_scale: 1.0 / n as f32,
+        };
+        b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
+        let mut optimizer = self.record_optimizer(&mut b, grad, weights, none);
+        optimizer.extend(match self.kind {
+            Kind::Swa => swa::record_collect(self, &mut b, weights),
+            Kind::Swag => swag::record_collect(self, &mut b, weights),
+            _ => vec![],
+        });
+        Ok(TrainProgram { program: b.finish()?, data_x, data_y, aux_range, weights, optimizer, sums, running })
+    }
+
+    fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {
+        let (replicas, count) = (self.members, self.member_len() as u32);
+        let norm = if self.clip {
+            let norm = b.buffer("norm", replicas as usize, Role::Scratch);
+            b.push(Op::SumSquares(SumSquares { replicas, stride: count, first: 0, length: count }), &[grad], &[norm]);
+            norm
+        } else {
+            none
+        };
+        let len = (replicas * count) as usize;
+        let mut state = vec![];
+        // Where SGD begins with epochs of Adam, each step finds one of the two idle.
+        if self.optimizer == Optimizer::Adam || self.warm {
+            let first = b.buffer("adam.first", len, Role::State);
+            let second = b.buffer("adam.second", len, Role::State);
+            let only_warm = u32::from(self.optimizer == Optimizer::Sgd);
+            let op = Adam { replicas, count, beta1: BETA1, beta2: BETA2, eps: 1e-8, only_warm };
+            b.push(Op::Adam(op), &[grad, norm], &[weights, first, second]);
+            state.extend([("adam.first", first), ("adam.second", second)]);
+        }
+        if self.optimizer == Optimizer::Sgd {
+            let velocity = b.buffer("sgd.velocity", len, Role::State);
+            b.push(Op::Sgd(Sgd { replicas, count, momentum: self.momentum }), &[grad, norm], &[weights, velocity]);
+            state.push(("sgd.velocity", velocity));
+        }
+        state
+    }
+}

@@ -1,0 +1,222 @@
+//! Calibration after training (`vifo calibrate`): a temperature for class probabilities, and conformal intervals or sets.
+//! The maths is in `metrics::{temperature, conformal}`; here are the rows it is fitted on, the file that keeps it, and what
+//! predictions and evaluations make of it.
+//!
+//! Conformal scores are those of the predictions before the temperature: T is fitted on the same rows, and scores that
+//! knew them would void the guarantee.
+
+mod apply;
+mod stored;
+mod words;
+
+pub use stored::{Calibration, Level, Source, current};
+pub use words::no_section;
+
+use super::model::{Model, targets};
+use super::{Manifest, RunFolder};
+use crate::data::images::Part;
+use crate::data::{Dataset, Task};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::method::Predictive;
+use crate::metrics::conformal::{self, Sets};
+use crate::metrics::temperature;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Rows of their own instead of the validation part.
+    pub data: Option<PathBuf>,
+    /// Shares of rows that may fall outside; `ALPHA` where none is named.
+    pub alpha: Vec<f64>,
+    /// APS where none is named.
+    pub sets: Option<Sets>,
+    pub skip_lines: Option<usize>,
+}
+
+pub const ALPHA: f64 = 0.1;
+
+/// Least and greatest alpha: beyond, a level would round to 0 or 100 %.
+const ALPHAS: (f64, f64) = (0.0001, 0.9999);
+
+pub struct Calibrated {
+    pub calibration: Calibration,
+    pub notes: Vec<String>,
+}
+
+/// Fits, stores it in the folder and in the report. Nobody else may write to the run meanwhile.
+pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Calibrated> {
+    let alphas = alphas(&asked.alpha)?;
+    let _lock = folder.lock()?;
+    let model = Model::open(folder)?;
+    if let (Some(_), Task::Regression) = (asked.sets, model.task()) {
+        let found = "the run predicts a number";
+        return Err(Error::usage(
+            "--sets",
+            found,
+            "a run that predicts classes",
+            "leave it out: a regression has intervals",
+        ));
+    }
+    let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
+    let (rows, source) = match &asked.data {
+        Some(file) => {
+            let (rows, said) = fresh(&model, folder, file, asked.skip_lines)?;
+            notes.extend(said);
+            let file = crate::data::pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+            (rows, Source::File(file))
+        }
+        None => {
+            if asked.skip_lines.is_some() {
+                notes.push("--skip-lines has no effect without --data".into());
+            }
+            (validation(&model, folder)?, Source::Validation)
+        }
+    };
+    let predictive = model.predict(device, rows.inputs())?;
+    let (vifo, _) = Manifest::version();
+    let mut calibration = Calibration {
+        version: stored::VERSION,
+        vifo,
+        run: stored::fingerprint(folder)?,
+        source,
+        rows: rows.n,
+        temperature: None,
+        sets: None,
+        levels: vec![],
+    };
+    fit(&mut calibration, &predictive, &targets(&rows), &alphas, asked.sets.unwrap_or(Sets::Aps))?;
+    folder.write_calibration(&calibration)?;
+    let report = folder.file("report.html");
+    if report.is_file()
+        && let Err(e) = crate::figure::replace_section(&report, &calibration.section(model.encoder.target_name()))
+    {
+        notes.push(format!("the report does not show it: {e}"));
+    }
+    notes.extend(calibration.caveats());
+    Ok(Calibrated { calibration, notes })
+}
+
+/// Each alpha once, in the order given.
+fn alphas(asked: &[f64]) -> Result<Vec<f64>> {
+    let mut out: Vec<f64> = vec![];
+    for &alpha in if asked.is_empty() { &[ALPHA] } else { asked } {
+        if !(ALPHAS.0..=ALPHAS.1).contains(&alpha) {
+            let allowed = format!("{} to {}", ALPHAS.0, ALPHAS.1);
+            let cure = "it is the share of rows that may fall outside: 0.1 for 90 % intervals";
+            return Err(Error::usage("--alpha", alpha.to_string(), allowed, cure));
+        }
+        if !out.iter().any(|a| stored::percent(*a) == stored::percent(alpha)) {
+            out.push(alpha);
+        }
+    }
+    Ok(out)
+}
+
+fn fit(to: &mut Calibration, p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Result<()> {
+    let scores: Vec<f64> = match p {
+        Predictive::Regression(r) => (0..r.n()).map(|i| conformal::residual(y[i], r.mean[i], r.sd(i))).collect(),
+        Predictive::Classification(c) => {
+            let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
+            let fitted = temperature::fit(&c.probs, &classes, c.k);
+            let broken =
+                || Error::run("calibrate", "a probability is no number", "train again with a lower learning rate");
+            to.temperature = Some(fitted.ok_or_else(broken)?);
+            to.sets = Some(sets);
+            c.probs.chunks(c.k).zip(&classes).map(|(p, &y)| sets.scores(p)[y]).collect()
+        }
+    };
+    for &alpha in alphas {
+        let q = conformal::threshold(&scores, alpha);
+        let level = Level { alpha, threshold: q.is_finite().then_some(q), mean_size: None };
+        let sizes = apply::sizes(&level, to.sets, p);
+        let mean = sizes.iter().sum::<f64>() / sizes.len().max(1) as f64;
+        to.levels.push(Level { mean_size: mean.is_finite().then_some(mean), ..level });
+    }
+    Ok(())
+}
+
+/// The run's validation part.
+fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
+    let place = folder.path.display().to_string();
+    let data = model.data()?;
+    if data.hash != folder.manifest()?.data {
+        return Err(Error::data(
+            place,
+            "the data file has changed since the run was trained: its validation rows cannot be told from the others",
+            "",
+            "restore the file, or name rows never trained on with --data FILE",
+        ));
+    }
+    if data.validation.n == 0 {
+        return Err(Error::usage(
+            place,
+            "the run has no validation rows to calibrate on",
+            "",
+            "name rows never trained on with --data FILE, or train with data.validation_fraction above 0",
+        ));
+    }
+    Ok(data.validation)
+}
+
+/// Rows of a file, which must be neither the training nor the test rows.
+fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usize>) -> Result<(Dataset, Vec<String>)> {
+    let d = &model.recipe.data;
+    let refuse = |found: String| {
+        let cure = "name fresh rows, or leave --data out for the validation part";
+        let allowed = "rows that the run was neither trained nor tested on";
+        Err(Error::usage(file.display().to_string(), found, allowed, cure))
+    };
+    if same(d.file.as_deref(), file) || same(d.images.as_deref(), file) {
+        return refuse("is what the run was trained on".into());
+    }
+    if same(d.test_file.as_deref(), file) {
+        return refuse("is the run's test set, which would be a test no longer".into());
+    }
+    let (rows, mut notes) = model.read(file, Part::All, true, skip_lines)?;
+    // A copy under another name; without the run's own data there is nothing to compare with.
+    let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash));
+    let Some(own) = own else {
+        notes.push(
+            "the run's own data cannot be read as it was: whether these rows are among it was not checked".into(),
+        );
+        return Ok((rows, notes));
+    };
+    for (part, name) in [(&own.train, "training"), (&own.test, "test")] {
+        let known: HashSet<u64> = keys(part).collect();
+        let twins = keys(&rows).filter(|k| known.contains(k)).count();
+        if 2 * twins > rows.n {
+            return refuse(format!("{twins} of its {} rows are {name} rows of the run", rows.n));
+        }
+        if twins > 0 {
+            notes.push(format!("{twins} of {} rows are {name} rows of the run too", rows.n));
+        }
+    }
+    Ok((rows, notes))
+}
+
+fn same(own: Option<&Path>, file: &Path) -> bool {
+    let Some(own) = own else { return false };
+    // A bundled set has a name and no path.
+    own == file || matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// One number a row, of its inputs and target: equal for equal rows.
+fn keys(data: &Dataset) -> impl Iterator<Item = u64> + '_ {
+    (0..data.n).map(|i| {
+        let mut hasher = DefaultHasher::new();
+        let range = i * data.d..(i + 1) * data.d;
+        if data.bytes.is_empty() {
+            data.x[range].iter().for_each(|v| v.to_bits().hash(&mut hasher));
+        } else {
+            data.bytes[range].hash(&mut hasher);
+        }
+        data.y[i].to_bits().hash(&mut hasher);
+        hasher.finish()
+    })
+}
+
+#[cfg(test)]
+mod tests;

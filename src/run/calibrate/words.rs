@@ -1,0 +1,206 @@
+//! A calibration in words: what predict says of it, what it cannot promise, its table and its section of the report.
+
+use super::apply::gaussian_half_width;
+use super::stored::{Calibration, Level, Source};
+use crate::figure::Section;
+use crate::metrics::conformal::{self, Sets};
+use crate::metrics::temperature::{LEAST_ROWS, MOST, Verdict};
+use crate::run::report::html;
+use crate::run::tables::{TextTable, number};
+
+impl Calibration {
+    /// "intervals" or "sets".
+    pub(super) fn what(&self) -> &'static str {
+        if self.sets.is_some() { "sets" } else { "intervals" }
+    }
+
+    /// "80 validation rows", "80 rows of fresh.csv".
+    pub fn on(&self) -> String {
+        let rows =
+            |what: &str| if self.rows == 1 { format!("1 {what}row") } else { format!("{} {what}rows", self.rows) };
+        match &self.source {
+            Source::Validation => rows("validation "),
+            Source::File(file) => {
+                let name =
+                    file.file_name().map_or_else(|| file.display().to_string(), |n| n.to_string_lossy().into_owned());
+                format!("{} of {name}", rows(""))
+            }
+        }
+    }
+
+    fn listed(&self, name: impl Fn(&Level) -> String) -> String {
+        self.levels.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// One line for `predict`: what the calibration changed, and how to do without.
+    pub(super) fn used(&self) -> String {
+        let percents = self.listed(|l| format!("{} %", l.percent()));
+        let of = if self.levels.len() == 1 { "" } else { " respectively" };
+        let changed = match self.temperature {
+            None => {
+                let columns = self.listed(|l| format!("lower_{0} to upper_{0}", l.percent()));
+                format!("{columns} holds the value in at least {percents} of cases{of}")
+            }
+            Some(t) => {
+                let probabilities = if t.value == 1.0 {
+                    "probabilities stay as they are (temperature 1)".to_string()
+                } else {
+                    format!(
+                        "probabilities and entropy are at temperature {}, aleatoric_entropy and mutual_information the members' own",
+                        number(t.value)
+                    )
+                };
+                let columns = self.listed(|l| format!("set_{}", l.percent()));
+                format!(
+                    "{probabilities}; {columns} holds the class in at least {percents} of cases{of}, labels joined by |"
+                )
+            }
+        };
+        format!("calibrated on {}: {changed}; --uncalibrated does without", self.on())
+    }
+
+    /// Where the rows are too few for a level.
+    pub(super) fn too_few(&self) -> Vec<String> {
+        let short = |l: &&Level| conformal::rank(self.rows, l.alpha).is_none();
+        let say = |l: &Level| {
+            let what = if self.sets.is_some() { "every set holds all classes" } else { "every interval is infinite" };
+            format!(
+                "{} calibration row{} cannot give {} % {}, {} are the least: {what}",
+                self.rows,
+                if self.rows == 1 { "" } else { "s" },
+                l.percent(),
+                self.what(),
+                conformal::least_rows(l.alpha)
+            )
+        };
+        self.levels.iter().filter(short).map(say).collect()
+    }
+
+    pub(super) fn empty_sets(&self, empty: usize, n: usize, level: &Level) -> Option<String> {
+        (empty > 0).then(|| {
+            format!(
+                "{empty} of {n} sets in set_{} are empty: no class is probable enough there (--sets aps leaves no set empty)",
+                level.percent()
+            )
+        })
+    }
+
+    /// What the guarantee rests on, and where it ends.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut out = self.too_few();
+        if self.source == Source::Validation {
+            out.push(format!(
+                "the validation rows also chose when to stop, so that the guarantee of the {} is not exact: --data FILE with rows of their \
+                 own makes it so",
+                self.what()
+            ));
+        }
+        out
+    }
+
+    /// How the temperature came about.
+    pub fn temperature_said(&self) -> Option<String> {
+        let t = self.temperature?;
+        let nll = format!("NLL {} -> {} nats", number(t.nll_before), number(t.nll_after));
+        Some(match t.verdict {
+            Verdict::Fitted => format!("temperature {}: {nll} on these rows", number(t.value)),
+            Verdict::AtMost => format!(
+                "temperature {MOST}, its upper bound: {nll} on these rows, where the probabilities are worse than a guess"
+            ),
+            Verdict::NoGain => {
+                "temperature 1: no other lowers the NLL of these rows by more than chance would (leave-one-out)".into()
+            }
+            Verdict::Unbounded => format!(
+                "temperature 1: the NLL falls down to the lower bound {}, as where every row is right, and such rows cannot tell how far to \
+                 sharpen",
+                1.0 / MOST
+            ),
+            Verdict::FewRows => format!("temperature 1: {LEAST_ROWS} rows are the least to choose another"),
+        })
+    }
+
+    /// What the intervals or sets are.
+    pub fn definition(&self) -> String {
+        match self.sets {
+            None => "Split conformal intervals mean ± q sd: q is the finite-sample quantile of |y - mean| / sd over the calibration rows."
+                .into(),
+            Some(Sets::Aps) => "Split conformal sets, adaptive (APS) without randomisation: the most probable classes, up to the first one that \
+                                those before it outweigh by the threshold. Never empty; coverage is higher than asked where the first class \
+                                alone is right more often. Probabilities are those before the temperature."
+                .into(),
+            Some(Sets::Lac) => "Split conformal sets, least ambiguous (LAC): all classes of probability at least 1 - threshold. A set may be empty. \
+                                Probabilities are those before the temperature."
+                .into(),
+        }
+    }
+
+    /// One row a level; `target` is the unit of a width.
+    pub fn levels_table(&self, target: &str) -> TextTable {
+        let regression = self.sets.is_none();
+        let mut t = TextTable::new(&if regression {
+            ["level", "q [sd]", "a Gaussian's [sd]", "", "sd of the coverage"]
+        } else {
+            ["level", "threshold", "least probability", "mean set size", "sd of the coverage"]
+        });
+        if regression {
+            t.header[3] = format!("mean width [{target}]");
+        }
+        if self.sets == Some(Sets::Aps) {
+            t.header.remove(2);
+        }
+        let or_infinite = |v: Option<f64>| v.map_or("infinite".to_string(), number);
+        for l in &self.levels {
+            let mut row = vec![format!("{} %", l.percent()), or_infinite(l.threshold)];
+            match self.sets {
+                None => row.push(number(gaussian_half_width(l.alpha))),
+                Some(Sets::Lac) => row.push(number((1.0 - l.q()).max(0.0))),
+                Some(Sets::Aps) => {}
+            }
+            row.push(or_infinite(l.mean_size));
+            row.push(number(conformal::coverage_sd(self.rows, l.alpha).unwrap_or(0.0)));
+            t.rows.push(row);
+        }
+        t
+    }
+
+    /// For a reader who sees no table.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut out = vec![format!("Fitted on {} by `vifo calibrate`; predictions use it.", self.on())];
+        out.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
+        out.extend(self.levels.iter().map(|l| {
+            let threshold = l.threshold.map_or("infinite".into(), number);
+            let size = l.mean_size.map_or("infinite".into(), number);
+            let of = if self.sets.is_some() { "mean set size" } else { "mean width" };
+            format!("{} % {}: threshold {threshold}, {of} {size}.", l.percent(), self.what())
+        }));
+        out
+    }
+
+    /// Its part of the report.
+    pub fn section(&self, target: &str) -> Section {
+        let mut text = vec![format!("Fitted on {} by `vifo calibrate`; `vifo predict` uses it.", self.on())];
+        text.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
+        text.push(self.definition());
+        text.push(
+            "They hold a new row that is like the calibration rows with at least the probability of their level. The last column tells by how \
+             much the coverage varies from one set of calibration rows to another."
+                .into(),
+        );
+        text.extend(self.caveats().iter().map(|n| format!("Note: {n}.")));
+        Section {
+            heading: "Calibration".into(),
+            text,
+            table: Some(html(&self.levels_table(target))),
+            slot: Some(SLOT.into()),
+            ..Default::default()
+        }
+    }
+}
+
+/// Its place in the report.
+pub const SLOT: &str = "calibration";
+
+/// The part of the report of a run that is not calibrated.
+pub fn no_section() -> Section {
+    Section { slot: Some(SLOT.into()), ..Default::default() }
+}

@@ -1,0 +1,50 @@
+//! The rows of the table that are ours. A further method is one line: it is trained as soon as a recipe can name it.
+
+use crate::config::keys::METHODS as TRAINABLE;
+use crate::method::Kind;
+
+#[derive(Debug, PartialEq)]
+pub struct Method {
+    /// In a recipe.
+    pub ours: &'static str,
+    pub title: &'static str,
+    /// Recipe keys beside the benchmark's own, as (key, TOML value).
+    pub keys: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! methods {
+    ($($ours:literal, $title:literal, [$($key:literal = $value:literal),*];)*) => {
+        pub const METHODS: &[Method] = &[$(Method { ours: $ours, title: $title, keys: &[$(($key, $value)),*] },)*];
+    };
+}
+
+methods! {
+    "vifo-mean", "VIFO-mean", [];
+    "vifo-naive", "VIFO-naive", [];
+    "vifo-mv", "VIFO-mv", [];
+    "vifo-eb", "VIFO-eb", [];
+    "base", "base (deep ensemble)", [];
+    "vi-naive", "VI-naive", [];
+    "vi-mean", "VI-mean", [];
+    "vi-mv", "VI-mv", [];
+    "vi-eb", "VI-eb", [];
+    "swa", "SWA", [];
+    "swag", "SWAG", [];
+    "dropout", "MC dropout", [];
+    "repulsive", "repulsive", [];
+    "laplace", "Laplace", [];
+    "vbll", "VBLL", [];
+}
+
+impl Method {
+    /// Whether a recipe can name it.
+    pub fn trainable(&self) -> bool {
+        TRAINABLE.contains(&self.ours) && Kind::parse(self.ours).is_some()
+    }
+
+    /// Whether its training is one program from the first step to the last: then all splits share it on the replica axis.
+    /// The others are trained split by split, each in a run folder.
+    pub fn side_by_side(&self) -> bool {
+        matches!(Kind::parse(self.ours), Some(Kind::Base | Kind::Dropout | Kind::Vbll | Kind::Vifo(_) | Kind::Vi(_)))
+    }
+}

@@ -1,0 +1,76 @@
+//! One run of a sweep folder, in this process: begun, gone on with, or found done.
+
+use super::folder::{State, SweepFolder};
+use super::grid::Run;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::run::fit::{self, Fitted};
+use crate::train::{Event, Flow};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub enum Ended {
+    /// It was done already.
+    Before(Box<Run>),
+    Now(Box<Run>, Box<Fitted>),
+    /// Before it could begin.
+    Stopped,
+}
+
+/// How long a process that was told to stop may take to let go of a run.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Trains run `number` (from 1) of the sweep in `path`. Where it fails the line of the error stays in the folder, for whoever
+/// collects. `go_on` is asked while another process holds the run.
+pub fn run_one(
+    path: &Path,
+    number: usize,
+    go_on: &dyn Fn() -> bool,
+    listen: &mut dyn FnMut(&Run, &Event, &[String]) -> Flow,
+) -> Result<Ended> {
+    let (folder, asked) = SweepFolder::open(path)?;
+    let runs = asked.runs()?;
+    let count = runs.len();
+    let run = runs.into_iter().nth(number.wrapping_sub(1)).ok_or_else(|| {
+        Error::usage(path.display().to_string(), format!("no run {number}"), format!("1 to {count}"), "")
+    })?;
+    let start = Instant::now();
+    // The process before may still be writing its last checkpoint.
+    while folder.run(&run).is_held() && start.elapsed() < PATIENCE {
+        if !go_on() {
+            return Ok(Ended::Stopped);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let state = folder.state(&run)?;
+    match state {
+        State::Done => return Ok(Ended::Before(Box::new(run))),
+        // The other process goes on: not this one's failure to write down.
+        State::Training => drop(folder.run(&run).lock()?),
+        _ => {}
+    }
+    folder.clear_error(&run);
+    let trained = train(&folder, &run, &mut |event, notes| listen(&run, event, notes));
+    match trained {
+        Ok(fitted) => Ok(Ended::Now(Box::new(run), Box::new(fitted))),
+        Err(error) => {
+            folder.write_error(&run, &error.to_string())?;
+            Err(error)
+        }
+    }
+}
+
+fn train(folder: &SweepFolder, run: &Run, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
+    let own = folder.run(run);
+    let device = Device::open(&run.recipe.device)?;
+    // What stood in the way of this look is gone with the error's file: failed runs go on where they were.
+    match folder.state(run)? {
+        State::Remains => {
+            drop(own.lock()?);
+            std::fs::remove_dir_all(&own.path).map_err(|e| Error::io(&own.path, "replace", &e))?;
+            fit::fit(&run.recipe, &own.path, false, &device, listen)
+        }
+        State::Begun(_) => fit::resume(&own.path, &device, listen),
+        _ => fit::fit(&run.recipe, &own.path, false, &device, listen),
+    }
+}

@@ -1,0 +1,139 @@
+//! The work on this machine: one process a run, so many at a time.
+
+use super::folder::{State, SweepFolder};
+use super::grid::Run;
+use crate::error::{Error, Result};
+use crate::train::Flow;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the work tells whoever listens; the answer says whether to go on.
+pub enum News<'a> {
+    Begins {
+        run: &'a Run,
+        epoch: u32,
+    },
+    Done {
+        run: &'a Run,
+        seconds: f64,
+    },
+    Failed {
+        run: &'a Run,
+        line: &'a str,
+    },
+    /// Nothing happened for a moment.
+    Waits,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Stopped,
+    /// So many runs failed; the others are done.
+    Failed(usize),
+}
+
+struct Worker<'a> {
+    run: &'a Run,
+    child: Child,
+    start: Instant,
+}
+
+/// Between two looks at the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Trains `todo`, `jobs` at a time, each with `threads` threads. `program` is vifo itself. When it is told to stop, every run
+/// is left so that it can go on.
+pub fn carry_out(
+    folder: &SweepFolder,
+    todo: &[&Run],
+    program: &Path,
+    (jobs, threads): (usize, usize),
+    listen: &mut dyn FnMut(News) -> Flow,
+) -> Result<Outcome> {
+    let mut left = todo.iter();
+    let mut workers: Vec<Worker> = vec![];
+    let (mut failed, mut stopping) = (0, false);
+    loop {
+        while !stopping && workers.len() < jobs {
+            let Some(run) = left.next() else { break };
+            let epoch = if let State::Begun(epoch) = folder.state(run)? { epoch } else { 0 };
+            stopping |= listen(News::Begins { run, epoch }) == Flow::Stop;
+            if !stopping {
+                workers.push(Worker { run, child: start(folder, run, program, threads)?, start: Instant::now() });
+            }
+        }
+        if workers.is_empty() {
+            break;
+        }
+        let mut at = 0;
+        while at < workers.len() {
+            let ended = workers[at].child.try_wait();
+            let Some(status) = ended.map_err(|e| Error::io(program, "wait for", &e))? else {
+                at += 1;
+                continue;
+            };
+            let worker = workers.swap_remove(at);
+            let flow = match failure(folder, worker.run, status)? {
+                None if status.code() == Some(STOPPED) => Flow::Stop,
+                None => listen(News::Done { run: worker.run, seconds: worker.start.elapsed().as_secs_f64() }),
+                Some(line) => {
+                    failed += 1;
+                    listen(News::Failed { run: worker.run, line: &line })
+                }
+            };
+            stopping |= flow == Flow::Stop;
+        }
+        stopping |= listen(News::Waits) == Flow::Stop;
+        if stopping {
+            // Each of them stops, and saves, when its standard input ends.
+            workers.iter_mut().for_each(|w| drop(w.child.stdin.take()));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(if stopping {
+        Outcome::Stopped
+    } else if failed > 0 {
+        Outcome::Failed(failed)
+    } else {
+        Outcome::Done
+    })
+}
+
+/// A program ended by Ctrl-C.
+const STOPPED: i32 = 130;
+
+/// Its standard input is a pipe from here: when this process ends, however it ends, the run is told to stop.
+fn start(folder: &SweepFolder, run: &Run, program: &Path, threads: usize) -> Result<Child> {
+    let log = folder.log(run);
+    let file = File::create(&log).map_err(|e| Error::io(&log, "create", &e))?;
+    let mut command = Command::new(program);
+    command.args(["--threads", &threads.to_string(), "sweep", "run", "--stop-with-input"]);
+    command.arg(&folder.path).arg(run.number.to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(file);
+    command.spawn().map_err(|e| Error::io(program, "start", &e))
+}
+
+/// The line with which a run failed; None where it is done or was stopped. A process that was killed left no line: it is
+/// written here.
+fn failure(folder: &SweepFolder, run: &Run, status: ExitStatus) -> Result<Option<String>> {
+    if status.success() || status.code() == Some(STOPPED) {
+        return Ok(None);
+    }
+    if let State::Failed(line) = folder.state(run)? {
+        return Ok(Some(line));
+    }
+    let log = std::fs::read_to_string(folder.log(run)).unwrap_or_default();
+    let line = match (log.lines().rev().find_map(|l| l.strip_prefix("error: ")), status.code()) {
+        (Some(line), _) => line.to_string(),
+        (None, Some(code)) => format!("ended with exit code {code}; see {}", folder.log(run).display()),
+        (None, None) => {
+            let cure = "if memory ran out, run fewer side by side with --jobs";
+            format!("its process was ended from outside ({status}); {cure}")
+        }
+    };
+    folder.write_error(run, &line)?;
+    Ok(Some(line))
+}

@@ -1,0 +1,295 @@
+//! Several data sets of equal size trained side by side on the replica axis, such as the splits of one table: one program,
+//! `per_set` members a set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
+//! as it would alone; training goes on until the last of them has ended.
+
+use super::evaluate::Predictor;
+use super::event::{EpochRow, Event};
+use super::session::Session;
+use super::trainer::{Ending, MAX_STEPS, score};
+use crate::config::plan::Plan;
+use crate::data::Dataset;
+use crate::data::load::Loaded;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::method::{Predictive, Setup};
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Epoch and validation NLL, in the user's unit, of a set's best weights.
+pub type Best = (u32, f64);
+
+/// All that a resumed training needs to go on to the bit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SplitsState {
+    pub step: u64,
+    pub seconds: f64,
+    /// [S members, P].
+    pub weights: Vec<f32>,
+    pub best_weights: Vec<f32>,
+    pub optimizer: Vec<(String, Vec<f32>)>,
+    /// [S]; None before the first evaluation.
+    pub best: Vec<Option<Best>>,
+}
+
+pub struct Splits {
+    plan: Plan,
+    session: Session,
+    validation: Forward,
+    /// [S].
+    target_sd: Vec<f64>,
+    y: Vec<Vec<f32>>,
+    step: u64,
+    seconds: f64,
+    best: Vec<Option<Best>>,
+    best_weights: Vec<f32>,
+}
+
+impl Splits {
+    /// `plan` is that of one set; the sets are numbered from `first_set` on, and member m of set s draws as member
+    /// `s * members + m` of a single ensemble would: what a set draws depends on its number, not on its neighbours.
+    pub fn new(plan: &Plan, data: &[&Loaded], first_set: u32, device: &Device) -> Result<Splits> {
+        let sizes = |d: &Loaded| (d.train.n, d.validation.n);
+        if data.is_empty() || data.iter().any(|d| sizes(d) != sizes(data[0])) {
+            let cure = "this is a bug of vifo: please report it";
+            return Err(Error::run("splits side by side", "none, or of unequal sizes", cure));
+        }
+        let mut plan = plan.clone();
+        let per_set = plan.setup.members;
+        plan.setup = Setup {
+            members: per_set * data.len() as u32,
+            first_member: per_set * first_set,
+            per_set,
+            ..plan.setup.clone()
+        };
+        let ranges: Vec<_> = data.iter().map(|d| d.encoder.aux_range()).collect();
+        let train: Vec<&Dataset> = data.iter().map(|d| &d.train).collect();
+        let validation: Vec<&Dataset> = data.iter().map(|d| &d.validation).collect();
+        let mut session = Session::of_sets(&plan.setup, device, &train, &ranges.iter().collect::<Vec<_>>())?;
+        let weights = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+        session.set_weights(&weights)?;
+        Ok(Splits {
+            validation: Forward::new(&plan, device, &validation)?,
+            session,
+            target_sd: data.iter().map(|d| d.encoder.target_sd()).collect(),
+            y: validation.iter().map(|d| d.y.clone()).collect(),
+            step: 0,
+            seconds: 0.0,
+            best: vec![None; data.len()],
+            best_weights: weights,
+            plan,
+        })
+    }
+
+    pub fn state(&mut self) -> Result<SplitsState> {
+        Ok(SplitsState {
+            step: self.step,
+            seconds: self.seconds,
+            weights: self.session.weights()?,
+            best_weights: self.best_weights.clone(),
+            optimizer: self.session.optimizer()?,
+            best: self.best.clone(),
+        })
+    }
+
+    pub fn restore(&mut self, state: &SplitsState) -> Result<()> {
+        self.session.set_weights(&state.weights)?;
+        self.session.set_optimizer(&state.optimizer)?;
+        (self.step, self.seconds) = (state.step, state.seconds);
+        self.best.clone_from(&state.best);
+        self.best_weights.clone_from(&state.best_weights);
+        Ok(())
+    }
+
+    /// Whole epochs done.
+    pub fn epoch(&self) -> u32 {
+        (self.step / u64::from(self.plan.steps_per_epoch())) as u32
+    }
+    /// Spent in steps and evaluations, of all sets together.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+    /// The plan of all sets together.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+    /// Epoch and validation NLL of each set's best weights.
+    pub fn best(&self) -> &[Option<Best>] {
+        &self.best
+    }
+    fn ended(&self, best: Option<Best>, epoch: u32) -> bool {
+        self.plan.patience > 0 && best.is_some_and(|(at, _)| epoch >= at.saturating_add(self.plan.patience))
+    }
+
+    pub fn started(&self) -> Event {
+        Event::Started {
+            device: self.session.device.clone(),
+            parameters: self.plan.setup.member_len(),
+            first_epoch: self.epoch(),
+            epochs: self.plan.epochs,
+            steps_per_epoch: self.plan.steps_per_epoch(),
+        }
+    }
+
+    /// None while there is something left to train.
+    pub fn ending(&self) -> Option<Ending> {
+        match self.best.iter().all(|best| self.ended(*best, self.epoch())) {
+            true => Some(Ending::Early),
+            false if self.step >= self.plan.total_steps() => Some(Ending::Finished),
+            false => None,
+        }
+    }
+
+    /// Trains to the next evaluation. The row holds means over the sets; its validation NLL is that of the best weights so
+    /// far.
+    pub fn advance(&mut self) -> Result<EpochRow> {
+        let started = Instant::now();
+        let before = self.epoch();
+        let per_epoch = u64::from(self.plan.steps_per_epoch());
+        let next = (before + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
+        let args: Vec<_> = (self.step..u64::from(next) * per_epoch).map(|s| self.plan.args(s)).collect();
+        for args in args.chunks(MAX_STEPS as usize) {
+            self.session.run(args)?;
+        }
+        self.step = u64::from(next) * per_epoch;
+        let losses = self.session.take_sums()?;
+        if let Some((step, term)) = losses.bad {
+            let found = format!("the {term} is not a finite number");
+            return Err(Error::run(format!("step {step}"), found, self.plan.cure()));
+        }
+        self.look(before)?;
+        self.seconds += started.elapsed().as_secs_f64();
+        let args = self.plan.args(self.step.saturating_sub(1));
+        let known: Vec<f64> = self.best.iter().flatten().map(|b| b.1).collect();
+        Ok(EpochRow {
+            epoch: self.epoch(),
+            step: self.step,
+            seconds: self.seconds,
+            learning_rate: args.lr,
+            loss: losses.nll + args.eta * losses.regularizer + args.eta_aux * losses.auxiliary,
+            expected_nll: losses.nll,
+            regularizer: losses.regularizer,
+            auxiliary: losses.auxiliary,
+            eta: Some(args.eta),
+            eta_aux: Some(args.eta_aux),
+            validation_nll: (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
+            ..Default::default()
+        })
+    }
+
+    /// Seconds of a training step; makes three.
+    pub fn step_seconds(&mut self) -> Result<f64> {
+        let mut least = f64::INFINITY;
+        for _ in 0..3 {
+            let started = Instant::now();
+            self.session.run(&[self.plan.args(self.step)])?;
+            // Waits for the device.
+            self.session.take_sums()?;
+            self.step += 1;
+            least = least.min(started.elapsed().as_secs_f64());
+        }
+        Ok(least)
+    }
+
+    /// Evaluates the sets that had not ended at the epoch `before`, and keeps weights that are better.
+    fn look(&mut self, before: u32) -> Result<()> {
+        let epoch = self.epoch();
+        let wanted: Vec<bool> = self.best.iter().map(|b| !self.ended(*b, before)).collect();
+        let weights = self.session.weights()?;
+        let (y, sd) = (&self.y, &self.target_sd);
+        let scores = self.validation.each(&weights, &wanted, |s, p| score(p, sd[s], &y[s]).0)?;
+        let len = weights.len() / self.best.len();
+        for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {
+            if !nll.is_finite() {
+                let found = "the validation negative log-likelihood is not a finite number";
+                return Err(Error::run(format!("epoch {epoch}, data set {s}"), found, self.plan.cure()));
+            }
+            if self.best[s].is_none_or(|(_, best)| nll < best) {
+                self.best[s] = Some((epoch, nll));
+                self.best_weights[s * len..(s + 1) * len].copy_from_slice(&weights[s * len..(s + 1) * len]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The weights to predict with, [S members, P]: the best ones where early stopping is on and there are rows to judge by,
+    /// else the last.
+    pub fn final_weights(&mut self) -> Result<Vec<f32>> {
+        match self.plan.patience > 0 && self.best.iter().all(Option::is_some) {
+            true => Ok(self.best_weights.clone()),
+            false => self.session.weights(),
+        }
+    }
+
+    /// The predictive distributions, in standardised units, of each set's own rows by its final weights.
+    pub fn predict(&mut self, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
+        let weights = self.final_weights()?;
+        let all = Forward::new(&self.plan, device, rows)?.each(&weights, &vec![true; rows.len()], |_, p| p.clone())?;
+        Ok(all.into_iter().flatten().collect())
+    }
+}
+
+/// Predictions of all sets; on the CPU cut over the threads.
+struct Forward {
+    parts: Vec<ForwardPart>,
+    seed: u32,
+    /// Numbers of all members of a set.
+    len: usize,
+}
+
+struct ForwardPart {
+    /// Place of the first set, and the setup of each.
+    first: usize,
+    setups: Vec<Setup>,
+    predictor: Predictor,
+    /// [S, n, d].
+    x: Vec<f32>,
+    n: usize,
+}
+
+impl Forward {
+    /// `rows` of each set, equally many.
+    fn new(plan: &Plan, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
+        let per_set = plan.setup.per_set;
+        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, rows.len()) } else { 1 };
+        let mut parts = vec![];
+        for i in 0..n_parts {
+            let (first, last) = (i * rows.len() / n_parts, (i + 1) * rows.len() / n_parts);
+            let of = |first: usize, sets: usize| plan.setup.part(first as u32 * per_set, sets as u32 * per_set);
+            parts.push(ForwardPart {
+                first,
+                setups: (first..last).map(|s| of(s, 1)).collect(),
+                predictor: Predictor::new(&of(first, last - first), device, plan.seed, rows[first].n)?,
+                x: rows[first..last].iter().flat_map(|r| &r.x).copied().collect(),
+                n: rows[first].n,
+            });
+        }
+        Ok(Forward { parts, seed: plan.seed, len: plan.setup.member_len() * per_set as usize })
+    }
+
+    /// `of` for each set that is `wanted`, by weights [S members, P]; None where there are no rows.
+    fn each<T: Send>(
+        &mut self,
+        weights: &[f32],
+        wanted: &[bool],
+        of: impl Fn(usize, &Predictive) -> T + Sync,
+    ) -> Result<Vec<Option<T>>> {
+        let (seed, len) = (self.seed, self.len);
+        let part = |p: &mut ForwardPart| -> Result<Vec<Option<T>>> {
+            let sets = p.setups.len();
+            let places = p.first..p.first + sets;
+            if p.n == 0 || !wanted[places.clone()].contains(&true) {
+                return Ok(places.map(|_| None).collect());
+            }
+            p.predictor.set_weights(&weights[p.first * len..][..sets * len])?;
+            let outputs = p.predictor.outputs(crate::data::Inputs::Rows(&p.x))?;
+            let each = outputs.len() / sets;
+            let one = |s: usize| of(p.first + s, &p.setups[s].predictive(&outputs[s * each..][..each], p.n, seed));
+            Ok(places.zip(0..).map(|(place, s)| wanted[place].then(|| one(s))).collect())
+        };
+        let all: Result<Vec<_>> = match &mut self.parts[..] {
+            [one] => part(one).map(|p| vec![p]),
+            many => many.par_iter_mut().map(part).collect(),
+        };
+        Ok(all?.into_iter().flatten().collect())
+    }
+}
