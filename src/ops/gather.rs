@@ -57,7 +57,7 @@ params! {
 /// replica axis, `per_set` members each.
 #[inline(always)]
 pub fn set_of(member: u32, per_set: u32, first_set: u32) -> u32 {
-    if per_set == 0 { 0 } else { member / per_set - first_set }
+    member.checked_div(per_set).map_or(0, |set| set - first_set)
 }
 
 impl GatherRows {
@@ -85,7 +85,8 @@ impl AuxInputs {
     }
 }
 fn sets(first_member: u32, replicas: u32, per_set: u32, first_set: u32) -> u32 {
-    if per_set == 0 { 1 } else { ((first_member + replicas.max(1) - 1) / per_set + 1).saturating_sub(first_set) }
+    let last = (first_member + replicas.max(1) - 1).checked_div(per_set);
+    last.map_or(1, |set| (set + 1).saturating_sub(first_set))
 }
 impl Dropout {
     pub fn grid(&self) -> Grid {

@@ -202,7 +202,7 @@ pub fn script(folder: &SweepFolder, options: &Options, s: &Script) -> String {
     }
     if !options.has("--mem") && !options.has("--mem-per-cpu") {
         // Twice the estimate: a task that needs more than it asked for is killed.
-        lines.push(format!("--mem={}M", (2 * s.bytes >> 20).next_multiple_of(100)));
+        lines.push(format!("--mem={}M", ((2 * s.bytes) >> 20).next_multiple_of(100)));
     }
     lines.extend(options.flags.iter().map(|flag| match flag.split_once('=') {
         Some((name, value)) => format!("{name}={}", quoted(value)),

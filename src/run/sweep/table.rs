@@ -78,9 +78,9 @@ fn row(folder: &SweepFolder, run: Run) -> Result<Row> {
     let mut results = if tested { own.results()? } else { none };
     let epochs = own.metrics(u32::MAX)?;
     // Of the weights that were kept: the best where training may stop early, else the last.
-    let nll = epochs.iter().filter_map(|r| r.validation_nll);
+    let mut nll = epochs.iter().filter_map(|r| r.validation_nll);
     let kept = match run.recipe.train.patience {
-        Some(0) => nll.last(),
+        Some(0) => nll.next_back(),
         _ => nll.min_by(f64::total_cmp),
     };
     let metric = |value| Metric {

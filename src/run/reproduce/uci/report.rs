@@ -210,14 +210,17 @@ fn keep(p: &Prepared, out: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// A mean and, where there are several splits, its standard error.
+type Point = (f64, Option<f64>);
+
 /// Log-likelihoods beside Deep Ensembles': a row a set.
 fn figure(p: &Prepared) -> IntervalsFigure {
     let sets: Vec<&Set> =
         sets(p).into_iter().filter(|s| p.published.find(s, DEEP_ENSEMBLES, LL.name).is_some()).collect();
     let base = |set: &Set| p.published.find(set, DEEP_ENSEMBLES, LL.name).map(|n| (n.mean, n.standard_error(set)));
-    let series = |name: String, of: &dyn Fn(&Set) -> Option<(f64, Option<f64>)>| {
-        let points: Vec<Option<(f64, Option<f64>)>> = sets.iter().map(|s| of(s)).collect();
-        let middle = |(point, set): (&Option<(f64, Option<f64>)>, &&Set)| {
+    let series = |name: String, of: &dyn Fn(&Set) -> Option<Point>| {
+        let points: Vec<Option<Point>> = sets.iter().map(|s| of(s)).collect();
+        let middle = |(point, set): (&Option<Point>, &&Set)| {
             point.zip(base(set)).map_or(f64::NAN, |((mean, _), (zero, _))| mean - zero)
         };
         IntervalsSeries {
