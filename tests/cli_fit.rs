@@ -280,6 +280,9 @@ fn flags_without_effect_are_told() {
     let said =
         |args: &str| String::from_utf8_lossy(&vifo(d).args(args.split(' ')).output().expect("runs").stderr).to_string();
     assert!(said("fit t.csv --method base --eta 0.5 --dry-run").contains("method.eta has no effect with base"));
+    // The toy asks for auxiliary inputs, which the method in VIFO's place has not; asked for by a flag they are refused.
+    assert_eq!(said("fit moons --method laplace --dry-run"), "");
+    assert!(said("fit moons --method laplace --eta-aux 1 --dry-run").contains("method.eta_aux needs a regularizer"));
     assert!(said("fit t.csv --set data.rows=50 --dry-run").contains("data.rows has no effect"));
     assert!(said("fit t.csv --set swag.columns=9 --dry-run").contains("swag.columns has no effect with vifo-mean"));
     assert!(said("fit t.csv --set train.swa_start=9 --dry-run").contains("train.swa_start has no effect"));

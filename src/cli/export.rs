@@ -65,9 +65,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         );
     }
     if setup.kind == Kind::Swag {
-        tell(
-            "note: these are SWAG's mean weights, with the statistics of its first sample; its covariance stays in the run",
-        );
+        let statistics = if layout.norms.is_empty() { "" } else { ", with the statistics of its first sample" };
+        tell(&format!("note: these are SWAG's mean weights{statistics}; its covariance stays in the run"));
     }
     if setup.kind == Kind::Laplace {
         tell("note: these are the most probable weights; the last layer's covariance stays in the run");
@@ -105,7 +104,10 @@ fn meaning(setup: &Setup) -> String {
     let sd = if setup.sigma_link == Link::Exp { "exp" } else { "softplus" };
     let outputs = match setup.kind {
         Kind::Vifo(_) => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
-        Kind::Vbll => format!("means of z; the tensors log_scale and log_noise are its last layer's; z = {z}"),
+        Kind::Vbll => {
+            let z = if setup.task == Task::Regression { "the standardised target".into() } else { z };
+            format!("means of {z}; the tensors log_scale and log_noise are the last layer's")
+        }
         Kind::Dirichlet => format!("{z}, to be read as concentrations relu(z) + 1"),
         _ => z,
     };

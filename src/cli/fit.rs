@@ -176,6 +176,12 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     for pair in &args.sets {
         set_pair(&mut table, pair)?;
     }
+    // What the input says for VIFO is not meant for a method that a flag puts in its place; what a flag says is.
+    let of = |table: &toml::Table, key: &str| table.get("method").and_then(|m| m.get(key)).cloned();
+    let kept = ["eta_aux", "expectation"].into_iter().any(|key| of(&table, key) != of(&before, key));
+    if of(&table, "name") != of(&before, "name") && !kept {
+        Recipe::leave_out_vifo_keys(&mut table);
+    }
     let recipe = Recipe::from_table(&table, name)?;
     let mut given = vec![];
     for (key, value) in &table {

@@ -382,6 +382,21 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// Takes out of a recipe what only VIFO reads, where it names another method: a base recipe's auxiliary inputs are not
+    /// meant for the method that is put in its place. Returns the keys.
+    pub fn leave_out_vifo_keys(table: &mut toml::Table) -> Vec<&'static str> {
+        let Some(method) = table.get_mut("method").and_then(toml::Value::as_table_mut) else { return vec![] };
+        let name = method.get("name").and_then(toml::Value::as_str).unwrap_or("vifo-").to_string();
+        let mut left_out = vec![];
+        if (!name.starts_with("vifo-") || name == "vifo-l2") && method.remove("eta_aux").is_some() {
+            left_out.push("method.eta_aux");
+        }
+        if !name.starts_with("vifo-") && method.remove("expectation").is_some() {
+            left_out.push("method.expectation");
+        }
+        left_out
+    }
+
     /// What no single key can say.
     fn check(&self, place: &str) -> Result<()> {
         let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
@@ -444,6 +459,17 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_method_takes_no_auxiliary_inputs_from_its_base() {
+        let text = "[data]\ntoy = \"moons\"\n[method]\nname = \"laplace\"\neta_aux = 1\nexpectation = \"exact\"";
+        let mut t = Recipe::parse(text, "r").expect("a recipe");
+        assert!(Recipe::from_table(&t, "r").is_err());
+        assert_eq!(Recipe::leave_out_vifo_keys(&mut t), ["method.eta_aux", "method.expectation"]);
+        assert_eq!(Recipe::from_table(&t, "r").expect("a recipe").method.name, "laplace");
+        let mut vifo = Recipe::parse("[data]\ntoy = \"moons\"\n[method]\neta_aux = 1", "r").expect("a recipe");
+        assert!(Recipe::leave_out_vifo_keys(&mut vifo).is_empty());
+    }
 
     #[test]
     fn a_recipe_survives_its_own_text() {

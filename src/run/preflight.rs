@@ -100,11 +100,12 @@ pub fn check(plan: &Plan, data: &Loaded, device: &Device) -> Result<Option<Strin
     judge(&needs, device.is_cpu(), available())
 }
 
-/// Bytes that programs may still take; None where the system does not say.
+/// Bytes that a run may take: four fifths of what is free, since the needs leave out allocators and other programs. None
+/// where the system does not say.
 fn available() -> Option<u64> {
     let mut system = sysinfo::System::new().ok()?;
     system.refresh_memory();
-    Some(system.available_memory()).filter(|bytes| *bytes > 0)
+    Some(system.available_memory() / 5 * 4).filter(|bytes| *bytes > 0)
 }
 
 fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Option<String>> {
@@ -117,7 +118,7 @@ fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Op
         return Err(Error::usage(
             "memory",
             format!("the run needs about {}: {listed}", size(host)),
-            format!("the {} that are free here", size(available)),
+            format!("the {} that a run may take here", size(available)),
             cure,
         ));
     }
@@ -177,7 +178,7 @@ mod tests {
         let error = judge(&needs, true, Some(2_000_000_000)).expect_err("too much").to_string();
         assert_eq!(
             error,
-            "memory: the run needs about 2.6 GB: covariance 2.6 GB, weights 1 MB; allowed: the 2.0 GB that are free here; less covariance"
+            "memory: the run needs about 2.6 GB: covariance 2.6 GB, weights 1 MB; allowed: the 2.0 GB that a run may take here; less covariance"
         );
         let told = judge(&needs, true, Some(8_000_000_000)).expect("fits").expect("told");
         assert!(

@@ -106,9 +106,13 @@ impl Asked {
         let mut table = self.base.clone();
         table.insert("name".into(), Value::String(name.into()));
         table.insert("seed".into(), Value::Integer(i64::from(seed)));
-        for (axis, value) in self.axes.iter().zip(values) {
-            insert(&mut table, &axis.key, value.clone());
+        let axes = || self.axes.iter().zip(values);
+        axes().filter(|(axis, _)| axis.key == "method.name").for_each(|(a, v)| insert(&mut table, &a.key, v.clone()));
+        // What the base says for VIFO is not meant for the other methods of the grid.
+        if self.axes.iter().any(|a| a.key == "method.name") {
+            Recipe::leave_out_vifo_keys(&mut table);
         }
+        axes().for_each(|(axis, value)| insert(&mut table, &axis.key, value.clone()));
         let recipe = Recipe::from_table(&table, &format!("{}, run {name}", self.place))?;
         absolute(&recipe)
     }
