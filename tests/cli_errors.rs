@@ -213,7 +213,11 @@ fn fit_names_what_is_wrong_with_a_method() {
             "--method laplace --set laplace.structure=none",
             &["laplace.structure", "\"kronecker\", \"full\", \"diagonal\""],
         ),
-        ("--method laplace --set laplace.prior_precision=0", &["laplace.prior_precision", "above 0"]),
+        (
+            "--method laplace --set laplace.prior_precision=0",
+            &["laplace.prior_precision", "at least 0.000001", "at most 100000000"],
+        ),
+        ("--method laplace --set laplace.prior_precision=1e-300", &["laplace.prior_precision", "at least 0.000001"]),
         ("--method laplace --set laplace.predict=mean", &["laplace.predict", "\"probit\", \"samples\""]),
         ("--method vbll --set vbll.regularizer=-2", &["vbll.regularizer", "at least 0", "default is 1"]),
         ("--method vbll --set vbll.regulariser=1", &["vbll.regulariser", "did you mean vbll.regularizer?"]),

@@ -6,9 +6,8 @@
 mod common;
 
 use common::bounded::Bounded;
-use common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals};
+use common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals, verdict};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use vifo::base::Real;
 use vifo::ops::StepArgs;
 use vifo::ops::conv::*;
@@ -209,42 +208,23 @@ fn batch_norm<T: Real>(row: &Value) -> Vec<Check<T>> {
 
 #[test]
 fn image_layers_meet_pytorch() {
-    let (mut seen, mut compared, mut faults) = (BTreeMap::new(), 0, vec![]);
-    let mut used = BTreeMap::<String, [f64; 3]>::new();
-    for row in golden("layers") {
-        let layer = row["layer"].as_str().expect("a layer").to_string();
-        macro_rules! witness {
-            ($twin:ident) => {
-                ($twin::<f64>(&row), $twin::<f32>(&row), $twin::<Bounded>(&row))
-            };
-        }
-        let (double, single, bound) = match layer.as_str() {
-            "conv2d" => witness!(conv2d),
-            "max_pool2" => witness!(max_pool2),
-            "avg_pool" => witness!(avg_pool),
-            "batch_norm_train" => witness!(batch_norm),
-            // Of tests/golden.rs.
-            "linear" | "relu" | "silu" => continue,
-            other => panic!("unknown layer {other}"),
-        };
-        for ((double, single), bound) in double.iter().zip(&single).zip(&bound) {
-            compared += double.golden.len();
-            match judge(&layer, double, single, bound) {
-                Ok(shares) => {
-                    let most = used.entry(format!("{layer} {}", double.name)).or_default();
-                    (0..3).for_each(|i| most[i] = most[i].max(shares[i]));
-                }
-                Err(fault) => faults.push(fault),
-            }
-        }
-        *seen.entry(layer).or_insert(0) += 1;
-    }
-    println!("share of the tolerance used in f64 and in f32, and the widest f32 bound:");
-    used.iter().for_each(|(name, [a, b, c])| println!("  {name:24} {a:.1e} {b:.3} {c:.1e}"));
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let seen: Vec<(&str, i32)> = seen.iter().map(|(k, v)| (k.as_str(), *v)).collect();
-    assert_eq!(seen, [("avg_pool", 1), ("batch_norm_train", 1), ("conv2d", 5), ("max_pool2", 2)]);
-    assert_eq!(compared, 4767, "numbers in y, dx and the gradients of these rows");
+    verdict(
+        "layers",
+        "layer",
+        |layer, row| {
+            Some(match layer {
+                "conv2d" => witnesses!(conv2d, row),
+                "max_pool2" => witnesses!(max_pool2, row),
+                "avg_pool" => witnesses!(avg_pool, row),
+                "batch_norm_train" => witnesses!(batch_norm, row),
+                // Of tests/golden.rs.
+                "linear" | "relu" | "silu" => return None,
+                other => panic!("unknown layer {other}"),
+            })
+        },
+        &[("avg_pool", 1), ("batch_norm_train", 1), ("conv2d", 5), ("max_pool2", 2)],
+        4767,
+    );
 }
 
 // ---- the harness itself ----

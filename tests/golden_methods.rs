@@ -4,9 +4,8 @@
 mod common;
 
 use common::bounded::Bounded;
-use common::golden::{Check, golden, judge, numbers, poison, reals};
+use common::golden::{Check, numbers, poison, reals, verdict};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use vifo::base::Real;
 use vifo::ops::StepArgs;
 use vifo::ops::average::{SwagCollect, swag_collect, swag_weights};
@@ -132,56 +131,21 @@ fn swag<T: Real>(row: &Value) -> Vec<Check<T>> {
 
 #[test]
 fn methods_meet_pytorch() {
-    let (mut seen, mut compared, mut faults) = (BTreeMap::new(), 0, vec![]);
-    let mut used = BTreeMap::<String, [f64; 3]>::new();
-    for row in golden("methods") {
-        let kind = row["kind"].as_str().expect("a kind").to_string();
-        macro_rules! witness {
-            ($twin:ident) => {
-                ($twin::<f64>(&row), $twin::<f32>(&row), $twin::<Bounded>(&row))
-            };
-        }
-        let (double, single, bound) = match kind.as_str() {
-            "dirichlet" => witness!(dirichlet),
-            "repulsive_phi" => witness!(repulsive),
-            "vbll" => witness!(vbll),
-            "swag_sample" => witness!(swag),
-            // Of tests/golden.rs; Laplace's fit is no op.
-            "adam" | "sgd" | "laplace_last_layer" => continue,
-            other => panic!("unknown method {other}"),
-        };
-        for ((double, single), bound) in double.iter().zip(&single).zip(&bound) {
-            compared += double.golden.len();
-            match judge(&kind, double, single, bound) {
-                Ok(shares) => {
-                    let most = used.entry(format!("{kind} {}", double.name)).or_default();
-                    (0..3).for_each(|i| most[i] = most[i].max(shares[i]));
-                }
-                Err(fault) => faults.push(fault),
-            }
-        }
-        *seen.entry(kind).or_insert(0) += 1;
-    }
-    println!("share of the tolerance used in f64 and in f32, and the widest f32 bound:");
-    used.iter().for_each(|(name, [a, b, c])| println!("  {name:24} {a:.1e} {b:.3} {c:.1e}"));
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let seen: Vec<(&str, i32)> = seen.iter().map(|(k, v)| (k.as_str(), *v)).collect();
-    assert_eq!(seen, [("dirichlet", 2), ("repulsive_phi", 1), ("swag_sample", 1), ("vbll", 1)]);
-    assert_eq!(compared, 2 * 3 + 15 + 50 + 1 + 60 + 7 + 1 + 30 + 15 + 15 + 3, "numbers in these rows");
-}
-
-/// A twin that reads the transposed matrix does not pass: the golden rows can tell.
-#[test]
-fn a_wrong_layout_is_seen() {
-    let mut row = golden("methods").into_iter().find(|r| r["kind"] == "vbll").expect("a last layer");
-    let faults = |row: &Value| {
-        let (double, single, bound) = (vbll::<f64>(row), vbll::<f32>(row), vbll::<Bounded>(row));
-        let all = double.iter().zip(&single).zip(&bound);
-        all.filter(|((double, single), bound)| judge("vbll", double, single, bound).is_err()).count()
-    };
-    assert_eq!(faults(&row), 0);
-    let turned = transposed(&numbers(&row["W_log_sd"]), 3, 5);
-    row["W_log_sd"]["data"] = turned.into();
-    // The noise's slope and the loss see it as well.
-    assert_eq!(faults(&row), 5);
+    verdict(
+        "methods",
+        "kind",
+        |kind, row| {
+            Some(match kind {
+                "dirichlet" => witnesses!(dirichlet, row),
+                "repulsive_phi" => witnesses!(repulsive, row),
+                "vbll" => witnesses!(vbll, row),
+                "swag_sample" => witnesses!(swag, row),
+                // Of tests/golden.rs; Laplace's fit is no op.
+                "adam" | "sgd" | "laplace_last_layer" => return None,
+                other => panic!("unknown method {other}"),
+            })
+        },
+        &[("dirichlet", 2), ("repulsive_phi", 1), ("swag_sample", 1), ("vbll", 1)],
+        2 * 3 + 15 + 50 + 1 + 60 + 7 + 1 + 30 + 15 + 15 + 3,
+    );
 }

@@ -151,7 +151,7 @@ keys! {
     "repulsive.prior_variance", Kind::Above(0.0, MAX), "5.0", "Variance of the normal prior on outputs or weights.";
     "laplace.structure", Kind::Choice(&["kronecker", "full", "diagonal"]), "\"kronecker\"", "Of the last layer's covariance; full grows with the square of features x outputs.";
     "laplace.prior_variance", Kind::Above(0.0, MAX), "0.05", "Of the normal prior on the last layer in training.";
-    "laplace.prior_precision", Kind::Above(0.0, MAX), "", "Of the prior in the posterior; found by maximum marginal likelihood if absent.";
+    "laplace.prior_precision", Kind::Number(1e-6, 1e8), "", "Of the prior in the posterior; found by maximum marginal likelihood if absent.";
     "laplace.predict", Kind::Choice(&["probit", "samples"]), "\"probit\"", "Classes: softmax of the logits shrunk by their variance, or predict.samples draws of the last layer.";
     "vbll.regularizer", Kind::Number(0.0, MAX), "1.0", "Weight of the last layer's KL divergence and of its noise prior; 1 = the bound's.";
     "train.epochs", Kind::Whole(0, 100_000_000), "", "Passes over the training rows; if absent 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images. 0 keeps the weights of net.weights.";

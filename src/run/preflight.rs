@@ -67,10 +67,12 @@ pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
         let of = |structure| laplace::fit_bytes(structure, k, d) * u64::from(s.members);
         let structure = s.options.structure;
         let name = format!("{structure:?}").to_lowercase();
-        let what = match s.members {
-            1 => format!("Laplace's {name} covariance of {} features x {k} outputs", d - 1),
-            n => format!("Laplace's {name} covariances of {} features x {k} outputs, {n} members", d - 1),
-        };
+        let stored = size(laplace::bytes(structure, k, d) * u64::from(s.members));
+        let of_members = if s.members > 1 { format!(", {} members", s.members) } else { String::new() };
+        let what = format!(
+            "Laplace's {name} covariance of {} features x {k} outputs{of_members} ({stored} to keep, more to decompose):",
+            d - 1
+        );
         let kronecker = format!("laplace.structure = \"kronecker\" takes {}", size(of(Structure::Kronecker)));
         add(what, of(structure), if structure == Structure::Kronecker { fewer } else { kronecker }, true);
     }
@@ -168,6 +170,16 @@ mod tests {
         let full = of(&needs, "Laplace's full covariance of 256 features x 10 outputs");
         assert!(full.bytes >= 4 * (257 * 10u64).pow(2), "{full:?}");
         assert!(full.cheaper.contains("kronecker"), "{full:?}");
+    }
+
+    /// The largest case that people ask for: 256 features, 100 classes. (257 * 100)^2 numbers of 4 bytes are 2.64 GB, and
+    /// their decomposition in f64 takes ten times that.
+    #[test]
+    fn a_hundred_classes_are_refused_by_name_and_size() {
+        let full = laplace::bytes(Structure::Full, 100, 257);
+        assert_eq!(size(full), "2.6 GB");
+        assert!(laplace::fit_bytes(Structure::Full, 100, 257) > 2 * full);
+        assert!(laplace::fit_bytes(Structure::Kronecker, 100, 257) < 10_000_000);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What training tells whoever listens. Command line, run folder and app fold the same events.
 
+use crate::config::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// One evaluation: a row of metrics.csv. Losses are per-row means in nats of the standardised target; validation
@@ -44,4 +45,17 @@ pub enum Event {
     Epoch(EpochRow),
     /// A checkpoint is due; the state is complete at this epoch.
     Checkpoint,
+}
+
+impl Event {
+    /// Of a training on `device` that has `epoch` whole epochs behind it.
+    pub fn started(plan: &Plan, device: &str, epoch: u32) -> Event {
+        Event::Started {
+            device: device.into(),
+            parameters: plan.setup.member_len(),
+            first_epoch: epoch,
+            epochs: plan.epochs,
+            steps_per_epoch: plan.steps_per_epoch(),
+        }
+    }
 }

@@ -121,13 +121,7 @@ impl Splits {
     }
 
     pub fn started(&self) -> Event {
-        Event::Started {
-            device: self.session.device.clone(),
-            parameters: self.plan.setup.member_len(),
-            first_epoch: self.epoch(),
-            epochs: self.plan.epochs,
-            steps_per_epoch: self.plan.steps_per_epoch(),
-        }
+        Event::started(&self.plan, &self.session.device, self.epoch())
     }
 
     /// None while there is something left to train.

@@ -11,7 +11,7 @@ use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Predictive, Trained};
+use crate::method::{Kind, Predictive, Trained};
 use crate::metrics;
 use crate::ops::StepArgs;
 use std::time::Instant;
@@ -214,7 +214,9 @@ impl Trainer {
         if !self.plan.setup.concludes() {
             return Ok(weights);
         }
-        let state = self.session.optimizer()?;
+        // Only averages are made of what was collected; reading the rest would cost every look of the app.
+        let averages = matches!(self.plan.setup.kind, Kind::Swa | Kind::Swag);
+        let state = if averages { self.session.optimizer()? } else { vec![] };
         conclude(&self.plan, weights, &state, self.snapshots, train, device)
     }
 
@@ -238,13 +240,7 @@ impl Trainer {
 
     /// Before the first step: what it runs on and how far it will go.
     pub fn started(&self) -> Event {
-        Event::Started {
-            device: self.session.device.clone(),
-            parameters: self.plan.setup.member_len(),
-            first_epoch: self.epoch(),
-            epochs: self.plan.epochs,
-            steps_per_epoch: self.plan.steps_per_epoch(),
-        }
+        Event::started(&self.plan, &self.session.device, self.epoch())
     }
 
     /// None while there is something left to train.

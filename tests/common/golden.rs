@@ -5,6 +5,7 @@
 use super::bounded::{Bounded, SLACK};
 use super::{Tolerance, compare};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use vifo::base::Real;
 
 /// f64 twins: both programs lose a few hundred units of 1e-16, and 1e-9 is room, not need.
@@ -75,4 +76,49 @@ pub fn judge(row: &str, double: &Check<f64>, single: &Check<f32>, bound: &Check<
     }
     let report = compare(&format!("{name} in f32"), &single.found, golden, Tolerance::Each(&bounds))?;
     Ok([used, report.share, widest])
+}
+
+/// A twin's findings in f64, f32 and the scalar that bounds f32's errors.
+pub type Witnesses = (Vec<Check<f64>>, Vec<Check<f32>>, Vec<Check<Bounded>>);
+
+/// The three of a twin that is generic over its scalar.
+#[macro_export]
+macro_rules! witnesses {
+    ($twin:ident, $row:expr) => {
+        ($twin::<f64>($row), $twin::<f32>($row), $twin::<Bounded>($row))
+    };
+}
+
+/// Judges every row of a golden file by the witnesses of its `key`; None leaves a row to another test. `rows` = how many of
+/// each there must be, `compared` = numbers in them, so that a file that lost some fails.
+pub fn verdict(
+    family: &str,
+    key: &str,
+    witnesses: impl Fn(&str, &Value) -> Option<Witnesses>,
+    rows: &[(&str, i32)],
+    compared: usize,
+) {
+    let (mut seen, mut count, mut faults) = (BTreeMap::new(), 0, vec![]);
+    let mut used = BTreeMap::<String, [f64; 3]>::new();
+    for row in golden(family) {
+        let kind = row[key].as_str().expect("a name").to_string();
+        let Some((double, single, bound)) = witnesses(&kind, &row) else { continue };
+        for ((double, single), bound) in double.iter().zip(&single).zip(&bound) {
+            count += double.golden.len();
+            match judge(&kind, double, single, bound) {
+                Ok(shares) => {
+                    let most = used.entry(format!("{kind} {}", double.name)).or_default();
+                    (0..3).for_each(|i| most[i] = most[i].max(shares[i]));
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        *seen.entry(kind).or_insert(0) += 1;
+    }
+    println!("share of the tolerance used in f64 and in f32, and the widest f32 bound:");
+    used.iter().for_each(|(name, [a, b, c])| println!("  {name:24} {a:.1e} {b:.3} {c:.1e}"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let seen: Vec<(&str, i32)> = seen.iter().map(|(k, v)| (k.as_str(), *v)).collect();
+    assert_eq!(seen, rows);
+    assert_eq!(count, compared, "numbers in these rows");
 }

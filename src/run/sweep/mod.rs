@@ -11,6 +11,7 @@ mod report;
 mod slurm;
 mod submit;
 mod table;
+mod values;
 mod work;
 
 pub use ask::{Asked, Words};

@@ -189,6 +189,9 @@ fn notes(p: &Prepared) -> Vec<String> {
          of each training part decides when to stop, test rows decide nothing; one setting for all sets and methods",
         p.asked.batch.unwrap_or(32)
     ));
+    if p.asked.methods.iter().any(|m| ["swa", "swag"].contains(&m.ours)) {
+        notes.push("SWA and SWAG: SGD at 0.01, momentum 0.9, with the paper's schedule, and no early stopping".into());
+    }
     notes.push(
         "published: 40 epochs, 400 in the MC dropout re-runs; Deep Ensembles print a standard deviation over splits, here \
          divided by the root of their number"
