@@ -7,6 +7,11 @@ fn clip_scale(clip_norm: f32, sum_squares: f32) -> f32 {
     return at_most(clip_norm / sqrt(sum_squares), 1.0);
 }
 
+// Smaller moments than this are 0, as in the twin.
+fn settled(moment: f32, least: f32) -> f32 {
+    return select(moment, 0.0, abs(moment) < least);
+}
+
 struct Adam {
     replicas: u32,
     count: u32,
@@ -41,8 +46,8 @@ fn adam(
     }
     let w = adam_weights[i];
     let d = adam_grad[i] * scale + args.weight_decay * w;
-    let m = p.beta1 * adam_first[i] + (1.0 - p.beta1) * d;
-    let v = p.beta2 * adam_second[i] + (1.0 - p.beta2) * d * d;
+    let m = settled(p.beta1 * adam_first[i] + (1.0 - p.beta1) * d, 1e-30);
+    let v = settled(p.beta2 * adam_second[i] + (1.0 - p.beta2) * d * d, 1e-36);
     adam_first[i] = m;
     adam_second[i] = v;
     let root = 1.0 / sqrt(args.bias2);

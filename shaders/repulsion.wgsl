@@ -10,6 +10,7 @@ fn compared(count: u32, cols: u32, n_valid: u32) -> u32 {
 
 struct PairDistances {
     replicas: u32,
+    group: u32,
     count: u32,
     cols: u32,
 }
@@ -27,8 +28,9 @@ fn pair_distances(
 ) {
     let p = pair_params;
     let pair = flat_group(group, groups);
-    let i = pair / p.replicas;
-    let j = pair % p.replicas;
+    let i = pair / p.group;
+    let first = i / p.group * p.group;
+    let j = first + pair % p.group;
     if i >= p.replicas || i < j {
         return;
     }
@@ -40,13 +42,14 @@ fn pair_distances(
     }
     sum = tree_sum(lane, vec4<f32>(sum, 0.0, 0.0, 0.0)).x;
     if lane == 0u {
-        out_distances[i * p.replicas + j] = sum;
-        out_distances[j * p.replicas + i] = sum;
+        out_distances[i * p.group + j - first] = sum;
+        out_distances[j * p.group + i - first] = sum;
     }
 }
 
 struct KernelWeights {
     replicas: u32,
+    group: u32,
 }
 @group(0) @binding(0) var<uniform> kernel_params: KernelWeights;
 @group(0) @binding(1) var<storage, read> kernel_distances: array<f32>;
@@ -58,8 +61,14 @@ fn kernel_weights(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let r = kernel_params.replicas;
-    let n = r * r;
+    let g = kernel_params.group;
+    // First replica of the group, and its first distance.
+    let first = flat_group(group, groups) * g;
+    if first >= kernel_params.replicas {
+        return;
+    }
+    let n = g * g;
+    let start = first * g;
     // The two middle distances without sorting: those that are not negative stand in the order of their bits, and a bit of the
     // one with a rank is set if no more than that many lie below what it would be then.
     let ranks = vec2<f32>(f32((n - 1u) / 2u), f32(n / 2u));
@@ -68,36 +77,37 @@ fn kernel_weights(
         let candidate = bits | vec2<u32>(0x80000000u >> round);
         var below = vec2<f32>();
         for (var a = lane; a < n; a += GROUP_SIZE) {
-            below += select(vec2<f32>(), vec2<f32>(1.0), vec2<u32>(bitcast<u32>(kernel_distances[a])) < candidate);
+            below += select(vec2<f32>(), vec2<f32>(1.0), vec2<u32>(bitcast<u32>(kernel_distances[start + a])) < candidate);
         }
         bits = select(bits, candidate, tree_sum(lane, vec4<f32>(below, 0.0, 0.0)).xy <= ranks);
     }
     let middle = bitcast<vec2<f32>>(bits);
-    let h = 0.5 * (middle.x + middle.y) / (2.0 * log(f32(r) + 1.0));
-    for (var i = lane; i < r; i += GROUP_SIZE) {
-        let row = i * (r + 1u);
+    let h = 0.5 * (middle.x + middle.y) / (2.0 * log(f32(g) + 1.0));
+    for (var i = first + lane; i < first + g; i += GROUP_SIZE) {
+        let row = i * (g + 1u);
         if h < BANDWIDTH_MIN {
-            for (var j = 0u; j < r; j++) {
+            for (var j = 0u; j < g; j++) {
                 kernel_kernel[row + j] = 0.0;
             }
-            kernel_kernel[row + r] = log(f32(r));
+            kernel_kernel[row + g] = log(f32(g));
         } else {
             var sum = 0.0;
-            for (var j = 0u; j < r; j++) {
-                let k = exp(-kernel_distances[i * r + j] / (2.0 * h));
+            for (var j = 0u; j < g; j++) {
+                let k = exp(-kernel_distances[i * g + j] / (2.0 * h));
                 kernel_kernel[row + j] = k;
                 sum += k;
             }
-            for (var j = 0u; j < r; j++) {
+            for (var j = 0u; j < g; j++) {
                 kernel_kernel[row + j] = kernel_kernel[row + j] / (h * sum);
             }
-            kernel_kernel[row + r] = log(sum);
+            kernel_kernel[row + g] = log(sum);
         }
     }
 }
 
 struct Repulsion {
     replicas: u32,
+    group: u32,
     count: u32,
     cols: u32,
     n_rows: u32,
@@ -129,7 +139,7 @@ fn repulsion(
     let part = flat % parts;
     let n = compared(p.count, p.cols, n_valid);
     let s = 1.0 / f32(select(p.n_rows, n_valid, p.cols > 0u));
-    let row = i * (p.replicas + 1u);
+    let row = i * (p.group + 1u);
     if part == 0u {
         var squares = 0.0;
         for (var x = lane; x < n; x += GROUP_SIZE) {
@@ -138,7 +148,7 @@ fn repulsion(
         }
         squares = tree_sum(lane, vec4<f32>(squares, 0.0, 0.0, 0.0)).x;
         if lane == 0u {
-            let log_sum = push_kernel[row + p.replicas];
+            let log_sum = push_kernel[row + p.group];
             push_value[i] = f32(p.n_rows) * s * (squares / (2.0 * p.prior_variance) + log_sum);
         }
         return;
@@ -149,8 +159,9 @@ fn repulsion(
     }
     let own = push_v[i * p.count + x];
     var pull = own / p.prior_variance;
-    for (var j = 0u; j < p.replicas; j++) {
-        pull -= push_kernel[row + j] * (own - push_v[j * p.count + x]);
+    let first = i / p.group * p.group;
+    for (var j = 0u; j < p.group; j++) {
+        pull -= push_kernel[row + j] * (own - push_v[(first + j) * p.count + x]);
     }
     push_grad[i * p.count + x] += eta * s * pull;
 }

@@ -299,6 +299,27 @@ fn flags_without_effect_are_told() {
     assert_eq!(said(&format!("fit p.toml {read} {points}")), "");
 }
 
+/// Settings with which a method has nothing to spread are told, and only those.
+#[test]
+fn methods_without_a_spread_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    let said = |args: &str| {
+        let args = format!("fit t.csv --device cpu --epochs 4 {args}");
+        let out = vifo(d).args(args.split(' ')).output().expect("runs");
+        assert!(out.status.success(), "{args}");
+        String::from_utf8_lossy(&out.stderr).to_string()
+    };
+    assert!(
+        said("--method swag --set train.swa_start=3")
+            .contains("collects one snapshot (train.epochs 4, train.swa_start 3)")
+    );
+    assert!(!said("--method swag --set train.swa_start=2").contains("one snapshot"));
+    assert!(said("--method repulsive --members 1").contains("a single repulsive member"));
+    assert!(!said("--method repulsive --members 2").contains("a single repulsive member"));
+}
+
 /// Points in the recipe itself: train, predict, repeat, resume.
 #[test]
 fn points_are_data() {

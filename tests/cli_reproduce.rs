@@ -302,17 +302,18 @@ fn uci_is_trained_once_and_stands_beside_the_published_numbers() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();
     tiny_uci(&d.join("data"));
-    let args = format!("{UCI} --methods vifo-mean,base,vi-mean");
+    let args = format!("{UCI} --methods vifo-mean,base,vi-mean,swag,repulsive,laplace");
     let (dry, _) = ok(d, &format!("{args} --dry-run"));
-    assert!(dry.contains("2 sets, 3 methods; 18 splits to train") && dry.contains("at most about"), "{dry}");
+    assert!(dry.contains("2 sets, 6 methods; 36 splits to train") && dry.contains("at most about"), "{dry}");
     assert!(dry.contains("  energy vi-mean, 3 of 3 splits"), "{dry}");
     assert!(!d.join("runs").exists(), "a dry run leaves nothing");
 
     let (table, said) = ok(d, &args);
-    assert!(said.contains("[6/6] energy vi-mean, 3 splits together"), "{said}");
+    assert!(said.contains("[12/12] energy laplace, 3 splits together"), "{said}");
     assert!(said.contains("yacht: 3 of the protocol's 20 splits") && said.contains("not found in data"), "{said}");
     // Deep Ensembles' 0.21 and 0.48 are standard deviations over 20 splits.
-    for part in ["VIFO-mean", "VI-mean", "-1.18 ± 0.05", "1.58 ± 0.11", "-1.55 ± 0.03", "at least as high", " of 2"]
+    for part in
+        ["VIFO-mean", "VI-mean", "SWAG", "-1.18 ± 0.05", "1.58 ± 0.11", "-1.55 ± 0.03", "at least as high", " of 2"]
     {
         assert!(table.contains(part), "{part} is not in {table}");
     }
@@ -326,7 +327,7 @@ fn uci_is_trained_once_and_stands_beside_the_published_numbers() {
     let (csv, _) = ok(d, &format!("{args} -q --format csv"));
     assert_eq!(std::fs::read_to_string(folder.join("uci.csv")).expect("a table"), csv);
     let all = ours(&csv);
-    assert_eq!(all.len(), 12, "two sets, three methods, two metrics: {csv}");
+    assert_eq!(all.len(), 24, "two sets, six methods, two metrics: {csv}");
     assert!(all.iter().all(|l| l[3].parse::<f64>().is_ok_and(f64::is_finite)), "{csv}");
 
     // The shaders train all splits at once; both executors round sums in their own order, some 50 steps of Adam carry that on.

@@ -63,10 +63,10 @@ fn repulsive<T: Real>(row: &Value) -> Vec<Check<T>> {
     let (mut terms, mut dz) = (poison(3 * n * b), poison(f.len()));
     softmax_head(&head, &args, &f, &reals(numbers(&row["y"])), &mut terms, &mut dz);
     let (mut distances, mut kernel) = (poison(n * n), poison(n * (n + 1)));
-    pair_distances(&PairDistances { replicas, count, cols }, &args, &f, &mut distances);
-    kernel_weights(&KernelWeights { replicas }, &distances, &mut kernel, &mut poison(n * n));
+    pair_distances(&PairDistances { replicas, group: replicas, count, cols }, &args, &f, &mut distances);
+    kernel_weights(&KernelWeights { replicas, group: replicas }, &distances, &mut kernel, &mut poison(n * n));
     let prior_variance = row["prior_var"].as_f64().expect("a variance") as f32;
-    let p = Repulsion { replicas, count, cols, n_rows: 1000, prior_variance };
+    let p = Repulsion { replicas, group: replicas, count, cols, n_rows: 1000, prior_variance };
     let (mut grad, mut value) = (vec![T::zero(); f.len()], poison(n));
     repulsion(&p, &args, &f, &kernel, &mut grad, &mut value);
     let (b, variance) = (T::of(b as f64), T::of(f64::from(prior_variance)));

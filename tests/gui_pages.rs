@@ -247,6 +247,12 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     test.run_steps(3);
     assert_eq!(std::fs::read_to_string(&copy).expect("a table").lines().count(), 41);
     shot(&mut test, "results_new_rows");
+    press(&mut test, "Calibrate");
+    until(&mut test, "the calibration", |t| has(t, "Calibrate again"));
+    assert!(has(&test, "90 %") && run.join("calibration.json").is_file(), "{:?}", said(&mut test));
+    press(&mut test, "Predict new rows");
+    until(&mut test, "calibrated columns", |t| has(t, "lower_90 to upper_90 holds the value"));
+    shot(&mut test, "results_calibrated");
     press(&mut test, "Back to the test rows");
     until(&mut test, "the test rows", |t| has(t, "Test rows"));
     assert!(said(&mut test).iter().all(|s| s.starts_with("saved")), "{:?}", said(&mut test));

@@ -307,30 +307,35 @@ fn splits_side_by_side_are_the_same_splits_alone() {
     std::fs::write(dir.path().join("splits.txt"), (0..3).map(folds).collect::<String>()).expect("splits");
     let place = |name: &str| toml::Value::String(dir.path().join(name).display().to_string()).to_string();
     let base = format!("[data]\nfile = {}\nsplit_file = {}\n", place("t.csv"), place("splits.txt"));
-    let quick = "method.members = 2\ntrain.epochs = 30\ntrain.patience = 4\nnet.hidden = [8]";
-    let methods = ["vifo-mean", "base", "vi-mean", "vifo-mean_all"];
+    let methods = ["vifo-mean", "base", "vi-mean", "vifo-mean_all", "dropout", "swa", "swag", "laplace", "repulsive"];
     let extras = ["", "train.batch = 1000", "method.eta_aux = 0.5\ntrain.evaluate_every = 2"];
     let mut epochs = std::collections::BTreeSet::new();
     for method in methods {
         for extra in extras.iter().take(if method == "vifo-mean" { 3 } else { 2 }) {
+            // What averages is trained to the end.
+            let patience = if method.starts_with("swa") { 0 } else { 4 };
+            let quick = format!("method.members = 2\ntrain.epochs = 30\ntrain.patience = {patience}\nnet.hidden = [8]");
             let of = |s: usize| prepare(&base, &format!("{quick}\nmethod.name = {method}\ndata.split = {s}\n{extra}"));
             let all: Vec<(Plan, Loaded)> = (0..3).map(of).collect();
             let data: Vec<&Loaded> = all.iter().map(|a| &a.1).collect();
             let tests: Vec<_> = data.iter().map(|d| &d.test).collect();
+            let trains: Vec<_> = data.iter().map(|d| &d.train).collect();
             let plan = &all[0].0;
             let alone: Vec<_> = (0..3)
                 .map(|s| {
                     let mut plan = plan.clone();
                     plan.setup.first_member = 2 * s as u32;
+                    // Members that share the order of their rows draw it by the number of their set.
+                    plan.setup.per_set = if method == "repulsive" { 2 } else { 0 };
                     let mut trainer = Trainer::new(&plan, data[s], &Device::Cpu).expect("a trainer");
                     trainer.run(|_, _| Ok(Flow::Continue)).expect("trained");
-                    let weights = trainer.final_weights().expect("weights").weights;
+                    let trained = trainer.conclude(&data[s].train, &Device::Cpu).expect("weights");
                     let mut predictor = Predictor::new(&plan.setup, &Device::Cpu, plan.seed, 6).expect("a predictor");
-                    predictor.set_weights(&weights).expect("weights");
+                    predictor.set(&trained).expect("weights");
                     let Predictive::Regression(r) = predictor.predict(tests[s].inputs()).expect("predictions") else {
                         panic!("a regression")
                     };
-                    (trainer.best().expect("validated"), bits(&weights), r.means)
+                    (trainer.best().expect("validated"), bits(&trained.weights), r.means, r.vars)
                 })
                 .collect();
             epochs.extend(alone.iter().map(|a| a.0.0));
@@ -345,15 +350,16 @@ fn splits_side_by_side_are_the_same_splits_alone() {
                     while splits.ending().is_none() {
                         splits.advance().expect("an epoch");
                     }
-                    let weights = splits.final_weights().expect("weights");
+                    let trained = splits.conclude(&trains, &Device::Cpu).expect("weights");
+                    let weights = &trained.weights;
                     let len = weights.len() / 3;
-                    let predicted = splits.predict(&tests, &Device::Cpu).expect("predictions");
-                    for (s, (best, chosen, means)) in alone.iter().enumerate() {
+                    let predicted = splits.predict(&trained, &tests, &Device::Cpu).expect("predictions");
+                    for (s, (best, chosen, means, vars)) in alone.iter().enumerate() {
                         let what = format!("{method} {extra} split {s}, {threads} threads");
                         assert_eq!(splits.best()[s], Some(*best), "{what}");
                         assert!(bits(&weights[s * len..(s + 1) * len]) == *chosen, "{what}: other weights");
                         let Predictive::Regression(r) = &predicted[s] else { panic!("a regression") };
-                        assert_eq!(&r.means, means, "{what}");
+                        assert_eq!((&r.means, &r.vars), (means, vars), "{what}");
                     }
                 });
             }

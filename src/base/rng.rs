@@ -52,6 +52,28 @@ impl Draw {
         philox([self.step, block, self.replica, 0], [self.seed, self.stream])
     }
 
+    /// N blocks from `first` on, word by word: numbers 4 i .. 4 i + 4 of them are `[0][i], [1][i], [2][i], [3][i]`. In this form
+    /// the compiler makes vector code of it.
+    #[inline(always)]
+    pub fn blocks<const N: usize>(&self, first: u32) -> [[u32; N]; 4] {
+        let (mut c0, mut c1, mut c2, mut c3) = ([self.step; N], [0u32; N], [self.replica; N], [0u32; N]);
+        for i in 0..N {
+            c1[i] = first.wrapping_add(i as u32);
+        }
+        let (mut k0, mut k1) = (self.seed, self.stream);
+        for _ in 0..10 {
+            for i in 0..N {
+                let p0 = c0[i] as u64 * M0 as u64;
+                let p1 = c2[i] as u64 * M1 as u64;
+                (c0[i], c1[i], c2[i], c3[i]) =
+                    ((p1 >> 32) as u32 ^ c1[i] ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3[i] ^ k1, p0 as u32);
+            }
+            k0 = k0.wrapping_add(W0);
+            k1 = k1.wrapping_add(W1);
+        }
+        [c0, c1, c2, c3]
+    }
+
     /// Uniform on [0, 1) with 24 bits.
     #[inline(always)]
     pub fn uniform(&self, element: u32) -> f32 {
@@ -110,21 +132,7 @@ fn box_muller(w0: u32, w1: u32) -> (f32, f32) {
 
 #[inline(always)]
 fn normals_of_blocks<const N: usize>(draw: &Draw, first_block: u32) -> [[f32; 4]; N] {
-    let (mut c0, mut c1, mut c2, mut c3) = ([draw.step; N], [0u32; N], [draw.replica; N], [0u32; N]);
-    for i in 0..N {
-        c1[i] = first_block.wrapping_add(i as u32);
-    }
-    let (mut k0, mut k1) = (draw.seed, draw.stream);
-    for _ in 0..10 {
-        for i in 0..N {
-            let p0 = c0[i] as u64 * M0 as u64;
-            let p1 = c2[i] as u64 * M1 as u64;
-            (c0[i], c1[i], c2[i], c3[i]) =
-                ((p1 >> 32) as u32 ^ c1[i] ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3[i] ^ k1, p0 as u32);
-        }
-        k0 = k0.wrapping_add(W0);
-        k1 = k1.wrapping_add(W1);
-    }
+    let [c0, c1, c2, c3] = draw.blocks::<N>(first_block);
     let mut n = [[0f32; N]; 4];
     for i in 0..N {
         (n[0][i], n[1][i]) = box_muller(c0[i], c1[i]);
@@ -187,21 +195,37 @@ impl Permutation {
 
     #[inline(always)]
     pub fn at(&self, i: u32) -> u32 {
-        let mask = (1u32 << self.half) - 1;
-        let mut x = i;
-        loop {
-            let (mut left, mut right) = (x >> self.half, x & mask);
-            for round in 0..6u32 {
-                let mut f = (right ^ self.keys[(round & 3) as usize]).wrapping_mul(0x9E37_79B1).wrapping_add(round);
-                f = (f ^ (f >> 15)).wrapping_mul(0x85EB_CA77);
-                f ^= f >> 13;
-                (left, right) = (right, left ^ (f & mask));
-            }
-            x = (left << self.half) | right;
-            if x < self.n {
-                return x;
+        let [x] = self.each([i]);
+        x
+    }
+
+    /// Several elements at once: in this form the compiler makes vector code of the rounds.
+    #[inline(always)]
+    pub fn each<const N: usize>(&self, elements: [u32; N]) -> [u32; N] {
+        let mut x = self.rounds(elements);
+        while x.iter().any(|x| *x >= self.n) {
+            let next = self.rounds(x);
+            for i in 0..N {
+                x[i] = if x[i] < self.n { x[i] } else { next[i] };
             }
         }
+        x
+    }
+
+    #[inline(always)]
+    fn rounds<const N: usize>(&self, x: [u32; N]) -> [u32; N] {
+        let mask = (1u32 << self.half) - 1;
+        let (mut left, mut right) = (x.map(|x| x >> self.half), x.map(|x| x & mask));
+        for round in 0..6u32 {
+            let key = self.keys[(round & 3) as usize];
+            for i in 0..N {
+                let mut f = (right[i] ^ key).wrapping_mul(0x9E37_79B1).wrapping_add(round);
+                f = (f ^ (f >> 15)).wrapping_mul(0x85EB_CA77);
+                f ^= f >> 13;
+                (left[i], right[i]) = (right[i], left[i] ^ (f & mask));
+            }
+        }
+        std::array::from_fn(|i| (left[i] << self.half) | right[i])
     }
 }
 

@@ -169,6 +169,24 @@ impl Plan {
         self.setup.n_rows.div_ceil(self.setup.batch_rows())
     }
 
+    /// What the method cannot show with these settings, a sentence each.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut all = vec![];
+        if self.setup.kind == Kind::Repulsive && self.setup.members == 1 {
+            all.push(
+                "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members"
+                    .into(),
+            );
+        }
+        if self.setup.kind == Kind::Swag && self.epochs == self.swa_start + 1 {
+            all.push(format!(
+                "SWAG collects one snapshot (train.epochs {}, train.swa_start {}), so all networks of a member are alike: lower train.swa_start",
+                self.epochs, self.swa_start
+            ));
+        }
+        all
+    }
+
     pub fn total_steps(&self) -> u64 {
         u64::from(self.steps_per_epoch()) * u64::from(self.epochs)
     }
@@ -179,10 +197,16 @@ impl Plan {
     }
 
     /// Whether the weights are collected after `step` (SWA, SWAG): at the end of each epoch after `swa_start`.
-    pub fn collects(&self, step: u64) -> bool {
-        let averages = matches!(self.setup.kind, Kind::Swa | Kind::Swag);
+    fn collects(&self, step: u64) -> bool {
         let (done, per_epoch) = (step + 1, u64::from(self.steps_per_epoch()));
-        averages && done.is_multiple_of(per_epoch) && done / per_epoch > u64::from(self.swa_start)
+        self.setup.averages() && done.is_multiple_of(per_epoch) && done / per_epoch > u64::from(self.swa_start)
+    }
+
+    /// `args` of `step` with what it collects; `snapshots` counts what was collected.
+    pub fn counted_args(&self, step: u64, snapshots: &mut u32) -> StepArgs<f64> {
+        let collects = self.collects(step);
+        *snapshots += u32::from(collects);
+        StepArgs { collect: if collects { *snapshots } else { 0 }, ..self.args(step) }
     }
 
     /// The rate at `step`, without momentum's or Adam's part.

@@ -19,6 +19,8 @@ pub struct CurvesFigure {
     pub y_label: String,
     /// A symmetric logarithmic y axis, linear near zero: negative losses have a place on it.
     pub log: bool,
+    /// What the shaded bands are; empty: the sd about the mean.
+    pub shaded: String,
     pub series: Vec<Series>,
 }
 
@@ -84,7 +86,7 @@ impl Figure for CurvesFigure {
             .collect();
         let mut notes = Vec::new();
         if self.series.iter().any(has_sd) {
-            notes.push("shaded: mean ± 1 sd");
+            notes.push(if self.shaded.is_empty() { "shaded: mean ± 1 sd" } else { &self.shaded });
         }
         if self.log {
             notes.push("y: logarithmic, linear near zero");

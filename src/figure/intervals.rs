@@ -9,7 +9,7 @@ use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{FRAME, MUTED, WHITE, series};
 use super::plot::{LABEL_SIZE, MARKERS, Marker, Plot, Rect, draw_marker, tick_width};
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface};
+use super::surface::{Ink, Stroke, Surface};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,6 +31,8 @@ pub struct IntervalsSeries {
     pub name: String,
     pub middle: Vec<f64>,
     pub half: Vec<f64>,
+    /// Rings instead of filled marks: a second kind of series, such as the numbers of others.
+    pub hollow: bool,
 }
 
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
@@ -50,10 +52,20 @@ fn marker(i: usize) -> Marker {
     MARKERS[(i + i / 8) % MARKERS.len()]
 }
 
+impl IntervalsSeries {
+    /// Radius, colour and edge of the marks of the i-th series.
+    fn mark(&self, i: usize, radius: f64) -> (f64, Ink, Ink) {
+        if self.hollow { (radius - 1.0, WHITE, series(i)) } else { (radius, series(i), WHITE) }
+    }
+}
+
 impl IntervalsFigure {
     fn legend(&self) -> Vec<super::legend::Entry> {
-        let symbol = |i: usize| Symbol::Point(marker(i), 4.0, series(i), WHITE);
-        self.series.iter().enumerate().map(|(i, s)| entry(symbol(i), s.name.as_str())).collect()
+        let symbol = |i: usize, one: &IntervalsSeries| {
+            let (radius, ink, edge) = one.mark(i, 4.0);
+            Symbol::Point(marker(i), radius, ink, edge)
+        };
+        self.series.iter().enumerate().map(|(i, s)| entry(symbol(i, s), s.name.as_str())).collect()
     }
 
     fn plot_height(&self) -> f64 {
@@ -122,7 +134,8 @@ impl Figure for IntervalsFigure {
                     plot.line(s, &[middle - half, middle + half], &[at, at], Stroke::solid(series(k), 1.6));
                 }
                 if let Some(place) = plot.place(middle, at) {
-                    draw_marker(s, place, marker(k), 3.4, series(k), WHITE);
+                    let (radius, ink, edge) = one.mark(k, 3.4);
+                    draw_marker(s, place, marker(k), radius, ink, edge);
                 }
             }
         }

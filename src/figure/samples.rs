@@ -91,6 +91,7 @@ pub fn curves_figure(log: bool) -> CurvesFigure {
         x_label: "epoch".into(),
         y_label: "loss (nats per row)".into(),
         log,
+        shaded: String::new(),
         series: all,
     }
 }
@@ -154,6 +155,7 @@ pub fn intervals_figure(rows: usize, series: usize) -> IntervalsFigure {
         name: format!("method {k}"),
         middle: (0..rows).map(|i| if i == 1 && k == 2 { f64::NAN } else { normal(i * 31 + k) }).collect(),
         half: (0..rows).map(|i| 0.3 * noise(i + 7 * k).abs()).collect(),
+        hollow: k > series / 2,
     };
     IntervalsFigure {
         title: "Test log-likelihood against another method".into(),

@@ -66,7 +66,11 @@ impl SettingsFigure {
 
     fn subtitle(&self) -> String {
         let has_sd = self.panels.iter().flat_map(|p| &p.series).flat_map(|s| &s.sd).any(|v| usable(*v));
-        let bars = if has_sd { "bars: mean ± 1 sd" } else { "" };
+        let bars = match (has_sd, self.panels.iter().any(cuts_bars)) {
+            (false, _) => "",
+            (true, false) => "bars: mean ± 1 sd",
+            (true, true) => "bars: mean ± 1 sd, cut at the frame",
+        };
         [bars, self.note.as_str()].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 
@@ -109,6 +113,13 @@ fn stroke(i: usize) -> Stroke {
 
 fn marker(i: usize) -> Marker {
     MARKERS[i % MARKERS.len()]
+}
+
+/// Whether a bar reaches beyond the limits of its panel.
+fn cuts_bars(panel: &SettingsPanel) -> bool {
+    let Some((low, high)) = y_limits(panel) else { return false };
+    let bars = panel.series.iter().flat_map(|s| s.mean.iter().zip(&s.sd));
+    bars.filter(|(m, sd)| usable(**m) && usable(**sd)).any(|(m, sd)| m - sd < low || m + sd > high)
 }
 
 /// Limits of a panel: all means, and as much of the bars as leaves the means half of the height.

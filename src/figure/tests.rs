@@ -184,7 +184,7 @@ fn empty_and_wild(dir: &Path) {
         check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
         let f = ScatterFigure { x: v.clone(), y: v.clone(), sd: v.clone(), ..Default::default() };
         check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
-        let one = IntervalsSeries { name: name.into(), middle: v.clone(), half: v.clone() };
+        let one = IntervalsSeries { name: name.into(), middle: v.clone(), half: v.clone(), hollow: false };
         let rows = vec![name.to_string(); v.len()];
         let f = IntervalsFigure { rows, series: vec![one; 2], ..Default::default() };
         check(intervals(dir, &at("intervals"), &f).unwrap(), &f, words);

@@ -212,9 +212,13 @@ impl Setup {
         let kind = if self.concludes() { Kind::Base } else { self.kind };
         Setup { kind, ..self.clone() }
     }
+    /// Whether weights are collected in the course of training.
+    pub fn averages(&self) -> bool {
+        matches!(self.kind, Kind::Swa | Kind::Swag)
+    }
     /// Whether training ends in a step of its own: averages, or a posterior around the weights.
     pub fn concludes(&self) -> bool {
-        matches!(self.kind, Kind::Swa | Kind::Swag | Kind::Laplace)
+        self.averages() || self.kind == Kind::Laplace
     }
     pub(crate) fn noise_code(&self) -> u32 {
         if self.noise_link == Link::Exp { NOISE_EXP } else { NOISE_SOFTPLUS }

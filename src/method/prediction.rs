@@ -6,7 +6,7 @@ use crate::net::{Masks, Pass};
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Program, Role};
 
-/// The inputs of the last layer [replicas, rows, width]; 1 replica where they are the network's own inputs.
+/// The inputs of the last layer [replicas, rows, width]; one replica a data set where they are the network's own inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
     pub buf: Buf,

@@ -19,14 +19,15 @@ pub fn record_weights(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Bu
 
 fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
     let replicas = setup.members;
-    let pairs = (replicas * replicas) as usize;
-    let distances = b.buffer("distances", pairs, Role::Scratch);
-    b.push(Op::PairDistances(PairDistances { replicas, count, cols }), &[v], &[distances]);
-    let kernel = b.buffer("kernel", pairs + replicas as usize, Role::Scratch);
-    b.push(Op::KernelWeights(KernelWeights { replicas }), &[distances], &[kernel]);
+    // Members of other data sets are other ensembles.
+    let group = if setup.per_set == 0 { replicas } else { setup.per_set };
+    let distances = b.buffer("distances", (replicas * group) as usize, Role::Scratch);
+    b.push(Op::PairDistances(PairDistances { replicas, group, count, cols }), &[v], &[distances]);
+    let kernel = b.buffer("kernel", (replicas * (group + 1)) as usize, Role::Scratch);
+    b.push(Op::KernelWeights(KernelWeights { replicas, group }), &[distances], &[kernel]);
     let value = b.buffer("repulsion", replicas as usize, Role::Scratch);
     let prior_variance = setup.options.particle_variance;
-    let op = Repulsion { replicas, count, cols, n_rows: setup.n_rows, prior_variance };
+    let op = Repulsion { replicas, group, count, cols, n_rows: setup.n_rows, prior_variance };
     b.push(Op::Repulsion(op), &[v, kernel], &[dv, value]);
     value
 }

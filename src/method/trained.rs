@@ -1,5 +1,7 @@
 //! What training leaves for prediction: weights, statistics, and what a method found beside the weights.
 
+use std::ops::Range;
+
 /// Numbers under a name; the first axis of the shape runs over the members.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Named {
@@ -29,14 +31,35 @@ impl Trained {
 
     /// Member `i` of `members` alone.
     pub fn member(&self, i: usize, members: usize) -> Trained {
+        self.part(i..i + 1, members)
+    }
+
+    /// Parts `range` of `of` equal ones, each of a member or of several.
+    pub fn part(&self, range: Range<usize>, of: usize) -> Trained {
         let part = |all: &[f32]| {
-            let each = all.len() / members.max(1);
-            all[i * each..(i + 1) * each].to_vec()
+            let each = all.len() / of.max(1);
+            all[range.start * each..range.end * each].to_vec()
         };
         let posterior = self.posterior.iter().map(|p| {
-            let shape = p.shape.iter().enumerate().map(|(axis, n)| if axis == 0 { 1 } else { *n }).collect();
+            let members = p.shape.first().map_or(0, |n| n / of.max(1) * range.len());
+            let shape = [&[members], p.shape.get(1..).unwrap_or_default()].concat();
             Named { name: p.name.clone(), shape, values: part(&p.values) }
         });
         Trained { weights: part(&self.weights), running: part(&self.running), posterior: posterior.collect() }
+    }
+
+    /// The members of all, one after another; each must hold what the first holds.
+    pub fn join(all: Vec<Trained>) -> Trained {
+        let mut parts = all.into_iter();
+        let mut joined = parts.next().unwrap_or_default();
+        for part in parts {
+            joined.weights.extend(part.weights);
+            joined.running.extend(part.running);
+            for (to, from) in joined.posterior.iter_mut().zip(part.posterior) {
+                to.shape[0] += from.shape[0];
+                to.values.extend(from.values);
+            }
+        }
+        joined
     }
 }

@@ -42,14 +42,17 @@ impl Setup {
     pub fn record_training(&self, max_bytes: u64) -> Result<TrainProgram> {
         let p = self.layout().total as u32;
         let samples = self.train_copies();
-        // Members that are compared by their outputs see the same rows in the same order.
-        let orders = if self.shares_rows() { 1 } else { self.members };
+        let (first_set, sets) = self.sets();
+        // Members that are compared by their outputs see the same rows in the same order, that of their set's number.
+        let (orders, first_order, per_set) = match self.shares_rows() {
+            true => (sets, first_set, u32::from(self.per_set > 0)),
+            false => (self.members, self.first_member, self.per_set),
+        };
         let replicas = self.members * samples;
         let mut b = Builder::new(replicas, p);
         let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
-        let (first_set, sets) = self.sets();
-        if sets > 1 && (self.image.is_some() || self.is_coupled()) {
-            let found = "image sets, or members that see each other";
+        if sets > 1 && (self.image.is_some() || self.is_coupled() && !self.whole_sets()) {
+            let found = "image sets, or members that see each other and are cut apart";
             return Err(Error::run("several data sets", found, "this is a bug of vifo: please report it"));
         }
         let data_x = match self.image {
@@ -79,8 +82,8 @@ impl Setup {
             batch,
             out_rows: rows,
             shuffle,
-            first_member: self.first_member,
-            per_set: self.per_set,
+            first_member: first_order,
+            per_set,
             first_set,
         };
         let own = |b: &mut Builder| b.buffer("x", (orders * rows * d) as usize, Role::Scratch);
@@ -98,7 +101,7 @@ impl Setup {
                     batch,
                     out_rows: rows,
                     shuffle,
-                    first_member: self.first_member,
+                    first_member: first_order,
                     crop: image.crop,
                     flip: u32::from(image.flip),
                     mean0: image.mean[0],
@@ -137,8 +140,8 @@ impl Setup {
                 first_row: batch,
                 out_rows: rows,
                 grid: u32::from(source == AuxSource::Grid),
-                first_member: self.first_member,
-                per_set: self.per_set,
+                first_member: first_order,
+                per_set,
                 first_set,
             };
             b.push(Op::AuxInputs(op), &[low, high], &[x.buf]);

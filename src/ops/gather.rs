@@ -1,8 +1,10 @@
 //! What goes into a network: the rows of a batch in the epoch's order, the auxiliary inputs, and dropout masks.
 
+use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
 use crate::base::Real;
-use crate::base::rng::{Draw, Permutation, Stream};
+use crate::base::rng::{Draw, Permutation, Stream, unit};
+use rayon::prelude::*;
 
 params! {
     /// out [X, out_rows, cols], rows 0..batch <- rows `batch_start + b` of the epoch's order of data [n_rows, cols].
@@ -97,17 +99,34 @@ impl Dropout {
     }
 }
 
+/// Places in an epoch's order that are looked up together.
+const LANES: usize = 16;
+
 #[inline(always)]
 pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out: &mut [T]) {
     let cols = p.cols as usize;
     for r in 0..p.replicas {
         let order = Permutation::new(args.seed, args.epoch, p.first_member + r, p.n_rows);
         let set = set_of(p.first_member + r, p.per_set, p.first_set) as usize * p.n_rows as usize;
-        for b in 0..p.batch {
-            let position = (args.batch_start + b) % p.n_rows;
-            let row = if p.shuffle == 1 { order.at(position) } else { position } as usize;
-            let to = (r as usize * p.out_rows as usize + b as usize) * cols;
-            out[to..to + cols].copy_from_slice(&data[(set + row) * cols..(set + row + 1) * cols]);
+        let data = &data[set * cols..][..p.n_rows as usize * cols];
+        let out = &mut out[r as usize * p.out_rows as usize * cols..][..p.batch as usize * cols];
+        let mut position = args.batch_start % p.n_rows;
+        for out in out.chunks_mut(LANES * cols.max(1)) {
+            let mut rows = [0; LANES];
+            for row in rows.iter_mut().take(out.len() / cols.max(1)) {
+                *row = position;
+                position = if position + 1 < p.n_rows { position + 1 } else { 0 };
+            }
+            if p.shuffle == 1 {
+                rows = order.each(rows);
+            }
+            if cols == 1 {
+                out.iter_mut().zip(rows).for_each(|(out, row)| *out = data[row as usize]);
+                continue;
+            }
+            for (out, row) in out.chunks_exact_mut(cols).zip(rows) {
+                out.copy_from_slice(&data[row as usize * cols..][..cols]);
+            }
         }
     }
 }
@@ -136,10 +155,34 @@ pub fn dropout<T: Real>(p: &Dropout, args: &StepArgs<T>, x: &[T], y: &mut [T]) {
     for r in 0..p.replicas {
         let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + r };
         let part = r as usize * p.count as usize..(r as usize + 1) * p.count as usize;
-        let period = p.period as usize;
-        for (x, y) in x[part.clone()].chunks(period).zip(y[part].chunks_mut(period)) {
-            for (i, (x, y)) in x.iter().zip(y).enumerate() {
-                *y = if draw.uniform(i as u32) < p.rate { T::zero() } else { *x * keep };
+        let (x, y, period) = (&x[part.clone()], &mut y[part], p.period as usize);
+        // Pieces of one long row, or of whole rows.
+        let piece = if period < x.len() { period * (PIECE / period).max(1) } else { PIECE };
+        let pieces = x.par_chunks(piece).zip(y.par_chunks_mut(piece)).enumerate();
+        share(x.len(), pieces, |(at, (x, y))| thin(&draw, p.rate, keep, at * piece % period, period, x, y));
+    }
+}
+
+/// Columns whose bits are drawn together.
+const STRIP: usize = 64;
+
+wide! {
+    /// Rows from column `first` on, a strip of columns at a time: its bits are drawn once for all rows, which share them.
+    fn thin<T: Real>(draw: &Draw, rate: f32, keep: T, first: usize, period: usize, x: &[T], y: &mut [T]) {
+        let columns = (period - first).min(x.len());
+        for column in (0..columns).step_by(STRIP) {
+            let words = draw.blocks::<{ STRIP / 4 }>(((first + column) / 4) as u32);
+            let mut kept = [T::zero(); STRIP];
+            for (block, four) in kept.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                for (kept, word) in four.iter_mut().zip(&words) {
+                    *kept = if unit(word[block]) < rate { T::zero() } else { keep };
+                }
+            }
+            for row in (column..x.len()).step_by(period) {
+                let end = (row + STRIP.min(columns - column)).min(x.len());
+                for ((x, y), kept) in x[row..end].iter().zip(&mut y[row..end]).zip(&kept) {
+                    *y = if *kept == T::zero() { T::zero() } else { *x * *kept };
+                }
             }
         }
     }
@@ -249,6 +292,23 @@ mod tests {
         let mean = y.iter().sum::<f64>() / 20_000.0;
         // Variance of a kept-or-dropped unit: rate / (1 - rate).
         assert!((mean - 1.0).abs() < 5.0 * (0.1f64 / 0.9 / 20_000.0).sqrt());
+    }
+
+    /// The strips change nothing: element i keeps the uniform number of i % period, at sizes about a strip's edges and a block's.
+    #[test]
+    fn strips_draw_what_single_elements_draw() {
+        for (rows, period) in
+            [(1, 1), (1, 3), (3, 63), (2, 64), (3, 65), (1, 130), (2, 197), (400, 50), (2, 16_385), (1, 40_003)]
+        {
+            let (count, args) = (rows * period, StepArgs { seed: 7, step: 3, ..Default::default() });
+            let p = Dropout { replicas: 2, count, period, stream: 65, first_replica: 4, rate: 0.4 };
+            let (x, mut y) = (vec![1.0f64; 2 * count as usize], vec![f64::NAN; 2 * count as usize]);
+            dropout(&p, &args, &x, &mut y);
+            for (i, y) in (0u32..).zip(&y) {
+                let draw = Draw { seed: 7, stream: 65, step: 3, replica: 4 + i / count };
+                assert_eq!(*y == 0.0, draw.uniform(i % count % period) < 0.4, "{rows} x {period}, {i}");
+            }
+        }
     }
 
     /// Rows of a pass lose the same units, replicas lose others.

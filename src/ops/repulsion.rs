@@ -12,19 +12,22 @@ use crate::base::Real;
 use rayon::prelude::*;
 
 params! {
-    /// distances [R, R] = |v_i - v_j|^2 of v [R, count]: over the first n_valid * cols numbers in function space
-    /// (v = outputs [R, rows, cols]), over all of them where cols = 0.
+    /// distances [R, group] = |v_i - v_j|^2 of v [R, count], j of the `group` replicas in a row that i is one of: over the first
+    /// n_valid * cols numbers in function space (v = outputs [R, rows, cols]), over all of them where cols = 0.
     PairDistances {
         replicas: u32,
+        /// Particles that see each other; divides `replicas`.
+        group: u32,
         count: u32,
         cols: u32,
     }
 }
 params! {
-    /// kernel [R, R + 1] = (k_ij / (h sum_j k_ij) for all j, log sum_j k_ij) with k = exp(-distance / 2h) and the bandwidth
-    /// h = median of all R^2 distances, the zeros of the diagonal among them, / (2 log(R + 1)). R <= 64.
+    /// kernel [R, G + 1] = (k_ij / (h sum_j k_ij) for all j of the group of G, log sum_j k_ij) with k = exp(-distance / 2h) and
+    /// the group's bandwidth h = median of its G^2 distances, the zeros of the diagonal among them, / (2 log(G + 1)). G <= 64.
     KernelWeights {
         replicas: u32,
+        group: u32,
     }
 }
 params! {
@@ -33,6 +36,7 @@ params! {
     /// s = 1 / n_valid in function space, 1 / n_rows where cols = 0.
     Repulsion {
         replicas: u32,
+        group: u32,
         count: u32,
         cols: u32,
         n_rows: u32,
@@ -47,7 +51,7 @@ const BANDWIDTH_MIN: f64 = 1e-30;
 
 impl PairDistances {
     pub fn grid(&self) -> Grid {
-        Grid::Groups(self.replicas as u64 * self.replicas as u64)
+        Grid::Groups(self.replicas as u64 * self.group as u64)
     }
     pub fn scratch(&self) -> usize {
         0
@@ -55,11 +59,11 @@ impl PairDistances {
 }
 impl KernelWeights {
     pub fn grid(&self) -> Grid {
-        Grid::Groups(1)
+        Grid::Groups(self.replicas as u64 / self.group.max(1) as u64)
     }
-    /// The distances in order.
+    /// A group's distances in order.
     pub fn scratch(&self) -> usize {
-        (self.replicas * self.replicas) as usize
+        (self.group * self.group) as usize
     }
 }
 impl Repulsion {
@@ -81,19 +85,21 @@ fn compared<T: Real>(count: u32, cols: u32, args: &StepArgs<T>) -> usize {
 const PARTS: usize = 64;
 
 pub fn pair_distances<T: Real>(p: &PairDistances, args: &StepArgs<T>, v: &[T], distances: &mut [T]) {
-    let (replicas, count) = (p.replicas as usize, p.count as usize);
+    let (group, count) = (p.group as usize, p.count as usize);
     let n = compared(p.count, p.cols, args);
     let piece = n.div_ceil(PARTS).max(PIECE);
-    for i in 0..replicas {
-        distances[i * replicas + i] = T::zero();
-        for j in 0..i {
-            let (a, b) = (&v[i * count..][..n], &v[j * count..][..n]);
-            let mut parts = [T::zero(); PARTS];
-            let pieces = parts.par_iter_mut().zip(a.par_chunks(piece).zip(b.par_chunks(piece)));
-            share(n, pieces, |(part, (a, b))| squared_distance(a, b, part));
-            let distance = parts.iter().copied().sum();
-            distances[i * replicas + j] = distance;
-            distances[j * replicas + i] = distance;
+    for (distances, v) in distances.chunks_exact_mut(group * group).zip(v.chunks_exact(group * count)) {
+        for i in 0..group {
+            distances[i * group + i] = T::zero();
+            for j in 0..i {
+                let (a, b) = (&v[i * count..][..n], &v[j * count..][..n]);
+                let mut parts = [T::zero(); PARTS];
+                let pieces = parts.par_iter_mut().zip(a.par_chunks(piece).zip(b.par_chunks(piece)));
+                share(n, pieces, |(part, (a, b))| squared_distance(a, b, part));
+                let distance = parts.iter().copied().sum();
+                distances[i * group + j] = distance;
+                distances[j * group + i] = distance;
+            }
         }
     }
 }
@@ -117,35 +123,37 @@ wide! {
     }
 }
 
-/// h of the R^2 squared distances, which are left in order.
+/// h of the squared distances of `group` particles, which are left in order.
 #[inline(always)]
-pub fn bandwidth<T: Real>(distances: &mut [T], replicas: usize) -> T {
+pub fn bandwidth<T: Real>(distances: &mut [T], group: usize) -> T {
     let n = distances.len();
     distances.sort_unstable_by(|a, b| a.f64().total_cmp(&b.f64()));
     let median = T::of(0.5) * (distances[(n - 1) / 2] + distances[n / 2]);
-    median / (T::of(2.0) * T::of(replicas as f64 + 1.0).ln())
+    median / (T::of(2.0) * T::of(group as f64 + 1.0).ln())
 }
 
 #[inline(always)]
 pub fn kernel_weights<T: Real>(p: &KernelWeights, distances: &[T], kernel: &mut [T], scratch: &mut [T]) {
-    let r = p.replicas as usize;
-    let sorted = &mut scratch[..r * r];
-    sorted.copy_from_slice(&distances[..r * r]);
-    let h = bandwidth(sorted, r);
-    for (row, distances) in kernel.chunks_exact_mut(r + 1).zip(distances.chunks_exact(r)) {
-        let (weights, log_sum) = row.split_at_mut(r);
-        if h < T::of(BANDWIDTH_MIN) {
-            weights.fill(T::zero());
-            log_sum[0] = T::of(r as f64).ln();
-            continue;
+    let g = p.group as usize;
+    let sorted = &mut scratch[..g * g];
+    for (kernel, distances) in kernel.chunks_exact_mut(g * (g + 1)).zip(distances.chunks_exact(g * g)) {
+        sorted.copy_from_slice(distances);
+        let h = bandwidth(sorted, g);
+        for (row, distances) in kernel.chunks_exact_mut(g + 1).zip(distances.chunks_exact(g)) {
+            let (weights, log_sum) = row.split_at_mut(g);
+            if h < T::of(BANDWIDTH_MIN) {
+                weights.fill(T::zero());
+                log_sum[0] = T::of(g as f64).ln();
+                continue;
+            }
+            let mut sum = T::zero();
+            for (k, d) in weights.iter_mut().zip(distances) {
+                *k = (-*d / (T::of(2.0) * h)).exp();
+                sum += *k;
+            }
+            weights.iter_mut().for_each(|k| *k /= h * sum);
+            log_sum[0] = sum.ln();
         }
-        let mut sum = T::zero();
-        for (k, d) in weights.iter_mut().zip(distances) {
-            *k = (-*d / (T::of(2.0) * h)).exp();
-            sum += *k;
-        }
-        weights.iter_mut().for_each(|k| *k /= h * sum);
-        log_sum[0] = sum.ln();
     }
 }
 
@@ -153,21 +161,22 @@ pub fn kernel_weights<T: Real>(p: &KernelWeights, distances: &[T], kernel: &mut 
 const CHUNK: usize = 256;
 
 pub fn repulsion<T: Real>(p: &Repulsion, args: &StepArgs<T>, v: &[T], kernel: &[T], grad: &mut [T], value: &mut [T]) {
-    let (replicas, count) = (p.replicas as usize, p.count as usize);
+    let (group, count) = (p.group as usize, p.count as usize);
     let n = compared(p.count, p.cols, args);
     let s = T::one() / T::of((if p.cols > 0 { args.n_valid } else { p.n_rows }) as f64);
     let (variance, scale) = (T::of(p.prior_variance as f64), args.eta * s);
     let piece = n.div_ceil(PARTS).max(PIECE);
-    for i in 0..replicas {
-        let (weights, log_sum) = kernel[i * (replicas + 1)..][..replicas + 1].split_at(replicas);
+    for i in 0..p.replicas as usize {
+        let (weights, log_sum) = kernel[i * (group + 1)..][..group + 1].split_at(group);
+        let others = &v[i / group * group * count..][..group * count];
         let own = &v[i * count..][..n];
         let mut parts = [T::zero(); PARTS];
         share(n, parts.par_iter_mut().zip(own.par_chunks(piece)), |(part, v)| squares(v, part));
         let squares: T = parts.iter().copied().sum();
         value[i] = T::of(p.n_rows as f64) * s * (squares / (T::of(2.0) * variance) + log_sum[0]);
         let pieces = grad[i * count..][..n].par_chunks_mut(PIECE).zip(own.par_chunks(PIECE)).enumerate();
-        share(n * replicas, pieces, |(at, (grad, own))| {
-            push(at * PIECE, count, scale, variance, weights, v, own, grad)
+        share(n * group, pieces, |(at, (grad, own))| {
+            push(at * PIECE, count, scale, variance, weights, others, own, grad)
         });
     }
 }
@@ -228,11 +237,11 @@ mod tests {
         let args = StepArgs { n_valid: 1, ..Default::default() };
         let mut d = [f64::NAN; 9];
         // The second number of each particle is of a filler row.
-        let p = PairDistances { replicas: 3, count: 2, cols: 1 };
+        let p = PairDistances { replicas: 3, group: 3, count: 2, cols: 1 };
         pair_distances(&p, &args, &[0.0, 7.0, 1.0, -5.0, 3.0, 2.0], &mut d);
         assert_eq!(d, [0.0, 1.0, 9.0, 1.0, 0.0, 4.0, 9.0, 4.0, 0.0]);
         let mut kernel = [f64::NAN; 12];
-        kernel_weights(&KernelWeights { replicas: 3 }, &d, &mut kernel, &mut [f64::NAN; 9]);
+        kernel_weights(&KernelWeights { replicas: 3, group: 3 }, &d, &mut kernel, &mut [f64::NAN; 9]);
         let h = 1.0 / (2.0 * 4f64.ln());
         // exp(-1 / 2h) = 1/4, so exp(-4 / 2h) = 4^-4.
         let (one, four, nine) = (0.25, 0.25f64.powi(4), 0.25f64.powi(9));
@@ -258,16 +267,42 @@ mod tests {
         for replicas in [1, 3] {
             let n = replicas as usize;
             let mut kernel = vec![f64::NAN; n * (n + 1)];
-            kernel_weights(&KernelWeights { replicas }, &vec![0.0; n * n], &mut kernel, &mut vec![f64::NAN; n * n]);
+            kernel_weights(
+                &KernelWeights { replicas, group: replicas },
+                &vec![0.0; n * n],
+                &mut kernel,
+                &mut vec![f64::NAN; n * n],
+            );
             for row in kernel.chunks(n + 1) {
                 assert!(row[..n].iter().all(|k| *k == 0.0) && row[n] == (n as f64).ln());
             }
-            let p = Repulsion { replicas, count: 1, cols: 0, n_rows: 4, prior_variance: 2.0 };
+            let p = Repulsion { replicas, group: replicas, count: 1, cols: 0, n_rows: 4, prior_variance: 2.0 };
             let (mut grad, mut value) = (vec![0.0; n], vec![f64::NAN; n]);
             repulsion(&p, &StepArgs { eta: 1.0, ..Default::default() }, &vec![3.0; n], &kernel, &mut grad, &mut value);
             assert!(grad.iter().all(|g| *g == 3.0 / 2.0 / 4.0));
             assert!(value.iter().all(|v| (*v - (9.0 / 4.0 + (n as f64).ln())).abs() < 1e-15));
         }
+    }
+
+    /// Two groups of three side by side have what each has alone: nothing crosses from one to the other.
+    #[test]
+    fn groups_do_not_meet() {
+        let args = StepArgs { n_valid: 2, eta: 0.7, ..Default::default() };
+        let v: Vec<f64> = (0..6 * 4).map(|i| (1.3 * i as f64).sin()).collect();
+        let of = |replicas: u32, v: &[f64]| {
+            let n = replicas as usize;
+            let (mut d, mut kernel) = (vec![f64::NAN; n * 3], vec![f64::NAN; n * 4]);
+            pair_distances(&PairDistances { replicas, group: 3, count: 4, cols: 2 }, &args, v, &mut d);
+            kernel_weights(&KernelWeights { replicas, group: 3 }, &d, &mut kernel, &mut [0.0; 9]);
+            let p = Repulsion { replicas, group: 3, count: 4, cols: 2, n_rows: 9, prior_variance: 5.0 };
+            let (mut grad, mut value) = (vec![0.0; n * 4], vec![f64::NAN; n]);
+            repulsion(&p, &args, v, &kernel, &mut grad, &mut value);
+            (grad, value)
+        };
+        let (both, first, second) = (of(6, &v), of(3, &v[..12]), of(3, &v[12..]));
+        assert_eq!(both.0, [first.0, second.0].concat());
+        assert_eq!(both.1, [first.1.clone(), second.1.clone()].concat());
+        assert_ne!(first.1, second.1);
     }
 
     /// The gradient against differences of |v|^2 / (2 variance) + log sum_j k(v_i, v_j), bandwidth and other particles held:
@@ -280,10 +315,10 @@ mod tests {
             let n = if cols > 0 { 4 } else { count };
             let v: Vec<f64> = (0..r * count).map(|i| (1.7 * i as f64).sin() * 2.0).collect();
             let (mut d, mut kernel) = (vec![f64::NAN; r * r], vec![f64::NAN; r * (r + 1)]);
-            pair_distances(&PairDistances { replicas: 4, count: 6, cols }, &args, &v, &mut d);
-            kernel_weights(&KernelWeights { replicas: 4 }, &d, &mut kernel, &mut vec![0.0; r * r]);
+            pair_distances(&PairDistances { replicas: 4, group: 4, count: 6, cols }, &args, &v, &mut d);
+            kernel_weights(&KernelWeights { replicas: 4, group: 4 }, &d, &mut kernel, &mut vec![0.0; r * r]);
             let h = bandwidth(&mut d.clone(), r);
-            let p = Repulsion { replicas: 4, count: 6, cols, n_rows: 9, prior_variance: 5.0 };
+            let p = Repulsion { replicas: 4, group: 4, count: 6, cols, n_rows: 9, prior_variance: 5.0 };
             let (mut grad, mut value) = (vec![1.0; r * count], vec![f64::NAN; r]);
             repulsion(&p, &args, &v, &kernel, &mut grad, &mut value);
             let s = if cols > 0 { 0.5 } else { 1.0 / 9.0 };

@@ -132,11 +132,11 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             let z = n(&[p.replicas, p.rows, p.k]);
             (vec![z, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), z])
         }
-        Op::PairDistances(p) => (vec![n(&[p.replicas, p.count])], vec![n(&[p.replicas, p.replicas])]),
-        Op::KernelWeights(p) => (vec![n(&[p.replicas, p.replicas])], vec![n(&[p.replicas, p.replicas + 1])]),
+        Op::PairDistances(p) => (vec![n(&[p.replicas, p.count])], vec![n(&[p.replicas, p.group])]),
+        Op::KernelWeights(p) => (vec![n(&[p.replicas, p.group])], vec![n(&[p.replicas, p.group + 1])]),
         Op::Repulsion(p) => {
             let v = n(&[p.replicas, p.count]);
-            (vec![v, n(&[p.replicas, p.replicas + 1])], vec![v, p.replicas as usize])
+            (vec![v, n(&[p.replicas, p.group + 1])], vec![v, p.replicas as usize])
         }
         Op::VbllForward(p) => {
             let x = n(&[p.replicas / p.share.max(1), p.rows, p.n_in]);
@@ -263,9 +263,11 @@ fn sizes_agree(op: &Op) -> bool {
         Op::SwagSample(p) => p.samples > 0,
         Op::RepeatWeights(p) => p.samples > 0,
         Op::DirichletHead(p) => shared(p.replicas, p.share) && p.k > 0,
-        Op::PairDistances(p) => p.cols == 0 || p.count.is_multiple_of(p.cols),
-        Op::KernelWeights(p) => (1..=crate::ops::repulsion::MAX_PARTICLES).contains(&p.replicas),
-        Op::Repulsion(p) => p.n_rows > 0 && (p.cols == 0 || p.count.is_multiple_of(p.cols)),
+        Op::PairDistances(p) => shared(p.replicas, p.group) && (p.cols == 0 || p.count.is_multiple_of(p.cols)),
+        Op::KernelWeights(p) => shared(p.replicas, p.group) && p.group <= crate::ops::repulsion::MAX_PARTICLES,
+        Op::Repulsion(p) => {
+            shared(p.replicas, p.group) && p.n_rows > 0 && (p.cols == 0 || p.count.is_multiple_of(p.cols))
+        }
         Op::VbllForward(p) => {
             shared(p.replicas, p.share)
                 && within(p.mean, area(p.n_in, p.k), p.stride)

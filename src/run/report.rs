@@ -184,6 +184,7 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         x_label: "epoch".into(),
         y_label: "nats a row".into(),
         log: true,
+        shaded: String::new(),
         series: all,
     };
     Ok(drawn(

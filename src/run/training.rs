@@ -38,6 +38,7 @@ impl Training {
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
         let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+        data.notes.extend(plan.caveats());
         data.notes.extend(preflight::check(&plan, &data, device)?);
         let mut trainer = Trainer::new(&plan, &data, device)?;
         if let Some(path) = &recipe.net.weights {

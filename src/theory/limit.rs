@@ -135,6 +135,7 @@ impl Limit {
             x_label: "input x".into(),
             y_label: "output z".into(),
             log: false,
+            shaded: String::new(),
             // Where curves lie on one another the last is seen; the names say which do.
             series: vec![
                 series("E[z](x), Monte Carlo", self.sampled.iter().map(|s| s.mean).collect()),

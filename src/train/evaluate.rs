@@ -151,7 +151,7 @@ impl Predictor {
         let mut all = vec![0.0; layers.len() * copies * n * width];
         let done = self.each_chunk(x, |c| {
             for (e, layer) in layers.iter().enumerate() {
-                let f = &c.features[if shared == 1 { 0 } else { e } * c.stride * d..][..c.rows * d];
+                let f = &c.features[e * shared as usize / layers.len() * c.stride * d..][..c.rows * d];
                 let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
                 layer.outputs(f, z, |copy, row, values| {
                     all[((e * copies + copy) * n + c.first + row) * width..][..width].copy_from_slice(values);

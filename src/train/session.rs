@@ -1,5 +1,6 @@
 //! A recorded training step on an executor. On the CPU an ensemble is cut into as many sessions as there are threads:
-//! members never talk to each other, so sessions need no barrier, and the numbers do not depend on the cut.
+//! members never talk to each other, so sessions need no barrier, and the numbers do not depend on the cut. Several data sets
+//! are cut between them: what one needs in a step stays in the caches, and repulsive members, who do talk, stay together.
 
 use crate::data::Dataset;
 use crate::error::Result;
@@ -67,8 +68,12 @@ impl Session {
         aux_range: &[&(Vec<f32>, Vec<f32>)],
     ) -> Result<Session> {
         let members = setup.members as usize;
-        let n_parts =
-            if device.is_cpu() && !setup.is_coupled() { rayon::current_num_threads().clamp(1, members) } else { 1 };
+        let (sets, threads) = (data.len().max(1), rayon::current_num_threads());
+        let n_parts = match device.is_cpu() {
+            false => 1,
+            true if setup.is_coupled() || sets >= threads => sets,
+            true => threads.clamp(1, members),
+        };
         let mut parts = vec![];
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
@@ -97,7 +102,7 @@ impl Session {
         }
         let device = match n_parts {
             1 => parts[0].exec.device(),
-            n => format!("{}, {n} threads", parts[0].exec.device()),
+            n => format!("{}, {} threads", parts[0].exec.device(), n.min(threads)),
         };
         Ok(Session { parts, members, device })
     }

@@ -2,6 +2,7 @@
 //! `per_set` members a set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
 //! as it would alone; training goes on until the last of them has ended.
 
+use super::conclude::conclude;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::session::Session;
@@ -11,7 +12,7 @@ use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Predictive, Setup};
+use crate::method::{Predictive, Setup, Trained};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -22,6 +23,8 @@ pub type Best = (u32, f64);
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SplitsState {
     pub step: u64,
+    /// Weights collected for an average.
+    pub snapshots: u32,
     pub seconds: f64,
     /// [S members, P].
     pub weights: Vec<f32>,
@@ -39,6 +42,7 @@ pub struct Splits {
     target_sd: Vec<f64>,
     y: Vec<Vec<f32>>,
     step: u64,
+    snapshots: u32,
     seconds: f64,
     best: Vec<Option<Best>>,
     best_weights: Vec<f32>,
@@ -68,11 +72,12 @@ impl Splits {
         let weights = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
         session.set_weights(&weights)?;
         Ok(Splits {
-            validation: Forward::new(&plan, device, &validation)?,
+            validation: Forward::new(&plan.setup.in_training(), plan.seed, device, &validation)?,
             session,
             target_sd: data.iter().map(|d| d.encoder.target_sd()).collect(),
             y: validation.iter().map(|d| d.y.clone()).collect(),
             step: 0,
+            snapshots: 0,
             seconds: 0.0,
             best: vec![None; data.len()],
             best_weights: weights,
@@ -83,6 +88,7 @@ impl Splits {
     pub fn state(&mut self) -> Result<SplitsState> {
         Ok(SplitsState {
             step: self.step,
+            snapshots: self.snapshots,
             seconds: self.seconds,
             weights: self.session.weights()?,
             best_weights: self.best_weights.clone(),
@@ -94,7 +100,7 @@ impl Splits {
     pub fn restore(&mut self, state: &SplitsState) -> Result<()> {
         self.session.set_weights(&state.weights)?;
         self.session.set_optimizer(&state.optimizer)?;
-        (self.step, self.seconds) = (state.step, state.seconds);
+        (self.step, self.snapshots, self.seconds) = (state.step, state.snapshots, state.seconds);
         self.best.clone_from(&state.best);
         self.best_weights.clone_from(&state.best_weights);
         Ok(())
@@ -140,7 +146,8 @@ impl Splits {
         let before = self.epoch();
         let per_epoch = u64::from(self.plan.steps_per_epoch());
         let next = (before + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
-        let args: Vec<_> = (self.step..u64::from(next) * per_epoch).map(|s| self.plan.args(s)).collect();
+        let steps = self.step..u64::from(next) * per_epoch;
+        let args: Vec<_> = steps.map(|s| self.plan.counted_args(s, &mut self.snapshots)).collect();
         for args in args.chunks(MAX_STEPS as usize) {
             self.session.run(args)?;
         }
@@ -188,9 +195,10 @@ impl Splits {
     fn look(&mut self, before: u32) -> Result<()> {
         let epoch = self.epoch();
         let wanted: Vec<bool> = self.best.iter().map(|b| !self.ended(*b, before)).collect();
-        let weights = self.session.weights()?;
+        let now = Trained::plain(self.session.weights()?, vec![]);
         let (y, sd) = (&self.y, &self.target_sd);
-        let scores = self.validation.each(&weights, &wanted, |s, p| score(p, sd[s], &y[s]).0)?;
+        let scores = self.validation.each(&now, &wanted, |s, p| score(p, sd[s], &y[s]).0)?;
+        let weights = now.weights;
         let len = weights.len() / self.best.len();
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {
             if !nll.is_finite() {
@@ -214,10 +222,32 @@ impl Splits {
         }
     }
 
-    /// The predictive distributions, in standardised units, of each set's own rows by its final weights.
-    pub fn predict(&mut self, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
-        let weights = self.final_weights()?;
-        let all = Forward::new(&self.plan, device, rows)?.each(&weights, &vec![true; rows.len()], |_, p| p.clone())?;
+    /// What to predict with, of all sets one after another: `final_weights`, averaged or with the posterior around them where
+    /// the method ends so. `train` = the rows that each set was trained on.
+    pub fn conclude(&mut self, train: &[&Dataset], device: &Device) -> Result<Trained> {
+        let last = Trained::plain(self.final_weights()?, vec![]);
+        if !self.plan.setup.concludes() {
+            return Ok(last);
+        }
+        let state = if self.plan.setup.averages() { self.session.optimizer()? } else { vec![] };
+        let (sets, per_set) = (train.len(), self.plan.setup.per_set);
+        let one = |s: usize| {
+            let plan = Plan { setup: self.plan.setup.part(s as u32 * per_set, per_set), ..self.plan.clone() };
+            let part = |all: &[f32]| all[s * all.len() / sets..(s + 1) * all.len() / sets].to_vec();
+            let state: Vec<_> = state.iter().map(|(name, all)| (name.clone(), part(all))).collect();
+            conclude(&plan, last.part(s..s + 1, sets), &state, self.snapshots, train[s], device)
+        };
+        let all: Result<Vec<Trained>> = match device.is_cpu() {
+            true => (0..sets).into_par_iter().map(one).collect(),
+            false => (0..sets).map(one).collect(),
+        };
+        Ok(Trained::join(all?))
+    }
+
+    /// The predictive distributions, in standardised units, of each set's own rows by what `conclude` gave.
+    pub fn predict(&self, trained: &Trained, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
+        let mut forward = Forward::new(&self.plan.setup, self.plan.seed, device, rows)?;
+        let all = forward.each(trained, &vec![true; rows.len()], |_, p| p.clone())?;
         Ok(all.into_iter().flatten().collect())
     }
 }
@@ -226,8 +256,6 @@ impl Splits {
 struct Forward {
     parts: Vec<ForwardPart>,
     seed: u32,
-    /// Numbers of all members of a set.
-    len: usize,
 }
 
 struct ForwardPart {
@@ -242,39 +270,39 @@ struct ForwardPart {
 
 impl Forward {
     /// `rows` of each set, equally many.
-    fn new(plan: &Plan, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
-        let per_set = plan.setup.per_set;
+    fn new(setup: &Setup, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
+        let per_set = setup.per_set;
         let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, rows.len()) } else { 1 };
         let mut parts = vec![];
         for i in 0..n_parts {
             let (first, last) = (i * rows.len() / n_parts, (i + 1) * rows.len() / n_parts);
-            let of = |first: usize, sets: usize| plan.setup.part(first as u32 * per_set, sets as u32 * per_set);
+            let of = |first: usize, sets: usize| setup.part(first as u32 * per_set, sets as u32 * per_set);
             parts.push(ForwardPart {
                 first,
                 setups: (first..last).map(|s| of(s, 1)).collect(),
-                predictor: Predictor::new(&of(first, last - first), device, plan.seed, rows[first].n)?,
+                predictor: Predictor::new(&of(first, last - first), device, seed, rows[first].n)?,
                 x: rows[first..last].iter().flat_map(|r| &r.x).copied().collect(),
                 n: rows[first].n,
             });
         }
-        Ok(Forward { parts, seed: plan.seed, len: plan.setup.member_len() * per_set as usize })
+        Ok(Forward { parts, seed })
     }
 
-    /// `of` for each set that is `wanted`, by weights [S members, P]; None where there are no rows.
+    /// `of` for each set that is `wanted`, by what all sets predict with; None where there are no rows.
     fn each<T: Send>(
         &mut self,
-        weights: &[f32],
+        trained: &Trained,
         wanted: &[bool],
         of: impl Fn(usize, &Predictive) -> T + Sync,
     ) -> Result<Vec<Option<T>>> {
-        let (seed, len) = (self.seed, self.len);
+        let (seed, all) = (self.seed, wanted.len());
         let part = |p: &mut ForwardPart| -> Result<Vec<Option<T>>> {
             let sets = p.setups.len();
             let places = p.first..p.first + sets;
             if p.n == 0 || !wanted[places.clone()].contains(&true) {
                 return Ok(places.map(|_| None).collect());
             }
-            p.predictor.set_weights(&weights[p.first * len..][..sets * len])?;
+            p.predictor.set(&trained.part(places.clone(), all))?;
             let outputs = p.predictor.outputs(crate::data::Inputs::Rows(&p.x))?;
             let each = outputs.len() / sets;
             let one = |s: usize| of(p.first + s, &p.setups[s].predictive(&outputs[s * each..][..each], p.n, seed));

@@ -11,7 +11,7 @@ use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Kind, Predictive, Trained};
+use crate::method::{Predictive, Trained};
 use crate::metrics;
 use crate::ops::StepArgs;
 use std::time::Instant;
@@ -211,12 +211,8 @@ impl Trainer {
     }
 
     fn concluded(&mut self, weights: Trained, train: &Dataset, device: &Device) -> Result<Trained> {
-        if !self.plan.setup.concludes() {
-            return Ok(weights);
-        }
         // Only averages are made of what was collected; reading the rest would cost every look of the app.
-        let averages = matches!(self.plan.setup.kind, Kind::Swa | Kind::Swag);
-        let state = if averages { self.session.optimizer()? } else { vec![] };
+        let state = if self.plan.setup.averages() { self.session.optimizer()? } else { vec![] };
         conclude(&self.plan, weights, &state, self.snapshots, train, device)
     }
 
@@ -289,9 +285,7 @@ impl Trainer {
         let count = most.min(MAX_STEPS).min(end.saturating_sub(self.step));
         self.args.clear();
         for step in self.step..self.step + count {
-            self.snapshots += u32::from(self.plan.collects(step));
-            let collect = if self.plan.collects(step) { self.snapshots } else { 0 };
-            self.args.push(StepArgs { collect, ..self.plan.args(step) });
+            self.args.push(self.plan.counted_args(step, &mut self.snapshots));
         }
         self.session.run(&self.args)?;
         self.step += count;

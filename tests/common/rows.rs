@@ -459,8 +459,13 @@ fn adam() -> Vec<Row> {
         optimizer(op, 3)
     };
     let warm = of(1).into_iter().map(|row| row.with(|a| a.warm = 1));
+    // Moments below those that count: at this rate the first would move a weight by 50 if it were not taken as 0.
+    let p = Adam { replicas: 2, count: 65, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0 };
+    let outputs = vec![fill(130, 2, -1.0, 1.0), fill(130, 3, 5e-31, 9e-31), fill(130, 4, 1e-38, 9e-37)];
+    let dying = Row::new(Op::Adam(p), "moments that died away", vec![vec![0.0; 130], vec![0.0; 2]], outputs);
+    let dying = dying.with(|a| (a.lr, a.weight_decay) = (1e24, 0.0));
     // The last ones act: a test changes one of their parameters and looks for the difference.
-    of(1).into_iter().take(4).chain(warm.take(4)).chain(of(0)).collect()
+    of(1).into_iter().take(4).chain(warm.take(4)).chain([dying]).chain(of(0)).collect()
 }
 
 fn sgd() -> Vec<Row> {

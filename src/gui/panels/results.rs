@@ -17,6 +17,7 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
+use crate::run::calibrate::{self, Calibrated, calibrate};
 use crate::run::evaluate::{Asked, Evaluation, evaluate};
 use crate::run::fit::recipe_name;
 use crate::run::tables::write_csv;
@@ -43,6 +44,7 @@ pub struct ResultsPage {
     saving: Option<Job<PathBuf>>,
     second: PathPick,
     evaluating: Option<Job<Evaluation>>,
+    calibrating: Option<Job<Calibrated>>,
     /// What the last evaluation said.
     said: Vec<String>,
     gallery: Gallery,
@@ -92,6 +94,14 @@ impl ResultsPage {
             view.images = done.pixels.map(Thumbnails::new);
             self.other = Some(view);
         }
+        if let Some(done) = taken(&mut self.calibrating, banner) {
+            // Its own caveats stand beside it from now on.
+            let caveats = done.calibration.caveats();
+            done.notes.into_iter().filter(|n| !caveats.contains(n)).for_each(|n| banner.note(n));
+            if let Some(path) = self.run.as_ref().map(|r| r.folder.path.clone()) {
+                self.open(ctx, &path);
+            }
+        }
         if let Some(path) = taken(&mut self.saving, banner) {
             banner.note(format!("saved {}", path.display()));
         }
@@ -117,7 +127,7 @@ impl ResultsPage {
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
         if other_run {
             (self.other, self.tab) = (None, Sub::Predictions);
-            (self.predicting, self.evaluating) = (None, None);
+            (self.predicting, self.evaluating, self.calibrating) = (None, None, None);
             self.gallery = Gallery::default();
             self.save.text = String::new();
         }
@@ -140,7 +150,10 @@ impl ResultsPage {
         if let Some(run) = &self.run {
             let width = metrics::width(run).min(0.4 * ui.available_width());
             egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
-                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| metrics::run_ui(ui, run));
+                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+                    metrics::run_ui(ui, run);
+                    calibrate_ui(ui, run, &mut self.calibrating);
+                });
             });
         }
         egui::CentralPanel::default().show(ui, |ui| {
@@ -394,4 +407,25 @@ impl ResultsPage {
             }
         }
     }
+}
+
+/// Calibrates as `vifo calibrate RUN` does without flags.
+fn calibrate_ui(ui: &mut egui::Ui, run: &Run, job: &mut Option<Job<Calibrated>>) {
+    if run.results.is_none() && run.predictions.is_none() {
+        return;
+    }
+    ui.add_space(6.0);
+    ui.horizontal(|ui| {
+        let name = if run.calibration.is_empty() { "Calibrate" } else { "Calibrate again" };
+        let hint = "From the validation part: intervals or sets that hold 90 % of new rows and, for classes, a temperature. \
+                    Predictions of new rows have them from then on";
+        if ui.add_enabled(job.is_none(), egui::Button::new(name)).on_hover_text(hint).clicked() {
+            let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
+            let work = move || calibrate(&folder, &Device::open("auto")?, &calibrate::Asked::default());
+            *job = Some(Job::start("Calibrating", move || wake.request_repaint(), work));
+        }
+        if job.is_some() {
+            ui.spinner();
+        }
+    });
 }

@@ -38,7 +38,7 @@ pub struct Estimate {
 const LONG_STEP: f64 = 0.5;
 
 /// Seconds of a training step, ready to go on.
-pub fn step_seconds(plan: &Plan, data: &Loaded, device: &Device) -> Result<f64> {
+fn step_seconds(plan: &Plan, data: &Loaded, device: &Device) -> Result<f64> {
     let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
     session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
     let mut step = |s: u64| -> Result<f64> {

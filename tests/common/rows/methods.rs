@@ -104,16 +104,20 @@ pub fn dirichlet_head() -> Vec<Row> {
     all
 }
 
-/// replicas, rows, cols (0: weight space, of `rows` numbers), valid rows.
-const PARTICLES: [(u32, u32, u32, u32); 8] = [
-    (1, 1, 1, 1),
-    (2, 63, 0, 1),
-    (3, 65, 0, 1),
-    (5, 1000, 0, 1),
-    (5, 33, 3, 33),
-    (5, 65, 10, 40),
-    (10, 7, 2, 1),
-    (2, 64, 2, 33),
+/// replicas, of a group, rows, cols (0: weight space, of `rows` numbers), valid rows.
+const PARTICLES: [(u32, u32, u32, u32, u32); 12] = [
+    (1, 1, 1, 1, 1),
+    (2, 2, 63, 0, 1),
+    (3, 3, 65, 0, 1),
+    (5, 5, 1000, 0, 1),
+    (5, 5, 33, 3, 33),
+    (5, 5, 65, 10, 40),
+    (10, 10, 7, 2, 1),
+    (2, 2, 64, 2, 33),
+    (3, 1, 9, 2, 9),
+    (6, 3, 65, 0, 1),
+    (6, 2, 33, 3, 20),
+    (65, 5, 5, 2, 4),
 ];
 
 fn count_of(rows: u32, cols: u32) -> u32 {
@@ -122,10 +126,10 @@ fn count_of(rows: u32, cols: u32) -> u32 {
 
 pub fn pair_distances() -> Vec<Row> {
     let mut all = vec![];
-    for (replicas, rows, cols, valid) in PARTICLES {
-        let p = PairDistances { replicas, count: count_of(rows, cols), cols };
+    for (replicas, group, rows, cols, valid) in PARTICLES {
+        let p = PairDistances { replicas, group, count: count_of(rows, cols), cols };
         let v = fill((replicas * p.count) as usize, 1, -2.0, 2.0);
-        let outputs = vec![poison((replicas * replicas) as usize)];
+        let outputs = vec![poison((replicas * group) as usize)];
         let row = Row::new(Op::PairDistances(p), format!("{p:?} {valid} valid"), vec![v], outputs);
         all.push(row.with(|a| a.n_valid = valid));
     }
@@ -134,17 +138,21 @@ pub fn pair_distances() -> Vec<Row> {
 
 pub fn kernel_weights() -> Vec<Row> {
     let mut all = vec![];
-    for replicas in [1, 2, 3, 4, 5, 16, 63, 64] {
+    let alone = [1, 2, 3, 4, 5, 16, 63, 64].map(|n| (n, n));
+    for (replicas, group) in alone.into_iter().chain([(6, 3), (5, 1), (130, 13), (128, 64), (70, 2)]) {
         for (label, spread) in [("apart", 2.0), ("in one place", 0.0)] {
-            let n = replicas as usize;
+            let (n, g) = (replicas as usize, group as usize);
             // Points in a plane, some of them in pairs, so that distances repeat.
             let v = fill(2 * n, 1, -spread, spread);
             let at = |i: usize| [v[i / 2 * 2 % (2 * n)], v[2 * n - 1 - i]];
-            let distance = |i: usize| (0..2).map(|c| (at(i / n)[c] - at(i % n)[c]).powi(2)).sum();
-            let distances = (0..n * n).map(distance).collect();
-            let outputs = vec![poison(n * (n + 1))];
-            let op = Op::KernelWeights(KernelWeights { replicas });
-            all.push(Row::new(op, format!("{replicas} {label}"), vec![distances], outputs));
+            let distance = |i: usize| {
+                let (a, b) = (at(i / g), at(i / g / g * g + i % g));
+                (0..2).map(|c| (a[c] - b[c]).powi(2)).sum()
+            };
+            let distances = (0..n * g).map(distance).collect();
+            let outputs = vec![poison(n * (g + 1))];
+            let op = Op::KernelWeights(KernelWeights { replicas, group });
+            all.push(Row::new(op, format!("{replicas} by {group} {label}"), vec![distances], outputs));
         }
     }
     all
@@ -152,10 +160,10 @@ pub fn kernel_weights() -> Vec<Row> {
 
 pub fn repulsion() -> Vec<Row> {
     let mut all = vec![];
-    for (replicas, rows, cols, valid) in PARTICLES {
-        let p = Repulsion { replicas, count: count_of(rows, cols), cols, n_rows: 77, prior_variance: 5.0 };
+    for (replicas, group, rows, cols, valid) in PARTICLES {
+        let p = Repulsion { replicas, group, count: count_of(rows, cols), cols, n_rows: 77, prior_variance: 5.0 };
         let n = (replicas * p.count) as usize;
-        let kernel = fill((replicas * (replicas + 1)) as usize, 2, 0.0, 1.5);
+        let kernel = fill((replicas * (group + 1)) as usize, 2, 0.0, 1.5);
         let inputs = vec![fill(n, 1, -2.0, 2.0), kernel];
         let outputs = vec![fill(n, 3, -1.0, 1.0), poison(replicas as usize)];
         let row = Row::new(Op::Repulsion(p), format!("{p:?} {valid} valid"), inputs, outputs);

@@ -49,7 +49,10 @@ pub fn read(path: &Path) -> Result<Run> {
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,
         calibration: match calibrate::current(&folder) {
-            Ok(Some(c)) => c.sentences(),
+            Ok(Some(c)) => {
+                let caveats = c.caveats();
+                c.sentences().into_iter().chain(caveats.iter().map(|n| format!("Note: {n}."))).collect()
+            }
             Ok(None) => vec![],
             Err(e) => vec![format!("Left out: {e}.")],
         },

@@ -41,10 +41,4 @@ impl Method {
     pub fn trainable(&self) -> bool {
         TRAINABLE.contains(&self.ours) && Kind::parse(self.ours).is_some()
     }
-
-    /// Whether its training is one program from the first step to the last: then all splits share it on the replica axis.
-    /// The others are trained split by split, each in a run folder.
-    pub fn side_by_side(&self) -> bool {
-        matches!(Kind::parse(self.ours), Some(Kind::Base | Kind::Dropout | Kind::Vbll | Kind::Vifo(_) | Kind::Vi(_)))
-    }
 }

@@ -230,6 +230,7 @@ fn figure(p: &Prepared) -> IntervalsFigure {
             name,
             middle: points.iter().zip(&sets).map(middle).collect(),
             half: points.iter().map(|p| p.and_then(|p| p.1).unwrap_or(f64::NAN)).collect(),
+            hollow: false,
         }
     };
     let mut all = vec![];
@@ -242,14 +243,14 @@ fn figure(p: &Prepared) -> IntervalsFigure {
     }
     for method in p.published.methods() {
         let of = |set: &Set| p.published.find(set, method, LL.name).map(|n| (n.mean, n.standard_error(set)));
-        all.push(series(format!("{method}, published"), &of));
+        all.push(IntervalsSeries { hollow: true, ..series(format!("{method}, published"), &of) });
     }
     all.retain(|s| s.middle.iter().any(|v| v.is_finite()));
     IntervalsFigure {
         title: "Test log-likelihood on the UCI sets, against Deep Ensembles as published".into(),
         x_label: "test log-likelihood - Deep Ensembles', nats (higher is better)".into(),
         rows: sets.iter().map(|s| s.short.to_string()).collect(),
-        note: "bars: ±1 standard error over splits".into(),
+        note: "bars: ±1 standard error over splits · filled: ours; rings: as published".into(),
         zero: true,
         series: all,
     }

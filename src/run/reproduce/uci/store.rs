@@ -43,7 +43,6 @@ pub struct Results {
 pub struct Store {
     pub path: PathBuf,
     state: PathBuf,
-    folder: PathBuf,
     name: String,
 }
 
@@ -55,12 +54,7 @@ impl Store {
         let batch = asked.batch.map_or(String::new(), |n| format!("-b{n}"));
         let name = format!("{}-{}-x{}{epochs}{batch}", source.set.name, method.ours, asked.members);
         let file = |ending: &str| asked.folder.join(format!("{name}.{ending}"));
-        Store { path: file("json"), state: file("state"), folder: asked.folder.clone(), name }
-    }
-
-    /// Folder of one split's run, for methods that are trained split by split.
-    pub fn run(&self, seed: u32, split: u32) -> PathBuf {
-        self.folder.join("runs").join(format!("{}-seed{seed}-split{split}", self.name))
+        Store { path: file("json"), state: file("state"), name }
     }
 
     /// What is done, or nothing; an error where the file is of other settings or other data.
@@ -98,7 +92,15 @@ impl Store {
         tensors.extend(state.optimizer.iter().map(|(name, v)| (format!("optimizer.{name}"), v.as_slice())));
         // Bits, not digits: comparisons after a resume must come out as before.
         let best: Vec<Option<(u32, u64)>> = state.best.iter().map(|b| b.map(|(e, nll)| (e, nll.to_bits()))).collect();
-        let counters = Counters { version: VERSION, first, n, data: data.into(), step: state.step, best };
+        let counters = Counters {
+            version: VERSION,
+            first,
+            n,
+            data: data.into(),
+            step: state.step,
+            snapshots: state.snapshots,
+            best,
+        };
         let failed = |e: String| Error::run("state", e, "this is a bug of vifo: please report it");
         let counters = serde_json::to_string(&counters).map_err(|e| failed(e.to_string()))?;
         let meta =
@@ -130,6 +132,7 @@ impl Store {
         let optimizer = names.iter().filter_map(|n| n.strip_prefix("optimizer."));
         Some(SplitsState {
             step: counters.step,
+            snapshots: counters.snapshots,
             seconds: meta.get("seconds")?.parse().ok()?,
             weights: get("weights")?,
             best_weights: get("best_weights")?,
@@ -147,7 +150,7 @@ impl Store {
 }
 
 /// Raised when the meaning of a state changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Counters {
@@ -156,6 +159,7 @@ struct Counters {
     n: usize,
     data: String,
     step: u64,
+    snapshots: u32,
     best: Vec<Option<(u32, u64)>>,
 }
 

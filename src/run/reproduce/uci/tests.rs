@@ -4,10 +4,12 @@ use super::ask::{Asked, Words};
 use super::methods::METHODS;
 use super::published::{DEEP_ENSEMBLES, Published};
 use super::sets::SETS;
-use super::work::prepare;
+use super::store::Outcome;
+use super::work::{News, prepare};
 use crate::config::keys::METHODS as TRAINABLE;
 use crate::exec::Device;
-use crate::train::{Ending, Flow};
+use crate::run::{RunFolder, fit};
+use crate::train::{Ending, Event, Flow};
 
 fn words() -> Words {
     Words { runs: "r".into(), data: "d".into(), device: "cpu".into(), ..Default::default() }
@@ -69,10 +71,10 @@ fn a_request_is_checked() {
     assert!(refused(Words { members: Some("0".into()), ..words() }).starts_with("--members"));
 }
 
-/// A method that is trained split by split goes the way of `vifo fit`; the first split has the same numbers either way, as
-/// its members are numbered alike. Stopped after two epochs, it goes on to the same end.
+/// The first of two splits side by side has the numbers of `vifo fit` on it alone, as its members are numbered alike; whatever
+/// training ends in. Stopped after an epoch, both go on to the same end.
 #[test]
-fn split_by_split_is_the_same_training() {
+fn a_split_among_others_is_trained_as_by_fit() {
     let dir = tempfile::tempdir().expect("a folder");
     let yacht = dir.path().join("yacht");
     std::fs::create_dir(&yacht).expect("made");
@@ -83,26 +85,48 @@ fn split_by_split_is_the_same_training() {
     let asked = Asked::new(&Words {
         runs: dir.path().join("runs"),
         data: dir.path().into(),
-        methods: Some("vifo-mean".into()),
+        methods: Some("vifo-mean,swa,swag,repulsive,laplace".into()),
         epochs: Some("6".into()),
+        batch: Some("8".into()),
         members: Some("2".into()),
         ..words()
     });
     let p = prepare(asked.expect("a request")).expect("data");
-    let unit = &p.units[0];
-    assert_eq!(unit.todo, [(1, 0), (1, 1)]);
     std::fs::create_dir_all(&p.asked.folder).expect("made");
-    let (_, together) = p.side_by_side(unit, 2, &Device::Cpu, &mut |_| Flow::Continue).expect("trained");
-    let mut left = 3;
-    let (ending, none) = p
-        .alone(unit, &Device::Cpu, &mut |_| {
+    for unit in &p.units {
+        let name = unit.title();
+        assert_eq!(unit.todo, [(1, 0), (1, 1)]);
+        let whole = p.side_by_side(unit, 2, &Device::Cpu, &mut |_| Flow::Continue).expect("trained").1;
+        unit.store.forget().expect("its state removed");
+        let mut left = 2;
+        let mut stop = |_: News| {
             left -= 1;
             if left == 0 { Flow::Stop } else { Flow::Continue }
-        })
-        .expect("stopped");
-    assert_eq!((ending, none.len()), (Ending::Stopped, 0));
-    let (_, alone) = p.alone(unit, &Device::Cpu, &mut |_| Flow::Continue).expect("trained");
-    let numbers = |o: &super::store::Outcome| (o.seed, o.split, o.rmse.to_bits(), o.test_ll.to_bits(), o.epoch);
-    assert_eq!(numbers(&alone[0]), numbers(&together[0]));
-    assert_ne!(together[0].rmse, together[1].rmse);
+        };
+        let (ending, none) = p.side_by_side(unit, 2, &Device::Cpu, &mut stop).expect("stopped");
+        assert_eq!((ending, none.len()), (Ending::Stopped, 0), "{name}");
+        let mut epochs = vec![];
+        let mut listen = |news: News| {
+            if let News::Training(Event::Epoch(row)) = news {
+                epochs.push(row.epoch);
+            }
+            Flow::Continue
+        };
+        let resumed = p.side_by_side(unit, 2, &Device::Cpu, &mut listen).expect("trained").1;
+        assert_eq!(epochs.first(), Some(&2), "{name}: goes on where it stopped");
+        let numbers = |o: &Outcome| (o.seed, o.split, o.rmse.to_bits(), o.test_ll.to_bits(), o.epoch);
+        assert_eq!(
+            resumed.iter().map(numbers).collect::<Vec<_>>(),
+            whole.iter().map(numbers).collect::<Vec<_>>(),
+            "{name}"
+        );
+        assert_ne!(whole[0].rmse, whole[1].rmse, "{name}");
+
+        let path = dir.path().join(&name);
+        let recipe = p.sources[0].recipe(&p.asked, unit.method, 1, 0).expect("a recipe");
+        fit::fit(&recipe, &path, false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("fitted");
+        let alone = RunFolder::open(&path).and_then(|f| f.results()).expect("results");
+        let (rmse, nll) = (alone.get("rmse").expect("rmse"), alone.get("nll").expect("nll"));
+        assert_eq!((whole[0].rmse.to_bits(), whole[0].test_ll.to_bits()), (rmse.to_bits(), (-nll).to_bits()), "{name}");
+    }
 }

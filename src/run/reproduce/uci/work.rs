@@ -1,6 +1,5 @@
 //! The work itself: look what is there, then train and test the splits that are missing, and make the tables.
 
-use super::super::estimate::step_seconds;
 use super::super::tables::Report;
 use super::ask::Asked;
 use super::methods::Method;
@@ -14,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::rmse;
+use crate::run::RunFolder;
 use crate::run::model::targets;
-use crate::run::{RunFolder, fit};
 use crate::train::{Ending, Event, Flow, Splits};
 use std::time::Instant;
 
@@ -126,10 +125,8 @@ impl Prepared {
 
     fn plan(&self, unit: &Unit, (seed, split): (u32, u32), data: &Loaded) -> Result<Plan> {
         let mut recipe = self.sources[unit.source].recipe(&self.asked, unit.method, seed, split)?;
-        if unit.method.side_by_side() {
-            // Splits side by side have one key; the seed is part of the number of a split.
-            recipe.seed = 1;
-        }
+        // Splits side by side have one key; the seed is part of the number of a split.
+        recipe.seed = 1;
         Plan::new(&recipe, data.train.n, &data.encoder)
     }
 
@@ -148,16 +145,10 @@ impl Prepared {
                 let each = match known.iter().find(|k| k.0 == kind) {
                     Some((_, each)) => *each,
                     None => {
-                        let n = if unit.method.side_by_side() { self.together(unit.todo.len()) } else { 1 };
-                        let data = self.load(unit, &unit.todo[..n])?;
+                        let data = self.load(unit, &unit.todo[..self.together(unit.todo.len())])?;
                         let plan = self.plan(unit, unit.todo[0], &data[0])?;
-                        let step = match unit.method.side_by_side() {
-                            true => {
-                                let same = data.iter().take_while(|d| size(d) == size(&data[0])).collect::<Vec<_>>();
-                                Splits::new(&plan, &same, 0, device)?.step_seconds()? / same.len() as f64
-                            }
-                            false => step_seconds(&plan, &data[0], device)?,
-                        };
+                        let same: Vec<&Loaded> = data.iter().take_while(|d| size(d) == size(&data[0])).collect();
+                        let step = Splits::new(&plan, &same, 0, device)?.step_seconds()? / same.len() as f64;
                         known.push((kind, step * plan.total_steps() as f64));
                         known.last().map_or(0.0, |k| k.1)
                     }
@@ -173,7 +164,7 @@ impl Prepared {
         (MOST_MEMBERS / self.asked.members as usize).clamp(1, n.max(1))
     }
 
-    /// Trains and tests what is missing. Splits that diverge are told of and left; the others go on.
+    /// Trains and tests what is missing. A set and method of which a split diverges is told of and left; the others go on.
     pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
         if self.todo() == 0 {
             return Ok(Outcome::Done);
@@ -181,6 +172,7 @@ impl Prepared {
         let folder = &self.asked.folder;
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
         let _lock = RunFolder { path: folder.clone() }.lock()?;
+        self.sources.iter().try_for_each(Source::write_splits)?;
         let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
         let (mut number, mut failed) = (0, 0);
         for u in 0..self.units.len() {
@@ -211,14 +203,11 @@ impl Prepared {
     ) -> Result<Ending> {
         while !self.units[u].todo.is_empty() {
             let unit = &self.units[u];
-            let n = if unit.method.side_by_side() { self.stretch(unit) } else { 1 };
+            let n = self.stretch(unit);
             if listen(News::Begins { number, of, unit, splits: n }) == Flow::Stop {
                 return Ok(Ending::Stopped);
             }
-            let (ending, outcomes) = match unit.method.side_by_side() {
-                true => self.side_by_side(unit, n, device, listen)?,
-                false => self.alone(unit, device, listen)?,
-            };
+            let (ending, outcomes) = self.side_by_side(unit, n, device, listen)?;
             listen(News::Ended { ending });
             if ending == Ending::Stopped {
                 return Ok(ending);
@@ -278,7 +267,8 @@ impl Prepared {
             unit.store.keep(which.0, which.1, &splits.state()?)?;
             return Ok((Ending::Stopped, vec![]));
         };
-        let predicted = splits.predict(&data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
+        let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
+        let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
         let seconds = splits.seconds() / equal as f64;
         let mut outcomes = vec![];
         for (s, predictive) in predicted.into_iter().enumerate() {
@@ -288,44 +278,6 @@ impl Prepared {
             outcomes.push(store::Outcome { seed, split, rmse, test_ll, epoch, seconds });
         }
         Ok((ending, outcomes))
-    }
-
-    /// The first of the missing splits as `vifo fit` trains it, in a run folder.
-    pub(super) fn alone(
-        &self,
-        unit: &Unit,
-        device: &Device,
-        listen: &mut dyn FnMut(News) -> Flow,
-    ) -> Result<(Ending, Vec<store::Outcome>)> {
-        let (seed, split) = unit.todo[0];
-        let path = unit.store.run(seed, split);
-        let recipe = self.sources[unit.source].recipe(&self.asked, unit.method, seed, split)?;
-        self.sources[unit.source].write_splits()?;
-        let mut tell = |event: &Event, _: &[String]| listen(News::Training(event));
-        let begun = RunFolder::open(&path).ok().filter(|f| f.last().is_file() && f.recipe().is_ok_and(|r| r == recipe));
-        let fitted = match begun {
-            Some(_) => fit::resume(&path, device, &mut tell)?,
-            None => {
-                if path.exists() {
-                    std::fs::remove_dir_all(&path).map_err(|e| Error::io(&path, "replace", &e))?;
-                }
-                fit::fit(&recipe, &path, false, device, &mut tell)?
-            }
-        };
-        if fitted.ending == Ending::Stopped {
-            return Ok((Ending::Stopped, vec![]));
-        }
-        let found = |what: &str| Error::run(path.display().to_string(), format!("no {what} in its results"), "");
-        let results = RunFolder::open(&path)?.results()?;
-        let outcome = store::Outcome {
-            seed,
-            split,
-            rmse: results.get("rmse").ok_or_else(|| found("rmse"))?,
-            test_ll: -results.get("nll").ok_or_else(|| found("nll"))?,
-            epoch: fitted.best.map_or(0, |b| b.0),
-            seconds: fitted.seconds,
-        };
-        Ok((fitted.ending, vec![outcome]))
     }
 
     /// The tables of what is there, written into the folder of results with the figure.
