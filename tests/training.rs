@@ -12,7 +12,7 @@ use vifo::data::encode::{Encoder, FeatureKind};
 use vifo::data::load::Loaded;
 use vifo::error::Error;
 use vifo::exec::{Device, gpu};
-use vifo::method::{Predictive, Trained};
+use vifo::method::{Predictive, Setup, Trained};
 use vifo::ops::StepArgs;
 use vifo::train::session::Session;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Splits, Trainer, recompute_running};
@@ -293,6 +293,37 @@ fn running_statistics_are_recomputed_for_given_weights() {
         assert!((parts[i] - all[i]).abs() <= 1e-5 * (1.0 + all[i].abs()), "{} {}", parts[i], all[i]);
     }
     assert!(parts[at + c..at + 2 * c] != all[at + c..at + 2 * c], "variances of parts are not those of the whole");
+}
+
+/// A set that is not wanted keeps its weights, and the losses are those of the sets that were trained.
+#[test]
+fn a_set_at_rest_keeps_its_weights() {
+    let of = |seed: &str| prepare(SMALL, &format!("method.name = vifo-mean\nseed = {seed}"));
+    let ((plan, a), (_, b)) = (of("1"), of("2"));
+    let both = Setup { members: 6, per_set: 3, ..plan.setup.clone() };
+    let ranges = [a.encoder.aux_range(), b.encoder.aux_range()];
+    let args: Vec<_> = (0..3).map(|step| plan.args(step)).collect();
+    let start = both.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+    let (first, second) = start.split_at(start.len() / 2);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| {
+            let sets = [&a.train, &b.train];
+            let mut two = Session::of_sets(&both, &Device::Cpu, &sets, &ranges.each_ref()).expect("a session");
+            let mut one =
+                Session::of_sets(&both.part(0, 3), &Device::Cpu, &sets[..1], &[&ranges[0]]).expect("a session");
+            two.set_weights(&start).and_then(|_| one.set_weights(first)).expect("weights");
+            two.run_sets(&args, &[true, false]).and_then(|_| one.run(&args)).expect("steps");
+            let weights = two.weights().expect("weights");
+            assert_eq!(two.take_sums().expect("losses"), one.take_sums().expect("losses"));
+            assert_eq!(bits(&weights[..first.len()]), bits(&one.weights().expect("weights")));
+            assert_eq!(bits(&weights[first.len()..]), bits(second));
+            two.run_sets(&args, &[true, true]).expect("steps");
+            assert_ne!(bits(&two.weights().expect("weights")[first.len()..]), bits(second));
+        });
+    };
+    run(1);
+    run(2);
 }
 
 /// Weights, epochs and predictions of each of three splits trained side by side are those of three runs of their own,

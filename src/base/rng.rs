@@ -63,10 +63,10 @@ impl Draw {
         let (mut k0, mut k1) = (self.seed, self.stream);
         for _ in 0..10 {
             for i in 0..N {
-                let p0 = c0[i] as u64 * M0 as u64;
-                let p1 = c2[i] as u64 * M1 as u64;
-                (c0[i], c1[i], c2[i], c3[i]) =
-                    ((p1 >> 32) as u32 ^ c1[i] ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3[i] ^ k1, p0 as u32);
+                // The low half from a product of its own: taken from the wide one, it would have to be picked out lane by lane.
+                let (high0, low0) = (((c0[i] as u64 * M0 as u64) >> 32) as u32, c0[i].wrapping_mul(M0));
+                let (high1, low1) = (((c2[i] as u64 * M1 as u64) >> 32) as u32, c2[i].wrapping_mul(M1));
+                (c0[i], c1[i], c2[i], c3[i]) = (high1 ^ c1[i] ^ k0, low1, high0 ^ c3[i] ^ k1, low0);
             }
             k0 = k0.wrapping_add(W0);
             k1 = k1.wrapping_add(W1);
@@ -140,9 +140,15 @@ fn normals_of_blocks<const N: usize>(draw: &Draw, first_block: u32) -> [[f32; 4]
     for i in 0..N {
         (n[2][i], n[3][i]) = box_muller(c2[i], c3[i]);
     }
+    // By pairs: 64 bits are put together in vectors, four times 32 would be one number after another.
+    let (mut first, mut second) = ([0u64; N], [0u64; N]);
+    for i in 0..N {
+        first[i] = n[0][i].to_bits() as u64 | (n[1][i].to_bits() as u64) << 32;
+        second[i] = n[2][i].to_bits() as u64 | (n[3][i].to_bits() as u64) << 32;
+    }
     let mut out = [[0f32; 4]; N];
     for i in 0..N {
-        out[i] = [n[0][i], n[1][i], n[2][i], n[3][i]];
+        out[i] = [first[i], first[i] >> 32, second[i], second[i] >> 32].map(|bits| f32::from_bits(bits as u32));
     }
     out
 }
@@ -164,7 +170,9 @@ fn ln_unit(u: f32) -> f32 {
 /// sin and cos of t turns, t in [0, 1): nearest quarter turn, then Taylor on |x| <= pi/4.
 #[inline(always)]
 fn sin_cos_turns(t: f32) -> (f32, f32) {
-    let q = (4.0 * t + 0.5) as i32; // 0..=4, truncation is the floor here
+    // 0..=4, truncation is the floor here. `as` would look for numbers that do not fit, one lane after another.
+    // SAFETY: t is in [0, 1), so the sum is in [0.5, 4.5].
+    let q = unsafe { (4.0 * t + 0.5).to_int_unchecked::<i32>() };
     let x = (t - q as f32 * 0.25) * std::f32::consts::TAU;
     let x2 = x * x;
     let s = x * (1.0 + x2 * (-1.0 / 6.0 + x2 * (1.0 / 120.0 + x2 * (-1.0 / 5040.0))));

@@ -35,13 +35,20 @@ impl Mixture<'_> {
         if !self.well_formed() {
             return f64::NAN;
         }
-        let term = |(w, m, sd): (f64, f64, f64)| w.ln() - 0.5 * ((y - m) / sd).powi(2) - sd.ln() - HALF_LN_TWO_PI;
-        let max = self.parts().map(term).fold(f64::NEG_INFINITY, f64::max);
-        if max == f64::NEG_INFINITY {
-            // No mass within reach, unless y is NaN: `max` passes NaN over, the sum does not.
-            return self.parts().map(term).sum();
+        // In one pass: `sum` is that of exp(term - max) so far.
+        let (mut max, mut sum) = (f64::NEG_INFINITY, 0.0);
+        for (w, m, sd) in self.parts() {
+            let term = (w / sd).ln() - 0.5 * ((y - m) / sd).powi(2) - HALF_LN_TWO_PI;
+            if term.is_nan() {
+                return term;
+            }
+            if term > max {
+                (max, sum) = (term, sum * (max - term).exp() + 1.0);
+            } else if term > f64::NEG_INFINITY {
+                sum += (term - max).exp();
+            }
         }
-        max + self.parts().map(|p| (term(p) - max).exp()).sum::<f64>().ln()
+        if sum > 0.0 { max + sum.ln() } else { max }
     }
 
     /// E y.

@@ -100,7 +100,7 @@ impl Dropout {
 }
 
 /// Places in an epoch's order that are looked up together.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 #[inline(always)]
 pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out: &mut [T]) {

@@ -1,19 +1,24 @@
-//! Matrix product of the CPU twins: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B packed into panels
-//! of 32 columns, a register tile of a few rows, A read in place. It allocates nothing, so a training step does not either, and
-//! at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call. `tiles` is the part that
-//! convolutions share: there A's rows are windows of an image, read in place as well.
+//! Matrix product of the CPU twins: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B in panels of 32
+//! columns, packed or in place, a register tile of a few rows, A read in place. It allocates nothing, so a training step does
+//! not either, and at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call. `tiles` is
+//! the part that convolutions share: there A's rows are windows of an image, read in place as well. The last layer of a
+//! regression, 2 or 4 columns wide, would leave a panel mostly empty: `dots` and `turned` are its forward and backward form.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.
 
 mod tile;
 
 use crate::base::Real;
 pub use tile::Isa;
-use tile::{TILE_ROWS, product, rows_at_a_time};
+use tile::{Last, TILE_ROWS, product, row_dots, rows_at_a_time};
 
 /// Columns of a packed panel.
 const PANEL: usize = 32;
 /// Columns of the narrow panel, for the last layers: K or 2K outputs.
 const NARROW: usize = 16;
+/// Elements of an operand that lies in the first-level cache whatever its strides.
+const SMALL: usize = 1 << 12;
+/// Columns of C up to which rows of A are multiplied as dot products.
+const DOTS: usize = 4;
 /// Rows that a thread gets are a multiple of this.
 const MIN_ROWS: usize = 8;
 /// Work below which a second thread costs more than it brings (measured: about 10 us to wake one).
@@ -38,21 +43,82 @@ impl<'a, T> Mat<'a, T> {
     }
 }
 
-/// What happens to a finished row of a tile before it is stored: (row, first column, values).
+/// What happens to a finished row of a tile before it is stored: (row, first column, values). Values beyond the last column
+/// of C are not stored: whatever an epilogue makes of them is well.
 pub trait Epilogue<T>: Sync {
-    fn apply(&self, row: usize, col: usize, values: &mut [T]);
+    fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W];
+    /// The same as something that the product does on the way to memory, where it can.
+    fn finish(&self) -> Option<Finish<'_, T>> {
+        None
+    }
 }
 
-pub struct Store;
-impl<T> Epilogue<T> for Store {
+/// C = A B; plus `bias` [n]; relu of that; 0 where `gate`, which lies as C does, is not positive.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Finish<'a, T> {
+    pub bias: Option<&'a [T]>,
+    pub relu: bool,
+    pub gate: Option<Gate<'a, T>>,
+}
+
+/// `values` [m, `cols`].
+#[derive(Debug, Clone, Copy)]
+pub struct Gate<'a, T> {
+    pub values: &'a [T],
+    pub cols: usize,
+}
+
+impl<T: Real> Epilogue<T> for Finish<'_, T> {
     #[inline(always)]
-    fn apply(&self, _: usize, _: usize, _: &mut [T]) {}
+    fn apply<const W: usize>(&self, row: usize, col: usize, mut values: [T; W]) -> [T; W] {
+        if let Some(bias) = self.bias {
+            values = beside(values, bias, col, |v, b| v + b);
+        }
+        if self.relu {
+            values = values.map(|v| v.at_least(T::zero()));
+        }
+        match self.gate {
+            Some(g) => beside(values, g.values, row * g.cols + col, |v, g| if g > T::zero() { v } else { T::zero() }),
+            None => values,
+        }
+    }
+    #[inline(always)]
+    fn finish(&self) -> Option<Finish<'_, T>> {
+        Some(*self)
+    }
+}
+
+/// f(values[j], operand[at + j]), as far as the operand goes.
+#[inline(always)]
+pub fn beside<T: Real, const W: usize>(values: [T; W], operand: &[T], at: usize, f: impl Fn(T, T) -> T) -> [T; W] {
+    let operand = &operand[at.min(operand.len())..];
+    let Some(operand) = operand.first_chunk::<W>() else { return beside_part(values, operand, f) };
+    // A new array: changed in place it would go through memory, and not as vectors.
+    let mut new = [T::zero(); W];
+    for j in 0..W {
+        new[j] = f(values[j], operand[j]);
+    }
+    new
+}
+
+#[cold]
+#[inline(never)]
+fn beside_part<T: Real, const W: usize>(mut values: [T; W], operand: &[T], f: impl Fn(T, T) -> T) -> [T; W] {
+    for (v, o) in values.iter_mut().zip(operand) {
+        *v = f(*v, *o);
+    }
+    values
 }
 
 /// Where the rows of a matrix are.
 pub trait Rows: Copy + Sync {
     /// The places of rows i, i + 1, ...
     fn fill(&self, i: usize, at: &mut [usize]);
+    /// The largest of the places that `fill` gave.
+    #[inline(always)]
+    fn furthest(&self, at: &[usize]) -> usize {
+        at.iter().copied().fold(0, usize::max)
+    }
 }
 
 /// Evenly spaced rows.
@@ -68,6 +134,10 @@ impl Rows for Even {
             *at = self.first + (i + r) * self.stride;
         }
     }
+    #[inline(always)]
+    fn furthest(&self, at: &[usize]) -> usize {
+        at.last().copied().unwrap_or(0)
+    }
 }
 
 /// Row i is row i.
@@ -77,6 +147,10 @@ impl Rows for InOrder {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
         Even { first: 0, stride: 1 }.fill(i, at);
+    }
+    #[inline(always)]
+    fn furthest(&self, at: &[usize]) -> usize {
+        at.last().copied().unwrap_or(0)
     }
 }
 
@@ -89,13 +163,15 @@ pub struct Runs {
     pub col: usize,
 }
 
-/// B [k, n] in panels as `pack_panels` leaves them, or in place (`ld` = n) where n is a multiple of the panel.
+/// B [k, n] in panels of 16 or 32 columns: as `pack_panels` leaves them, or in place.
 #[derive(Clone, Copy)]
 pub struct Panels<'a, T> {
     pub data: &'a [T],
-    /// Elements from one row of a panel to the next, and from one panel to the next.
+    /// Elements from one row of a panel to the next.
     pub ld: usize,
-    pub next: usize,
+    /// Elements from one packed panel to the next. In place there is none: the last panel ends with the last column, and
+    /// shares some with the one before where n is no multiple. What both compute is the same.
+    pub next: Option<usize>,
     /// 16 columns wide instead of 32.
     pub narrow: bool,
 }
@@ -111,7 +187,7 @@ impl<'a, T> Panels<'a, T> {
     /// B as `pack_panels` left it at the front of `data`.
     pub fn packed(data: &'a [T], k: usize, n: usize) -> Self {
         let width = Self::width(n);
-        Panels { data: &data[..Self::len(k, n)], ld: width, next: k * width, narrow: width == NARROW }
+        Panels { data: &data[..Self::len(k, n)], ld: width, next: Some(k * width), narrow: width == NARROW }
     }
 }
 
@@ -130,7 +206,9 @@ pub fn naive<T: Real>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: &mu
             }
             c[i * n + j] = sum;
         }
-        epilogue.apply(i, 0, &mut c[i * n..(i + 1) * n]);
+        for j in 0..n {
+            [c[i * n + j]] = epilogue.apply(i, j, [c[i * n + j]]);
+        }
     }
 }
 
@@ -149,8 +227,19 @@ pub fn gemm<T: Real>(
     if m == 0 || n == 0 {
         return;
     }
-    // Packed even where it could stay: rows that are a power of two apart would meet in a few lines of the cache.
-    let panels = pack_panels(k, n, pack, |l, j| b.data[l * b.row + j * b.col], (b.col == 1).then_some((b.data, b.row)));
+    // Whatever m is: a row's sum must not depend on how many rows there are.
+    if n <= DOTS && k >= NARROW && k * n <= SMALL && a.col == 1 {
+        return dots(m, n, k, a, b, c, pack, epilogue);
+    }
+    if n < NARROW && m >= NARROW && k * m <= SMALL && a.row == 1 && n * m <= pack_len(k, n) {
+        return turned(m, n, k, a, b, c, pack, epilogue);
+    }
+    let panels = if (1..=SMALL).contains(&(k * n)) && n >= NARROW {
+        small_panels(k, n, b, pack)
+    } else {
+        // Packed even where it could stay: rows that are a power of two apart would meet in a few lines of the cache.
+        pack_panels(k, n, pack, |l, j| b.data[l * b.row + j * b.col], (b.col == 1).then_some((b.data, b.row)))
+    };
     let runs = Runs { count: 1, len: k, run: 0, col: a.col };
     let threads = rayon::current_num_threads();
     if threads > 1 && 2 * m * n * k >= PARALLEL_FLOPS && m >= 2 * MIN_ROWS {
@@ -181,7 +270,7 @@ pub fn pack_panels<'a, T: Real>(
         let w = width.min(n - first);
         for (l, row) in panel.chunks_exact_mut(width).enumerate() {
             match plain {
-                Some((data, stride)) => row[..w].copy_from_slice(&data[l * stride + first..l * stride + first + w]),
+                Some((data, stride)) => row[..w].copy_from_slice(&data[l * stride + first..][..w]),
                 None => {
                     for j in 0..w {
                         row[j] = element(l, first + j);
@@ -196,10 +285,85 @@ pub fn pack_panels<'a, T: Real>(
 
 /// B [k, n] read in place, row-major, where n allows it.
 pub fn in_place<T>(data: &[T], n: usize) -> Option<Panels<'_, T>> {
+    (n == NARROW || n.is_multiple_of(PANEL)).then_some(Panels { data, ld: n, next: None, narrow: n == NARROW })
+}
+
+/// A small B with n >= 16: in place where its rows are contiguous, or copied so.
+fn small_panels<'a, T: Real>(k: usize, n: usize, b: Mat<'a, T>, pack: &'a mut [T]) -> Panels<'a, T> {
+    let narrow = n < PANEL;
+    if b.col == 1 {
+        return Panels { data: b.data, ld: b.row, next: None, narrow };
+    }
+    for (l, row) in pack[..k * n].chunks_exact_mut(n).enumerate() {
+        for (j, to) in row.iter_mut().enumerate() {
+            *to = b.data[l * b.row + j * b.col];
+        }
+    }
+    Panels { data: pack, ld: n, next: None, narrow }
+}
+
+/// A row of A times a few columns of B, both read along k: a panel of 16 columns would be mostly zeros.
+fn dots<T: Real>(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Mat<T>,
+    b: Mat<T>,
+    c: &mut [T],
+    pack: &mut [T],
+    e: &impl Epilogue<T>,
+) {
+    let padded = k.next_multiple_of(NARROW);
+    // The last 16 of k begin where the row still holds 16; what the 16 before have counted meets zeros.
+    for (j, column) in pack[..n * padded].chunks_exact_mut(padded).enumerate() {
+        let whole = k / NARROW * NARROW;
+        for (l, to) in column[..whole].iter_mut().enumerate() {
+            *to = b.data[l * b.row + j * b.col];
+        }
+        for (i, to) in column[whole..].iter_mut().enumerate() {
+            let l = k - NARROW + i;
+            *to = if l < whole { T::zero() } else { b.data[l * b.row + j * b.col] };
+        }
+    }
+    let columns = &pack[..n * padded];
     match n {
-        _ if n.is_multiple_of(PANEL) => Some(Panels { data, ld: n, next: PANEL, narrow: false }),
-        NARROW => Some(Panels { data, ld: n, next: NARROW, narrow: true }),
-        _ => None,
+        1 => dots_of::<T, 1>(m, k, a, columns, c, e),
+        2 => dots_of::<T, 2>(m, k, a, columns, c, e),
+        3 => dots_of::<T, 3>(m, k, a, columns, c, e),
+        _ => dots_of::<T, DOTS>(m, k, a, columns, c, e),
+    }
+}
+
+fn dots_of<T: Real, const N: usize>(m: usize, k: usize, a: Mat<T>, columns: &[T], c: &mut [T], e: &impl Epilogue<T>) {
+    let c = &mut c.as_chunks_mut::<N>().0[..m];
+    assert!((m - 1) * a.row + k <= a.data.len() && k >= NARROW, "A is smaller than its sizes say");
+    assert!(columns.len() == N * k.next_multiple_of(NARROW), "B is not as `dots` packs it");
+    // SAFETY: the asserts are what it asks for; the processor was asked for its features.
+    unsafe { row_dots(Isa::detect(), a.data, a.row, k, columns, c) };
+    for (i, c) in c.iter_mut().enumerate() {
+        *c = e.apply(i, 0, *c);
+    }
+}
+
+/// C' = B' A', where C has few columns and A lies turned: then the long side of C fills the panels.
+fn turned<T: Real>(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Mat<T>,
+    b: Mat<T>,
+    c: &mut [T],
+    pack: &mut [T],
+    e: &impl Epilogue<T>,
+) {
+    let runs = Runs { count: 1, len: k, run: 0, col: b.row };
+    let panels = Panels { data: a.data, ld: a.col, next: None, narrow: m < PANEL };
+    let (pack, at) = (&mut pack[..n * m], Even { first: 0, stride: b.col });
+    tiles(n, 0, m, b.data, at, runs, panels, false, pack, InOrder, &Finish::default());
+    for i in 0..m {
+        for j in 0..n {
+            [c[i * n + j]] = e.apply(i, j, [pack[j * m + i]]);
+        }
     }
 }
 
@@ -276,6 +440,23 @@ fn tiles_any<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
     }
 }
 
+/// Where the rows of a tile are in it.
+const IN_TILE: [usize; TILE_ROWS] = {
+    let mut rows = [0; TILE_ROWS];
+    let mut r = 0;
+    while r < TILE_ROWS {
+        rows[r] = r;
+        r += 1;
+    }
+    rows
+};
+
+/// Apart, or the compiler would make one copy of unknown length of this and the whole row's: a call for every row.
+#[inline(never)]
+fn store_part<T: Real>(values: &[T], out: &mut [T]) {
+    out.copy_from_slice(&values[..out.len()]);
+}
+
 #[inline(always)]
 fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
     isa: Isa,
@@ -295,9 +476,14 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
     let (k, most) = (runs.count * runs.len, rows_at_a_time::<T, W>(isa));
     let last = if k > 0 { (runs.count - 1) * runs.run + (runs.len - 1) * runs.col } else { 0 };
     for p in 0..n.div_ceil(W) {
-        let first = p * W;
+        let (first, panel) = match b.next {
+            Some(next) => (p * W, &b.data[p * next..]),
+            None => {
+                let first = (p * W).min(n - W);
+                (first, &b.data[first..])
+            }
+        };
         let w = W.min(n - first);
-        let panel = &b.data[p * b.next..];
         assert!(k == 0 || (k - 1) * b.ld + W <= panel.len(), "B is smaller than its sizes say");
         let mut i = 0;
         while i < m {
@@ -306,21 +492,38 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
             let (mut at, mut place) = ([0; TILE_ROWS], [0; TILE_ROWS]);
             rows.fill(i, &mut at[..h]);
             to.fill(i, &mut place[..h]);
-            assert!(k == 0 || at[..h].iter().all(|start| start + last < a.len()), "A is smaller than its sizes say");
-            // SAFETY: the two asserts bound the largest index of both; `tiles` asked the machine for `isa`.
-            unsafe { product(isa, a, &at, h, runs, panel, b.ld, &mut tile) };
+            assert!(k == 0 || rows.furthest(&at[..h]) + last < a.len(), "A is smaller than its sizes say");
+            if let (Some(finish), true, false) = (e.finish(), w == W, add) {
+                debug_assert!(finish.gate.is_none_or(|g| g.cols == n), "a gate lies as C does");
+                let end = to.furthest(&place[..h]) * n + W;
+                let out = &mut c[first..];
+                let gate = finish.gate.map_or(&[][..], |g| &g.values[row0 * n + first..]);
+                let bias = finish.bias.map_or(&[][..], |bias| &bias[first..]);
+                assert!(
+                    end <= out.len() && (bias.is_empty() || bias.len() >= W) && (gate.is_empty() || gate.len() >= end)
+                );
+                let last = Last { bias, relu: finish.relu, gate };
+                // SAFETY: the asserts bound the largest index of each; `tiles` asked the machine for `isa`.
+                unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &place, n, out) };
+                i += h;
+                continue;
+            }
+            let (last, flat) = (Last { bias: &[], relu: false, gate: &[] }, tile.as_flattened_mut());
+            // SAFETY: the asserts bound the largest index of both; the tile has room for h rows.
+            unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &IN_TILE, W, flat) };
             for r in 0..h {
                 let out = &mut c[place[r] * n + first..][..w];
                 if add {
-                    for (out, v) in out.iter_mut().zip(&tile[r]) {
+                    // Not twice what the panel before has added.
+                    let new = p * W - first;
+                    for (out, v) in out.iter_mut().zip(&tile[r]).skip(new) {
                         *out += *v;
                     }
                 } else {
-                    e.apply(row0 + place[r], first, &mut tile[r][..w]);
-                    // Of a known length where it can be: a short copy of any length is a call.
+                    let values = e.apply(row0 + place[r], first, tile[r]);
                     match <&mut [T; W]>::try_from(&mut *out) {
-                        Ok(out) => *out = tile[r],
-                        Err(_) => out.copy_from_slice(&tile[r][..w]),
+                        Ok(out) => *out = values,
+                        Err(_) => store_part(&values, out),
                     }
                 }
             }
@@ -341,16 +544,16 @@ mod tests {
     #[test]
     fn fast_equals_naive_at_awkward_sizes() {
         for m in [1, 7, 8, 9, 17] {
-            for n in [1, 2, 15, 16, 17, 31, 32, 33, 65] {
-                for k in [1, 3, 50] {
+            for n in [1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 50, 65] {
+                for k in [1, 3, 16, 50, 300] {
                     for (ta, tb) in [(false, false), (true, false), (false, true), (true, true)] {
                         let (da, db) = (wave(m * k, 0.37), wave(k * n, 0.11));
                         let a = if ta { Mat::transposed(&da, m) } else { Mat::rows(&da, k) };
                         let b = if tb { Mat::transposed(&db, k) } else { Mat::rows(&db, n) };
                         let (mut c, mut want) = (vec![f64::NAN; m * n], vec![f64::NAN; m * n]);
                         let mut pack = vec![f64::NAN; pack_len(k, n)];
-                        gemm(m, n, k, a, b, &mut c, &mut pack, &Store);
-                        naive(m, n, k, a, b, &mut want, &Store);
+                        gemm(m, n, k, a, b, &mut c, &mut pack, &Finish::default());
+                        naive(m, n, k, a, b, &mut want, &Finish::default());
                         for (x, y) in c.iter().zip(&want) {
                             assert!((x - y).abs() <= 4.0 * k as f64 * f64::EPSILON, "{m} {n} {k} {ta} {tb}: {x} {y}");
                         }
@@ -360,18 +563,65 @@ mod tests {
         }
     }
 
+    /// Bias, relu and gate where the tile is whole, where it is cut off, and in the forms for few columns.
+    #[test]
+    fn what_finishes_a_row_is_the_same_in_every_form() {
+        for (m, n, k) in [(1, 2, 50), (32, 50, 4), (32, 2, 50), (50, 3, 32), (9, 5, 3), (17, 33, 200), (5, 70, 90)] {
+            for turned in [false, true] {
+                let (da, db) = (wave(m * k, 0.37), wave(k * n, 0.11));
+                let a = if turned { Mat::transposed(&da, m) } else { Mat::rows(&da, k) };
+                let (bias, values) = (wave(n, 0.9), wave(m * n, 0.53));
+                let gate = Some(Gate { values: &values, cols: n });
+                for finish in [
+                    Finish { bias: Some(&bias), ..Default::default() },
+                    Finish { bias: Some(&bias), relu: true, gate: None },
+                    Finish { relu: true, ..Default::default() },
+                    Finish { gate, ..Default::default() },
+                ] {
+                    let (mut c, mut want) = (vec![f64::NAN; m * n], vec![f64::NAN; m * n]);
+                    let mut pack = vec![f64::NAN; pack_len(k, n)];
+                    gemm(m, n, k, a, Mat::rows(&db, n), &mut c, &mut pack, &finish);
+                    naive(m, n, k, a, Mat::rows(&db, n), &mut want, &finish);
+                    for (x, y) in c.iter().zip(&want) {
+                        assert!((x - y).abs() <= 4.0 * k as f64 * f64::EPSILON, "{m} {n} {k} {turned}: {x} {y}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// A row's product does not depend on how many rows there are.
+    #[test]
+    fn a_row_is_the_same_in_any_company() {
+        for (n, k) in [(1, 50), (2, 50), (4, 16), (10, 50), (50, 4), (33, 70), (2, 3000)] {
+            let m = 70;
+            let a: Vec<f32> = wave(m * k, 0.37).iter().map(|&x| x as f32).collect();
+            let b: Vec<f32> = wave(k * n, 0.11).iter().map(|&x| x as f32).collect();
+            let rows = |first: usize, m: usize| {
+                let (mut c, mut pack) = (vec![f32::NAN; m * n], vec![f32::NAN; pack_len(k, n)]);
+                let a = Mat::rows(&a[first * k..], k);
+                gemm(m, n, k, a, Mat::rows(&b, n), &mut c, &mut pack, &Finish::default());
+                c
+            };
+            let all = rows(0, m);
+            for (first, m) in [(0, 1), (5, 16), (33, 37), (69, 1)] {
+                assert_eq!(rows(first, m), all[first * n..(first + m) * n], "{m} rows of {k} x {n}");
+            }
+        }
+    }
+
     /// B in place and adding: C = 1 + A B.
     #[test]
     fn in_place_and_adding() {
-        for n in [16, 32, 64] {
+        for n in [16, 23, 32, 50, 64] {
             let (m, k) = (9, 5);
             let (a, b) = (wave(m * k, 0.7), wave(k * n, 0.2));
             let (mut c, mut want) = (vec![1.0; m * n], vec![0.0; m * n]);
             let runs = Runs { count: 1, len: k, run: 0, col: 1 };
             let at = Even { first: 0, stride: k };
-            let b_in_place = in_place(&b, n).expect("fits");
-            tiles(m, 0, n, &a, at, runs, b_in_place, true, &mut c, InOrder, &Store);
-            naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut want, &Store);
+            let b_in_place = in_place(&b, n).unwrap_or_else(|| small_panels(k, n, Mat::rows(&b, n), &mut []));
+            tiles(m, 0, n, &a, at, runs, b_in_place, true, &mut c, InOrder, &Finish::default());
+            naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut want, &Finish::default());
             for (x, y) in c.iter().zip(&want) {
                 assert!((x - 1.0 - y).abs() <= 8.0 * k as f64 * f64::EPSILON);
             }
@@ -387,7 +637,7 @@ mod tests {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
             let (mut c, mut pack) = (vec![0f32; m * n], vec![0f32; pack_len(k, n)]);
-            pool.install(|| gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Store));
+            pool.install(|| gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Finish::default()));
             c
         };
         assert_eq!(run(1), run(2));

@@ -1,7 +1,7 @@
 //! Batched linear layers: y = act(x W + b) for every replica, and what its backward pass needs.
 //! Weights lie in the flat vector [R, P]: W [n_in, n_out] at `weight`, b [n_out] at `bias`. Outputs are written with `=`.
 
-use super::gemm::{Epilogue, Mat, Store, gemm, pack_len};
+use super::gemm::{Epilogue, Finish, Gate, Mat, beside, gemm, pack_len};
 use super::{Grid, params};
 use crate::base::Real;
 
@@ -111,42 +111,16 @@ pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
     }
 }
 
-struct AddBias<'a, T>(&'a [T], bool);
-impl<T: Real> Epilogue<T> for AddBias<'_, T> {
-    #[inline(always)]
-    fn apply(&self, _: usize, col: usize, values: &mut [T]) {
-        let bias = &self.0[col..col + values.len()];
-        if self.1 {
-            for (v, b) in values.iter_mut().zip(bias) {
-                *v = (*v + *b).at_least(T::zero());
-            }
-        } else {
-            for (v, b) in values.iter_mut().zip(bias) {
-                *v += *b;
-            }
-        }
-    }
-}
-
-struct TimesSlope<'a, T> {
-    saved: &'a [T],
-    cols: usize,
-    activation: u32,
+/// Times the slope of any activation at `saved` [m, `cols`].
+pub struct TimesSlope<'a, T> {
+    pub saved: &'a [T],
+    pub cols: usize,
+    pub activation: u32,
 }
 impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
     #[inline(always)]
-    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
-        let at = row * self.cols + col;
-        let saved = &self.saved[at..at + values.len()];
-        if self.activation == ACT_RELU {
-            for (v, s) in values.iter_mut().zip(saved) {
-                *v = if *s > T::zero() { *v } else { T::zero() };
-            }
-        } else {
-            for (v, s) in values.iter_mut().zip(saved) {
-                *v *= activation_slope(self.activation, *s);
-            }
-        }
+    fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W] {
+        beside(values, self.saved, row * self.cols + col, |v, saved| v * activation_slope(self.activation, saved))
     }
 }
 
@@ -158,15 +132,15 @@ pub fn linear_forward<T: Real>(p: &LinearForward, x: &[T], w: &[T], y: &mut [T],
         let weight = Mat::rows(&w[p.weight as usize..][..n_in * n_out], n_out);
         let bias = &w[p.bias as usize..][..n_out];
         let part = r * rows * n_out..(r + 1) * rows * n_out;
-        let relu = p.activation == ACT_RELU;
+        let finish = Finish { bias: Some(bias), relu: p.activation == ACT_RELU, gate: None };
         if p.activation == ACT_SILU {
             let pre = &mut pre[part.clone()];
-            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, pre, scratch, &AddBias(bias, false));
+            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, pre, scratch, &finish);
             for (y, z) in y[part].iter_mut().zip(pre) {
                 *y = activate(ACT_SILU, *z);
             }
         } else {
-            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, &mut y[part], scratch, &AddBias(bias, relu));
+            gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, &mut y[part], scratch, &finish);
         }
     }
 }
@@ -186,11 +160,12 @@ pub fn linear_backward_data<T: Real>(
         let part = r * rows * n_in..(r + 1) * rows * n_in;
         let (a, b) = (Mat::rows(dy, n_out), Mat::transposed(weight, n_out));
         let dx = &mut dx[part.clone()];
-        if p.activation == ACT_NONE {
-            gemm(rows, n_in, n_out, a, b, dx, scratch, &Store);
-        } else {
+        if p.activation == ACT_SILU {
             let slope = TimesSlope { saved: &saved[part], cols: n_in, activation: p.activation };
             gemm(rows, n_in, n_out, a, b, dx, scratch, &slope);
+        } else {
+            let gate = (p.activation == ACT_RELU).then(|| Gate { values: &saved[part], cols: n_in });
+            gemm(rows, n_in, n_out, a, b, dx, scratch, &Finish { gate, ..Default::default() });
         }
     }
 }
@@ -203,14 +178,33 @@ pub fn linear_backward_weight<T: Real>(p: &LinearBackwardWeight, x: &[T], dy: &[
         let dy = &dy[r * rows * n_out..][..rows * n_out];
         let grad = &mut grad[r * p.stride as usize..][..p.stride as usize];
         let dw = &mut grad[p.weight as usize..][..n_in * n_out];
-        gemm(n_in, n_out, rows, Mat::transposed(x, n_in), Mat::rows(dy, n_out), dw, scratch, &Store);
-        let db = &mut grad[p.bias as usize..][..n_out];
-        db.fill(T::zero());
-        for row in dy.chunks_exact(n_out) {
-            for (b, d) in db.iter_mut().zip(row) {
-                *b += *d;
+        gemm(n_in, n_out, rows, Mat::transposed(x, n_in), Mat::rows(dy, n_out), dw, scratch, &Finish::default());
+        column_sums(dy, &mut grad[p.bias as usize..][..n_out]);
+    }
+}
+
+/// sums [n] = those of the columns of x [rows, n]. Sixteen at a time stay in registers; the last sixteen end with the last
+/// column, and what they share with the ones before comes out the same.
+#[inline(always)]
+fn column_sums<T: Real>(x: &[T], sums: &mut [T]) {
+    const WIDTH: usize = 16;
+    let n = sums.len();
+    for first in (0..n).step_by(WIDTH) {
+        if n < WIDTH {
+            for (j, sum) in sums.iter_mut().enumerate() {
+                *sum = x.chunks_exact(n).map(|row| row[j]).sum();
+            }
+            return;
+        }
+        let first = first.min(n - WIDTH);
+        let mut lanes = [T::zero(); WIDTH];
+        for row in x.chunks_exact(n) {
+            let row = &row[first..first + WIDTH];
+            for i in 0..WIDTH {
+                lanes[i] += row[i];
             }
         }
+        sums[first..first + WIDTH].copy_from_slice(&lanes);
     }
 }
 

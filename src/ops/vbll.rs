@@ -3,7 +3,7 @@
 //! as [n_in, k], k contiguous, log_noise as [k]. No bias: append a feature that is always 1 for one.
 //! y [R, rows, 3k] = (m = mean of the logits, v = variance that W gives them, log_noise repeated).
 
-use super::gemm::{Epilogue, Mat, Store, gemm, pack_len};
+use super::gemm::{Epilogue, Finish, Mat, beside, gemm, pack_len};
 use super::linear::{ACT_NONE, activation_slope};
 use super::wide::{PIECE, share, wide};
 use super::{Grid, StepArgs, params};
@@ -157,12 +157,12 @@ pub fn vbll_forward<T: Real>(p: &VbllForward, x: &[T], w: &[T], y: &mut [T], scr
             pieces(x, squared, squares);
         }
         let y = &mut y[r * rows * 3 * k..][..rows * 3 * k];
-        gemm(rows, k, n_in, Mat::rows(x, n_in), mean, product, pack, &Store);
+        gemm(rows, k, n_in, Mat::rows(x, n_in), mean, product, pack, &Finish::default());
         for (y, m) in y.chunks_exact_mut(3 * k).zip(product.chunks_exact(k)) {
             y[..k].copy_from_slice(m);
             y[2 * k..].copy_from_slice(&w[p.log_noise as usize..][..k]);
         }
-        gemm(rows, k, n_in, Mat::rows(squared, n_in), Mat::rows(variance, k), product, pack, &Store);
+        gemm(rows, k, n_in, Mat::rows(squared, n_in), Mat::rows(variance, k), product, pack, &Finish::default());
         for (y, v) in y.chunks_exact_mut(3 * k).zip(product.chunks_exact(k)) {
             y[k..2 * k].copy_from_slice(v);
         }
@@ -179,16 +179,14 @@ struct Join<'a, T> {
 }
 impl<T: Real> Epilogue<T> for Join<'_, T> {
     #[inline(always)]
-    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
-        let at = row * self.cols + col..row * self.cols + col + values.len();
-        for ((v, m), x) in values.iter_mut().zip(&self.m_part[at.clone()]).zip(&self.x[at.clone()]) {
-            *v = *m + T::of(2.0) * *x * *v;
+    fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W] {
+        let at = row * self.cols + col;
+        let values = beside(values, self.x, at, |v, x| T::of(2.0) * x * v);
+        let values = beside(values, self.m_part, at, |v, m| m + v);
+        if self.activation == ACT_NONE {
+            return values;
         }
-        if self.activation != ACT_NONE {
-            for (v, saved) in values.iter_mut().zip(&self.saved[at]) {
-                *v *= activation_slope(self.activation, *saved);
-            }
-        }
+        beside(values, self.saved, at, |v, saved| v * activation_slope(self.activation, saved))
     }
 }
 
@@ -210,7 +208,7 @@ pub fn vbll_backward_data<T: Real>(
         let w = &w[r * p.stride as usize..][..p.stride as usize];
         pieces(&w[p.log_scale as usize..][..n_in * k], variance, variances);
         let mean = Mat::transposed(&w[p.mean as usize..][..n_in * k], k);
-        gemm(rows, n_in, k, Mat::rows(dy, 3 * k), mean, m_part, pack, &Store);
+        gemm(rows, n_in, k, Mat::rows(dy, 3 * k), mean, m_part, pack, &Finish::default());
         let saved = if p.activation == ACT_NONE { &[] } else { &saved[part.clone()] };
         let join = Join { m_part, x: &x[part.clone()], saved, cols: n_in, activation: p.activation };
         let (dv, variance) = (Mat::rows(&dy[k..], 3 * k), Mat::transposed(variance, k));
@@ -225,11 +223,8 @@ struct TimesVariance<'a, T> {
 }
 impl<T: Real> Epilogue<T> for TimesVariance<'_, T> {
     #[inline(always)]
-    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
-        let at = row * self.cols + col;
-        for (v, l) in values.iter_mut().zip(&self.log_scale[at..]) {
-            *v *= T::of(2.0) * (*l + *l).exp();
-        }
+    fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W] {
+        beside(values, self.log_scale, row * self.cols + col, |v, l| v * (T::of(2.0) * (l + l).exp()))
     }
 }
 
@@ -252,7 +247,7 @@ pub fn vbll_backward_weight<T: Real>(
             pieces(x, squared, squares);
         }
         let dmean = &mut grad[p.mean as usize..][..n_in * k];
-        gemm(n_in, k, rows, Mat::transposed(x, n_in), Mat::rows(dy, 3 * k), dmean, pack, &Store);
+        gemm(n_in, k, rows, Mat::transposed(x, n_in), Mat::rows(dy, 3 * k), dmean, pack, &Finish::default());
         let times = TimesVariance { log_scale: &w[p.log_scale as usize..][..n_in * k], cols: k };
         let dscale = &mut grad[p.log_scale as usize..][..n_in * k];
         gemm(n_in, k, rows, Mat::transposed(squared, n_in), Mat::rows(&dy[k..], 3 * k), dscale, pack, &times);

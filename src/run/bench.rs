@@ -13,7 +13,7 @@ use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
 use crate::method::{DataX, Kind, Reg, Setup};
 use crate::net::{AlexNet, Last, Net, PreResNet};
-use crate::ops::gemm::{Isa, Mat, Store, gemm, naive, pack_len};
+use crate::ops::gemm::{Finish, Isa, Mat, gemm, naive, pack_len};
 use crate::train::session::Session;
 use std::time::Instant;
 
@@ -329,8 +329,8 @@ fn gemm_error() -> f64 {
     let (m, n, k) = (67, 45, 53);
     let (a, b) = (waves::<f64>(m * k), waves::<f64>(k * n));
     let (mut fast, mut slow, mut pack) = (vec![0.0; m * n], vec![0.0; m * n], vec![0.0; pack_len(k, n)]);
-    gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut fast, &mut pack, &Store);
-    naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut slow, &Store);
+    gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut fast, &mut pack, &Finish::default());
+    naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut slow, &Finish::default());
     worst(&fast, &slow)
 }
 
@@ -399,7 +399,7 @@ fn gemm_rate(m: usize, n: usize, k: usize) -> f64 {
         .map(|_| {
             let start = Instant::now();
             for _ in 0..repeats {
-                gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Store);
+                gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Finish::default());
                 std::hint::black_box(&mut c);
             }
             flops * repeats as f64 / start.elapsed().as_secs_f64() / 1e9

@@ -1,5 +1,6 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
+use super::tables::number;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::{Classification, Regression};
@@ -119,8 +120,31 @@ pub fn regression(
             Err(why) => notes.push(format!("ordinary least squares {why}")),
         }
     }
+    notes.extend(against_constant(&out, n, "rmse", "always giving the mean of the training rows"));
     notes.extend(coverage_verdict(&out, n));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
+}
+
+/// Says so where the constant predictor does better, by the metric of its `point` predictions or else by the likelihood.
+fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {
+    let worse = |name: &str| {
+        let m = metrics.iter().find(|m| m.name == name)?;
+        let (ours, theirs) = (m.value.value()?, m.constant?);
+        let is_worse = if m.better == Better::Higher { ours < theirs } else { ours > theirs };
+        (n >= FEW && is_worse).then(|| {
+            let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
+            format!("{name} {} against {}{unit}", number(ours), number(theirs))
+        })
+    };
+    match (worse(point), worse("nll")) {
+        (Some(by), _) => Some(format!(
+            "worse than {constant} ({by}): train longer or at another rate, or these columns say nothing about the target"
+        )),
+        (None, Some(by)) => Some(format!(
+            "its predictions do better than {constant}, its uncertainty does not ({by}): `vifo calibrate RUN` may help"
+        )),
+        (None, None) => None,
+    }
 }
 
 /// Whether the 90 % intervals hold what they promise, in words; and how little few rows can say.
@@ -244,7 +268,9 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
     let error = (conf.iter().map(|c| c * (1.0 - c)).sum::<f64>()).sqrt() / n;
     let z = (accuracy - confidence) / error.max(1e-12);
     let said = format!("mean confidence {:.0} %, {:.0} % right", confidence * 100.0, accuracy * 100.0);
-    let mut notes = vec![if y.len() < FEW {
+    let mut notes: Vec<String> =
+        against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
+    notes.push(if y.len() < FEW {
         "too few rows to judge the probabilities".to_string()
     } else if z > 2.0 {
         format!("the probabilities are too cautious: {said}, {z:.1} standard errors apart")
@@ -252,7 +278,7 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
         format!("the probabilities are too sure: {said}, {:.1} standard errors apart", -z)
     } else {
         format!("the probabilities hold on average: {said}, within two standard errors")
-    }];
+    });
     notes.extend(few_rows(y.len()));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }
 }
@@ -312,4 +338,31 @@ fn separation(by: &str, inside: &[f64], outside: &[f64]) -> Vec<Metric> {
         measure("aupr", metrics::aupr(inside, outside), Better::Higher),
         measure("fpr95", metrics::fpr95(inside, outside), Better::Lower),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_that_does_better_is_named() {
+        let of = |name: &str, better, ours: f64, constant: f64| Metric {
+            constant: Some(constant),
+            ..metric(name, if name == "accuracy" { "" } else { "m" }, ours, better)
+        };
+        let say = |point: Metric, nll: (f64, f64), n| {
+            let name = point.name.clone();
+            against_constant(&[point, of("nll", Better::Lower, nll.0, nll.1)], n, &name, "C")
+        };
+        let rmse = |ours, constant| of("rmse", Better::Lower, ours, constant);
+        let worse = say(rmse(3.2, 3.0), (1.0, 2.0), 20).expect("a note");
+        assert!(worse.starts_with("worse than C (rmse 3.200 against 3.000 m)"), "{worse}");
+        let unsure = say(rmse(1.0, 3.0), (2.5, 2.0), 20).expect("a note");
+        assert!(unsure.contains("do better than C") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
+        assert_eq!(say(rmse(1.0, 3.0), (1.5, 2.0), 20), None);
+        assert_eq!(say(rmse(3.2, 3.0), (1.0, 2.0), FEW - 1), None, "few rows say nothing");
+        let accuracy = |ours| say(of("accuracy", Better::Higher, ours, 0.5), (1.0, 2.0), 50);
+        assert!(accuracy(0.4).is_some_and(|s| s.contains("(accuracy 0.4000 against 0.5000)")));
+        assert_eq!(accuracy(0.5), None, "all rows may be of one class");
+    }
 }

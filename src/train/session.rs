@@ -10,9 +10,12 @@ use crate::ops::StepArgs;
 use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
 use crate::program::Buf;
 use rayon::prelude::*;
+use std::ops::Range;
 
 struct Part {
     members: usize,
+    /// Places of its data sets among all of them.
+    sets: Range<usize>,
     exec: Box<dyn Executor>,
     weights: Buf,
     optimizer: Vec<(&'static str, Buf)>,
@@ -26,7 +29,7 @@ pub struct Session {
     pub device: String,
 }
 
-/// Sums since the last `take_sums`, averaged over steps and members.
+/// Sums since the last `take_sums`, averaged over steps and the members that took them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Losses {
     pub nll: f64,
@@ -82,8 +85,9 @@ impl Session {
                 part.record_training(device.max_bytes_binding())?;
             let mut exec = device.executor(program)?;
             let (first_set, sets) = part.sets();
-            let own = (first_set - setup.sets().0) as usize..;
-            let (data, aux_range) = (&data[own.clone()][..sets as usize], &aux_range[own][..sets as usize]);
+            let place = (first_set - setup.sets().0) as usize;
+            let own = place..place + sets as usize;
+            let (data, aux_range) = (&data[own.clone()], &aux_range[own.clone()]);
             match (data, data_x) {
                 ([one], _) => write_inputs(exec.as_mut(), data_x, one)?,
                 (_, DataX::Rows(x)) => exec.write(x, &data.iter().flat_map(|d| &d.x).copied().collect::<Vec<_>>())?,
@@ -98,7 +102,7 @@ impl Session {
             if let Some(running) = running {
                 exec.write(running, &part.initial_running())?;
             }
-            parts.push(Part { members: last - first, exec, weights, optimizer, sums, running });
+            parts.push(Part { members: last - first, sets: own, exec, weights, optimizer, sums, running });
         }
         let device = match n_parts {
             1 => parts[0].exec.device(),
@@ -108,9 +112,18 @@ impl Session {
     }
 
     pub fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
+        self.run_where(args, |_| true)
+    }
+
+    /// For the data sets that are `wanted`. One that shares a program with a wanted one is trained, too.
+    pub fn run_sets(&mut self, args: &[StepArgs<f64>], wanted: &[bool]) -> Result<()> {
+        self.run_where(args, |p| wanted[p.sets.clone()].contains(&true))
+    }
+
+    fn run_where(&mut self, args: &[StepArgs<f64>], wanted: impl Fn(&Part) -> bool + Sync) -> Result<()> {
         match &mut self.parts[..] {
             [one] => one.exec.run(args),
-            many => many.par_iter_mut().try_for_each(|p| p.exec.run(args)),
+            many => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(|p| p.exec.run(args)),
         }
     }
 
@@ -190,19 +203,19 @@ impl Session {
     /// Reads the summed losses.
     pub fn sums(&mut self) -> Result<Losses> {
         let mut losses = Losses::default();
-        let members: usize = self.parts.iter().map(|p| p.members).sum();
-        for p in &mut self.parts {
-            let sums = p.exec.read(p.sums)?;
-            for s in sums.chunks_exact(SUM_WORDS) {
-                let steps = (s[SUM_STEPS] as f64).max(1.0) * members as f64;
-                losses.nll += s[0] as f64 / steps;
-                losses.regularizer += s[1] as f64 / steps;
-                losses.auxiliary += s[2] as f64 / steps;
-                if s[SUM_BAD_STEP] > 0.0 {
-                    let bad = (s[SUM_BAD_STEP] as u64 - 1, TERMS[(s[SUM_BAD_TERM] as usize).clamp(1, 3) - 1]);
-                    if losses.bad.is_none_or(|b| bad.0 < b.0) {
-                        losses.bad = Some(bad);
-                    }
+        let sums = self.read(|p| p.sums)?;
+        let sums = || sums.chunks_exact(SUM_WORDS);
+        // Members that took no step say nothing.
+        let members = sums().filter(|s| s[SUM_STEPS] > 0.0).count().max(1);
+        for s in sums() {
+            let steps = (s[SUM_STEPS] as f64).max(1.0) * members as f64;
+            losses.nll += s[0] as f64 / steps;
+            losses.regularizer += s[1] as f64 / steps;
+            losses.auxiliary += s[2] as f64 / steps;
+            if s[SUM_BAD_STEP] > 0.0 {
+                let bad = (s[SUM_BAD_STEP] as u64 - 1, TERMS[(s[SUM_BAD_TERM] as usize).clamp(1, 3) - 1]);
+                if losses.bad.is_none_or(|b| bad.0 < b.0) {
+                    losses.bad = Some(bad);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Several data sets of equal size trained side by side on the replica axis, such as the splits of one table: one program,
 //! `per_set` members a set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
-//! as it would alone; training goes on until the last of them has ended.
+//! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::conclude::conclude;
 use super::evaluate::Predictor;
@@ -148,8 +148,9 @@ impl Splits {
         let next = (before + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
         let steps = self.step..u64::from(next) * per_epoch;
         let args: Vec<_> = steps.map(|s| self.plan.counted_args(s, &mut self.snapshots)).collect();
+        let wanted: Vec<bool> = self.best.iter().map(|b| !self.ended(*b, before)).collect();
         for args in args.chunks(MAX_STEPS as usize) {
-            self.session.run(args)?;
+            self.session.run_sets(args, &wanted)?;
         }
         self.step = u64::from(next) * per_epoch;
         let losses = self.session.take_sums()?;
@@ -157,7 +158,7 @@ impl Splits {
             let found = format!("the {term} is not a finite number");
             return Err(Error::run(format!("step {step}"), found, self.plan.cure()));
         }
-        self.look(before)?;
+        self.look(&wanted)?;
         self.seconds += started.elapsed().as_secs_f64();
         let args = self.plan.args(self.step.saturating_sub(1));
         let known: Vec<f64> = self.best.iter().flatten().map(|b| b.1).collect();
@@ -191,13 +192,12 @@ impl Splits {
         Ok(least)
     }
 
-    /// Evaluates the sets that had not ended at the epoch `before`, and keeps weights that are better.
-    fn look(&mut self, before: u32) -> Result<()> {
+    /// Evaluates the sets that were trained, and keeps weights that are better.
+    fn look(&mut self, wanted: &[bool]) -> Result<()> {
         let epoch = self.epoch();
-        let wanted: Vec<bool> = self.best.iter().map(|b| !self.ended(*b, before)).collect();
         let now = Trained::plain(self.session.weights()?, vec![]);
         let (y, sd) = (&self.y, &self.target_sd);
-        let scores = self.validation.each(&now, &wanted, |s, p| score(p, sd[s], &y[s]).0)?;
+        let scores = self.validation.each(&now, wanted, |s, p| score(p, sd[s], &y[s]).0)?;
         let weights = now.weights;
         let len = weights.len() / self.best.len();
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {

@@ -2,8 +2,8 @@
 
 use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad};
 use crate::base::Real;
-use crate::ops::gemm::{Epilogue, InOrder, Panels, Runs, Store, in_place, pack_len, pack_panels, tiles};
-use crate::ops::linear::{ACT_NONE, activation_slope};
+use crate::ops::gemm::{Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
+use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, TimesSlope};
 use crate::ops::wide::{share, wide};
 use rayon::prelude::*;
 
@@ -72,21 +72,6 @@ impl Conv2dBackwardData {
     }
 }
 
-struct TimesSlope<'a, T> {
-    saved: &'a [T],
-    cols: usize,
-    activation: u32,
-}
-impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
-    #[inline(always)]
-    fn apply(&self, row: usize, col: usize, values: &mut [T]) {
-        let saved = &self.saved[row * self.cols + col..][..values.len()];
-        for (v, s) in values.iter_mut().zip(saved) {
-            *v *= activation_slope(self.activation, *s);
-        }
-    }
-}
-
 pub fn conv2d_backward_data<T: Real>(
     p: &Conv2dBackwardData,
     dy: &[T],
@@ -140,12 +125,14 @@ pub fn conv2d_backward_data<T: Real>(
                         col: s.stride,
                     };
                     let m = y.pixels * x.pixels;
-                    if p.activation == ACT_NONE {
-                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &Store);
-                    } else {
-                        let saved = &saved[image * s.inputs()..][..s.inputs()];
-                        let slope = TimesSlope { saved, cols: c_in, activation: p.activation };
+                    let saved = || &saved[image * s.inputs()..][..s.inputs()];
+                    if p.activation == ACT_SILU {
+                        let slope = TimesSlope { saved: saved(), cols: c_in, activation: p.activation };
                         tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &slope);
+                    } else {
+                        let gate = (p.activation == ACT_RELU).then(|| Gate { values: saved(), cols: c_in });
+                        let finish = Finish { gate, ..Default::default() };
+                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &finish);
                     }
                 }
             }
@@ -188,7 +175,7 @@ pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[
                     Some(panels) => panels,
                     None => pack_panels(pixels, n, pack, |l, j| dy[l * n + j], Some((dy, n))),
                 };
-                tiles(s.taps(), 0, n, frame, taps, runs, panels, i > 0, dw, InOrder, &Store);
+                tiles(s.taps(), 0, n, frame, taps, runs, panels, i > 0, dw, InOrder, &Finish::default());
                 if p.has_bias == 1 {
                     add_rows(dy, db);
                 }

@@ -2,8 +2,8 @@
 
 use super::{Conv2dForward, GROUPS, Shape, Windows};
 use crate::base::Real;
-use crate::ops::gemm::{Epilogue, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
-use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, activate};
+use crate::ops::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
+use crate::ops::linear::{ACT_RELU, ACT_SILU, activate};
 use crate::ops::wide::wide;
 use rayon::prelude::*;
 
@@ -11,26 +11,6 @@ impl Conv2dForward {
     pub fn scratch(&self) -> usize {
         let s = self.shape();
         pack_len(s.taps(), s.c_out) + GROUPS * s.frame_len()
-    }
-}
-
-struct Finish<'a, T> {
-    bias: Option<&'a [T]>,
-    activation: u32,
-}
-impl<T: Real> Epilogue<T> for Finish<'_, T> {
-    #[inline(always)]
-    fn apply(&self, _: usize, col: usize, values: &mut [T]) {
-        if let Some(bias) = self.bias {
-            for (v, b) in values.iter_mut().zip(&bias[col..]) {
-                *v += *b;
-            }
-        }
-        if self.activation == ACT_RELU {
-            for v in values.iter_mut() {
-                *v = v.at_least(T::zero());
-            }
-        }
     }
 }
 
@@ -51,7 +31,7 @@ pub fn conv2d_forward<T: Real>(p: &Conv2dForward, x: &[T], w: &[T], y: &mut [T],
             None => pack_panels(s.taps(), n, pack, |l, j| weight[l * n + j], Some((weight, n))),
         };
         let bias = (p.has_bias == 1).then(|| &w[p.bias as usize..][..n]);
-        let finish = Finish { bias, activation: if p.activation == ACT_SILU { ACT_NONE } else { p.activation } };
+        let finish = Finish { bias, relu: p.activation == ACT_RELU, gate: None };
         let image = |i: usize, frame: &mut [T], out: &mut [T]| {
             let image = &x[i * s.inputs()..][..s.inputs()];
             let a = if framed {

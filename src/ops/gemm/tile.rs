@@ -50,11 +50,21 @@ impl Isa {
     }
 }
 
-/// tile[r][j] = sum over k of A[at[r] + k] panel[k * ld + j], for the first `h` rows.
+/// What is done with the sums before they are stored, in this order; empty slices are left out.
+#[derive(Clone, Copy)]
+pub struct Last<'a, T> {
+    /// Added: W numbers, one a column.
+    pub bias: &'a [T],
+    pub relu: bool,
+    /// Sums become 0 where this, read at the places of `out`, is not positive.
+    pub gate: &'a [T],
+}
+
+/// out[to[r] * width + j] = `last` of (sum over k of A[at[r] + k] panel[k * ld + j]), j < W, for the first `h` rows.
 ///
 /// # Safety
-/// `at[r]` plus the last offset of `runs` lies inside `a` for r < h, `(k - 1) * ld + W` inside `panel`, and the machine has
-/// what `isa` names.
+/// `at[r]` plus the last offset of `runs` lies inside `a` for r < h, `(k - 1) * ld + W` inside `panel`, `to[r] * width + W`
+/// inside `out` and the gate, if there is one; a bias has W elements; and the machine has what `isa` names.
 #[inline(always)]
 pub unsafe fn product<T: Real, const W: usize>(
     isa: Isa,
@@ -64,7 +74,10 @@ pub unsafe fn product<T: Real, const W: usize>(
     runs: Runs,
     panel: &[T],
     ld: usize,
-    tile: &mut [[T; W]; TILE_ROWS],
+    last: Last<T>,
+    to: &[usize; TILE_ROWS],
+    width: usize,
+    out: &mut [T],
 ) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -72,9 +85,12 @@ pub unsafe fn product<T: Real, const W: usize>(
         let (is_f32, is_f64) = (TypeId::of::<T>() == TypeId::of::<f32>(), TypeId::of::<T>() == TypeId::of::<f64>());
         macro_rules! call {
             ($kernel:path, $t:ty) => {{
-                let tile = tile.as_mut_ptr().cast::<$t>();
+                let null = std::ptr::null::<$t>();
+                let pointer = |s: &[T]| if s.is_empty() { null } else { s.as_ptr().cast::<$t>() };
+                let last = x86::Last { bias: pointer(last.bias), relu: last.relu, gate: pointer(last.gate) };
+                let (a, panel, out) = (a.as_ptr().cast(), panel.as_ptr().cast(), out.as_mut_ptr().cast::<$t>());
                 // SAFETY: T is the kernel's scalar; the bounds are the caller's promise.
-                return unsafe { $kernel(a.as_ptr().cast(), at, h, runs, panel.as_ptr().cast(), ld, tile) };
+                return unsafe { $kernel(a, at, h, runs, panel, ld, &last, to, width, out) };
             }};
         }
         match (isa, W) {
@@ -91,7 +107,7 @@ pub unsafe fn product<T: Real, const W: usize>(
     }
     let _ = isa;
     // SAFETY: the caller's promise.
-    unsafe { plain(a, at, h, runs, panel, ld, tile) }
+    unsafe { plain::<T, W>(a, at, h, runs, panel, ld, last, to, width, out) }
 }
 
 /// # Safety
@@ -103,9 +119,13 @@ unsafe fn plain<T: Real, const W: usize>(
     runs: Runs,
     panel: &[T],
     ld: usize,
-    tile: &mut [[T; W]; TILE_ROWS],
+    last: Last<T>,
+    to: &[usize; TILE_ROWS],
+    width: usize,
+    out: &mut [T],
 ) {
-    for (at, row) in at[..h].iter().zip(tile) {
+    for (at, to) in at[..h].iter().zip(to) {
+        let to = to * width;
         let mut acc = [T::zero(); W];
         for run in 0..runs.count {
             for l in 0..runs.len {
@@ -122,7 +142,58 @@ unsafe fn plain<T: Real, const W: usize>(
                 }
             }
         }
-        *row = acc;
+        for (v, b) in acc.iter_mut().zip(last.bias) {
+            *v += *b;
+        }
+        if last.relu {
+            acc = acc.map(|v| v.at_least(T::zero()));
+        }
+        if !last.gate.is_empty() {
+            for (v, g) in acc.iter_mut().zip(&last.gate[to..]) {
+                *v = if *g > T::zero() { *v } else { T::zero() };
+            }
+        }
+        out[to..to + W].copy_from_slice(&acc);
+    }
+}
+
+/// out[i][j] = sum over k of A[i * row + k] columns[j][k], where the last 16 of each column belong to the last 16 of A's row.
+///
+/// # Safety
+/// `a` holds the rows, 16 <= `k`, `columns` has N times `k` rounded up to 16 elements, and the machine has what `isa` names.
+#[inline(always)]
+pub unsafe fn row_dots<T: Real, const N: usize>(
+    isa: Isa,
+    a: &[T],
+    row: usize,
+    k: usize,
+    columns: &[T],
+    out: &mut [[T; N]],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::any::TypeId::of::<T>() == std::any::TypeId::of::<f32>() && isa != Isa::Plain {
+        let (a, columns, to) = (a.as_ptr().cast(), columns.as_ptr().cast(), out.as_mut_ptr().cast());
+        // SAFETY: T is f32; the rest is the caller's promise.
+        return unsafe {
+            match isa {
+                Isa::Avx512 => x86::dots_avx512::<N>(a, row, k, columns, out.len(), to),
+                _ => x86::dots_avx2::<N>(a, row, k, columns, out.len(), to),
+            }
+        };
+    }
+    let _ = isa;
+    let padded = k.next_multiple_of(16);
+    for (i, out) in out.iter_mut().enumerate() {
+        for (j, out) in out.iter_mut().enumerate() {
+            let mut sums = [T::zero(); 16];
+            for first in (0..padded).step_by(16) {
+                let (x, y) = (&a[i * row + first.min(k - 16)..][..16], &columns[j * padded + first..][..16]);
+                for l in 0..16 {
+                    sums[l] += x[l] * y[l];
+                }
+            }
+            *out = sums.into_iter().sum();
+        }
     }
 }
 
@@ -131,10 +202,17 @@ mod x86 {
     use super::{Runs, TILE_ROWS};
     use std::arch::x86_64::*;
 
+    /// `super::Last`, null for what is left out.
+    pub struct Last<T> {
+        pub bias: *const T,
+        pub relu: bool,
+        pub gate: *const T,
+    }
+
     /// `$n` vectors of `$lanes` a row, `$rows` rows at a time: as many accumulators as there are registers for.
     macro_rules! kernel {
         ($name:ident, $features:literal, $t:ty, $v:ty, $lanes:literal, $n:literal, $rows:literal, $fewer:tt;
-         $zero:ident $load:ident $splat:ident $fma:ident $store:ident) => {
+         $zero:ident $load:ident $splat:ident $fma:ident $store:ident $add:ident $max:ident $gate:ident) => {
             #[target_feature(enable = $features)]
             pub unsafe fn $name(
                 a: *const $t,
@@ -143,7 +221,10 @@ mod x86 {
                 runs: Runs,
                 panel: *const $t,
                 ld: usize,
-                tile: *mut $t,
+                last: &Last<$t>,
+                to: &[usize; TILE_ROWS],
+                width: usize,
+                out: *mut $t,
             ) {
                 #[target_feature(enable = $features)]
                 #[inline]
@@ -153,7 +234,10 @@ mod x86 {
                     runs: Runs,
                     panel: *const $t,
                     ld: usize,
-                    tile: *mut $t,
+                    last: &Last<$t>,
+                    to: &[usize],
+                    width: usize,
+                    out: *mut $t,
                 ) {
                     // SAFETY: every index is bounded by the promise made to `product`.
                     unsafe {
@@ -180,9 +264,32 @@ mod x86 {
                                 from += runs.col;
                             }
                         }
+                        if !last.bias.is_null() {
+                            for j in 0..$n {
+                                let bias = $load(last.bias.add(j * $lanes));
+                                for r in 0..H {
+                                    acc[r][j] = $add(acc[r][j], bias);
+                                }
+                            }
+                        }
+                        if last.relu {
+                            for r in 0..H {
+                                for j in 0..$n {
+                                    // In this order a NaN stays one.
+                                    acc[r][j] = $max($zero(), acc[r][j]);
+                                }
+                            }
+                        }
+                        if !last.gate.is_null() {
+                            for r in 0..H {
+                                for j in 0..$n {
+                                    acc[r][j] = $gate(acc[r][j], $load(last.gate.add(to[r] * width + j * $lanes)));
+                                }
+                            }
+                        }
                         for r in 0..H {
                             for j in 0..$n {
-                                $store(tile.add((r * $n + j) * $lanes), acc[r][j]);
+                                $store(out.add(to[r] * width + j * $lanes), acc[r][j]);
                             }
                         }
                     }
@@ -191,8 +298,8 @@ mod x86 {
                 while r < h {
                     // SAFETY: as above; rows r .. r + count are below h.
                     unsafe {
-                        let (at, tile) = (&at[r..], tile.add(r * $n * $lanes));
-                        r += kernel!(@rows $fewer $rows; (h - r); block(a, at, runs, panel, ld, tile));
+                        let (at, to) = (&at[r..], &to[r..]);
+                        r += kernel!(@rows $fewer $rows; (h - r); block(a, at, runs, panel, ld, last, to, width, out));
                     }
                 }
             }
@@ -205,22 +312,104 @@ mod x86 {
         };
     }
 
+    /// `$n` vectors of `$lanes` are 16 elements.
+    macro_rules! dots {
+        ($name:ident, $features:literal, $lanes:literal, $n:literal; $zero:ident $load:ident $fma:ident $sum:ident) => {
+            #[target_feature(enable = $features)]
+            pub unsafe fn $name<const N: usize>(
+                a: *const f32,
+                row: usize,
+                k: usize,
+                columns: *const f32,
+                m: usize,
+                out: *mut [f32; N],
+            ) {
+                let padded = k.next_multiple_of(16);
+                // SAFETY: every index is bounded by the promise made to `row_dots`.
+                unsafe {
+                    for i in 0..m {
+                        let mut sums = [[$zero(); $n]; N];
+                        for first in (0..padded).step_by(16) {
+                            let x = a.add(i * row + first.min(k - 16));
+                            for v in 0..$n {
+                                let x = $load(x.add(v * $lanes));
+                                for j in 0..N {
+                                    let y = $load(columns.add(j * padded + first + v * $lanes));
+                                    sums[j][v] = $fma(x, y, sums[j][v]);
+                                }
+                            }
+                        }
+                        for j in 0..N {
+                            (*out.add(i))[j] = $sum(sums[j]);
+                        }
+                    }
+                }
+            }
+        };
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn sum_avx512(v: [__m512; 1]) -> f32 {
+        _mm512_reduce_add_ps(v[0])
+    }
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    fn sum_avx2(v: [__m256; 2]) -> f32 {
+        let eight = _mm256_add_ps(v[0], v[1]);
+        let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+    dots!(dots_avx512, "avx512f,avx512vl,avx512dq", 16, 1; _mm512_setzero_ps _mm512_loadu_ps _mm512_fmadd_ps sum_avx512);
+    dots!(dots_avx2, "avx2,fma", 8, 2; _mm256_setzero_ps _mm256_loadu_ps _mm256_fmadd_ps sum_avx2);
+
+    /// v where g > 0, else 0.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn gate_f32_avx512(v: __m512, g: __m512) -> __m512 {
+        _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(g, _mm512_setzero_ps()), v)
+    }
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn gate_f64_avx512(v: __m512d, g: __m512d) -> __m512d {
+        _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(g, _mm512_setzero_pd()), v)
+    }
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn gate_f32_avx2(v: __m256, g: __m256) -> __m256 {
+        _mm256_and_ps(v, _mm256_cmp_ps::<_CMP_GT_OQ>(g, _mm256_setzero_ps()))
+    }
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn gate_f64_avx2(v: __m256d, g: __m256d) -> __m256d {
+        _mm256_and_pd(v, _mm256_cmp_pd::<_CMP_GT_OQ>(g, _mm256_setzero_pd()))
+    }
+
     kernel!(f32_avx512_32, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 2, 14, [1 2 3 4 5 6 7 8 9 10 11 12 13];
-        _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps);
+        _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
+        _mm512_add_ps _mm512_max_ps gate_f32_avx512);
     kernel!(f32_avx512_16, "avx512f,avx512vl,avx512dq", f32, __m512, 16, 1, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
-        _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps);
+        _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
+        _mm512_add_ps _mm512_max_ps gate_f32_avx512);
     kernel!(f64_avx512_32, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 4, 4, [1 2 3];
-        _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd);
+        _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
+        _mm512_add_pd _mm512_max_pd gate_f64_avx512);
     kernel!(f64_avx512_16, "avx512f,avx512vl,avx512dq", f64, __m512d, 8, 2, 8, [1 2 3 4 5 6 7];
-        _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd);
+        _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
+        _mm512_add_pd _mm512_max_pd gate_f64_avx512);
     kernel!(f32_avx2_32, "avx2,fma", f32, __m256, 8, 4, 2, [1];
-        _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps);
+        _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
+        _mm256_add_ps _mm256_max_ps gate_f32_avx2);
     kernel!(f32_avx2_16, "avx2,fma", f32, __m256, 8, 2, 4, [1 2 3];
-        _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps);
+        _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
+        _mm256_add_ps _mm256_max_ps gate_f32_avx2);
     kernel!(f64_avx2_32, "avx2,fma", f64, __m256d, 4, 8, 1, [];
-        _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd);
+        _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
+        _mm256_add_pd _mm256_max_pd gate_f64_avx2);
     kernel!(f64_avx2_16, "avx2,fma", f64, __m256d, 4, 4, 2, [1];
-        _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd);
+        _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
+        _mm256_add_pd _mm256_max_pd gate_f64_avx2);
 }
 
 #[cfg(test)]
@@ -235,7 +424,9 @@ mod tests {
             let a: Vec<T> = (0..(TILE_ROWS + 1) * k).map(|i| T::of((i as f64 * 0.37).sin())).collect();
             let panel: Vec<T> = (0..k * ld).map(|i| T::of((i as f64 * 0.11).cos())).collect();
             let runs = Runs { count: 1, len: k, run: 0, col: 1 };
-            let at = std::array::from_fn(|r| r * k + r % 2);
+            let (at, to) = (std::array::from_fn(|r| r * k + r % 2), std::array::from_fn(|r| r));
+            let bias: Vec<T> = (0..W).map(|i| T::of((i as f64 * 0.7).sin())).collect();
+            let gate: Vec<T> = (0..TILE_ROWS * (W + 1)).map(|i| T::of((i as f64 * 0.23).sin())).collect();
             let mut forms = vec![];
             #[cfg(target_arch = "x86_64")]
             {
@@ -248,17 +439,28 @@ mod tests {
             }
             forms.push(Isa::Plain);
             for h in 1..=TILE_ROWS {
-                let mut want = [[T::zero(); W]; TILE_ROWS];
-                // SAFETY: 16 rows of k and one element fit into 17 k; the panel holds k rows of ld.
-                unsafe { plain(&a, &at, h, runs, &panel, ld, &mut want) };
-                for isa in &forms {
-                    let mut got = [[T::of(f64::NAN); W]; TILE_ROWS];
-                    // SAFETY: as above; the form was detected.
-                    unsafe { product(*isa, &a, &at, h, runs, &panel, ld, &mut got) };
-                    for (g, w) in got[..h].iter().flatten().zip(want[..h].iter().flatten()) {
-                        let error = (g.f64() - w.f64()).abs();
-                        assert!(error <= k as f64 * eps * 2.0, "{isa:?} {h} rows of {W}: {g:?} not {w:?}");
+                for (with_bias, relu, gated) in
+                    [(0, false, 0), (1, false, 0), (1, true, 0), (0, true, 0), (0, false, 1)]
+                {
+                    let last = Last { bias: &bias[..with_bias * W], relu, gate: &gate[..gated * gate.len()] };
+                    let mut want = vec![T::of(9.0); TILE_ROWS * (W + 1)];
+                    // SAFETY: 16 rows of k and one element fit into 17 k; the panel holds k rows of ld, `want` and the gate 16
+                    // rows of W + 1.
+                    unsafe { plain::<T, W>(&a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut want) };
+                    for isa in &forms {
+                        let mut got = vec![T::of(9.0); want.len()];
+                        // SAFETY: as above; the form was detected.
+                        unsafe { product::<T, W>(*isa, &a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut got) };
+                        for (g, w) in got.iter().zip(&want) {
+                            let error = (g.f64() - w.f64()).abs();
+                            assert!(error <= (k + 1) as f64 * eps * 2.0, "{isa:?} {h} rows of {W}: {g:?} not {w:?}");
+                        }
                     }
+                    assert!(want[h * (W + 1)..].iter().all(|v| *v == T::of(9.0)), "wrote past its rows");
+                    assert!(
+                        want[..h * (W + 1)].chunks(W + 1).all(|row| row[W] == T::of(9.0)),
+                        "wrote past its columns"
+                    );
                 }
             }
         }
@@ -266,5 +468,37 @@ mod tests {
         check::<f32, 16>(f64::from(f32::EPSILON));
         check::<f64, 32>(f64::EPSILON);
         check::<f64, 16>(f64::EPSILON);
+    }
+
+    /// The dot products too: of f32, which alone has forms of its own.
+    #[test]
+    fn every_form_of_the_dots_equals_the_plain_one() {
+        fn check<const N: usize>() {
+            for k in [16, 17, 31, 32, 50, 100] {
+                let (m, row) = (5, k + 3);
+                let a: Vec<f32> = (0..m * row).map(|i| (i as f32 * 0.37).sin()).collect();
+                let columns: Vec<f32> =
+                    (0..N * usize::next_multiple_of(k, 16)).map(|i| (i as f32 * 0.11).cos()).collect();
+                let dots = |isa| {
+                    let mut out = vec![[f32::NAN; N]; m];
+                    // SAFETY: m rows of k lie `row` apart in m * row; the form was detected.
+                    unsafe { row_dots(isa, &a, row, k, &columns, &mut out) };
+                    out
+                };
+                let want = dots(Isa::Plain);
+                #[cfg(target_arch = "x86_64")]
+                for isa in [Isa::Avx2, Isa::Avx512] {
+                    let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+                    if isa == Isa::detect() || (isa == Isa::Avx2 && has_avx2) {
+                        for (g, w) in dots(isa).iter().flatten().zip(want.iter().flatten()) {
+                            assert!((g - w).abs() <= 2.0 * (k + 16) as f32 * f32::EPSILON, "{isa:?} {k}: {g} not {w}");
+                        }
+                    }
+                }
+            }
+        }
+        check::<1>();
+        check::<2>();
+        check::<4>();
     }
 }
