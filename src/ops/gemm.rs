@@ -493,7 +493,10 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
             rows.fill(i, &mut at[..h]);
             to.fill(i, &mut place[..h]);
             assert!(k == 0 || rows.furthest(&at[..h]) + last < a.len(), "A is smaller than its sizes say");
-            if let (Some(finish), true, false) = (e.finish(), w == W, add) {
+            let finish = if add { Some(Finish::default()) } else { e.finish() };
+            // Not twice what the panel before has added.
+            let seen = p * W - first;
+            if let (Some(finish), true, true) = (finish, w == W, !add || seen == 0) {
                 debug_assert!(finish.gate.is_none_or(|g| g.cols == n), "a gate lies as C does");
                 let end = to.furthest(&place[..h]) * n + W;
                 let out = &mut c[first..];
@@ -502,21 +505,20 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
                 assert!(
                     end <= out.len() && (bias.is_empty() || bias.len() >= W) && (gate.is_empty() || gate.len() >= end)
                 );
-                let last = Last { bias, relu: finish.relu, gate };
+                let last = Last { bias, relu: finish.relu, gate, add };
                 // SAFETY: the asserts bound the largest index of each; `tiles` asked the machine for `isa`.
                 unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &place, n, out) };
                 i += h;
                 continue;
             }
-            let (last, flat) = (Last { bias: &[], relu: false, gate: &[] }, tile.as_flattened_mut());
+            let last = Last { bias: &[], relu: false, gate: &[], add: false };
+            let flat = tile.as_flattened_mut();
             // SAFETY: the asserts bound the largest index of both; the tile has room for h rows.
             unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &IN_TILE, W, flat) };
             for r in 0..h {
                 let out = &mut c[place[r] * n + first..][..w];
                 if add {
-                    // Not twice what the panel before has added.
-                    let new = p * W - first;
-                    for (out, v) in out.iter_mut().zip(&tile[r]).skip(new) {
+                    for (out, v) in out[seen..].iter_mut().zip(&tile[r][seen..]) {
                         *out += *v;
                     }
                 } else {

@@ -58,6 +58,8 @@ pub struct Last<'a, T> {
     pub relu: bool,
     /// Sums become 0 where this, read at the places of `out`, is not positive.
     pub gate: &'a [T],
+    /// Added to what `out` holds.
+    pub add: bool,
 }
 
 /// out[to[r] * width + j] = `last` of (sum over k of A[at[r] + k] panel[k * ld + j]), j < W, for the first `h` rows.
@@ -87,7 +89,8 @@ pub unsafe fn product<T: Real, const W: usize>(
             ($kernel:path, $t:ty) => {{
                 let null = std::ptr::null::<$t>();
                 let pointer = |s: &[T]| if s.is_empty() { null } else { s.as_ptr().cast::<$t>() };
-                let last = x86::Last { bias: pointer(last.bias), relu: last.relu, gate: pointer(last.gate) };
+                let (bias, gate) = (pointer(last.bias), pointer(last.gate));
+                let last = x86::Last { bias, relu: last.relu, gate, add: last.add };
                 let (a, panel, out) = (a.as_ptr().cast(), panel.as_ptr().cast(), out.as_mut_ptr().cast::<$t>());
                 // SAFETY: T is the kernel's scalar; the bounds are the caller's promise.
                 return unsafe { $kernel(a, at, h, runs, panel, ld, &last, to, width, out) };
@@ -153,7 +156,13 @@ unsafe fn plain<T: Real, const W: usize>(
                 *v = if *g > T::zero() { *v } else { T::zero() };
             }
         }
-        out[to..to + W].copy_from_slice(&acc);
+        let out = &mut out[to..to + W];
+        if last.add {
+            for (v, o) in acc.iter_mut().zip(&*out) {
+                *v = *o + *v;
+            }
+        }
+        out.copy_from_slice(&acc);
     }
 }
 
@@ -207,6 +216,7 @@ mod x86 {
         pub bias: *const T,
         pub relu: bool,
         pub gate: *const T,
+        pub add: bool,
     }
 
     /// `$n` vectors of `$lanes` a row, `$rows` rows at a time: as many accumulators as there are registers for.
@@ -284,6 +294,13 @@ mod x86 {
                             for r in 0..H {
                                 for j in 0..$n {
                                     acc[r][j] = $gate(acc[r][j], $load(last.gate.add(to[r] * width + j * $lanes)));
+                                }
+                            }
+                        }
+                        if last.add {
+                            for r in 0..H {
+                                for j in 0..$n {
+                                    acc[r][j] = $add($load(out.add(to[r] * width + j * $lanes)), acc[r][j]);
                                 }
                             }
                         }
@@ -439,10 +456,15 @@ mod tests {
             }
             forms.push(Isa::Plain);
             for h in 1..=TILE_ROWS {
-                for (with_bias, relu, gated) in
-                    [(0, false, 0), (1, false, 0), (1, true, 0), (0, true, 0), (0, false, 1)]
-                {
-                    let last = Last { bias: &bias[..with_bias * W], relu, gate: &gate[..gated * gate.len()] };
+                for (with_bias, relu, gated, add) in [
+                    (0, false, 0, false),
+                    (1, false, 0, false),
+                    (1, true, 0, false),
+                    (0, true, 0, false),
+                    (0, false, 1, false),
+                    (0, false, 0, true),
+                ] {
+                    let last = Last { bias: &bias[..with_bias * W], relu, gate: &gate[..gated * gate.len()], add };
                     let mut want = vec![T::of(9.0); TILE_ROWS * (W + 1)];
                     // SAFETY: 16 rows of k and one element fit into 17 k; the panel holds k rows of ld, `want` and the gate 16
                     // rows of W + 1.
