@@ -38,7 +38,9 @@ impl Mixture<'_> {
         // In one pass: `sum` is that of exp(term - max) so far.
         let (mut max, mut sum) = (f64::NEG_INFINITY, 0.0);
         for (w, m, sd) in self.parts() {
-            let term = (w / sd).ln() - 0.5 * ((y - m) / sd).powi(2) - HALF_LN_TWO_PI;
+            // One logarithm for both, but where the quotient has lost its digits.
+            let scale = if w >= sd * f64::MIN_POSITIVE { (w / sd).ln() } else { w.ln() - sd.ln() };
+            let term = scale - 0.5 * ((y - m) / sd).powi(2) - HALF_LN_TWO_PI;
             if term.is_nan() {
                 return term;
             }

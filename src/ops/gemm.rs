@@ -17,6 +17,8 @@ const PANEL: usize = 32;
 const NARROW: usize = 16;
 /// Elements of an operand that lies in the first-level cache whatever its strides.
 const SMALL: usize = 1 << 12;
+/// No size or stride reaches this.
+const LARGEST: usize = 1 << 31;
 /// Columns of C up to which rows of A are multiplied as dot products.
 const DOTS: usize = 4;
 /// Rows that a thread gets are a multiple of this.
@@ -110,8 +112,8 @@ fn beside_part<T: Real, const W: usize>(mut values: [T; W], operand: &[T], f: im
     values
 }
 
-/// Where the rows of a matrix are.
-pub trait Rows: Copy + Sync {
+/// Where the rows of a matrix are. What reads memory by it believes `furthest`.
+pub(crate) trait Rows: Copy + Sync {
     /// The places of rows i, i + 1, ...
     fn fill(&self, i: usize, at: &mut [usize]);
     /// The largest of the places that `fill` gave.
@@ -123,7 +125,7 @@ pub trait Rows: Copy + Sync {
 
 /// Evenly spaced rows.
 #[derive(Clone, Copy)]
-pub struct Even {
+pub(crate) struct Even {
     pub first: usize,
     pub stride: usize,
 }
@@ -142,7 +144,7 @@ impl Rows for Even {
 
 /// Row i is row i.
 #[derive(Clone, Copy)]
-pub struct InOrder;
+pub(crate) struct InOrder;
 impl Rows for InOrder {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
@@ -156,7 +158,7 @@ impl Rows for InOrder {
 
 /// The columns of A from a row's beginning on: `count` runs of `len` elements, `col` apart within a run, runs `run` apart.
 #[derive(Clone, Copy)]
-pub struct Runs {
+pub(crate) struct Runs {
     pub count: usize,
     pub len: usize,
     pub run: usize,
@@ -165,7 +167,7 @@ pub struct Runs {
 
 /// B [k, n] in panels of 16 or 32 columns: as `pack_panels` leaves them, or in place.
 #[derive(Clone, Copy)]
-pub struct Panels<'a, T> {
+pub(crate) struct Panels<'a, T> {
     pub data: &'a [T],
     /// Elements from one row of a panel to the next.
     pub ld: usize,
@@ -223,6 +225,8 @@ pub fn gemm<T: Real>(
     pack: &mut [T],
     epilogue: &impl Epilogue<T>,
 ) {
+    // So that no place computed from them wraps round.
+    assert!((m | n | k | a.row | a.col | b.row | b.col) < LARGEST, "sizes and strides of a product are below 2^31");
     let c = &mut c[..m * n];
     if m == 0 || n == 0 {
         return;
@@ -256,7 +260,7 @@ pub fn gemm<T: Real>(
 }
 
 /// Packs B [k, n] = `element(l, j)`; `plain` = (data, row stride) where its rows are contiguous.
-pub fn pack_panels<'a, T: Real>(
+pub(crate) fn pack_panels<'a, T: Real>(
     k: usize,
     n: usize,
     pack: &'a mut [T],
@@ -284,7 +288,7 @@ pub fn pack_panels<'a, T: Real>(
 }
 
 /// B [k, n] read in place, row-major, where n allows it.
-pub fn in_place<T>(data: &[T], n: usize) -> Option<Panels<'_, T>> {
+pub(crate) fn in_place<T>(data: &[T], n: usize) -> Option<Panels<'_, T>> {
     (n == NARROW || n.is_multiple_of(PANEL)).then_some(Panels { data, ld: n, next: None, narrow: n == NARROW })
 }
 
@@ -302,7 +306,8 @@ fn small_panels<'a, T: Real>(k: usize, n: usize, b: Mat<'a, T>, pack: &'a mut [T
     Panels { data: pack, ld: n, next: None, narrow }
 }
 
-/// A row of A times a few columns of B, both read along k: a panel of 16 columns would be mostly zeros.
+/// A row of A times a few columns of B, both read along k: a panel of 16 columns would be mostly zeros. What is infinite in A
+/// may come out as NaN.
 fn dots<T: Real>(
     m: usize,
     n: usize,
@@ -369,7 +374,7 @@ fn turned<T: Real>(
 
 /// C = (or +=, `add`) A's `m` rows times B. `rows` says where A's rows begin, `to` which row of `c` each becomes; the epilogue
 /// gets that plus `row0`.
-pub fn tiles<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
+pub(crate) fn tiles<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
     m: usize,
     row0: usize,
     n: usize,

@@ -138,10 +138,10 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
     };
     match (worse(point), worse("nll")) {
         (Some(by), _) => Some(format!(
-            "worse than {constant} ({by}): train longer or at another rate, or these columns say nothing about the target"
+            "worse than {constant} ({by}): too much or too little training, or columns that say nothing about the target"
         )),
         (None, Some(by)) => Some(format!(
-            "its predictions do better than {constant}, its uncertainty does not ({by}): `vifo calibrate RUN` may help"
+            "its predictions are no worse than {constant}, but its uncertainty is ({by}): `vifo calibrate RUN` may help"
         )),
         (None, None) => None,
     }
@@ -358,7 +358,7 @@ mod tests {
         let worse = say(rmse(3.2, 3.0), (1.0, 2.0), 20).expect("a note");
         assert!(worse.starts_with("worse than C (rmse 3.200 against 3.000 m)"), "{worse}");
         let unsure = say(rmse(1.0, 3.0), (2.5, 2.0), 20).expect("a note");
-        assert!(unsure.contains("do better than C") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
+        assert!(unsure.contains("no worse than C") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
         assert_eq!(say(rmse(1.0, 3.0), (1.5, 2.0), 20), None);
         assert_eq!(say(rmse(3.2, 3.0), (1.0, 2.0), FEW - 1), None, "few rows say nothing");
         let accuracy = |ours| say(of("accuracy", Better::Higher, ours, 0.5), (1.0, 2.0), 50);

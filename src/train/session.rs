@@ -29,7 +29,7 @@ pub struct Session {
     pub device: String,
 }
 
-/// Sums since the last `take_sums`, averaged over steps and the members that took them.
+/// Sums since the last `take_sums`, averaged over steps and members.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Losses {
     pub nll: f64,
@@ -193,7 +193,12 @@ impl Session {
 
     /// Reads the summed losses and sets them back to zero.
     pub fn take_sums(&mut self) -> Result<Losses> {
-        let losses = self.sums()?;
+        self.take_sums_of(|_| true)
+    }
+
+    /// Of the data sets that are `wanted` alone: what else was trained beside them depends on the device and the threads.
+    pub fn take_sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
+        let losses = self.sums_of(wanted)?;
         for p in &mut self.parts {
             p.exec.write(p.sums, &vec![0.0; p.members * SUM_WORDS])?;
         }
@@ -202,13 +207,17 @@ impl Session {
 
     /// Reads the summed losses.
     pub fn sums(&mut self) -> Result<Losses> {
+        self.sums_of(|_| true)
+    }
+
+    fn sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
         let mut losses = Losses::default();
         let sums = self.read(|p| p.sums)?;
-        let sums = || sums.chunks_exact(SUM_WORDS);
-        // Members that took no step say nothing.
-        let members = sums().filter(|s| s[SUM_STEPS] > 0.0).count().max(1);
-        for s in sums() {
-            let steps = (s[SUM_STEPS] as f64).max(1.0) * members as f64;
+        let per_set = self.members / self.parts.last().map_or(1, |p| p.sets.end);
+        let of_wanted: Vec<&[f32]> =
+            sums.chunks_exact(SUM_WORDS).enumerate().filter_map(|(m, s)| wanted(m / per_set).then_some(s)).collect();
+        for s in &of_wanted {
+            let steps = (s[SUM_STEPS] as f64).max(1.0) * of_wanted.len() as f64;
             losses.nll += s[0] as f64 / steps;
             losses.regularizer += s[1] as f64 / steps;
             losses.auxiliary += s[2] as f64 / steps;

@@ -153,7 +153,7 @@ impl Splits {
             self.session.run_sets(args, &wanted)?;
         }
         self.step = u64::from(next) * per_epoch;
-        let losses = self.session.take_sums()?;
+        let losses = self.session.take_sums_of(|s| wanted[s])?;
         if let Some((step, term)) = losses.bad {
             let found = format!("the {term} is not a finite number");
             return Err(Error::run(format!("step {step}"), found, self.plan.cure()));
