@@ -5,11 +5,17 @@
 //! regression, 2 or 4 columns wide, would leave a panel mostly empty: `dots` and `turned` are its forward and backward form.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.
 
+mod epilogue;
+mod few_columns;
+#[cfg(test)]
+mod tests;
 mod tile;
 
 use crate::base::Real;
+pub use epilogue::{Epilogue, Finish, Gate, beside};
+use few_columns::{DOTS, dots, turned};
 pub use tile::Isa;
-use tile::{Last, TILE_ROWS, product, row_dots, rows_at_a_time};
+use tile::{Last, TILE_ROWS, product, rows_at_a_time};
 
 /// Columns of a packed panel.
 const PANEL: usize = 32;
@@ -19,8 +25,6 @@ const NARROW: usize = 16;
 const SMALL: usize = 1 << 12;
 /// No size or stride reaches this.
 const LARGEST: usize = 1 << 31;
-/// Columns of C up to which rows of A are multiplied as dot products.
-const DOTS: usize = 4;
 /// Rows that a thread gets are a multiple of this.
 const MIN_ROWS: usize = 8;
 /// Work below which a second thread costs more than it brings (measured: about 10 us to wake one).
@@ -43,73 +47,6 @@ impl<'a, T> Mat<'a, T> {
     pub fn transposed(data: &'a [T], cols: usize) -> Self {
         Mat { data, row: 1, col: cols }
     }
-}
-
-/// What happens to a finished row of a tile before it is stored: (row, first column, values). Values beyond the last column
-/// of C are not stored: whatever an epilogue makes of them is well.
-pub trait Epilogue<T>: Sync {
-    fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W];
-    /// The same as something that the product does on the way to memory, where it can.
-    fn finish(&self) -> Option<Finish<'_, T>> {
-        None
-    }
-}
-
-/// C = A B; plus `bias` [n]; relu of that; 0 where `gate`, which lies as C does, is not positive.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Finish<'a, T> {
-    pub bias: Option<&'a [T]>,
-    pub relu: bool,
-    pub gate: Option<Gate<'a, T>>,
-}
-
-/// `values` [m, `cols`].
-#[derive(Debug, Clone, Copy)]
-pub struct Gate<'a, T> {
-    pub values: &'a [T],
-    pub cols: usize,
-}
-
-impl<T: Real> Epilogue<T> for Finish<'_, T> {
-    #[inline(always)]
-    fn apply<const W: usize>(&self, row: usize, col: usize, mut values: [T; W]) -> [T; W] {
-        if let Some(bias) = self.bias {
-            values = beside(values, bias, col, |v, b| v + b);
-        }
-        if self.relu {
-            values = values.map(|v| v.at_least(T::zero()));
-        }
-        match self.gate {
-            Some(g) => beside(values, g.values, row * g.cols + col, |v, g| if g > T::zero() { v } else { T::zero() }),
-            None => values,
-        }
-    }
-    #[inline(always)]
-    fn finish(&self) -> Option<Finish<'_, T>> {
-        Some(*self)
-    }
-}
-
-/// f(values[j], operand[at + j]), as far as the operand goes.
-#[inline(always)]
-pub fn beside<T: Real, const W: usize>(values: [T; W], operand: &[T], at: usize, f: impl Fn(T, T) -> T) -> [T; W] {
-    let operand = &operand[at.min(operand.len())..];
-    let Some(operand) = operand.first_chunk::<W>() else { return beside_part(values, operand, f) };
-    // A new array: changed in place it would go through memory, and not as vectors.
-    let mut new = [T::zero(); W];
-    for j in 0..W {
-        new[j] = f(values[j], operand[j]);
-    }
-    new
-}
-
-#[cold]
-#[inline(never)]
-fn beside_part<T: Real, const W: usize>(mut values: [T; W], operand: &[T], f: impl Fn(T, T) -> T) -> [T; W] {
-    for (v, o) in values.iter_mut().zip(operand) {
-        *v = f(*v, *o);
-    }
-    values
 }
 
 /// Where the rows of a matrix are. What reads memory by it believes `furthest`.
@@ -306,72 +243,6 @@ fn small_panels<'a, T: Real>(k: usize, n: usize, b: Mat<'a, T>, pack: &'a mut [T
     Panels { data: pack, ld: n, next: None, narrow }
 }
 
-/// A row of A times a few columns of B, both read along k: a panel of 16 columns would be mostly zeros. What is infinite in A
-/// may come out as NaN.
-fn dots<T: Real>(
-    m: usize,
-    n: usize,
-    k: usize,
-    a: Mat<T>,
-    b: Mat<T>,
-    c: &mut [T],
-    pack: &mut [T],
-    e: &impl Epilogue<T>,
-) {
-    let padded = k.next_multiple_of(NARROW);
-    // The last 16 of k begin where the row still holds 16; what the 16 before have counted meets zeros.
-    for (j, column) in pack[..n * padded].chunks_exact_mut(padded).enumerate() {
-        let whole = k / NARROW * NARROW;
-        for (l, to) in column[..whole].iter_mut().enumerate() {
-            *to = b.data[l * b.row + j * b.col];
-        }
-        for (i, to) in column[whole..].iter_mut().enumerate() {
-            let l = k - NARROW + i;
-            *to = if l < whole { T::zero() } else { b.data[l * b.row + j * b.col] };
-        }
-    }
-    let columns = &pack[..n * padded];
-    match n {
-        1 => dots_of::<T, 1>(m, k, a, columns, c, e),
-        2 => dots_of::<T, 2>(m, k, a, columns, c, e),
-        3 => dots_of::<T, 3>(m, k, a, columns, c, e),
-        _ => dots_of::<T, DOTS>(m, k, a, columns, c, e),
-    }
-}
-
-fn dots_of<T: Real, const N: usize>(m: usize, k: usize, a: Mat<T>, columns: &[T], c: &mut [T], e: &impl Epilogue<T>) {
-    let c = &mut c.as_chunks_mut::<N>().0[..m];
-    assert!((m - 1) * a.row + k <= a.data.len() && k >= NARROW, "A is smaller than its sizes say");
-    assert!(columns.len() == N * k.next_multiple_of(NARROW), "B is not as `dots` packs it");
-    // SAFETY: the asserts are what it asks for; the processor was asked for its features.
-    unsafe { row_dots(Isa::detect(), a.data, a.row, k, columns, c) };
-    for (i, c) in c.iter_mut().enumerate() {
-        *c = e.apply(i, 0, *c);
-    }
-}
-
-/// C' = B' A', where C has few columns and A lies turned: then the long side of C fills the panels.
-fn turned<T: Real>(
-    m: usize,
-    n: usize,
-    k: usize,
-    a: Mat<T>,
-    b: Mat<T>,
-    c: &mut [T],
-    pack: &mut [T],
-    e: &impl Epilogue<T>,
-) {
-    let runs = Runs { count: 1, len: k, run: 0, col: b.row };
-    let panels = Panels { data: a.data, ld: a.col, next: None, narrow: m < PANEL };
-    let (pack, at) = (&mut pack[..n * m], Even { first: 0, stride: b.col });
-    tiles(n, 0, m, b.data, at, runs, panels, false, pack, InOrder, &Finish::default());
-    for i in 0..m {
-        for j in 0..n {
-            [c[i * n + j]] = e.apply(i, j, [pack[j * m + i]]);
-        }
-    }
-}
-
 /// C = (or +=, `add`) A's `m` rows times B. `rows` says where A's rows begin, `to` which row of `c` each becomes; the epilogue
 /// gets that plus `row0`.
 pub(crate) fn tiles<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
@@ -536,117 +407,5 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
             }
             i += h;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wave(n: usize, f: f64) -> Vec<f64> {
-        (0..n).map(|i| (i as f64 * f + 0.3).sin()).collect()
-    }
-
-    /// Fast against naive at sizes around every tile edge, all four transposes, in f64: |error| <= k * 2^-53 * sum|ab|.
-    #[test]
-    fn fast_equals_naive_at_awkward_sizes() {
-        for m in [1, 7, 8, 9, 17] {
-            for n in [1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 50, 65] {
-                for k in [1, 3, 16, 50, 300] {
-                    for (ta, tb) in [(false, false), (true, false), (false, true), (true, true)] {
-                        let (da, db) = (wave(m * k, 0.37), wave(k * n, 0.11));
-                        let a = if ta { Mat::transposed(&da, m) } else { Mat::rows(&da, k) };
-                        let b = if tb { Mat::transposed(&db, k) } else { Mat::rows(&db, n) };
-                        let (mut c, mut want) = (vec![f64::NAN; m * n], vec![f64::NAN; m * n]);
-                        let mut pack = vec![f64::NAN; pack_len(k, n)];
-                        gemm(m, n, k, a, b, &mut c, &mut pack, &Finish::default());
-                        naive(m, n, k, a, b, &mut want, &Finish::default());
-                        for (x, y) in c.iter().zip(&want) {
-                            assert!((x - y).abs() <= 4.0 * k as f64 * f64::EPSILON, "{m} {n} {k} {ta} {tb}: {x} {y}");
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Bias, relu and gate where the tile is whole, where it is cut off, and in the forms for few columns.
-    #[test]
-    fn what_finishes_a_row_is_the_same_in_every_form() {
-        for (m, n, k) in [(1, 2, 50), (32, 50, 4), (32, 2, 50), (50, 3, 32), (9, 5, 3), (17, 33, 200), (5, 70, 90)] {
-            for turned in [false, true] {
-                let (da, db) = (wave(m * k, 0.37), wave(k * n, 0.11));
-                let a = if turned { Mat::transposed(&da, m) } else { Mat::rows(&da, k) };
-                let (bias, values) = (wave(n, 0.9), wave(m * n, 0.53));
-                let gate = Some(Gate { values: &values, cols: n });
-                for finish in [
-                    Finish { bias: Some(&bias), ..Default::default() },
-                    Finish { bias: Some(&bias), relu: true, gate: None },
-                    Finish { relu: true, ..Default::default() },
-                    Finish { gate, ..Default::default() },
-                ] {
-                    let (mut c, mut want) = (vec![f64::NAN; m * n], vec![f64::NAN; m * n]);
-                    let mut pack = vec![f64::NAN; pack_len(k, n)];
-                    gemm(m, n, k, a, Mat::rows(&db, n), &mut c, &mut pack, &finish);
-                    naive(m, n, k, a, Mat::rows(&db, n), &mut want, &finish);
-                    for (x, y) in c.iter().zip(&want) {
-                        assert!((x - y).abs() <= 4.0 * k as f64 * f64::EPSILON, "{m} {n} {k} {turned}: {x} {y}");
-                    }
-                }
-            }
-        }
-    }
-
-    /// A row's product does not depend on how many rows there are.
-    #[test]
-    fn a_row_is_the_same_in_any_company() {
-        for (n, k) in [(1, 50), (2, 50), (4, 16), (10, 50), (50, 4), (33, 70), (2, 3000)] {
-            let m = 70;
-            let a: Vec<f32> = wave(m * k, 0.37).iter().map(|&x| x as f32).collect();
-            let b: Vec<f32> = wave(k * n, 0.11).iter().map(|&x| x as f32).collect();
-            let rows = |first: usize, m: usize| {
-                let (mut c, mut pack) = (vec![f32::NAN; m * n], vec![f32::NAN; pack_len(k, n)]);
-                let a = Mat::rows(&a[first * k..], k);
-                gemm(m, n, k, a, Mat::rows(&b, n), &mut c, &mut pack, &Finish::default());
-                c
-            };
-            let all = rows(0, m);
-            for (first, m) in [(0, 1), (5, 16), (33, 37), (69, 1)] {
-                assert_eq!(rows(first, m), all[first * n..(first + m) * n], "{m} rows of {k} x {n}");
-            }
-        }
-    }
-
-    /// B in place and adding: C = 1 + A B.
-    #[test]
-    fn in_place_and_adding() {
-        for n in [16, 23, 32, 50, 64] {
-            let (m, k) = (9, 5);
-            let (a, b) = (wave(m * k, 0.7), wave(k * n, 0.2));
-            let (mut c, mut want) = (vec![1.0; m * n], vec![0.0; m * n]);
-            let runs = Runs { count: 1, len: k, run: 0, col: 1 };
-            let at = Even { first: 0, stride: k };
-            let b_in_place = in_place(&b, n).unwrap_or_else(|| small_panels(k, n, Mat::rows(&b, n), &mut []));
-            tiles(m, 0, n, &a, at, runs, b_in_place, true, &mut c, InOrder, &Finish::default());
-            naive(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut want, &Finish::default());
-            for (x, y) in c.iter().zip(&want) {
-                assert!((x - 1.0 - y).abs() <= 8.0 * k as f64 * f64::EPSILON);
-            }
-        }
-        assert!(in_place(&[0.0; 33], 33).is_none());
-    }
-
-    #[test]
-    fn one_and_two_threads_agree_to_the_bit() {
-        let (m, n, k) = (513, 130, 70);
-        let a: Vec<f32> = wave(m * k, 0.7).iter().map(|&x| x as f32).collect();
-        let b: Vec<f32> = wave(k * n, 0.2).iter().map(|&x| x as f32).collect();
-        let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            let (mut c, mut pack) = (vec![0f32; m * n], vec![0f32; pack_len(k, n)]);
-            pool.install(|| gemm(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), &mut c, &mut pack, &Finish::default()));
-            c
-        };
-        assert_eq!(run(1), run(2));
     }
 }

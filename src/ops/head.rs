@@ -167,22 +167,6 @@ pub fn gaussian_head<T: Real>(
     terms: &mut [T],
     dz: &mut [T],
 ) {
-    match p.noise_link {
-        NOISE_EXP => gaussian_rows::<T, NOISE_EXP>(p, args, z, targets, terms, dz),
-        _ => gaussian_rows::<T, NOISE_SOFTPLUS>(p, args, z, targets, terms, dz),
-    }
-}
-
-/// `ROWS` at a time: of a known number the compiler makes vector code.
-#[inline(always)]
-fn gaussian_rows<T: Real, const LINK: u32>(
-    p: &GaussianHead,
-    args: &StepArgs<T>,
-    z: &[T],
-    targets: &[T],
-    terms: &mut [T],
-    dz: &mut [T],
-) {
     let (rows, n_valid) = (p.rows as usize, args.n_valid as usize);
     let weight = T::one() / T::of(args.n_valid as f64);
     for r in 0..p.replicas as usize {
@@ -196,8 +180,15 @@ fn gaussian_rows<T: Real, const LINK: u32>(
                 (m[i], l[i], y[i]) = (z[2 * i], z[2 * i + 1], targets[i]);
             }
             let (mut loss, mut dm, mut dl) = ([T::zero(); ROWS], [T::zero(); ROWS], [T::zero(); ROWS]);
-            for i in 0..ROWS {
-                (loss[i], dm[i], dl[i]) = gaussian_loss(LINK, m[i], l[i], y[i]);
+            // `ROWS` at a time and the link a constant: of that the compiler makes vector code.
+            if p.noise_link == NOISE_EXP {
+                for i in 0..ROWS {
+                    (loss[i], dm[i], dl[i]) = gaussian_loss(NOISE_EXP, m[i], l[i], y[i]);
+                }
+            } else {
+                for i in 0..ROWS {
+                    (loss[i], dm[i], dl[i]) = gaussian_loss(NOISE_SOFTPLUS, m[i], l[i], y[i]);
+                }
             }
             let (terms, dz) = (&mut terms[3 * at.start..3 * at.end], &mut dz[2 * at.start..2 * at.end]);
             let zero = T::zero();
