@@ -60,7 +60,7 @@ fn the_verdict_comes_first_and_evaluations_find_their_places() {
     let first = report(d);
     let said = verdict(&first);
     assert!(said.contains("<h2>Are the error bars honest?</h2>") && said.contains("150 test rows"), "{said}");
-    assert!(said.contains("where the predicted sd is ") && said.contains("where the predicted y is "), "{said}");
+    assert!(said.contains("<td>the predicted sd is ") && said.contains("<td>the predicted y is "), "{said}");
     // Before the key facts, and before every other heading.
     assert!(first.find("<!-- verdict -->") < first.find("class=\"facts\""));
     assert_eq!(first.find("<h2>"), first.find("<h2>Are the error bars honest?"));
@@ -121,8 +121,8 @@ fn images_show_classes_corruptions_and_both_sides_of_a_calibration() {
     ok(d, "fit digits --device cpu --members 1 --epochs 3 -q --out run");
     let html = report(d);
     let said = verdict(&html);
-    assert!(said.contains("the named class is right for ") && said.contains("where the confidence is "), "{said}");
-    assert!(said.contains("where it names "), "{said}");
+    assert!(said.contains("the named class is right for ") && said.contains("<td>the confidence is "), "{said}");
+    assert!(said.contains("<td>it names "), "{said}");
     let drawn = html.matches("<svg ").count();
     ok(d, "evaluate run --device cpu --corrupt fog:1 --corrupt fog:5 --corrupt contrast:3");
     let html = report(d);

@@ -57,7 +57,7 @@ impl CurvesFigure {
 }
 
 /// Dashes of curves that lie on others: what is below shows in the gaps, also below two of them.
-const OVER: [(f64, f64); 2] = [(9.0, 9.0), (3.0, 15.0)];
+const OVER: [(f64, f64); 2] = [(9.0, 9.0), (5.0, 13.0)];
 /// Share of the range of all curves within which two lie on one another: about the width of a line.
 const CLOSE: f64 = 0.004;
 /// Share of its points by which a curve lies on another.
@@ -105,7 +105,9 @@ impl Figure for CurvesFigure {
     fn draw(&self, s: &mut dyn Surface) {
         let (width, height) = self.size();
         let dashes = self.dashes();
-        let stroke = |i: usize| Stroke { ink: series(i), width: 1.8, dash: dashes[i] };
+        // What lies on another is wider: its dashes must be seen.
+        let width_of = |i: usize| if dashes[i].is_some_and(|d| OVER.contains(&d)) { 2.8 } else { 1.8 };
+        let stroke = |i: usize| Stroke { ink: series(i), width: width_of(i), dash: dashes[i] };
         let has_sd = |series: &Series| series.sd.as_ref().is_some_and(|sd| sd.iter().any(|v| usable(*v)));
         let legend: Vec<_> = (self.series.iter().enumerate())
             .map(|(i, one)| {

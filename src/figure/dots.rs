@@ -81,7 +81,8 @@ fn limits(panel: &DotsPanel) -> Option<(f64, f64)> {
     let reach = if core.1 > core.0 { 0.5 * (core.1 - core.0) } else { f64::INFINITY };
     let ends = panel.series.iter().flat_map(|s| {
         let pair = |(m, h): (&f64, &f64)| [(m - h).max(low - reach), (m + h).min(high + reach)];
-        s.middle.iter().zip(&s.half).flat_map(pair)
+        // NaN would pass for the limit itself.
+        s.middle.iter().zip(&s.half).filter(|(m, h)| usable(**m) && usable(**h)).flat_map(pair)
     });
     extent(ends.chain([low, high]))
 }

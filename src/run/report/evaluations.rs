@@ -206,9 +206,10 @@ impl Run<'_> {
     }
 
     /// The short answer on other rows, below the verdict.
-    pub fn elsewhere(&self, lines: Vec<(Tone, String)>) -> Result<()> {
+    pub fn elsewhere(&self, mut lines: Vec<(Tone, String)>) -> Result<()> {
         let worst = [Tone::Bad, Tone::Warning, Tone::Unknown, Tone::Good];
-        let Some(tone) = worst.into_iter().find(|t| lines.iter().any(|l| l.0 == *t)) else { return Ok(()) };
+        lines.sort_by_key(|l| worst.iter().position(|t| *t == l.0));
+        let Some(tone) = lines.first().map(|l| l.0) else { return Ok(()) };
         let text = lines.into_iter().map(|l| l.1).collect();
         self.put(ELSEWHERE, &[Section { heading: "And on other rows?".into(), tone, text, ..Default::default() }])?;
         Ok(())

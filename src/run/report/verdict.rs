@@ -43,11 +43,11 @@ struct Part {
 }
 
 impl Part {
-    /// `of` = how many parts are judged together.
-    fn new(place: String, promised: &[f64], held: &[bool], of: usize) -> Part {
+    /// `of` = how many parts are judged together; `scatter` = the sd of what is promised, the same for all rows.
+    fn new(place: String, promised: &[f64], held: &[bool], of: usize, scatter: f64) -> Part {
         let (rows, hits) = (held.len(), held.iter().filter(|h| **h).count());
         let n = rows.max(1) as f64;
-        let (at_most, at_least) = count_tails(promised, hits);
+        let (at_most, at_least) = tails(promised, hits, scatter);
         let limit = CHANCE / of.max(1) as f64;
         let judgement = match () {
             _ if rows < FEW => Judgement::Few,
@@ -55,13 +55,29 @@ impl Part {
             _ if at_least < limit => Judgement::Long,
             _ => Judgement::Holds,
         };
-        let error = promised.iter().map(|p| p * (1.0 - p)).sum::<f64>().max(0.0).sqrt() / n;
+        let error = (promised.iter().map(|p| p * (1.0 - p)).sum::<f64>().max(0.0) / (n * n) + scatter * scatter).sqrt();
         Part { place, rows, hits, promised: promised.iter().sum::<f64>() / n, error, judgement }
     }
 
     fn observed(&self) -> f64 {
         self.hits as f64 / self.rows.max(1) as f64
     }
+}
+
+/// `count_tails`, averaged over promises of this sd: conformal intervals keep theirs on average over calibration sets alone.
+fn tails(promised: &[f64], hits: usize, scatter: f64) -> (f64, f64) {
+    const NODES: usize = 16;
+    if scatter == 0.0 {
+        return count_tails(promised, hits);
+    }
+    let mut sum = (0.0, 0.0);
+    for j in 0..NODES {
+        let shift = scatter * metrics::normal_quantile((j as f64 + 0.5) / NODES as f64);
+        let moved: Vec<f64> = promised.iter().map(|p| (p + shift).clamp(0.0, 1.0)).collect();
+        let (at_most, at_least) = count_tails(&moved, hits);
+        sum = (sum.0 + at_most / NODES as f64, sum.1 + at_least / NODES as f64);
+    }
+    sum
 }
 
 /// The words that differ between intervals and classes.
@@ -120,7 +136,11 @@ pub struct Verdict {
 pub fn percent(v: f64) -> String {
     let v = 100.0 * v;
     // 99.97 % is not all of them.
-    if v > 99.0 && v < 100.0 || v > 0.0 && v < 1.0 { format!("{v:.1} %") } else { format!("{v:.0} %") }
+    match v {
+        v if v > 99.95 && v < 100.0 => "more than 99.9 %".into(),
+        v if v > 99.0 && v < 100.0 || v > 0.0 && v < 1.0 => format!("{v:.1} %"),
+        v => format!("{v:.0} %"),
+    }
 }
 
 /// Rows in at most `PARTS` groups of about equal size, by value; equal values stay together.
@@ -156,12 +176,12 @@ fn named_groups(what: &str, values: &[f64]) -> Vec<(String, Vec<usize>)> {
 }
 
 /// Parts of at least `FEW` rows; how many are judged together decides how far each may be off.
-fn parts(named: Vec<(String, Vec<usize>)>, promised: &[f64], held: &[bool]) -> Vec<Part> {
+fn parts(named: Vec<(String, Vec<usize>)>, promised: &[f64], held: &[bool], scatter: f64) -> Vec<Part> {
     let of = named.iter().filter(|(_, rows)| rows.len() >= FEW).count();
     let part = |(name, rows): (String, Vec<usize>)| {
         let pick: Vec<f64> = rows.iter().map(|&i| promised[i]).collect();
         let kept: Vec<bool> = rows.iter().map(|&i| held[i]).collect();
-        Part::new(name, &pick, &kept, of)
+        Part::new(name, &pick, &kept, of, scatter)
     };
     named.into_iter().map(part).collect()
 }
@@ -186,13 +206,24 @@ impl Verdict {
                 let plain: Vec<bool> = (0..y.len()).map(plain).collect();
                 let after = calibration.and_then(|c| c.inside(LEVEL, p, y));
                 let promised = vec![LEVEL; y.len()];
-                let before = after.is_some().then(|| Part::new(String::new(), &promised, &plain, 1));
+                let before = after.is_some().then(|| Part::new(String::new(), &promised, &plain, 1, 0.0));
+                let scatter = match (&after, calibration) {
+                    (Some(_), Some(c)) => metrics::conformal::coverage_sd(c.rows, 1.0 - LEVEL).unwrap_or(0.0),
+                    _ => 0.0,
+                };
                 let held = after.unwrap_or(plain);
                 let sd: Vec<f64> = (0..r.n()).map(|i| r.sd(i)).collect();
                 let mut named = named_groups("the predicted sd", &sd);
                 named.extend(named_groups(&format!("the predicted {}", encoder.target_name()), &r.mean));
-                let all = Part::new(String::new(), &promised, &held, 1);
-                Verdict { words: &INTERVALS, rows, all, parts: parts(named, &promised, &held), left_out: 0, before }
+                let all = Part::new(String::new(), &promised, &held, 1, scatter);
+                Verdict {
+                    words: &INTERVALS,
+                    rows,
+                    all,
+                    parts: parts(named, &promised, &held, scatter),
+                    left_out: 0,
+                    before,
+                }
             }
             Predictive::Classification(plain) => {
                 let judged = |probs: &[f64]| {
@@ -203,7 +234,7 @@ impl Verdict {
                 let after = calibration.map(|c| c.tempered(plain).probs);
                 let before = after.as_ref().map(|_| {
                     let (confidence, _, right) = judged(&plain.probs);
-                    Part::new(String::new(), &confidence, &right, 1)
+                    Part::new(String::new(), &confidence, &right, 1, 0.0)
                 });
                 let (confidence, class, right) = judged(after.as_deref().unwrap_or(&plain.probs));
                 let mut named = named_groups("the confidence", &confidence);
@@ -224,8 +255,15 @@ impl Verdict {
                 classes.truncate(CLASSES);
                 let left_out = count - classes.len();
                 named.extend(classes);
-                let all = Part::new(String::new(), &confidence, &right, 1);
-                Verdict { words: &CLASSES_WORDS, rows, all, parts: parts(named, &confidence, &right), left_out, before }
+                let all = Part::new(String::new(), &confidence, &right, 1, 0.0);
+                Verdict {
+                    words: &CLASSES_WORDS,
+                    rows,
+                    all,
+                    parts: parts(named, &confidence, &right, 0.0),
+                    left_out,
+                    before,
+                }
             }
         }
     }
@@ -330,16 +368,16 @@ impl Verdict {
 
     fn table(&self) -> TextTable {
         let [promised, held] = self.words.header;
-        let mut t = TextTable::new(&["rows", "how many", promised, held, "chance alone, ±", "verdict"]);
+        let mut t = TextTable::new(&["rows", "verdict", "how many", promised, held, "by chance, ±"]);
         let all = Part { place: format!("all {}", self.rows), ..self.all.clone() };
         for part in std::iter::once(&all).chain(&self.parts) {
             t.rows.push(vec![
-                part.place.clone(),
+                part.place.trim_start_matches("where ").to_string(),
+                self.words.of(part.judgement).into(),
                 part.rows.to_string(),
                 percent(part.promised),
                 percent(part.observed()),
                 percent(part.error),
-                self.words.of(part.judgement).into(),
             ]);
         }
         t

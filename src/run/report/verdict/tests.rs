@@ -117,3 +117,12 @@ fn a_class_that_is_too_sure_is_named() {
         v.text()
     );
 }
+
+/// Twenty calibration rows promise 90 % with an sd of 6 %: 80 % of 100 rows is no fault of theirs, but of intervals that promise 90 %
+/// outright it is.
+#[test]
+fn few_calibration_rows_leave_room() {
+    let held: Vec<bool> = (0..100).map(|i| i >= 20).collect();
+    let part = |scatter: f64| Part::new(String::new(), &[0.9; 100], &held, 1, scatter).judgement;
+    assert_eq!((part(0.0), part(0.06)), (Judgement::Short, Judgement::Holds));
+}
