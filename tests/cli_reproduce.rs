@@ -125,6 +125,7 @@ fn ensembles_curves_and_times_are_drawn_and_counted() {
             assert!(file.is_file(), "{}", file.display());
         }
     }
+    assert!(d.join("runs/reproduce/figures/nll-cnn-2ep-100im.png").is_file());
     let (times, _) = ok(d, "table1 --datasets digits --limit 50 --device cpu --methods base -q --format csv");
     let line: Vec<&str> = times.lines().nth(1).expect("a line").split(',').collect();
     assert!(line[5].parse::<f64>().expect("seconds") > 0.0, "{times}");
@@ -202,6 +203,55 @@ fn a_dry_run_of_times_says_how_long_and_leaves_nothing() {
     let (times, _) = ok(dir.path(), "table1 --datasets digits --limit 50 --device cpu --dry-run");
     assert!(times.contains("times steps and trains nothing: about "), "{times}");
     assert_eq!(dir.path().read_dir().expect("a folder").count(), 0, "nothing is left behind");
+}
+
+/// All that the digits can make, at a tiny scale, on one page that needs no other file; then the same without any training.
+#[test]
+fn all_makes_one_page_that_needs_no_other_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let args = "all --datasets digits --methods vifo-mean,base --eta-aux 0.1 --device cpu --epochs 2 --limit 50 --seeds 1 --members 2";
+    let (dry, _) = ok(d, &format!("{args} --dry-run"));
+    // Each run once, though five tables need it.
+    assert_eq!(dry.matches("digits cnn base x2 seed 1").count(), 1, "{dry}");
+    assert!(!d.join("runs").exists(), "a dry run leaves nothing");
+    let (tables, said) = ok(d, args);
+    assert!(said.contains("ece left out: ece needs a shifted set, and digits has none"), "{said}");
+    assert!(said.contains("accuracy: 2 runs, 2 done"), "runs are shared: {said}");
+    for part in ["table1: ", "table2: ", "nll: ", "accuracy: ", "learning-curves: ", "ensemble-size: "] {
+        assert!(tables.contains(part), "{part}");
+    }
+    let page = |runs: &str| std::fs::read_to_string(d.join(runs).join("all.html")).expect("a page");
+    let html = page("runs/reproduce");
+    for part in [
+        "The VIFO paper, ours beside theirs",
+        "2 epochs on 50 images",
+        "<h2>What was run</h2>",
+        "<h2>What departs from the paper</h2>",
+        "<td>not made</td>",
+        "digits, cnn, NLL",
+        "ours: 1 seed, 2 epochs on 50 images",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    // nll, accuracy, learning curves, ensembles; nothing is loaded.
+    assert_eq!(html.matches("<svg ").count(), 4);
+    let links = html.matches("http").count();
+    assert_eq!(links, html.matches("http://www.w3.org/2000/svg").count());
+    assert!(!html.contains("<script") && !html.contains("href") && !html.contains("src="));
+
+    // The paper's alone need no data: its ten figures, and those of what is there.
+    let (_, said) = ok(d, "all --no-train --device cpu");
+    assert!(said.contains("nll: 0 of ") && said.contains("nothing is trained"), "{said}");
+    let html = page("runs/reproduce");
+    assert_eq!(html.matches("<svg ").count(), 10);
+    assert_eq!(html.matches("ours are not run yet").count(), 20, "in each figure and its caption");
+    let before = written(&d.join("runs/reproduce"));
+    ok(d, &format!("{args} --no-train"));
+    assert_eq!(before, written(&d.join("runs/reproduce")));
+    refused(d, "uci --no-train", 2, &["--no-train: has no meaning for uci"]);
+    refused(d, "all --datasets digits --members 0", 2, &["--members"]);
+    refused(d, "al", 2, &["all, uci"]);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::{say, tell};
 use crate::data::images::Corruption;
 use crate::exec::Device;
 use crate::run::evaluate::{Asked, evaluate, parse_corruption};
-use crate::run::tables::{Format, TextTable, number};
+use crate::run::report::evaluations::corruptions;
+use crate::run::tables::Format;
 use crate::run::{Results, RunFolder};
 use std::path::PathBuf;
 
@@ -87,32 +88,4 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         say(&format!("figure {}: {caption}", figure.display()));
     }
     Ok(())
-}
-
-/// One row a corruption and severity, and their mean.
-fn corruptions(results: &[&Results]) -> TextTable {
-    const METRICS: [(&str, &str); 6] = [
-        ("accuracy", "accuracy ↑"),
-        ("nll", "nll, nats ↓"),
-        ("brier", "brier ↓"),
-        ("ece_equal_mass", "ece ↓"),
-        ("mean_entropy", "mean entropy"),
-        ("mean_mutual_information", "mean mutual information"),
-    ];
-    let mut t = TextTable::new(&["corruption", "severity"]);
-    t.header.extend(METRICS.iter().map(|(_, title)| title.to_string()));
-    let value = |r: &Results, name: &str| r.get(name).unwrap_or(f64::NAN);
-    for r in results {
-        let (kind, severity) = r.set.split_once('.').unwrap_or((&r.set, ""));
-        let mut row = vec![kind.to_string(), severity.to_string()];
-        row.extend(METRICS.iter().map(|(name, _)| number(value(r, name))));
-        t.rows.push(row);
-    }
-    if results.len() > 1 {
-        let mut row = vec!["mean".to_string(), String::new()];
-        let n = results.len() as f64;
-        row.extend(METRICS.iter().map(|(m, _)| number(results.iter().map(|r| value(r, m)).sum::<f64>() / n)));
-        t.rows.push(row);
-    }
-    t
 }

@@ -3,7 +3,7 @@
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, tell};
 use crate::exec::Device;
-use crate::run::reproduce::{Asked, News, Outcome, Prepared, State, Words, prepare};
+use crate::run::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, State, Words, prepare};
 use crate::run::tables::Format;
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// table1 (run time), table2 (single and ensemble), nll, accuracy, ece, entropy, auroc, win-rates, learning-curves or
-    /// ensemble-size; or uci, the benchmark on the UCI regression sets
+    /// ensemble-size; all of these on one page; or uci, the benchmark on the UCI regression sets
     #[arg(value_name = "TABLE")]
     pub table: String,
     /// Folder of runs; the name of each run carries its scale
@@ -66,6 +66,9 @@ pub struct Args {
     /// Say what would be trained and how long that takes, and stop
     #[arg(long)]
     pub dry_run: bool,
+    /// Train, time and evaluate nothing: tables and figures of what is there, beside the paper's
+    #[arg(long)]
+    pub no_train: bool,
     /// No progress, the table only
     #[arg(long, short)]
     pub quiet: bool,
@@ -79,15 +82,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let cure = "leave it out";
         return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci", cure).into());
     }
-    let asked = Asked::new(&words(args))?;
-    let mut prepared = prepare(asked)?;
+    if args.table.eq_ignore_ascii_case(ALL) {
+        return all(args);
+    }
+    let prepared = prepare(Asked::new(&words(args))?)?;
     let style = Style::of(args.quiet, false);
-    let note = |text: &str| {
-        if style == Style::Normal {
-            tell(&format!("note: {text}"));
-        }
-    };
-    prepared.notes.iter().for_each(|n| note(n));
+    prepared.notes.iter().for_each(|n| note(n, style));
     let device = Device::open(&args.device)?;
     announce(&prepared, &device, args.dry_run, style)?;
     if stopped() {
@@ -96,29 +96,92 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.dry_run {
         return Ok(());
     }
+    let (_, _, failed) = make(prepared, &device, args, style)?;
+    match failed {
+        0 => Ok(()),
+        n => Err(failure(&args.table, n).into()),
+    }
+}
+
+fn note(text: &str, style: Style) {
+    if style == Style::Normal {
+        tell(&format!("note: {text}"));
+    }
+}
+
+fn failure(table: &str, runs: usize) -> crate::error::Error {
+    let found = format!("{runs} of its runs failed and are left out of the table");
+    crate::error::Error::run(table, found, "see the messages above")
+}
+
+/// Every table that the sets can make, and a page of them all.
+fn all(args: &Args) -> anyhow::Result<()> {
+    let all = All::new(&words(args))?;
+    let looked_up = all.prepare()?;
+    let style = Style::of(args.quiet, false);
+    let mut said: Vec<&String> = vec![];
+    for text in looked_up.iter().flat_map(|p| &p.notes) {
+        if !said.contains(&text) {
+            said.push(text);
+            note(text, style);
+        }
+    }
+    all.left_out.iter().for_each(|(name, why)| note(&format!("{name} left out: {why}"), style));
+    let device = Device::open(&args.device)?;
+    for prepared in looked_up.iter().filter(|_| args.dry_run) {
+        announce(prepared, &device, true, style)?;
+        if stopped() {
+            stop();
+        }
+    }
+    if args.dry_run {
+        return Ok(());
+    }
+    let (mut made, mut failed) = (vec![], 0);
+    for asked in &all.tables {
+        // Anew: the tables before have trained runs that this one needs.
+        let prepared = prepare(asked.clone())?;
+        announce(&prepared, &device, false, style)?;
+        let (prepared, report, n) = make(prepared, &device, args, style)?;
+        failed += n;
+        made.push((prepared, report));
+    }
+    let name = match &device {
+        Device::Cpu => "CPU".into(),
+        Device::Gpu(gpu) => gpu.describe(),
+    };
+    let page = all.write(&made, &name)?;
+    tell(&format!("page {}", page.display()));
+    match failed {
+        0 => Ok(()),
+        n => Err(failure(ALL, n).into()),
+    }
+}
+
+/// Trains what is missing and shows the table; how many runs failed.
+fn make(
+    mut prepared: Prepared,
+    device: &Device,
+    args: &Args,
+    style: Style,
+) -> anyhow::Result<(Prepared, Report, usize)> {
     let mut progress: Option<Progress> = None;
     let mut listen = |news: News| listen(news, &mut progress, style);
-    let outcome = prepared.carry_out(&device, &mut listen)?;
+    let outcome = prepared.carry_out(device, &mut listen)?;
     if outcome == Outcome::Stopped {
         stop();
     }
-    let report = match prepared.report(&device, &mut listen) {
+    let report = match prepared.report(device, &mut listen) {
         Err(_) if stopped() => stop(),
         report => report?,
     };
     say(&report.render(args.format));
-    report.notes.iter().for_each(|n| note(n));
-    for figure in &report.figures {
+    report.notes.iter().for_each(|n| note(n, style));
+    for (figure, _) in &report.figures {
         tell(&format!("figure {} (and .png)", figure.display()));
     }
-    match outcome {
-        Outcome::Failed(n) => {
-            let (found, cure) =
-                (format!("{n} of its runs failed and are left out of the table"), "see the messages above");
-            Err(crate::error::Error::run(args.table.as_str(), found, cure).into())
-        }
-        _ => Ok(()),
-    }
+    let failed = if let Outcome::Failed(n) = outcome { n } else { 0 };
+    Ok((prepared, report, failed))
 }
 
 fn words(args: &Args) -> Words {
@@ -138,6 +201,7 @@ fn words(args: &Args) -> Words {
         eta_aux: args.eta_aux.clone(),
         ood: args.ood.clone(),
         device: args.device.clone(),
+        no_train: args.no_train,
     }
 }
 
@@ -156,6 +220,12 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
         1 => format!("{name}: 1 run, {} done{begun}", 1 - left),
         _ => format!("{name}: {all} runs, {} done{begun}", all - left),
     };
+    if p.asked.no_train {
+        if style == Style::Normal {
+            tell(&format!("{name}: {} of {all} runs are there; nothing is trained", all - left));
+        }
+        return Ok(());
+    }
     if (left > 0 || times) && (dry_run || style == Style::Normal) {
         let e = p.estimate(device, &mut || !stopped())?;
         let about = duration(e.seconds);

@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if style == Style::Normal {
         report.notes.iter().for_each(|n| tell(&format!("note: {n}")));
     }
-    for figure in &report.figures {
+    for (figure, _) in &report.figures {
         tell(&format!("figure {} (and .png)", figure.display()));
     }
     match outcome {
@@ -48,6 +48,7 @@ fn words(args: &Args) -> Result<Words> {
         ("--networks", args.networks.is_some()),
         ("--eta-aux", args.eta_aux.is_some()),
         ("--ood", !args.ood.is_empty()),
+        ("--no-train", args.no_train),
     ];
     if let Some((flag, _)) = no_part.iter().find(|(_, given)| *given) {
         let allowed = "--datasets, --methods, --splits, --seeds, --members, --epochs, --batch";

@@ -184,6 +184,12 @@ impl Plan {
                 self.epochs, self.swa_start
             ));
         }
+        if self.setup.concludes() {
+            let what = if self.setup.averages() { "average of weights" } else { "posterior" };
+            all.push(format!(
+                "metrics.csv and the learning curves are of the weights at each step; the {what} that predicts is made at the end"
+            ));
+        }
         all
     }
 

@@ -19,8 +19,8 @@ pub struct CurvesFigure {
     pub y_label: String,
     /// A symmetric logarithmic y axis, linear near zero: negative losses have a place on it.
     pub log: bool,
-    /// What the shaded bands are; empty: the sd about the mean.
-    pub shaded: String,
+    /// What the shaded bands are, where they are not the sd about the mean.
+    pub shaded: Option<String>,
     pub series: Vec<Series>,
 }
 
@@ -56,6 +56,35 @@ impl CurvesFigure {
     }
 }
 
+/// Dashes of curves that lie on others: what is below shows in the gaps, also below two of them.
+const OVER: [(f64, f64); 2] = [(9.0, 9.0), (5.0, 13.0)];
+/// Share of the range of all curves within which two lie on one another: about the width of a line.
+const CLOSE: f64 = 0.004;
+/// Share of its points by which a curve lies on another.
+const COVERED: f64 = 0.15;
+
+impl CurvesFigure {
+    /// A dash for each curve: one that lies on earlier curves would hide them.
+    fn dashes(&self) -> Vec<Option<(f64, f64)>> {
+        let range = extent(self.series.iter().flat_map(|s| s.y.iter().copied())).map_or(0.0, |(low, high)| high - low);
+        let near = |a: f64, b: f64| {
+            let room = if self.log { CLOSE * a.abs().max(b.abs()) } else { CLOSE * range };
+            usable(a) && usable(b) && (a - b).abs() <= room
+        };
+        let lies_on = |over: &Series, under: &Series| {
+            let same = over.x == under.x && !over.x.is_empty();
+            let count = over.y.iter().zip(&under.y).filter(|(a, b)| near(**a, **b)).count();
+            same && count as f64 > COVERED * over.x.len() as f64
+        };
+        let below = |i: usize| self.series[..i].iter().filter(|under| lies_on(&self.series[i], under)).count();
+        let dash = |i: usize| match below(i) {
+            0 => series_dash(i),
+            n => Some(OVER[(n - 1).min(OVER.len() - 1)]),
+        };
+        (0..self.series.len()).map(dash).collect()
+    }
+}
+
 impl Figure for CurvesFigure {
     fn title(&self) -> &str {
         &self.title
@@ -75,7 +104,10 @@ impl Figure for CurvesFigure {
 
     fn draw(&self, s: &mut dyn Surface) {
         let (width, height) = self.size();
-        let stroke = |i: usize| Stroke { ink: series(i), width: 1.8, dash: series_dash(i) };
+        let dashes = self.dashes();
+        // What lies on another is wider: its dashes must be seen.
+        let width_of = |i: usize| if dashes[i].is_some_and(|d| OVER.contains(&d)) { 2.8 } else { 1.8 };
+        let stroke = |i: usize| Stroke { ink: series(i), width: width_of(i), dash: dashes[i] };
         let has_sd = |series: &Series| series.sd.as_ref().is_some_and(|sd| sd.iter().any(|v| usable(*v)));
         let legend: Vec<_> = (self.series.iter().enumerate())
             .map(|(i, one)| {
@@ -86,7 +118,7 @@ impl Figure for CurvesFigure {
             .collect();
         let mut notes = Vec::new();
         if self.series.iter().any(has_sd) {
-            notes.push(if self.shaded.is_empty() { "shaded: mean ± 1 sd" } else { &self.shaded });
+            notes.push(self.shaded.as_deref().unwrap_or("shaded: mean ± 1 sd"));
         }
         if self.log {
             notes.push("y: logarithmic, linear near zero");
@@ -121,5 +153,25 @@ impl Figure for CurvesFigure {
         if values.is_empty() {
             plot.draw_no_data(s);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_on_another_lets_it_through() {
+        let x: Vec<f64> = (0..50).map(f64::from).collect();
+        let of = |y: &dyn Fn(f64) -> f64| Series {
+            x: x.clone(),
+            y: x.iter().map(|x| y(*x)).collect(),
+            ..Default::default()
+        };
+        let figure = CurvesFigure {
+            series: vec![of(&|x| x), of(&|x| x.max(25.0)), of(&|x| x + 0.01), of(&|x| 40.0 - x)],
+            ..Default::default()
+        };
+        assert_eq!(figure.dashes(), [None, Some(OVER[0]), Some(OVER[1]), None]);
     }
 }

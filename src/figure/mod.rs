@@ -5,9 +5,11 @@
 
 mod axis;
 mod bands;
+mod bars;
 mod bearing;
 mod calibration;
 mod curves;
+mod dots;
 mod heat;
 mod histograms;
 mod intervals;
@@ -37,15 +39,17 @@ mod tests;
 use std::path::PathBuf;
 
 pub use bands::{BandPanel, BandsFigure, bands};
+pub use bars::{BarsFigure, BarsSeries, bars};
 pub use calibration::{ReliabilityFigure, reliability};
 pub use curves::{CurvesFigure, Series, curves};
+pub use dots::{DotsFigure, DotsPanel, DotsSeries, dots};
 pub use heat::{HeatFigure, HeatPanel, heat2d};
 pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
 pub use raster::Raster;
-pub use report::{HtmlTable, Report, Section, replace_section, write_report};
+pub use report::{HtmlTable, Report, Section, Tone, replace_sections, write_report};
 pub use save::{Figure, png_bytes, raster, save_csv, save_png, save_svg, svg_text};
 pub use scatter::{ScatterFigure, scatter};
 pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};

@@ -73,7 +73,7 @@ fn fault(figure: &dyn Figure) -> Option<String> {
 
 #[test]
 fn every_figure_has_rows_and_no_column_without_values() {
-    let figures: [&dyn Figure; 10] = [
+    let figures: [&dyn Figure; 12] = [
         &bands_figure(4),
         &prior_figure(),
         &curves_figure(true),
@@ -84,6 +84,8 @@ fn every_figure_has_rows_and_no_column_without_values() {
         &roc_figure(),
         &sheet_figure(8, 1),
         &heat_figure(3),
+        &dots_figure(4, 20, true),
+        &bars_figure(12),
     ];
     let faults: Vec<String> = figures.into_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{faults:?}");

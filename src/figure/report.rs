@@ -10,14 +10,43 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     pub title: String,
+    /// What a reader should know first, above the key facts.
+    pub lead: Vec<Section>,
     /// Key facts: (name, value).
     pub summary: Vec<(String, String)>,
     pub sections: Vec<Section>,
 }
 
+/// How a section is marked; its words say the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Warning,
+    Bad,
+    Unknown,
+}
+
+impl Tone {
+    /// The class of a section in report.css.
+    fn class(self) -> &'static str {
+        match self {
+            Tone::Plain => "",
+            Tone::Good => " class=\"verdict good\"",
+            Tone::Warning => " class=\"verdict warning\"",
+            Tone::Bad => " class=\"verdict bad\"",
+            Tone::Unknown => " class=\"verdict unknown\"",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
     pub heading: String,
+    pub tone: Tone,
+    /// One of the sections below the last that is not: its heading is smaller.
+    pub minor: bool,
     /// Paragraphs.
     pub text: Vec<String>,
     pub table: Option<HtmlTable>,
@@ -25,7 +54,7 @@ pub struct Section {
     pub figures: Vec<(PathBuf, String)>,
     /// Shown as it is, such as the recipe.
     pub code: Option<String>,
-    /// A name under which `replace_section` finds the section's place again; one without content keeps a place free.
+    /// A name under which `replace_sections` finds the section's place again; one without content keeps a place free.
     pub slot: Option<String>,
 }
 
@@ -50,6 +79,10 @@ const STYLE: &str = include_str!("report.css");
 /// Writes the report; fails when a figure cannot be read or is not a plain SVG.
 pub fn write_report(path: &Path, report: &Report) -> Result<()> {
     let mut body = format!("<h1>{}</h1>\n", escape(&report.title));
+    let mut figure_number = 0;
+    for section in &report.lead {
+        body.push_str(&section_html(path, section, &mut figure_number)?);
+    }
     if !report.summary.is_empty() {
         body.push_str("<dl class=\"facts\">\n");
         for (name, value) in &report.summary {
@@ -57,7 +90,6 @@ pub fn write_report(path: &Path, report: &Report) -> Result<()> {
         }
         body.push_str("</dl>\n");
     }
-    let mut figure_number = 0;
     for section in &report.sections {
         body.push_str(&section_html(path, section, &mut figure_number)?);
     }
@@ -79,13 +111,25 @@ fn marks(slot: &str) -> (String, String) {
     (format!("<!-- {slot} -->\n"), format!("<!-- /{slot} -->\n"))
 }
 
-/// `number` counts the figures of the whole report.
+/// A section with its slot, if it has one; `number` counts the figures of the whole report.
 fn section_html(path: &Path, section: &Section, number: &mut usize) -> Result<String> {
+    let body = body_html(path, section, number)?;
+    Ok(match &section.slot {
+        Some(slot) => {
+            let (open, close) = marks(slot);
+            format!("{open}{body}{close}")
+        }
+        None => body,
+    })
+}
+
+fn body_html(path: &Path, section: &Section, number: &mut usize) -> Result<String> {
     let mut body = String::new();
     if !section.is_empty() {
-        body.push_str("<section>\n");
+        body.push_str(&format!("<section{}>\n", section.tone.class()));
         if !section.heading.is_empty() {
-            body.push_str(&format!("<h2>{}</h2>\n", escape(&section.heading)));
+            let h = if section.minor { "h3" } else { "h2" };
+            body.push_str(&format!("<{h}>{}</{h}>\n", escape(&section.heading)));
         }
         for paragraph in &section.text {
             body.push_str(&format!("<p>{}</p>\n", escape(paragraph)));
@@ -97,7 +141,7 @@ fn section_html(path: &Path, section: &Section, number: &mut usize) -> Result<St
             *number += 1;
             let drawing = read_svg(path, svg)?;
             body.push_str(&format!(
-                "<figure>\n<div class=\"card\">\n{drawing}</div>\n<figcaption><b>Figure {number}.</b> {}</figcaption>\n</figure>\n",
+                "<figure>\n<div class=\"card\">\n{drawing}</div>\n{NUMBERED}{number}.</b> {}</figcaption>\n</figure>\n",
                 escape(caption)
             ));
         }
@@ -106,21 +150,33 @@ fn section_html(path: &Path, section: &Section, number: &mut usize) -> Result<St
         }
         body.push_str("</section>\n");
     }
-    Ok(match &section.slot {
-        Some(slot) => {
-            let (open, close) = marks(slot);
-            format!("{open}{body}{close}")
-        }
-        None => body,
-    })
+    Ok(body)
 }
 
-/// Puts `section`, which has a slot and no figures, in its place in the report at `path`; at the end of a report that has no such place.
-/// False where the file is no report.
-pub fn replace_section(path: &Path, section: &Section) -> Result<bool> {
+/// What comes before the number of a figure; escaped text holds no such tags.
+const NUMBERED: &str = "<figcaption><b>Figure ";
+
+/// The figures of a page counted anew, from above.
+fn renumber(page: &str) -> String {
+    let mut parts = page.split(NUMBERED);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for (i, part) in parts.enumerate() {
+        let after = part.find('.').map_or("", |dot| &part[dot..]);
+        out.push_str(&format!("{NUMBERED}{}{after}", i + 1));
+    }
+    out
+}
+
+/// Puts `sections` into the place `slot` of the report at `path`, instead of what stands there; at the end of a report that has
+/// no such place. False where the file is no report.
+pub fn replace_sections(path: &Path, slot: &str, sections: &[Section]) -> Result<bool> {
     let page = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
-    let html = section_html(path, section, &mut 0)?;
-    let (open, close) = marks(section.slot.as_deref().unwrap_or(""));
+    let (open, close) = marks(slot);
+    let mut html = open.clone();
+    for section in sections {
+        html.push_str(&body_html(path, section, &mut 0)?);
+    }
+    html.push_str(&close);
     let place = match (page.find(&open), page.find(&close)) {
         (Some(from), Some(to)) if from < to => from..to + close.len(),
         _ => match page.rfind("</main>") {
@@ -130,7 +186,7 @@ pub fn replace_section(path: &Path, section: &Section) -> Result<bool> {
     };
     let mut new = page;
     new.replace_range(place, &html);
-    write_whole(path, new.as_bytes())?;
+    write_whole(path, renumber(&new).as_bytes())?;
     Ok(true)
 }
 

@@ -91,7 +91,7 @@ pub fn curves_figure(log: bool) -> CurvesFigure {
         x_label: "epoch".into(),
         y_label: "loss (nats per row)".into(),
         log,
-        shaded: String::new(),
+        shaded: None,
         series: all,
     }
 }
@@ -164,6 +164,49 @@ pub fn intervals_figure(rows: usize, series: usize) -> IntervalsFigure {
         rows: (0..rows).map(|i| format!("data set {i}")).collect(),
         zero: true,
         series: (0..series).map(one).collect(),
+    }
+}
+
+/// Methods in rows, with the second series or without.
+pub fn dots_figure(panels: usize, rows: usize, both: bool) -> DotsFigure {
+    let one = |p: usize, k: usize| DotsSeries {
+        middle: (0..rows).map(|i| 0.4 + 0.05 * normal(i * 31 + k + 7 * p)).collect(),
+        half: (0..rows).map(|i| if i == 1 { f64::NAN } else { 0.03 * noise(i + 7 * k).abs() }).collect(),
+        line: (k == 0 || both).then_some(0.33 + 0.02 * k as f64),
+    };
+    let empty = DotsSeries { middle: vec![f64::NAN; rows], ..Default::default() };
+    let panel = |p: usize| DotsPanel {
+        title: format!("data set {p}"),
+        series: vec![one(p, 0), if both { one(p, 1) } else { empty.clone() }],
+    };
+    DotsFigure {
+        title: "Test log loss on a network".into(),
+        note: "bars: ±3 sd".into(),
+        x_label: "log loss, nats ↓".into(),
+        rows: (0..rows).map(|i| format!("method {i}")).collect(),
+        marked: rows / 2,
+        series: vec!["the paper".into(), "ours".into()],
+        panels: (0..panels).map(panel).collect(),
+    }
+}
+
+pub fn bars_figure(groups: usize) -> BarsFigure {
+    let one = |k: usize| BarsSeries {
+        name: format!("winner {k}"),
+        values: (0..groups)
+            .map(|i| if (i, k) == (2, 1) { f64::NAN } else { ((i * (k + 3)) % 9) as f64 / 8.0 })
+            .collect(),
+        colour: k / 2,
+        hollow: k % 2 == 0,
+    };
+    BarsFigure {
+        title: "Share of experiments won".into(),
+        note: "two networks".into(),
+        x_label: "better than".into(),
+        y_label: "share won".into(),
+        ticks: (0..groups).map(|i| format!("method {i}")).collect(),
+        series: (0..4).map(one).collect(),
+        line: Some((0.5, "half".into())),
     }
 }
 

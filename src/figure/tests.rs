@@ -74,6 +74,14 @@ fn write_all(dir: &Path) {
         let words = [&f.title, &f.x_label, "validation NLL, nats ↓", "bars: mean ± 1 sd"];
         check(settings(dir, &format!("settings_{panels}_{n}_{ticks}"), &f).unwrap(), &f, &words);
     }
+    for (panels, rows, both) in [(4, 20, true), (1, 3, false), (3, 9, true), (0, 1, false)] {
+        let f = dots_figure(panels, rows, both);
+        let words: &[&str] =
+            if panels == 0 { &[&f.title, "no data"] } else { &[&f.title, "data set 0", "best VIFO, the paper"] };
+        check(dots(dir, &format!("dots_{panels}_{rows}"), &f).unwrap(), &f, words);
+    }
+    let f = bars_figure(12);
+    check(bars(dir, "bars", &f).unwrap(), &f, &[&f.title, "share won", "method 11", "half"]);
     let f = reliability_figure();
     check(reliability(dir, "reliability", &f).unwrap(), &f, &[&f.title, "accuracy", "count"]);
     let f = coverage_figure();
@@ -327,6 +335,7 @@ fn sample_report(dir: &Path) -> Report {
     ];
     Report {
         title: "Run toy-vifo <1>".into(),
+        lead: vec![],
         summary: facts.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
         sections: vec![
             Section {
@@ -370,7 +379,7 @@ fn a_section_is_put_in_its_place_and_replaced_there() {
         assert!(!read().contains("<h2></h2>"));
         let sections = read().matches("<section>").count();
         for heading in ["First <!-- /extra -->", "Second"] {
-            assert!(replace_section(&path, &named(heading)).unwrap());
+            assert!(replace_sections(&path, "extra", &[named(heading)]).unwrap());
             assert_eq!(read().matches("<section>").count(), sections + 1);
         }
         let html = read();
@@ -378,7 +387,7 @@ fn a_section_is_put_in_its_place_and_replaced_there() {
         assert!(html.find("Second").unwrap() < html.find(before).unwrap());
     }
     std::fs::write(&path, "something else").unwrap();
-    assert!(!replace_section(&path, &named("Second")).unwrap());
+    assert!(!replace_sections(&path, "extra", &[named("Second")]).unwrap());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "something else");
 }
 

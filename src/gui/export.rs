@@ -40,7 +40,7 @@ impl Plottable {
             x_label: x_label.into(),
             y_label: "nats a row".into(),
             log,
-            shaded: String::new(),
+            shaded: None,
             series: series.iter().map(Curve::to_series).collect(),
         };
         Plottable::of(stem, figure)

@@ -12,6 +12,7 @@ pub mod conformal;
 mod normal;
 pub mod ood;
 pub mod regression;
+mod tails;
 pub mod temperature;
 
 pub use calibration::{
@@ -23,6 +24,7 @@ pub use ood::{aupr, auroc, fpr95};
 pub use regression::{
     ConstantModel, LinearModel, MAX_LINEAR_COLUMNS, Mixture, gaussian_nll, mae, normal_cdf, normal_quantile, rmse,
 };
+pub use tails::count_tails;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

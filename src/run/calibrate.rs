@@ -10,9 +10,10 @@ mod stored;
 mod words;
 
 pub use stored::{Calibration, Level, Source, current};
-pub use words::no_section;
+pub use words::{SLOT, no_section};
 
 use super::model::{Model, targets};
+use super::report::evaluations::Run as Evaluated;
 use super::{Manifest, RunFolder};
 use crate::data::images::Part;
 use crate::data::{Dataset, Task};
@@ -89,14 +90,33 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
     };
     fit(&mut calibration, &predictive, &targets(&rows), &alphas, asked.sets.unwrap_or(Sets::Aps))?;
     folder.write_calibration(&calibration)?;
-    let report = folder.file("report.html");
-    if report.is_file()
-        && let Err(e) = crate::figure::replace_section(&report, &calibration.section(model.encoder.target_name()))
-    {
+    if let Err(e) = in_report(&model, folder, device, &calibration) {
         notes.push(format!("the report does not show it: {e}"));
     }
     notes.extend(calibration.caveats());
     Ok(Calibrated { calibration, notes })
+}
+
+/// Its section of the report and, where the run has test rows that can still be read, what it makes of them.
+fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &Calibration) -> Result<()> {
+    let report = folder.file("report.html");
+    if !report.is_file() {
+        return Ok(());
+    }
+    crate::figure::replace_sections(&report, SLOT, &[calibration.section(model.encoder.target_name())])?;
+    let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
+    let Some(own) = own else { return Ok(()) };
+    let (p, y) = (model.predict(device, own.test.inputs())?, targets(&own.test));
+    let mut results = super::fit::test(&own, &p, &y)?;
+    calibration.beside(&mut results, &p, &y);
+    let run = Evaluated {
+        folder,
+        encoder: &model.encoder,
+        calibration: Some(calibration),
+        method: &model.recipe.method.name,
+        task: model.task(),
+    };
+    run.own(&results, &p, &y)
 }
 
 /// Each alpha once, in the order given.

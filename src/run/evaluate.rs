@@ -3,6 +3,7 @@
 use super::calibrate::{self, Calibration, Source};
 use super::fit::{shares, test};
 use super::model::{Model, targets};
+use super::report::evaluations::{self, OTHER_TEST, SHIFT};
 use super::results::{self, Results};
 use super::{RunFolder, report};
 use crate::data::images::{Corruption, Part};
@@ -64,6 +65,14 @@ pub fn evaluate(
     let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
     // Baselines are fitted on the training rows: on other rows they would be no baselines.
     let known = data.as_ref().ok().filter(|_| !changed);
+    let mut lines = vec![];
+    let shown = evaluations::Run {
+        folder,
+        encoder: &model.encoder,
+        calibration,
+        method: &model.recipe.method.name,
+        task: model.task(),
+    };
     let (rows, mut first, inside) = match &asked.test {
         Some(file) => {
             let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
@@ -92,6 +101,26 @@ pub fn evaluate(
     };
     first.set = "test".into();
     all.push(first);
+    let mut figures = vec![];
+    let mut kept = true;
+    // The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
+    let mut keep = |written: Result<Vec<(PathBuf, String)>>, notes: &mut Vec<String>| match written {
+        Ok(drawn) => figures.extend(drawn),
+        Err(e) if kept => {
+            kept = false;
+            notes.push(format!("nothing was written: {e}"));
+        }
+        Err(_) => {}
+    };
+    let y = targets(&rows);
+    match &asked.test {
+        None => keep(shown.own(&all[0], &inside, &y).map(|()| vec![]), &mut notes),
+        Some(file) => {
+            let heading = format!("Evaluation: {} rows of {}", rows.n, name_of(file));
+            keep(shown.labelled(OTHER_TEST, &heading, &[&all[0]], &inside, &y), &mut notes);
+            lines.push(evaluations::said(&name_of(file), &shown, &inside, &y));
+        }
+    }
     if let Some(file) = &asked.shift {
         let (shifted, partner, said) = match model.encoder.pixels {
             Some(_) => pixels::read_shifted(&model.encoder, file)?,
@@ -102,19 +131,22 @@ pub fn evaluate(
             }
         };
         notes.extend(said);
-        let mut add = |set: &str, rows: &Dataset| -> Result<()> {
+        let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
             let p = model.predict(device, rows.inputs())?;
-            all.push(Results {
-                set: set.into(),
-                ..labelled(model.encoder.target_name(), known, calibration, &p, rows)?
-            });
-            Ok(())
+            let r = labelled(model.encoder.target_name(), known, calibration, &p, rows)?;
+            Ok((Results { set: set.into(), ..r }, p))
         };
-        add("shift", &shifted)?;
-        let kept: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
-        if kept.len() < shifted.n && !kept.is_empty() {
-            add("shift, without frog and monkey", &shifted.subset(&kept))?;
+        let (whole, p) = add("shift", &shifted)?;
+        let mut both = vec![whole];
+        let same: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
+        if same.len() < shifted.n && !same.is_empty() {
+            both.push(add("shift, without frog and monkey", &shifted.subset(&same))?.0);
         }
+        let (y, name) = (targets(&shifted), name_of(file));
+        let heading = format!("Evaluation: shifted rows, {} of {name}", shifted.n);
+        keep(shown.labelled(SHIFT, &heading, &both.iter().collect::<Vec<_>>(), &p, &y), &mut notes);
+        lines.push(evaluations::said(&format!("Shifted rows ({name})"), &shown, &p, &y));
+        all.extend(both);
     }
     let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
     let several = asked.corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
@@ -123,12 +155,16 @@ pub fn evaluate(
         corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
         notes.push("saturate left out: grey images have no saturation".into());
     }
+    let clean = all.len();
     for (i, &(kind, severity)) in corrupt.iter().enumerate() {
         listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
         let set = format!("{kind}.{severity}");
         all.push(Results { set, ..labelled(model.encoder.target_name(), known, calibration, &p, &rows)? });
+    }
+    if all.len() > clean {
+        keep(shown.corrupted(&all[clean..].iter().collect::<Vec<_>>()), &mut notes);
     }
     let mut outside = vec![];
     for file in &asked.ood {
@@ -146,28 +182,36 @@ pub fn evaluate(
                 return Err(Error::run("evaluate", "two kinds of prediction", cure));
             }
         };
-        let name = file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let name = name_of(file);
         let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
-        all.push(Results { set, ..r });
-        outside.push((name, rows, p));
+        let r = Results { set, ..r };
+        lines.extend(evaluations::told_apart(&name, &r));
+        all.push(r.clone());
+        outside.push((name, r, rows, p));
     }
-    // The numbers first: a folder that cannot be written to is no reason to keep them back.
-    let written = folder.write_json("evaluation.json", &all).and_then(|()| {
-        let mut figures = vec![];
-        for (name, rows, p) in &outside {
+    let write = || -> Result<Vec<(PathBuf, String)>> {
+        let mut sets = vec![];
+        for (name, r, rows, p) in &outside {
             let dir = if outside.len() == 1 { folder.figures() } else { folder.figures().join(name) };
-            figures.extend(report::ood_figures(&dir, name, &inside, p)?);
+            let mut own = report::ood_figures(&dir, name, &inside, p)?;
             if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
-                figures.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
+                own.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
             }
+            sets.push((r, own));
         }
-        Ok(figures)
-    });
-    let figures = written.unwrap_or_else(|e| {
-        notes.push(format!("nothing was written: {e}"));
-        vec![]
-    });
+        if !sets.is_empty() {
+            shown.outside(&sets)?;
+        }
+        shown.elsewhere(lines)?;
+        folder.write_json("evaluation.json", &all)?;
+        Ok(sets.into_iter().flat_map(|s| s.1).collect())
+    };
+    keep(write(), &mut notes);
     Ok(Evaluation { results: all, notes, figures })
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_name().map_or_else(|| file.display().to_string(), |n| n.to_string_lossy().into_owned())
 }
 
 fn is_training_file(model: &Model, file: &Path) -> bool {

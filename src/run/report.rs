@@ -1,5 +1,8 @@
 //! Figures of a run and its one-page report.
 
+pub mod evaluations;
+pub mod verdict;
+
 use super::RunFolder;
 use super::calibrate;
 use super::fit::{Fitted, recipe_name};
@@ -10,7 +13,7 @@ use crate::config::Recipe;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
 use crate::data::pixels::Pixels;
-use crate::data::{Dataset, Inputs, Task};
+use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{
@@ -184,7 +187,7 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         x_label: "epoch".into(),
         y_label: "nats a row".into(),
         log: true,
-        shaded: String::new(),
+        shaded: None,
         series: all,
     };
     Ok(drawn(
@@ -402,7 +405,7 @@ pub fn write(
     folder: &RunFolder,
     recipe: &Recipe,
     fitted: &Fitted,
-    results: Option<&Results>,
+    tested: Option<(&Results, &Predictive)>,
     device: &str,
     figures: &[Drawn],
 ) -> Result<()> {
@@ -435,31 +438,25 @@ pub fn write(
     if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
         summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
     }
-    let mut sections = vec![];
-    if let Some(r) = results {
-        let baselines = match data.task() {
-            Task::Regression => {
-                "The baselines saw the same rows: a predictor that always gives the training mean and sd, and ordinary least squares with the sd \
-                 of its residuals."
-            }
-            Task::Classification => {
-                "The baseline saw the same rows: it always gives the class shares of the training rows."
-            }
-        };
-        let mut text = vec![format!("Arrows say which way is better. {baselines}")];
-        text.extend(r.notes.iter().map(|n| format!("Note: {n}.")));
-        sections.push(Section {
-            heading: format!("Test: {} rows never seen in training", r.rows),
-            text,
-            table: Some(html(&r.table(&m.name))),
-            ..Default::default()
-        });
-    }
     // A run resumed to the same weights keeps its calibration.
-    sections.push(match calibrate::current(folder) {
-        Ok(Some(c)) => c.section(data.encoder.target_name()),
-        Ok(None) | Err(_) => calibrate::no_section(),
+    let calibration = calibrate::current(folder).unwrap_or(None);
+    let mut verdict = verdict::without_rows();
+    let mut sections = vec![];
+    if let Some((r, p)) = tested {
+        let y = targets(&data.test);
+        let mut r = r.clone();
+        if let Some(c) = &calibration {
+            c.beside(&mut r, p, &y);
+        }
+        verdict =
+            verdict::Verdict::new(p, &y, &data.encoder, calibration.as_ref(), "test rows").section(verdict::QUESTION);
+        sections.push(evaluations::own_test(&r, &m.name, data.task()));
+    }
+    sections.push(match &calibration {
+        Some(c) => c.section(data.encoder.target_name()),
+        None => calibrate::no_section(),
     });
+    sections.extend(evaluations::places());
     sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
     let mut notes = data.notes.clone();
     if notes.is_empty() {
@@ -472,6 +469,8 @@ pub fn write(
         code: Some(recipe.to_toml()?),
         ..Default::default()
     });
-    let report = Report { title: format!("vifo: {}", recipe_name(recipe)), summary, sections };
+    verdict.slot = Some(evaluations::VERDICT.into());
+    let lead = vec![verdict, evaluations::place(evaluations::ELSEWHERE)];
+    let report = Report { title: format!("vifo: {}", recipe_name(recipe)), lead, summary, sections };
     figure::write_report(&folder.file("report.html"), &report)
 }

@@ -158,20 +158,21 @@ fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
     };
     let error = (nominal * (1.0 - nominal) / n.max(1) as f64).sqrt();
     let z = (observed - nominal) / error;
-    let mut notes = vec![if z < -2.0 {
+    let (at_most, at_least) = metrics::count_tails(&vec![nominal; n], (observed * n as f64).round() as usize);
+    let mut notes = vec![if at_most < CHANCE {
         format!(
             "the error bars are too narrow: the 90 % intervals hold {:.0} % of the rows, {:.1} standard errors too few",
             observed * 100.0,
             -z
         )
-    } else if z > 2.0 {
+    } else if at_least < CHANCE {
         format!(
             "the error bars are wider than need be: the 90 % intervals hold {:.0} % of the rows, {z:.1} standard errors too many",
             observed * 100.0
         )
     } else {
         format!(
-            "the error bars hold: the 90 % intervals cover {:.0} % of the rows, within two standard errors ({:.0} %)",
+            "the error bars hold: the 90 % intervals cover {:.0} % of the rows, where chance alone allows 90 % ± {:.0} %",
             observed * 100.0,
             error * 200.0
         )
@@ -179,6 +180,9 @@ fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
     notes.extend(few_rows(n));
     notes
 }
+
+/// A fault of the error bars is one that chance alone would show less often than this, on its side.
+pub(super) const CHANCE: f64 = 0.025;
 
 /// Fewer test rows than this say nothing about error bars.
 pub(super) const FEW: usize = 20;
@@ -267,17 +271,18 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
     // The number right is a sum of coins, each with its own confidence, if the confidences mean what they say.
     let error = (conf.iter().map(|c| c * (1.0 - c)).sum::<f64>()).sqrt() / n;
     let z = (accuracy - confidence) / error.max(1e-12);
+    let (at_most, at_least) = metrics::count_tails(&conf, (accuracy * n).round() as usize);
     let said = format!("mean confidence {:.0} %, {:.0} % right", confidence * 100.0, accuracy * 100.0);
     let mut notes: Vec<String> =
         against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
     notes.push(if y.len() < FEW {
         "too few rows to judge the probabilities".to_string()
-    } else if z > 2.0 {
+    } else if at_least < CHANCE {
         format!("the probabilities are too cautious: {said}, {z:.1} standard errors apart")
-    } else if z < -2.0 {
+    } else if at_most < CHANCE {
         format!("the probabilities are too sure: {said}, {:.1} standard errors apart", -z)
     } else {
-        format!("the probabilities hold on average: {said}, within two standard errors")
+        format!("the probabilities hold on average: {said}, no further apart than chance allows")
     });
     notes.extend(few_rows(y.len()));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }

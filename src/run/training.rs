@@ -361,7 +361,7 @@ fn test_and_report(
 ) -> Result<()> {
     let data = &fitted.data;
     let mut figures: Vec<(PathBuf, String)> = vec![];
-    let mut results = None;
+    let mut tested = None;
     if data.test.n > 0 {
         let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.trained, device, data.test.inputs())?;
         let y = targets(&data.test);
@@ -370,7 +370,7 @@ fn test_and_report(
         let r = test(data, &predictive, &y)?;
         folder.write_json("results.json", &r)?;
         figures.extend(report::test_figures(&folder.figures(), data, &predictive, &y)?);
-        results = Some(r);
+        tested = Some((r, predictive));
     }
     let mut all = report::input_figures(&folder.figures(), fitted, device)?;
     all.append(&mut figures);
@@ -380,7 +380,8 @@ fn test_and_report(
         &fitted.rows,
         fitted.data.encoder.target_sd(),
     )?);
-    report::write(folder, recipe, fitted, results.as_ref(), device_name, &all)?;
-    fitted.results = results;
+    let shown = tested.as_ref().map(|(results, predictive)| (results, predictive));
+    report::write(folder, recipe, fitted, shown, device_name, &all)?;
+    fitted.results = tested.map(|t| t.0);
     Ok(())
 }

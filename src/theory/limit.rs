@@ -135,8 +135,8 @@ impl Limit {
             x_label: "input x".into(),
             y_label: "output z".into(),
             log: false,
-            shaded: String::new(),
-            // Where curves lie on one another the last is seen; the names say which do.
+            shaded: None,
+            // Where curves lie on one another the later ones are dashed; the names say which do.
             series: vec![
                 series("E[z](x), Monte Carlo", self.sampled.iter().map(|s| s.mean).collect()),
                 series(&single, self.single.clone()),

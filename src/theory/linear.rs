@@ -196,7 +196,7 @@ impl Linear {
             x_label: "random variational parameters (w, V), number".into(),
             y_label: "VIFO's objective − ELBO, nats".into(),
             log: false,
-            shaded: String::new(),
+            shaded: None,
             series: vec![series(said, self.holds.differences()), series(short, self.short.differences())],
         }
     }

@@ -214,7 +214,7 @@ impl Rademacher {
             title: "Rademacher complexity of VIFO's loss and its bound".into(),
             x_label: "training rows N".into(),
             y_label: "Rademacher complexity, nats".into(),
-            shaded: "shaded: ± 1 standard error".into(),
+            shaded: Some("shaded: ± 1 standard error".into()),
             log: false,
             series: vec![
                 series("loss of VIFO, from below", self.sides.iter().map(|s| s.loss).collect()),

@@ -331,7 +331,7 @@ fn plots(quantity: usize, log: bool, series: &[Series]) -> Vec<Plottable> {
         x_label: "epoch".into(),
         y_label: y_label(quantity).into(),
         log,
-        shaded: String::new(),
+        shaded: None,
         series: series.to_vec(),
     };
     vec![Plottable { stem: "runs".into(), source: Source::Figure(Box::new(figure)) }]

@@ -36,7 +36,7 @@ fn joined(set: &[usize], labels: &[String]) -> String {
 impl Calibration {
     /// Probabilities at the temperature, and their entropy. The aleatoric entropy and the mutual information are the
     /// members' own, which no temperature of their average touches.
-    fn tempered(&self, c: &Classification) -> Classification {
+    pub fn tempered(&self, c: &Classification) -> Classification {
         let probs = temperature::apply(&c.probs, c.k, self.temperature.map_or(1.0, |t| t.value));
         let total = metrics::entropy(&probs, c.k);
         Classification { probs, total, ..c.clone() }
@@ -123,6 +123,17 @@ impl Calibration {
             }
             results.notes.extend(self.verdict(level, covered, y.len()));
         }
+    }
+
+    /// Which rows of a regression lie inside the calibrated interval of this level; None where there is none of it.
+    pub fn inside(&self, coverage: f64, p: &Predictive, y: &[f64]) -> Option<Vec<bool>> {
+        let Predictive::Regression(r) = p else { return None };
+        let level = self.levels.iter().find(|l| (1.0 - l.alpha - coverage).abs() < 1e-9)?;
+        let inside = |(i, y): (usize, &f64)| {
+            let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
+            low <= *y && *y <= high
+        };
+        Some(y.iter().enumerate().map(inside).collect())
     }
 
     /// Share of rows covered, and mean width or set size.

@@ -24,6 +24,8 @@ pub struct Words {
     /// NAME=FOLDER.
     pub ood: Vec<String>,
     pub device: String,
+    /// Show what is there, and train and evaluate nothing.
+    pub no_train: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -47,10 +49,18 @@ pub struct Asked {
     pub eta_aux_given: bool,
     pub ood: Vec<(String, PathBuf)>,
     pub device: String,
+    pub no_train: bool,
 }
 
 impl Asked {
     pub fn new(words: &Words) -> Result<Asked> {
+        let asked = Asked::parse(words)?;
+        asked.possible()?;
+        Ok(asked)
+    }
+
+    /// The words alone: whether the sets can make the table is `possible`'s to say.
+    pub(super) fn parse(words: &Words) -> Result<Asked> {
         let table = one_of("TABLE", &words.table, TABLES, |t| vec![t.name]).map_err(|e| with_uci(e, &words.table))?;
         let sets = match &words.sets {
             None => SETS.iter().filter(|s| s.paper.is_some() && serves(s, table.show, words)).collect(),
@@ -75,12 +85,7 @@ impl Asked {
             None => table.eta_aux.to_vec(),
             Some(text) => numbers("--eta-aux", "method.eta_aux", text)?,
         };
-        let members = whole("--members", "method.members", &words.members)? as u32;
-        if members < 2 && matches!(table.show, Show::SingleAndEnsemble | Show::EnsembleSize) {
-            let found = format!("{members}, and {} is about ensembles", table.name);
-            return Err(Error::usage("--members", found, "2 or more", "leave it out for the paper's 5"));
-        }
-        let asked = Asked {
+        Ok(Asked {
             table,
             runs: words.runs.clone(),
             data: words.data.clone(),
@@ -88,7 +93,7 @@ impl Asked {
             limit: words.limit.as_ref().map(|l| whole("--limit", "data.limit", l)).transpose()?.map(|l| l as u64),
             batch: whole("--batch", "train.batch", &words.batch)? as u32,
             seeds: seeds(&words.seeds)?,
-            members,
+            members: whole("--members", "method.members", &words.members)? as u32,
             networks,
             sets,
             methods,
@@ -96,14 +101,17 @@ impl Asked {
             eta_aux_given: words.eta_aux.is_some(),
             ood: outsides(&words.ood)?,
             device: words.device.clone(),
-        };
-        asked.possible()?;
-        Ok(asked)
+            no_train: words.no_train,
+        })
     }
 
-    /// Tables that need a second set cannot be made of a set that has none.
-    fn possible(&self) -> Result<()> {
+    /// Tables that need a second set cannot be made of a set that has none, nor those of ensembles of single networks.
+    pub(super) fn possible(&self) -> Result<()> {
         let name = self.table.name;
+        if self.members < 2 && matches!(self.table.show, Show::SingleAndEnsemble | Show::EnsembleSize) {
+            let found = format!("{}, and {name} is about ensembles", self.members);
+            return Err(Error::usage("--members", found, "2 or more", "leave it out for the paper's 5"));
+        }
         if self
             .sets
             .iter()
@@ -163,7 +171,7 @@ fn serves(set: &Set, show: Show, words: &Words) -> bool {
 fn with_uci(error: Error, word: &str) -> Error {
     match error {
         Error::Usage(mut fault) => {
-            fault.allowed += ", uci";
+            fault.allowed += ", all, uci";
             if strsim::jaro_winkler(&plain(word), "uci") > 0.8 {
                 fault.cure = "did you mean uci?".into();
             }

@@ -185,5 +185,6 @@ pub fn report(p: &Prepared, metric: &Metric) -> Result<Report> {
     for (_, table) in &mut out.sections {
         *table = drop_empty(std::mem::take(table));
     }
+    super::figures::of_cells(p, metric, &cells, &mut out)?;
     Ok(out)
 }

@@ -87,7 +87,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
             x_label: "epoch".into(),
             y_label: "NLL of held-out images, nats".into(),
             log: true,
-            shaded: String::new(),
+            shaded: None,
             series,
         };
         out.draw(&p.asked.runs, &format!("learning-curves-{}", p.stem(set, net)), &figure)?;

@@ -1,13 +1,17 @@
 //! The paper's tables, ours beside theirs: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
 //! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
-//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables. `uci` is the benchmark on the UCI sets. Must not print.
+//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables, `figures` draws them, `departures` tells where ours differ,
+//! and `page` puts all on one page. `uci` is the benchmark on the UCI sets. Must not print.
 
 mod ask;
 mod cells;
 mod curves;
+mod departures;
 mod estimate;
+mod figures;
 pub mod mapping;
 mod measure;
+mod page;
 pub mod paper;
 mod plan;
 mod sets;
@@ -21,6 +25,7 @@ mod wins;
 mod work;
 
 pub use ask::{Asked, Words};
+pub use page::{ALL, All};
 pub use plan::{Run, State};
 pub use tables::Report;
 pub use work::{News, Outcome, Prepared, prepare};

@@ -85,6 +85,8 @@ fn folder_name(asked: &Asked, (set, network, method, eta_aux, seed): What) -> St
 
 pub const PAPER_BATCH: u32 = 512;
 pub const PAPER_EPOCHS: u32 = 500;
+pub const PAPER_SEEDS: usize = 5;
+pub const PAPER_MEMBERS: u32 = 5;
 
 /// The paper's training (MATH.md section 5) as a recipe: all rows, all epochs, no clipping; a learning curve keeps a tenth
 /// of the images to look at.
@@ -105,6 +107,13 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
     set_key("net.name", network_names(network).0.into())?;
     set_key("method.name", method.ours.into())?;
     set_key("method.members", asked.members_of(method).to_string())?;
+    // What the paper used, whatever the defaults of a recipe are.
+    set_key("method.eta", "0.1".into())?;
+    set_key("method.samples", "5".into())?;
+    set_key("predict.samples", "10".into())?;
+    if method.ours == "repulsive" {
+        set_key("repulsive.strength", "1".into())?;
+    }
     set_key("method.eta_aux", eta_aux.unwrap_or(0.0).to_string())?;
     set_key("train.epochs", asked.epochs.to_string())?;
     set_key("train.batch", asked.batch.to_string())?;

@@ -67,7 +67,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
             x_label: "members".into(),
             y_label: "test NLL, nats".into(),
             log: false,
-            shaded: String::new(),
+            shaded: None,
             series,
         };
         out.draw(&p.asked.runs, &format!("ensemble-size-{}", p.stem(set, net)), &figure)?;

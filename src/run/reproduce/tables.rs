@@ -14,8 +14,8 @@ pub struct Report {
     /// One line a cell, every digit.
     pub flat: TextTable,
     pub notes: Vec<String>,
-    /// The SVGs; a PNG and the numbers as CSV lie beside each.
-    pub figures: Vec<PathBuf>,
+    /// The SVGs with their captions; a PNG and the numbers as CSV lie beside each.
+    pub figures: Vec<(PathBuf, String)>,
 }
 
 impl Report {
@@ -41,7 +41,8 @@ impl Report {
 
     /// Draws a figure into `runs`/figures.
     pub fn draw(&mut self, runs: &Path, stem: &str, figure: &CurvesFigure) -> Result<()> {
-        self.figures.push(curves(&runs.join("figures"), stem, figure)?.svg);
+        let saved = curves(&runs.join("figures"), stem, figure)?;
+        self.figures.push((saved.svg, format!("{}.", figure.title)));
         Ok(())
     }
 }

@@ -147,3 +147,108 @@ fn every_name_in_the_mapping_is_known() {
     let trainable: Vec<&str> = METHODS.iter().filter(|m| m.trainable()).map(|m| m.ours).collect();
     assert!(trainable.contains(&"base") && trainable.contains(&"vifo-mv") && trainable.contains(&"vi-eb"));
 }
+
+/// Everything prepared with the sets lying in `data`, none of them read.
+fn prepared(table: &str, sets: &str, methods: Option<&str>, data: &std::path::Path) -> Prepared {
+    let words = Words {
+        table: table.into(),
+        data: data.into(),
+        runs: data.join("runs"),
+        epochs: "500".into(),
+        batch: "512".into(),
+        seeds: "5".into(),
+        members: "5".into(),
+        sets: Some(sets.into()),
+        methods: methods.map(String::from),
+        device: "cpu".into(),
+        ..Default::default()
+    };
+    sets.split(',').for_each(|s| std::fs::create_dir_all(data.join(s)).expect("made"));
+    super::work::prepare(Asked::new(&words).expect("a request")).expect("prepared")
+}
+
+/// The schedule of a run's recipe is the paper's, and nothing says otherwise; what does depart is told where it is run.
+#[test]
+fn a9_departures_are_those_of_the_recipes_that_are_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let p = prepared("nll", "cifar10,svhn", None, dir.path());
+    let sgd = |r: &&super::Run| r.method.ours == "swa" && r.set.name == "cifar10";
+    let recipe = p.runs.iter().find(sgd).and_then(|r| r.recipe.clone()).expect("a recipe");
+    assert_eq!(recipe.train.schedule, Some(crate::config::Schedule::Swa));
+    let notes = p.notes.join("\n");
+    assert!(!notes.contains("cosine") && !notes.contains("another scale"), "{notes}");
+    for part in [
+        "own training images",
+        "SVHN's training images are not mirrored",
+        "Laplace: ",
+        "5 epochs of Adam",
+        "SWAG draws",
+        "running statistics",
+    ] {
+        assert!(notes.contains(part), "{part:?} in {notes}");
+    }
+    assert!(!notes.contains("held out") && !notes.contains("ECE"), "{notes}");
+    // What is not run departs from nothing.
+    let few = prepared("nll", "cifar10", Some("SGD"), dir.path()).notes.join("\n");
+    for part in ["SVHN", "Laplace", "Adam", "SWAG draws", "held out"] {
+        assert!(!few.contains(part), "{part:?} in {few}");
+    }
+    assert!(prepared("learning-curves", "cifar10", None, dir.path()).notes.join("\n").contains("held out"));
+    // The paper's values, whatever the defaults of a recipe are.
+    for run in &p.runs {
+        let r = run.recipe.as_ref().expect("a recipe");
+        assert_eq!((r.method.eta, r.predict.samples), (0.1, 10), "{}", run.title());
+    }
+}
+
+/// The ten figures, each with all of its rows: 8 of VIFO and 12 others.
+#[test]
+fn the_papers_ten_figures_are_drawn_from_its_numbers_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut stems = vec![];
+    for table in ["nll", "accuracy", "ece", "entropy", "auroc", "win-rates"] {
+        let mut p = untrained(table);
+        p.asked.runs = dir.path().into();
+        let mut silent = |_: super::News| crate::train::Flow::Continue;
+        let report = p.report(&crate::exec::Device::Cpu, &mut silent).expect("a report");
+        for (svg, caption) in &report.figures {
+            assert!(caption.contains("not run yet"), "{caption}");
+            let text = |ending: &str| std::fs::read_to_string(svg.with_extension(ending)).expect("a file");
+            assert!(text("svg").contains("ours are not run yet") && svg.with_extension("png").is_file());
+            let rows = text("csv").lines().count() - 1;
+            let want = if table == "win-rates" { 4 * 12 } else { 4 * 2 * 20 };
+            assert_eq!(rows, want, "{}", svg.display());
+            stems.push(svg.file_stem().expect("a name").to_string_lossy().to_string());
+        }
+    }
+    stems.sort();
+    let want = [
+        "accuracy-alexnet",
+        "accuracy-preresnet",
+        "auroc-alexnet",
+        "auroc-preresnet",
+        "ece",
+        "entropy-alexnet",
+        "entropy-preresnet",
+        "nll-alexnet",
+        "nll-preresnet",
+        "win-rates",
+    ];
+    assert_eq!(stems, want.map(|s| format!("{s}-500ep")));
+    // CIFAR10, AlexNet: a row has the mean, three sd, and the line of the best VIFO, counted once more from the cells.
+    let csv = std::fs::read_to_string(dir.path().join("figures/nll-alexnet-500ep.csv")).expect("numbers");
+    let best = untrained_best(NetName::AlexNet, "cifar10");
+    let line = csv.lines().find(|l| l.starts_with("cifar10,\"VIFO-mv, aux 0.1\",the paper,")).expect("a row");
+    let cells: Vec<f64> = line.split(',').skip(4).map(|c| c.parse().expect("a number")).collect();
+    let cell = all_cells("nll").into_iter().find(|c| {
+        (c.set.name, c.network, c.method.paper, c.eta_aux) == ("cifar10", NetName::AlexNet, "VIFO-mv", Some(0.1))
+    });
+    let (mean, sd) = cell.and_then(|c| c.paper).expect("the paper's");
+    assert!((cells[0] - mean).abs() < 1e-12 && (cells[1] - 3.0 * sd).abs() < 1e-12 && cells[2] == best, "{line}");
+}
+
+/// The least NLL of VIFO with and without auxiliary training in the paper's table.
+fn untrained_best(network: NetName, set: &str) -> f64 {
+    let vifo = |c: &Cell| c.network == network && c.set.name == set && matches!(c.eta_aux, Some(0.0 | 0.1));
+    all_cells("nll").iter().filter(|c| vifo(c)).filter_map(|c| c.paper).map(|p| p.0).fold(f64::INFINITY, f64::min)
+}

@@ -59,7 +59,7 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
             let named = p.asked.methods.iter().copied();
             let mut clocks: Vec<Option<Clock>> = vec![];
             for method in named.clone() {
-                let clock = if method.trainable() {
+                let clock = if method.trainable() && !p.asked.no_train {
                     Some(Clock::new(p, (set, network, method), images, device)?.ready()?)
                 } else {
                     None
@@ -67,7 +67,7 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
                 clocks.push(clock);
             }
             // In turn, so that a noisy machine is unfair to none.
-            for round in 1..=ROUNDS {
+            for round in 1..=if p.asked.no_train { 0 } else { ROUNDS } {
                 if listen(News::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) }) == Flow::Stop
                 {
                     return Err(Error::run("table1", "stopped", "it starts anew with the same command"));
@@ -112,6 +112,10 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
             }
             out.sections.push((format!("{}, {net}, {images} images", set.name), drop_empty(table)));
         }
+    }
+    if p.asked.no_train {
+        out.notes.push("nothing was timed: the paper's numbers alone".into());
+        return Ok(out);
     }
     out.notes.push(format!(
         "an epoch is the mean step of {ROUNDS} rounds, times its steps of {} images; images are random, single networks",

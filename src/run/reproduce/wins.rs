@@ -78,6 +78,13 @@ pub fn report(p: &Prepared) -> Result<Report> {
             }
             table.rows.push(row);
         }
+        let names: Vec<&'static str> = others().map(|m| m.paper).collect();
+        let runs = cells.iter().filter_map(|c| c.ours).map(|s| s.n).max().unwrap_or(0);
+        let of = |winner: &str, method: &str| {
+            let value = |which| share(&cells, winner, eta_aux, method, which).value();
+            (value(ours_of), value(papers_of))
+        };
+        super::figures::of_wins(p, eta_aux, &names, runs, of, &mut out)?;
         out.sections.push((format!("VIFO with eta_aux = {eta_aux}: share of the experiments it wins"), table));
     }
     out.notes.push("the paper draws these shares and prints none: \"paper\" is counted from its AUROC tables".into());

@@ -2,13 +2,13 @@
 
 use super::ask::Asked;
 use super::estimate::{Estimate, estimate};
-use super::mapping::{Family, Rows, SETS, Set, Show};
+use super::mapping::{Rows, SETS, Set, Show};
 use super::measure::{self, Measured, Partner};
 use super::paper::Paper;
-use super::plan::{self, PAPER_EPOCHS, Run, State};
+use super::plan::{self, Run, State};
 use super::sets::Places;
 use super::tables::Report;
-use super::{cells, curves, sizes, times, wins};
+use super::{cells, curves, departures, sizes, times, wins};
 use crate::data::load;
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -77,14 +77,28 @@ pub fn prepare(asked: Asked) -> Result<Prepared> {
 impl Prepared {
     /// Whether a set's training or test images have to be read.
     fn needs(&self, set: &Set) -> bool {
+        if self.asked.no_train {
+            return false;
+        }
         let mut runs = self.runs.iter().filter(|r| r.set == set);
         runs.any(|r| r.state != State::Done || self.to_evaluate(r))
     }
 
     /// Scale and place, for names of figures.
     pub fn stem(&self, set: &str, network: &str) -> String {
+        format!("{set}-{network}-{}", self.scale())
+    }
+
+    /// "500ep", "2ep-100im": in names of figures.
+    pub fn scale(&self) -> String {
         let limit = self.asked.limit.map_or(String::new(), |l| format!("-{l}im"));
-        format!("{set}-{network}-{}ep{limit}", self.asked.epochs)
+        format!("{}ep{limit}", self.asked.epochs)
+    }
+
+    /// "500 epochs on all images", for people.
+    pub fn scale_said(&self) -> String {
+        let images = self.asked.limit.map_or("all images".into(), |l| counted(l, "image"));
+        format!("{} on {images}", counted(self.asked.epochs.into(), "epoch"))
     }
 
     pub fn todo(&self) -> Vec<&Run> {
@@ -158,30 +172,14 @@ impl Prepared {
     /// What is known before any work.
     fn first_notes(&self) -> Vec<String> {
         let mut notes = vec![];
-        let show = self.asked.table.show;
         let has_paper = self.asked.sets.iter().any(|s| s.paper.is_some());
-        let scale = match self.asked.limit {
-            _ if show == Show::Time || !has_paper => None,
-            None if self.asked.epochs == PAPER_EPOCHS => None,
-            None => Some(counted(self.asked.epochs.into(), "epoch")),
-            Some(limit) => {
-                Some(format!("{} on {}", counted(self.asked.epochs.into(), "epoch"), counted(limit, "image")))
-            }
-        };
-        notes.extend(scale.map(|s| format!("ours are of {s}; the paper's of {PAPER_EPOCHS} epochs on all images")));
         let without: Vec<&str> = self.asked.methods.iter().filter(|m| !m.trainable()).map(|m| m.paper).collect();
         if !without.is_empty() {
             let those = without.join(", ");
             let rows = if has_paper { ": the paper's numbers stand alone there" } else { "" };
             notes.push(format!("vifo has no training for {those}{rows}"));
         }
-        if self.runs.iter().any(|r| r.method.family == Family::Sgd) {
-            let mut text = "SGD's rate falls along a cosine; the paper's falls linearly to swa_lr between epochs 80 and 145 and stays there".to_string();
-            if self.runs.iter().any(|r| r.set.sgd.adam_epochs > 0) {
-                text += ", and begins with 5 epochs of Adam on SVHN";
-            }
-            notes.push(text);
-        }
+        notes.extend(departures::departures(self));
         if let Some(rows) = self.partner_rows() {
             notes.extend(self.missing_partners(rows));
         }
@@ -211,6 +209,9 @@ impl Prepared {
 
     /// Trains and evaluates what is missing. A run that diverges is told of and left; the others go on.
     pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
+        if self.asked.no_train {
+            return Ok(Outcome::Done);
+        }
         self.follow_moved()?;
         let of = self.todo().len();
         let (mut number, mut failed) = (0, 0);

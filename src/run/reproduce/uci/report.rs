@@ -209,7 +209,8 @@ fn keep(p: &Prepared, out: &mut Report) -> Result<()> {
         write_atomic(&folder.file(file), (out.render(format) + &notes).as_bytes())?;
     }
     let figure = figure(p);
-    out.figures.push(crate::figure::intervals(&folder.figures(), "uci-log-likelihood", &figure)?.svg);
+    let saved = crate::figure::intervals(&folder.figures(), "uci-log-likelihood", &figure)?;
+    out.figures.push((saved.svg, format!("{}.", figure.title)));
     Ok(())
 }
 

@@ -1,0 +1,128 @@
+use super::*;
+use crate::data::encode::Missing;
+use crate::method::predictive::{Classification, Regression};
+
+fn encoder(labels: Option<&[&str]>) -> Encoder {
+    let target = match labels {
+        None => Target::Regression { name: "price".into(), mean: 0.0, sd: 1.0 },
+        Some(l) => Target::Classes { name: "kind".into(), labels: l.iter().map(|l| l.to_string()).collect() },
+    };
+    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, pixels: None }
+}
+
+/// Normals of these sd around 0.
+fn normals(sd: &[f64]) -> Predictive {
+    let n = sd.len();
+    let vars: Vec<f64> = sd.iter().map(|s| s * s).collect();
+    Predictive::Regression(Regression {
+        weights: vec![1.0],
+        means: vec![0.0; n],
+        mean: (0..n).map(|i| (i % 7) as f64 * 1e-9).collect(),
+        aleatoric: vars.clone(),
+        vars,
+        epistemic: vec![0.0; n],
+        member_means: vec![0.0; n],
+    })
+}
+
+/// The k-th of n evenly spread normal deviates: exactly nine in ten lie inside the 90 % interval.
+fn even(k: usize, n: usize) -> f64 {
+    metrics::normal_quantile((k as f64 + 0.5) / n as f64)
+}
+
+fn of(sd: &[f64], y: &[f64]) -> Verdict {
+    Verdict::new(&normals(sd), y, &encoder(None), None, "test rows")
+}
+
+#[test]
+fn honest_narrow_wide_and_too_few_are_told_apart() {
+    let n = 200;
+    let y: Vec<f64> = (0..n).map(|k| even(k * 77 % n, n)).collect();
+    let sd = |s: f64| -> Vec<f64> { (0..n).map(|i| s * (1.0 + 1e-6 * i as f64)).collect() };
+    let honest = of(&sd(1.0), &y);
+    assert_eq!(honest.tone(), Tone::Good, "{}", honest.headline());
+    assert!(honest.headline().starts_with("Yes, as far as 200 test rows can tell: the 90 % intervals hold 90 %"));
+    // 90 % intervals of half the width hold P(|z| < 0.8224) = 0.589.
+    let narrow = of(&sd(0.5), &y);
+    assert_eq!(narrow.tone(), Tone::Bad);
+    assert!(narrow.headline().starts_with("No, they are too narrow: the 90 % intervals hold 59 % of the 200"));
+    let wide = of(&sd(3.0), &y);
+    assert_eq!(wide.tone(), Tone::Warning);
+    assert!(wide.headline().starts_with("Not quite, they are wider than need be"), "{}", wide.headline());
+    let few = of(&[1.0; 12], &y[..12]);
+    assert_eq!(few.tone(), Tone::Unknown);
+    assert!(few.headline().contains("12 test rows are too few") && few.parts.is_empty());
+}
+
+/// The rows of the smallest sd are too narrow, the others too wide by as much: over all the coverage is right.
+#[test]
+fn a_part_that_is_off_is_named_though_the_whole_is_right() {
+    let n = 400;
+    let (mut sd, mut y) = (vec![], vec![]);
+    for i in 0..n {
+        let narrow = i % 4 == 0;
+        sd.push(if narrow { 0.5 } else { 1.0 } + 1e-6 * i as f64);
+        // A quarter holds 70 %, three quarters hold all but 3 %.
+        let k = i / 4;
+        y.push(if narrow {
+            0.5 * 1.6448 * if k < 70 { 0.5 } else { 2.0 }
+        } else if k < 97 {
+            0.1
+        } else {
+            9.0
+        });
+    }
+    let v = of(&sd, &y);
+    assert_eq!(v.tone(), Tone::Warning, "{:?}", v.text());
+    assert!(
+        v.headline().starts_with("On the whole, but not everywhere: the 90 % intervals hold 90 %"),
+        "{}",
+        v.headline()
+    );
+    assert!(v.text().iter().any(|t| t.starts_with("Too narrow where the predicted sd is 0.5")), "{:?}", v.text());
+    let section = v.section("Q");
+    assert_eq!(section.table.as_ref().map(|t| t.rows.len()), Some(1 + v.parts.len()));
+    assert!(v.parts.len() >= 6, "by sd and by predicted value");
+}
+
+#[test]
+fn equal_values_stay_together_and_few_rows_make_no_parts() {
+    assert!(groups(&[1.0; 100]).is_empty(), "one group is no part");
+    assert!(groups(&(0..49).map(f64::from).collect::<Vec<_>>()).is_empty());
+    let mixed: Vec<f64> = (0..100).map(|i| if i < 60 { 1.0 } else { f64::from(i) }).collect();
+    let g = groups(&mixed);
+    assert_eq!(g.iter().map(Vec::len).sum::<usize>(), 100);
+    assert!(g.iter().all(|g| g.iter().any(|i| *i < 60) == (g[0] < 60)) && g[0].len() == 60, "{g:?}");
+}
+
+/// Class "b" is named with 0.9 and right in half of its rows; "a" is right as often as it says.
+#[test]
+fn a_class_that_is_too_sure_is_named() {
+    let (n, mut probs, mut y) = (200, vec![], vec![]);
+    for i in 0..n {
+        let names_b = i % 4 == 0;
+        probs.extend(if names_b { [0.1, 0.9] } else { [0.95, 0.05] });
+        let right = if names_b { i % 8 == 0 } else { i % 20 != 1 };
+        y.push(f64::from(u8::from(names_b == right)));
+    }
+    let zeros = vec![0.0; n];
+    let c = Classification { k: 2, probs, total: zeros.clone(), aleatoric: zeros.clone(), epistemic: zeros };
+    let v = Verdict::new(&Predictive::Classification(c), &y, &encoder(Some(&["a", "b"])), None, "test rows");
+    assert_eq!(v.tone(), Tone::Bad, "{}", v.headline());
+    assert!(v.headline().starts_with("No, they are too sure: the named class is right for"), "{}", v.headline());
+    assert!(v.off().any(|p| p.place == "where it names b") && !v.off().any(|p| p.place == "where it names a"));
+    assert!(
+        v.text().iter().any(|t| t == "Too sure where it names b: 50 % of 50 rows, where 90 % ± 4 % would be honest."),
+        "{:?}",
+        v.text()
+    );
+}
+
+/// Twenty calibration rows promise 90 % with an sd of 6 %: 80 % of 100 rows is no fault of theirs, but of intervals that promise 90 %
+/// outright it is.
+#[test]
+fn few_calibration_rows_leave_room() {
+    let held: Vec<bool> = (0..100).map(|i| i >= 20).collect();
+    let part = |scatter: f64| Part::new(String::new(), &[0.9; 100], &held, 1, scatter).judgement;
+    assert_eq!((part(0.0), part(0.06)), (Judgement::Short, Judgement::Holds));
+}
