@@ -129,7 +129,7 @@ keys! {
     "net.weights", Kind::Text, "", "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     "method.name", Kind::Choice(METHODS), "\"vifo-mean\"", "base (an ensemble of plain networks), swa, swag (multiSWAG with several members), dropout, dirichlet, repulsive, laplace, vbll, VIFO or VI with a regularizer.";
     "method.members", Kind::Whole(1, 1000), "5", "Networks of the ensemble, trained together.";
-    "method.eta", Kind::Number(0.0, MAX), "0.1", "Weight of the regularizer (VIFO, VI, dirichlet).";
+    "method.eta", Kind::Number(0.0, MAX), "", "Weight of the regularizer (VIFO, VI, dirichlet); if absent 0.1, and 0.01 for VIFO on classes.";
     "method.eta_aux", Kind::Number(0.0, MAX), "0.0", "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
     "method.samples", Kind::Whole(1, 10_000), "5", "M, the Monte Carlo samples of a training step.";
     "method.expectation", Kind::Choice(&["auto", "sampled", "exact"]), "\"auto\"", "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
@@ -368,7 +368,7 @@ mod tests {
         };
         assert_eq!(
             error("[method]\neta = -1.0"),
-            "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; the default is 0.1"
+            "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; leave the key out to let vifo choose"
         );
         assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
         assert!(error("[train]\nepoch = 1").contains("train.epochs"));

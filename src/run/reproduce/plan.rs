@@ -105,6 +105,7 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
     set_key("net.name", network_names(network).0.into())?;
     set_key("method.name", method.ours.into())?;
     set_key("method.members", asked.members_of(method).to_string())?;
+    set_key("method.eta", "0.1".into())?;
     set_key("method.eta_aux", eta_aux.unwrap_or(0.0).to_string())?;
     set_key("train.epochs", asked.epochs.to_string())?;
     set_key("train.batch", asked.batch.to_string())?;
