@@ -147,7 +147,7 @@ keys! {
     "vi.groups", Kind::Choice(&["all", "layer"]), "\"all\"", "eb: one prior for all weights, or one a layer.";
     "swag.columns", Kind::Whole(2, 1000), "20", "Deviations of the last so many epochs that span SWAG's covariance beside its diagonal.";
     "repulsive.space", Kind::Choice(&["function", "weights"]), "\"function\"", "What keeps the members apart: their outputs on the batch, or their weights.";
-    "repulsive.strength", Kind::Number(0.0, MAX), "1.0", "Weight of prior and repulsion together; 1 = the posterior's.";
+    "repulsive.strength", Kind::Number(0.0, MAX), "1.0", "Weight of prior and repulsion together; 1 = the posterior's, whose repulsion hardly shows. For one that does, raise repulsive.prior_variance by the same factor: 10 with 50.";
     "repulsive.prior_variance", Kind::Above(0.0, MAX), "5.0", "Variance of the normal prior on outputs or weights.";
     "laplace.structure", Kind::Choice(&["kronecker", "full", "diagonal"]), "\"kronecker\"", "Of the last layer's covariance; full grows with the square of features x outputs.";
     "laplace.prior_variance", Kind::Above(0.0, MAX), "0.05", "Of the normal prior on the last layer in training.";

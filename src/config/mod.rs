@@ -33,8 +33,8 @@ pub struct Recipe {
     pub predict: Predict,
 }
 
-/// `method.eta` where a recipe leaves it out. The paper's 0.1, but for VIFO on classes, where a tenth of it predicts better on
-/// nearly every set (docs/MATH.md section 12).
+/// `method.eta` where a recipe leaves it out. The paper's 0.1, but for VIFO on classes, where a tenth of it predicts better if the
+/// inputs tell the classes apart, and worse on few rows of noisy labels (docs/MATH.md section 12).
 pub fn usual_eta(method: &str, task: Task) -> f64 {
     if method.starts_with("vifo-") && task == Task::Classification { 0.01 } else { 0.1 }
 }
