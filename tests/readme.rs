@@ -29,6 +29,20 @@ fn the_commands_work_as_written() {
     assert!(ran >= 6, "only {ran} commands found");
 }
 
+/// FAULTS A11: the table of the demo is of this program's columns and methods.
+#[test]
+fn a11_the_demos_table_has_the_demos_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let table =
+        readme.split("<!-- demo -->\n").nth(1).and_then(|t| t.split("<!-- /demo -->").next()).expect("the marks");
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|c| c.trim().to_string()).collect::<Vec<_>>();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(cells(lines[0]), vifo::run::demo::COLUMNS, "docs/make makes the table again");
+    let titles: Vec<String> = lines[2..].iter().map(|l| cells(l)[0].clone()).collect();
+    assert_eq!(titles, vifo::run::demo::titles(), "docs/make makes the table again");
+}
+
 #[test]
 fn every_picture_and_every_verb_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -129,7 +129,7 @@ keys! {
     "net.weights", Kind::Text, "", "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     "method.name", Kind::Choice(METHODS), "\"vifo-mean\"", "base (an ensemble of plain networks), swa, swag (multiSWAG with several members), dropout, dirichlet, repulsive, laplace, vbll, VIFO or VI with a regularizer.";
     "method.members", Kind::Whole(1, 1000), "5", "Networks of the ensemble, trained together.";
-    "method.eta", Kind::Number(0.0, MAX), "0.1", "Weight of the regularizer (VIFO, VI, dirichlet).";
+    "method.eta", Kind::Number(0.0, MAX), "", "Weight of the regularizer (VIFO, VI, dirichlet); if absent 0.1, and 0.01 for VIFO on classes.";
     "method.eta_aux", Kind::Number(0.0, MAX), "0.0", "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
     "method.samples", Kind::Whole(1, 10_000), "5", "M, the Monte Carlo samples of a training step.";
     "method.expectation", Kind::Choice(&["auto", "sampled", "exact"]), "\"auto\"", "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
@@ -147,7 +147,7 @@ keys! {
     "vi.groups", Kind::Choice(&["all", "layer"]), "\"all\"", "eb: one prior for all weights, or one a layer.";
     "swag.columns", Kind::Whole(2, 1000), "20", "Deviations of the last so many epochs that span SWAG's covariance beside its diagonal.";
     "repulsive.space", Kind::Choice(&["function", "weights"]), "\"function\"", "What keeps the members apart: their outputs on the batch, or their weights.";
-    "repulsive.strength", Kind::Number(0.0, MAX), "1.0", "Weight of prior and repulsion together; 1 = the posterior's.";
+    "repulsive.strength", Kind::Number(0.0, MAX), "1.0", "Weight of prior and repulsion together; 1 = the posterior's, whose repulsion hardly shows. For one that does, raise repulsive.prior_variance by the same factor: 10 with 50.";
     "repulsive.prior_variance", Kind::Above(0.0, MAX), "5.0", "Variance of the normal prior on outputs or weights.";
     "laplace.structure", Kind::Choice(&["kronecker", "full", "diagonal"]), "\"kronecker\"", "Of the last layer's covariance; full grows with the square of features x outputs.";
     "laplace.prior_variance", Kind::Above(0.0, MAX), "0.05", "Of the normal prior on the last layer in training.";
@@ -368,7 +368,7 @@ mod tests {
         };
         assert_eq!(
             error("[method]\neta = -1.0"),
-            "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; the default is 0.1"
+            "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; leave the key out to let vifo choose"
         );
         assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
         assert!(error("[train]\nepoch = 1").contains("train.epochs"));

@@ -144,7 +144,7 @@ impl Plan {
             patience: recipe.train.patience.unwrap_or(if averages { 0 } else { (epochs / 4).max(1) }),
             prior: reg.prior(&recipe.prior, variance),
             eta: match kind {
-                Kind::Vifo(_) | Kind::Vi(_) | Kind::Dirichlet => m.eta,
+                Kind::Vifo(_) | Kind::Vi(_) | Kind::Dirichlet => m.eta.unwrap_or(super::usual_eta(&m.name, task)),
                 Kind::Repulsive => recipe.repulsive.strength,
                 Kind::Vbll => recipe.vbll.regularizer,
                 // |W|^2 / (2 v N), as a weight of the mean square that `L2Gradient` knows.

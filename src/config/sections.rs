@@ -113,7 +113,8 @@ pub enum AuxSource {
 pub struct Method {
     pub name: String,
     pub members: u32,
-    pub eta: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<f64>,
     pub eta_aux: f64,
     pub samples: u32,
     pub expectation: Expectation,

@@ -80,6 +80,23 @@ fn large_numbers_keep_their_digits() {
     assert!(message(fit(&t, "y", Missing::Error)).contains("a range within a double"));
 }
 
+/// FAULTS A4: what the program cannot measure in the target's unit is refused before training.
+#[test]
+fn a4_a_target_of_any_scale_is_fitted_or_refused() {
+    let scaled = |unit: f64| {
+        let rows = (0..20).map(f64::from);
+        fit(&table(vec![number("x", rows.clone()), number("y", rows.map(|v| v * unit))]), "y", Missing::Error)
+    };
+    for unit in [1e-29, 1e-13, 1.0, 1e28] {
+        let Target::Regression { sd, .. } = scaled(unit).unwrap().target else { panic!("a regression") };
+        assert!((sd / unit - (399.0f64 / 12.0).sqrt()).abs() < 1e-9, "{unit:e}: {sd:e}");
+    }
+    for unit in [1e-300, 1e200] {
+        let error = message(scaled(unit));
+        assert!(error.contains("standard deviation of") && error.contains("1e-30 to 1e30"), "{error}");
+    }
+}
+
 #[test]
 fn the_task_follows_the_stated_rule() {
     let task = |values: &[f64]| detect_task(&number("y", values.iter().copied()));

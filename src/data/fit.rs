@@ -217,6 +217,9 @@ pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -
     Ok(Some(rows.iter().map(&mut class_of).collect()))
 }
 
+/// Standard deviations of a target whose squares, and products of those, are numbers.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
 fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
@@ -241,6 +244,11 @@ fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]
             let Stats { mean, sd, min, max } = stats;
             if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
                 return Err(range_error(table, column, stats));
+            }
+            if !SCALES.contains(&sd) {
+                let found = format!("a standard deviation of {sd:e}");
+                let cure = "give it in another unit, multiplied by a power of ten";
+                return Err(Error::data(place(), found, "1e-30 to 1e30", cure));
             }
             Ok(Target::Regression { name, mean, sd, min, max })
         }

@@ -139,7 +139,7 @@ mod tests {
         let running = recipe(&[]);
         let draft = recipe(&[("method.eta", "0.7"), ("prior.variance", "2"), ("net.hidden", "[9]"), ("seed", "5")]);
         let (next, waiting) = split(&running, &draft);
-        assert_eq!((next.method.eta, next.prior.variance, next.seed), (0.7, Some(2.0), 1));
+        assert_eq!((next.method.eta, next.prior.variance, next.seed), (Some(0.7), Some(2.0), 1));
         assert_eq!(waiting, ["net.hidden", "seed"]);
         assert_eq!(split(&running, &running), (running.clone(), vec![]));
     }

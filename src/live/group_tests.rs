@@ -117,7 +117,7 @@ fn a_live_change_keeps_the_step_and_another_network_begins_anew() {
     g.start(vec![recipe(&[])], None, true);
     wait(&mut g, "steps", |g| g.look.step > 50);
     g.change(vec![recipe(&[("method.eta", "3"), ("train.lr", "0.002")])]);
-    wait(&mut g, "the change", |g| g.lanes[0].recipe.as_ref().is_some_and(|r| r.method.eta == 3.0));
+    wait(&mut g, "the change", |g| g.lanes[0].recipe.as_ref().is_some_and(|r| r.method.eta == Some(3.0)));
     assert!(g.look.step > 50 && !g.lanes[0].run.rows.is_empty());
     let rows = g.lanes[0].run.rows.len();
     wait(&mut g, "a row with the new rate", |g| g.lanes[0].run.rows.len() > rows + 1);

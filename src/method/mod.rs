@@ -4,11 +4,14 @@
 pub mod base;
 pub mod dirichlet;
 pub mod dropout;
+mod hypercube;
 pub mod laplace;
 mod prediction;
 pub mod predictive;
+pub mod quadrature;
 pub mod regularizer;
 pub mod repulsive;
+pub mod scale_mixture;
 pub mod swa;
 pub mod swag;
 pub mod trained;

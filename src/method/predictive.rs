@@ -1,12 +1,13 @@
 //! From outputs to predictions (MATH.md section 7): average over samples and members of p(y|z).
-//! Regression integrates z exactly: m analytically, l by Gauss-Hermite quadrature, so a prediction has no sampling noise.
+//! Regression integrates z exactly: m analytically, l by quadrature (`scale_mixture`), so a prediction has no sampling noise.
 
+use super::hypercube::{self, Hypercube};
+use super::scale_mixture::ScaleMixture;
 use super::{Kind, Setup, laplace};
 use crate::base::gamma::digamma;
-use crate::base::rng::{Draw, Stream};
 use crate::data::Task;
 use crate::metrics::{Mixture, mutual_information};
-use crate::ops::head::{NOISE_EXP, noise_variance};
+use crate::ops::head::NOISE_EXP;
 use crate::ops::regularizer::sigma;
 
 #[derive(Debug, Clone)]
@@ -15,20 +16,49 @@ pub enum Predictive {
     Classification(Classification),
 }
 
-/// A Gaussian mixture for each row, in standardised units until `rescale`.
+/// What is predicted for each row: in equal parts what each network says, a normal or a [`ScaleMixture`].
 #[derive(Debug, Clone, Default)]
 pub struct Regression {
-    /// [c], the same for all rows.
-    pub weights: Vec<f64>,
-    /// [n, c].
-    pub means: Vec<f64>,
-    pub vars: Vec<f64>,
-    /// [n] each: predictive mean, aleatoric and epistemic variance (their sum is the total).
+    /// [n, networks], in standardised units.
+    pub parts: Vec<ScaleMixture>,
+    /// y = shift + scale * standardised y.
+    shift: f64,
+    scale: f64,
+    /// [n] each, in the unit of y: predictive mean, aleatoric and epistemic variance (their sum is the total).
     pub mean: Vec<f64>,
     pub aleatoric: Vec<f64>,
     pub epistemic: Vec<f64>,
     /// [E, n], for drawing members.
     pub member_means: Vec<f64>,
+}
+
+/// One row as a mixture of normals: for its CDF, quantiles and CRPS, in the unit of y.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// [c] each, standardised.
+    weights: Vec<f64>,
+    means: Vec<f64>,
+    vars: Vec<f64>,
+    shift: f64,
+    scale: f64,
+}
+
+impl Row {
+    fn mixture(&self) -> Mixture<'_> {
+        Mixture { weights: &self.weights, means: &self.means, vars: &self.vars }
+    }
+    /// P(Y <= y).
+    pub fn cdf(&self, y: f64) -> f64 {
+        self.mixture().cdf((y - self.shift) / self.scale)
+    }
+    /// The y below which lies q.
+    pub fn quantile(&self, q: f64) -> f64 {
+        self.shift + self.scale * self.mixture().quantile(q)
+    }
+    /// In the unit of y.
+    pub fn crps(&self, y: f64) -> f64 {
+        self.scale * self.mixture().crps((y - self.shift) / self.scale)
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -43,43 +73,68 @@ pub struct Classification {
 }
 
 impl Regression {
+    /// One normal a row, of these variances and their parts, in the unit of y.
+    pub fn normals(mean: Vec<f64>, vars: &[f64], aleatoric: Vec<f64>, epistemic: Vec<f64>) -> Regression {
+        let parts = mean.iter().zip(vars).map(|(m, v)| ScaleMixture::normal(*m, *v)).collect();
+        Regression { parts, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }
+    }
     pub fn n(&self) -> usize {
         self.mean.len()
     }
-    pub fn row(&self, i: usize) -> Mixture<'_> {
-        let c = self.weights.len();
-        Mixture { weights: &self.weights, means: &self.means[i * c..(i + 1) * c], vars: &self.vars[i * c..(i + 1) * c] }
+    fn parts_of(&self, i: usize) -> &[ScaleMixture] {
+        let c = self.parts.len() / self.n().max(1);
+        &self.parts[i * c..(i + 1) * c]
+    }
+    /// Row i, for as many questions as there are.
+    pub fn row(&self, i: usize) -> Row {
+        let parts = self.parts_of(i);
+        let mut row = Row { weights: vec![], means: vec![], vars: vec![], shift: self.shift, scale: self.scale };
+        for part in parts {
+            part.nodes(|weight, variance| {
+                row.weights.push(weight / parts.len() as f64);
+                row.means.push(part.m);
+                row.vars.push(variance);
+            });
+        }
+        row
     }
     pub fn sd(&self, i: usize) -> f64 {
         (self.aleatoric[i] + self.epistemic[i]).sqrt()
     }
-    /// Into the user's units: y = mean + sd * standardised y.
+    /// Into the user's units: y = mean + sd * standardised y. Of standardised predictions, once.
     pub fn rescale(&mut self, mean: f64, sd: f64) {
-        for v in self.means.iter_mut().chain(&mut self.mean).chain(&mut self.member_means) {
+        (self.shift, self.scale) = (mean, sd);
+        for v in self.mean.iter_mut().chain(&mut self.member_means) {
             *v = mean + sd * *v;
         }
-        for v in self.vars.iter_mut().chain(&mut self.aleatoric).chain(&mut self.epistemic) {
+        for v in self.aleatoric.iter_mut().chain(&mut self.epistemic) {
             *v *= sd * sd;
         }
     }
-    /// Mean of -log p(y), in the units in which the mixture stands.
+    /// log p(y) of row i, in nats and in y's unit: the logarithm of the parts' mean.
+    pub fn log_density(&self, i: usize, y: f64) -> f64 {
+        let (parts, y) = (self.parts_of(i), (y - self.shift) / self.scale);
+        // In one pass: `sum` is that of exp(term - top) so far.
+        let (mut top, mut sum) = (f64::NEG_INFINITY, 0.0);
+        for part in parts {
+            let term = part.log_density(y);
+            if term.is_nan() {
+                return term;
+            }
+            if term > top {
+                (top, sum) = (term, sum * (top - term).exp() + 1.0);
+            } else if term > f64::NEG_INFINITY {
+                sum += (term - top).exp();
+            }
+        }
+        let mean = if parts.len() == 1 { top } else { top + (sum / parts.len() as f64).ln() };
+        if top == f64::NEG_INFINITY { top } else { mean - self.scale.ln() }
+    }
+    /// Mean of -log p(y), in the unit of y.
     pub fn nll(&self, y: &[f64]) -> f64 {
-        -y.iter().enumerate().map(|(i, y)| self.row(i).log_density(*y)).sum::<f64>() / y.len() as f64
+        -y.iter().enumerate().map(|(i, y)| self.log_density(i, *y)).sum::<f64>() / y.len() as f64
     }
 }
-
-/// Nodes and weights of Gauss-Hermite quadrature for a standard normal, nine points (exact to degree 17).
-pub(crate) const NODES: [(f64, f64); 9] = [
-    (-4.512745863399783, 2.234584400774658e-5),
-    (-3.20542900285647, 2.789141321231769e-3),
-    (-2.07684797867783, 4.991640676521787e-2),
-    (-1.023255663789133, 2.440975028949394e-1),
-    (0.0, 4.063492063492064e-1),
-    (1.023255663789133, 2.440975028949394e-1),
-    (2.07684797867783, 4.991640676521787e-2),
-    (3.20542900285647, 2.789141321231769e-3),
-    (4.512745863399783, 2.234584400774658e-5),
-];
 
 impl Setup {
     /// `outputs` [replicas, n, n_out] of all members in order.
@@ -120,38 +175,23 @@ impl Setup {
     }
 
     fn regression(&self, outputs: &[f32], n: usize) -> Regression {
-        let is_open = matches!(self.kind, Kind::Vifo(_) | Kind::Laplace);
         let n_out = self.output_width();
         let replicas = outputs.len() / (n * n_out).max(1);
         let members = self.members as usize;
         let per_member = replicas / members;
-        let nodes: &[(f64, f64)] = if is_open { &NODES } else { &[(0.0, 1.0)] };
-        let c = replicas * nodes.len();
-        let noise = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
-        let mut out = Regression { member_means: vec![0.0; members * n], ..Default::default() };
-        for _ in 0..replicas {
-            out.weights.extend(nodes.iter().map(|(_, w)| w / replicas as f64));
-        }
+        let link = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
+        let mut out = Regression { scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
+        out.parts.reserve_exact(n * replicas);
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);
             for r in 0..replicas {
-                let (m, l, s2_m, sd_l) = self.normals(&outputs[(r * n + i) * n_out..][..n_out]);
-                let mut noise_mean = 0.0;
-                for (node, weight) in nodes {
-                    let g = noise_variance(noise, l + sd_l * node).0;
-                    noise_mean += weight * g;
-                    out.means.push(m);
-                    out.vars.push(s2_m + g);
-                }
-                // E exp(l) has a closed form (MATH.md section 7); the clamp of l is kept.
-                aleatoric += if is_open && noise == NOISE_EXP {
-                    (l + 0.5 * sd_l * sd_l).clamp(-10.0, 10.0).exp()
-                } else {
-                    noise_mean
-                };
+                let (m, l, v, sd) = self.normals(&outputs[(r * n + i) * n_out..][..n_out]);
+                let part = ScaleMixture { m, v, l, sd, link };
+                out.parts.push(part);
+                aleatoric += part.mean_noise();
                 mean += m;
                 square += m * m;
-                spread += s2_m;
+                spread += v;
                 out.member_means[(r / per_member) * n + i] += m / per_member as f64;
             }
             let r = replicas as f64;
@@ -160,7 +200,6 @@ impl Setup {
             out.aleatoric.push(aleatoric / r);
             out.epistemic.push(spread / r + (square / r - mean * mean).max(0.0));
         }
-        debug_assert_eq!(out.means.len(), n * c);
         out
     }
 
@@ -198,23 +237,27 @@ impl Setup {
         let chunk = (1 << 20) / (total * k).max(1) + 1;
         let mut out = Classification { k, ..Default::default() };
         let mut eps = vec![0f32; samples * k];
+        let (mut cube, mut sd) = (is_open.then(|| Hypercube::new(samples)), vec![]);
         let mut probs = vec![];
         for first in (0..n).step_by(chunk) {
             let rows = chunk.min(n - first);
             probs.clear();
             probs.resize(total * rows * k, 0.0);
             for r in 0..replicas {
-                // The same normals for every row: a row's prediction does not depend on its place in the file.
                 let replica = self.first_member + r as u32;
-                Draw { seed, stream: Stream::Predict as u32, step: 0, replica }.fill_normal(0, &mut eps);
                 for i in 0..rows {
                     let z = &outputs[(r * n + first + i) * n_out..][..n_out];
+                    if let Some(cube) = &mut cube {
+                        cube.fill(seed, replica, hypercube::key(z), k, &mut eps);
+                        sd.clear();
+                        sd.extend((0..k).map(|c| self.logit_sd(z, c)));
+                    }
                     for s in 0..samples {
                         let p = &mut probs[((r * samples + s) * rows + i) * k..][..k];
                         for c in 0..k {
                             p[c] = f64::from(z[c]);
                             if is_open {
-                                p[c] += self.logit_sd(z, c) * f64::from(eps[s * k + c]);
+                                p[c] += sd[c] * f64::from(eps[s * k + c]);
                             }
                         }
                         softmax(p);
@@ -304,15 +347,5 @@ fn softmax(z: &mut [f64]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rule integrates even powers of a standard normal exactly: 1, 1, 3, 15, 105.
-    #[test]
-    fn quadrature_has_the_normals_moments() {
-        for (p, want) in [(0, 1.0), (2, 1.0), (4, 3.0), (6, 15.0), (8, 105.0), (16, 2_027_025.0)] {
-            let got: f64 = NODES.iter().map(|(x, w)| w * x.powi(p)).sum();
-            assert!((got / want - 1.0).abs() < 1e-12, "power {p}: {got}");
-        }
-    }
-}
+#[path = "predictive_tests.rs"]
+mod tests;

@@ -22,7 +22,8 @@ pub use calibration::{
 pub use classification::{Decomposition, accuracy, brier, confidences, entropy, mutual_information, nll};
 pub use ood::{aupr, auroc, fpr95};
 pub use regression::{
-    ConstantModel, LinearModel, MAX_LINEAR_COLUMNS, Mixture, gaussian_nll, mae, normal_cdf, normal_quantile, rmse,
+    ConstantModel, LinearModel, MAX_LINEAR_COLUMNS, Mixture, gaussian_nll, log_normal_cdf, mae, normal_cdf,
+    normal_quantile, rmse,
 };
 pub use tails::count_tails;
 

@@ -5,7 +5,7 @@
 pub use super::baselines::{ConstantModel, LinearModel, MAX_LINEAR_COLUMNS, gaussian_nll};
 use super::mean_of_pairs;
 use super::normal::{HALF_LN_TWO_PI, normal_density};
-pub use super::normal::{normal_cdf, normal_quantile};
+pub use super::normal::{log_normal_cdf, normal_cdf, normal_quantile};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Root of the mean squared error of `prediction` [n] against `y` [n], in y's unit. NaN for no rows or unequal lengths.

@@ -28,7 +28,8 @@ pub struct Asked {
 const SUM_TOLERANCE: f64 = 1e-3;
 /// A probability may lie outside [0, 1] by the rounding of a tool in single precision.
 const P_TOLERANCE: f64 = 1e-6;
-/// Beyond it the square of a sd is infinite.
+/// Beyond these the square of a sd has no place among the numbers.
+const MIN_SD: f64 = 1e-150;
 const MAX_SD: f64 = 1e150;
 
 #[derive(Debug, Clone)]
@@ -189,10 +190,11 @@ fn gaussians(table: &Table, mean: usize, sd: usize) -> Result<(Regression, bool,
     }
     for (row, v) in sds.iter_mut().enumerate() {
         let root = if is_variance { v.sqrt() } else { *v };
-        if !(root > 0.0 && root < MAX_SD) {
+        if !(root > MIN_SD && root < MAX_SD) {
             let found = format!("the {} is {v}", if is_variance { "variance" } else { "sd" });
             let place = table.place(row, name);
-            return Err(Error::data(place, found, "a finite number above 0", "mend the cell or leave the row out"));
+            let allowed = if *v > 0.0 { "an sd between 1e-150 and 1e150" } else { "a finite number above 0" };
+            return Err(Error::data(place, found, allowed, "mend the cell or leave the row out"));
         }
         *v = root;
     }
@@ -205,9 +207,7 @@ fn gaussians(table: &Table, mean: usize, sd: usize) -> Result<(Regression, bool,
     let parts = parts.filter(adds_up);
     let is_split = parts.is_some();
     let (aleatoric, epistemic) = parts.unwrap_or_else(|| (vars.clone(), vec![0.0; vars.len()]));
-    let (weights, member_means) = (vec![1.0], vec![]);
-    let r = Regression { weights, means: means.clone(), vars, mean: means, aleatoric, epistemic, member_means };
-    Ok((r, is_split, notes))
+    Ok((Regression::normals(means, &vars, aleatoric, epistemic), is_split, notes))
 }
 
 fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bool, Vec<String>)> {

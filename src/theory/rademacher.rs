@@ -13,7 +13,7 @@
 use super::{Estimate, Normals};
 use crate::base::Real;
 use crate::figure::{CurvesFigure, Series};
-use crate::method::predictive::NODES;
+use crate::method::quadrature::HERMITE_9;
 use rayon::prelude::*;
 
 /// Bound of the norms of w_c and v_c.
@@ -66,7 +66,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn loss(mu: [f64; 2], s: [f64; 2], y: f64) -> (f64, [f64; 4]) {
     let (difference, sd) = (mu[0] - mu[1], s[0].hypot(s[1]));
     let (mut value, mut slope, mut slope_sd) = (0.0, 0.0, 0.0);
-    for (node, weight) in NODES {
+    for (node, weight) in HERMITE_9 {
         let z = -y * (difference + sd * node);
         value += weight * z.softplus();
         slope += weight * -y * z.sigmoid();

@@ -290,7 +290,17 @@ impl DataPage {
         keys::method_ui(ui, "method", &mut choice.method);
         keys::whole_ui(ui, "members of the ensemble", "method.members", &mut choice.members, 1..=50);
         if choice.method != "base" {
-            keys::weight_ui(ui, "eta", "method.eta", &mut choice.eta, 0.0..=10.0);
+            let task = match &content.kind {
+                Kind::Table { report, .. } => report.task,
+                Kind::Images(_) => Task::Classification,
+            };
+            let usual = crate::config::usual_eta(&choice.method, task);
+            let before = choice.eta.unwrap_or(usual);
+            let mut eta = before;
+            keys::weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
+            if eta != before {
+                choice.eta = Some(eta);
+            }
         }
         ui.horizontal(|ui| {
             let mut chosen = choice.epochs.is_some();

@@ -5,7 +5,7 @@ use crate::config::{Recipe, Schedule};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 use std::ops::RangeInclusive;
 
-/// "Weight of the regularizer (VIFO, VI, dirichlet). Recipe key method.eta, default 0.1."
+/// "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
 pub fn tip(path: &str) -> String {
     let Some(key) = keys::find(path) else { return path.to_string() };
     let default = if key.default.is_empty() { String::new() } else { format!(", default {}", key.default) };
@@ -107,7 +107,12 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
     let method = recipe.method.name.clone();
     let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
     if vifo || vi || method == "dirichlet" {
-        weight_ui(ui, "eta", "method.eta", &mut recipe.method.eta, 0.0..=10.0);
+        let mut eta = recipe.eta();
+        let before = eta;
+        weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
+        if eta != before {
+            recipe.method.eta = Some(eta);
+        }
     }
     match method.as_str() {
         "repulsive" => {
@@ -177,8 +182,9 @@ mod tests {
     fn every_method_has_a_name_and_every_tip_its_default() {
         let names: Vec<String> = keys::METHODS.iter().map(|m| method_name(m)).collect();
         assert!(names.contains(&"VIFO-mean, all".to_string()) && names.contains(&"VI-naive".to_string()), "{names:?}");
-        let wanted = "Weight of the regularizer (VIFO, VI, dirichlet). Recipe key method.eta, default 0.1.";
-        assert_eq!(tip("method.eta"), wanted);
+        let wanted =
+            "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
+        assert_eq!(tip("method.eta_aux"), wanted);
     }
 
     #[test]

@@ -7,15 +7,8 @@ use crate::run::tables::TextTable;
 fn regression(n: usize) -> (Regression, Vec<f64>) {
     let mean: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
     let sd = |i: usize| 0.5 + (i % 3) as f64;
-    let r = Regression {
-        weights: vec![1.0],
-        means: mean.clone(),
-        vars: (0..n).map(|i| sd(i) * sd(i)).collect(),
-        mean: mean.clone(),
-        aleatoric: (0..n).map(|i| 0.75 * sd(i) * sd(i)).collect(),
-        epistemic: (0..n).map(|i| 0.25 * sd(i) * sd(i)).collect(),
-        member_means: mean.clone(),
-    };
+    let variances = |share: f64| (0..n).map(|i| share * sd(i) * sd(i)).collect::<Vec<_>>();
+    let r = Regression::normals(mean.clone(), &variances(1.0), variances(0.75), variances(0.25));
     // |y - mean| / sd = (i+1)/n, above and below in turn.
     let y = (0..n).map(|i| mean[i] + if i % 2 == 0 { 1.0 } else { -1.0 } * sd(i) * (i + 1) as f64 / n as f64);
     let y = y.collect();

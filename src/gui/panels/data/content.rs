@@ -21,7 +21,7 @@ pub struct Choice {
     pub missing: Option<Missing>,
     pub method: String,
     pub members: u32,
-    pub eta: f64,
+    pub eta: Option<f64>,
     pub epochs: Option<u32>,
 }
 
@@ -134,7 +134,9 @@ impl Content {
         }
         set(&mut table, "method.name", &choice.method)?;
         set(&mut table, "method.members", &choice.members.to_string())?;
-        set(&mut table, "method.eta", &format!("{:?}", choice.eta))?;
+        if let Some(eta) = choice.eta {
+            set(&mut table, "method.eta", &format!("{eta:?}"))?;
+        }
         if let Some(epochs) = choice.epochs {
             set(&mut table, "train.epochs", &epochs.to_string())?;
         }
@@ -170,7 +172,7 @@ mod tests {
         let (_dir, content) = look(&format!("id,a,y\n{rows}"));
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Drop));
-        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 5, 0.1));
+        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 5, None));
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
         let again = content.look_again(&other).expect("a table")().expect("a report");
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn the_bundled_digits_bring_their_own_recipe() {
         let content = Content::read(Path::new("digits"), 0).expect("bundled");
-        assert_eq!(content.choice.eta, 0.01, "assets/recipes/digits.toml");
+        assert_eq!(content.choice.eta, Some(0.01), "assets/recipes/digits.toml");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.test_fraction, recipe.data.images), (0.2, Some("digits".into())));
         assert!(content.obstacle().is_none());

@@ -161,6 +161,7 @@ impl Source {
         set_key("data.validation_fraction", VALIDATION.to_string())?;
         set_key("net.hidden", format!("[{}]", self.set.hidden))?;
         set_key("method.name", method.ours.into())?;
+        set_key("method.eta", "0.1".into())?;
         set_key("method.members", asked.members.to_string())?;
         for (key, number) in [("train.epochs", asked.epochs), ("train.batch", asked.batch)] {
             if let Some(number) = number {
