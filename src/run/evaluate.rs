@@ -1,7 +1,7 @@
 //! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
 
 use super::calibrate::{self, Calibration, Source};
-use super::fit::{shares, test};
+use super::fit::{results_of, test};
 use super::model::{Model, targets};
 use super::results::{self, Results};
 use super::{RunFolder, report};
@@ -75,7 +75,7 @@ pub fn evaluate(
                 notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
             }
             let p = model.predict(device, rows.inputs())?;
-            let r = labelled(model.encoder.target_name(), known, calibration, &p, &rows)?;
+            let r = labelled(&model, known, calibration, &p, &rows)?;
             (rows, r, p)
         }
         None => {
@@ -83,7 +83,7 @@ pub fn evaluate(
             own_test_rows(folder, data, changed)?;
             let p = model.predict(device, data.test.inputs())?;
             let y = targets(&data.test);
-            let mut r = test(data, &p, &y)?;
+            let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
             if let Some(c) = calibration {
                 c.beside(&mut r, &p, &y);
             }
@@ -104,10 +104,7 @@ pub fn evaluate(
         notes.extend(said);
         let mut add = |set: &str, rows: &Dataset| -> Result<()> {
             let p = model.predict(device, rows.inputs())?;
-            all.push(Results {
-                set: set.into(),
-                ..labelled(model.encoder.target_name(), known, calibration, &p, rows)?
-            });
+            all.push(Results { set: set.into(), ..labelled(&model, known, calibration, &p, rows)? });
             Ok(())
         };
         add("shift", &shifted)?;
@@ -128,7 +125,7 @@ pub fn evaluate(
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
         let set = format!("{kind}.{severity}");
-        all.push(Results { set, ..labelled(model.encoder.target_name(), known, calibration, &p, &rows)? });
+        all.push(Results { set, ..labelled(&model, known, calibration, &p, &rows)? });
     }
     let mut outside = vec![];
     for file in &asked.ood {
@@ -207,21 +204,19 @@ fn is_source(calibration: &Calibration, file: &Path) -> bool {
 /// Metrics of rows with a target, beside the baselines if the training rows can still be read, and those of the calibrated
 /// run if it is.
 fn labelled(
-    target: &str,
+    model: &Model,
     data: Option<&load::Loaded>,
     calibration: Option<&Calibration>,
     p: &Predictive,
     rows: &Dataset,
 ) -> Result<Results> {
     let y = targets(rows);
-    let mut results = match p {
-        Predictive::Regression(r) => {
-            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
-            results::regression(r, &y, rows, baselines.as_ref(), target)?
-        }
-        Predictive::Classification(c) => {
+    let mut results = match (data, p) {
+        (Some(data), p) => results_of(data, p, rows, &y, model.recipe.baselines.boosting)?,
+        (None, Predictive::Regression(r)) => results::regression(r, &y, rows, None, model.encoder.target_name())?,
+        (None, Predictive::Classification(c)) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            results::classification(c, &classes, data.map(shares).as_deref())
+            results::classification_of_rows(c, &classes, &rows.weights, None)
         }
     };
     if let Some(c) = calibration {
