@@ -1,5 +1,5 @@
-//! What a table needs beyond columns and a target, as a user asks for it: groups, time, weights, boosted trees beside
-//! the network.
+//! What a table needs beyond columns and a target, as a user asks for it: groups, time, weights, boosted trees beside the
+//! network, and explanations.
 
 use std::path::Path;
 use std::process::Command;
@@ -180,4 +180,88 @@ fn weights_move_the_fit_and_the_figures() {
     let (whole, _) = ok(d, "evaluate weighed --test t.csv --device cpu");
     assert!(whole.contains("rows count by their weights"), "{whole}");
     assert!(refused(d, "fit t.csv --target y --weight y", 2).contains("is the target"));
+}
+
+#[test]
+fn explain_finds_what_matters() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    ok(d, &format!("{FIT} --epochs 300 --ignore site --ignore when --out run -q"));
+    let (out, err) = ok(d, "predict run t.csv --explain --device cpu");
+    assert!(err.contains("importance by 10 permutations of each column over 40 validation rows"), "{err}");
+    let csv = std::fs::read_to_string(d.join("run/importance.csv")).expect("importance");
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|l| l.split(',').collect()).collect();
+    assert_eq!(csv.lines().next(), Some("column,nll_increase,nll_sd,nll_se,rmse_increase,rmse_sd,rmse_se"));
+    let of = |name: &str| -> Vec<f64> {
+        let row = rows.iter().find(|r| r[0] == name).unwrap_or_else(|| panic!("{name} in {csv}"));
+        row[1..].iter().map(|v| v.parse().expect("a number")).collect()
+    };
+    // The step of b is 3 high and moves the mean most; a bends it; w says nothing.
+    let (a, b, w) = (of("a"), of("b"), of("w"));
+    assert!(b[3] > a[3] && a[3] > 4.0 * w[3].abs(), "{csv}");
+    assert!(b[3] > 5.0 * b[5], "clear of 0 by its standard error: {csv}");
+    assert!(rows.windows(2).all(|r| r[0][1].parse::<f64>().expect("a number") >= r[1][1].parse().expect("a number")));
+    assert!(d.join("run/figures/importance.svg").is_file() && d.join("run/figures/importance.png").is_file());
+    assert!(out.contains("nll increase, nats"), "{out}");
+    let text = std::fs::read_to_string(d.join("run/predictions-t.csv")).expect("predictions");
+    let head: Vec<&str> = text.lines().next().expect("a head").split(',').collect();
+    let at = |name: &str| head.iter().position(|h| *h == name).unwrap_or_else(|| panic!("{name} in {head:?}"));
+    let (alea, epi, from, added) = (at("aleatoric_share"), at("epistemic_share"), at("sd_from_1"), at("sd_added_1"));
+    let (c_at, sd_at) = (2, at("sd"));
+    let table = std::fs::read_to_string(d.join("t.csv")).expect("the table");
+    let (mut first, mut noisy, mut n) = (0, 0, 0);
+    for (line, row) in text.lines().skip(1).zip(table.lines().skip(1)) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| cells[i].parse::<f64>().expect("a number");
+        assert!((number(alea) + number(epi) - 1.0).abs() < 1e-6, "{line}");
+        assert!(number(sd_at) > 0.0);
+        first += usize::from(cells[from] == "c");
+        // Little noise where c is small: the row's own c takes from the sd; much where it is large.
+        let c: f64 = row.split(',').nth(c_at).expect("c").parse().expect("a number");
+        if cells[from] == "c" && !(0.5..0.8).contains(&c) {
+            n += 1;
+            noisy += usize::from((number(added) > 0.0) == (c > 0.65));
+        }
+    }
+    assert!(first > 200, "c names the noise: {first} of 400");
+    assert!(noisy * 10 > n * 9, "{noisy} of {n}");
+    // The same seed, the same importance.
+    ok(d, "predict run t.csv --explain --device cpu -q");
+    assert_eq!(std::fs::read_to_string(d.join("run/importance.csv")).expect("importance"), csv);
+}
+
+#[test]
+fn explain_says_where_it_cannot() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    table(d);
+    ok(d, "fit digits --device cpu --members 1 --epochs 1 --net mlp --limit 200 --out images -q");
+    let said = refused(d, "predict images digits --explain --device cpu", 2);
+    assert!(said.contains("--explain: the run is on images, which have no columns"), "{said}");
+    ok(d, &format!("{FIT} --epochs 1 --ignore when --set data.validation_fraction=0 --out none -q"));
+    let said = refused(d, "predict none t.csv --explain --device cpu", 2);
+    assert!(said.contains("0 validation rows") && said.contains("data.validation_fraction"), "{said}");
+    ok(d, &format!("{FIT} --epochs 1 --ignore when --out run -q"));
+    std::fs::write(d.join("new.csv"), std::fs::read(d.join("t.csv")).expect("t")).expect("written");
+    std::fs::remove_file(d.join("t.csv")).expect("gone");
+    assert!(refused(d, "predict run new.csv --explain --device cpu", 1).contains("t.csv"));
+    ok(d, "predict run new.csv --device cpu");
+    // Classes: entropies instead of sds.
+    let mut text = String::from("a,b,kind\n");
+    for i in 0..200 {
+        let (a, b) = ((i as f64 * 0.7123).sin(), (i as f64 * 1.317).cos());
+        text += &format!("{a},{b},{}\n", if a > 0.0 { "up" } else { "down" });
+    }
+    std::fs::write(d.join("k.csv"), text).expect("written");
+    ok(d, "fit k.csv --device cpu --members 2 --epochs 50 --out k -q");
+    ok(d, "predict k k.csv --explain --device cpu -q --out k.out.csv");
+    let head =
+        std::fs::read_to_string(d.join("k.out.csv")).expect("predictions").lines().next().expect("a head").to_string();
+    assert!(
+        head.ends_with("aleatoric_share,epistemic_share,entropy_from_1,entropy_added_1,entropy_from_2,entropy_added_2"),
+        "{head}"
+    );
+    let csv = std::fs::read_to_string(d.join("k/importance.csv")).expect("importance");
+    assert!(csv.lines().nth(1).is_some_and(|l| l.starts_with("a,")), "{csv}");
 }

@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod demo;
 pub mod evaluate;
+pub mod explain;
 pub mod fit;
 pub mod folder;
 pub mod model;
