@@ -430,7 +430,7 @@ fn weighted_rows() {
 
 /// A row of weight k counts as k rows, for the loss, for the regularizer of each row and for their gradient. The weights have
 /// mean 1, so that the sum of them is the number of rows: what is weighed against the whole data (the divergence of VI's and
-/// VBLL's weights) stands against N rows, and against the repeated rows has the weight eta M / N. Loss and gradient are sums
+/// VBLL's weights, the squares of weights) stands against N rows, and against the repeated rows has the weight eta M / N. Loss and gradient are sums
 /// of some thousand terms in another order: 1e-12 of their size.
 #[test]
 fn a_row_of_weight_k_counts_as_k_rows() {
@@ -449,7 +449,7 @@ fn a_row_of_weight_k_counts_as_k_rows() {
         let exact = matches!(kind, Kind::Vifo(_));
         let one = Setup { exact, weighted: true, ..setup(kind, task, Act::Silu) };
         let many = Setup { weighted: false, n_rows: m as u32, batch: m as u32, ..one.clone() };
-        let of_whole = matches!(kind, Kind::Vi(_) | Kind::Vbll);
+        let of_whole = matches!(kind, Kind::Vi(_) | Kind::Vbll | Kind::Vifo(Reg::L2));
         let eta = 0.3;
         let args = step_args(&one, eta, 0.0);
         let many_args = StepArgs {
