@@ -29,6 +29,18 @@ pub struct Args {
     /// Which line of the split file
     #[arg(long, value_name = "N", help_heading = "Data")]
     split: Option<String>,
+    /// Column whose rows of one value stay in one part of the split, such as a patient
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    group: Option<String>,
+    /// Column of dates or numbers: the last rows by it are the test part, those before them validate
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    time: Option<String>,
+    /// Column that weighs the rows in the loss and in the metrics
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    weight: Option<String>,
+    /// Column of --group, --time or --weight that is an input, too (repeat for more)
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    keep: Vec<String>,
     /// Resize images to N x N [default: their own size, at most 32]
     #[arg(long, value_name = "N", help_heading = "Data")]
     image_size: Option<String>,
@@ -69,6 +81,9 @@ pub struct Args {
     /// auto, cpu, gpu, software, or part of an adapter's name [default: auto]
     #[arg(long, help_heading = "Training")]
     device: Option<String>,
+    /// auto, on or off: gradient-boosted trees beside the network's results [default: auto, where they take under a second]
+    #[arg(long, value_name = "WHEN", help_heading = "Training")]
+    baseline: Option<String>,
     /// Any recipe key, such as train.clip=1 (repeat for more; --keys lists them)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -81,7 +96,7 @@ pub struct Args {
     /// Go on with a run that was stopped or killed
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "input", "out", "force", "sets", "test_file", "split_file", "split", "method", "members", "eta", "eta_aux", "hidden", "epochs",
-        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "DataFlags",
+        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "group", "time", "weight", "keep", "baseline", "DataFlags",
     ])]
     resume: Option<PathBuf>,
     /// List all recipe keys with defaults, and exit
@@ -157,6 +172,10 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
         ("data.test_file", "--test-file", file(&args.test_file)),
         ("data.split_file", "--split-file", file(&args.split_file)),
         ("data.split", "--split", args.split.clone()),
+        ("data.group", "--group", args.group.clone()),
+        ("data.time", "--time", args.time.clone()),
+        ("data.weight", "--weight", args.weight.clone()),
+        ("data.keep", "--keep", super::options::list(&args.keep)),
         ("data.image_size", "--image-size", args.image_size.clone()),
         ("data.limit", "--limit", args.limit.clone()),
         ("net.name", "--net", args.net.clone()),
@@ -170,6 +189,7 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
         ("train.lr", "--lr", args.lr.clone()),
         ("seed", "--seed", args.seed.clone()),
         ("device", "--device", args.device.clone()),
+        ("baselines.boosting", "--baseline", args.baseline.clone()),
     ] {
         set(&mut table, key, flag, value)?;
     }
@@ -223,9 +243,11 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         "data.standardise" => recipe.data.images.is_none(),
         "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" => recipe.data.images.is_some(),
         "data.test_file" => recipe.data.toy.is_none() && recipe.data.points.is_none(),
+        "baselines.boosting" => recipe.data.images.is_none(),
         "net.depth" => recipe.net.name == Some(NetName::PreResNet),
         "net.widths" => recipe.data.images.is_some() && recipe.net.name != Some(NetName::Mlp),
         "net.activation" => !matches!(recipe.net.name, Some(NetName::AlexNet | NetName::PreResNet)),
+        "data.keep" => [&recipe.data.group, &recipe.data.time, &recipe.data.weight].into_iter().any(Option::is_some),
         "data.test_fraction" if recipe.data.points.is_some() => true,
         "data.test_fraction" => {
             recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()

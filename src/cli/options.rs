@@ -64,13 +64,16 @@ impl DataFlags {
         for (key, flag, values) in
             [("data.ignore", "--ignore", &self.ignore), ("data.text_columns", "--text-column", &self.text_column)]
         {
-            if !values.is_empty() {
-                let list = Value::Array(values.iter().cloned().map(Value::String).collect());
-                set(table, key, flag, Some(list.to_string()))?;
-            }
+            set(table, key, flag, list(values))?;
         }
         Ok(())
     }
+}
+
+/// A repeated flag as a list of texts; None where it was not given.
+pub fn list(values: &[String]) -> Option<String> {
+    let texts = || Value::Array(values.iter().cloned().map(Value::String).collect());
+    (!values.is_empty()).then(|| texts().to_string())
 }
 
 /// `text` as the value of `key`; texts are quoted so that "1" stays a text where one is meant.

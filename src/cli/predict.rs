@@ -4,6 +4,7 @@ use super::{say, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
+use crate::run::explain::explain;
 use crate::run::model::targets;
 use crate::run::{Model, RunFolder, calibrate, tables};
 use std::path::PathBuf;
@@ -21,6 +22,10 @@ pub struct Args {
     /// Lines to leave out at the top of the file [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
+    /// Also say what the predictions rest on: the importance of each column over the validation rows, and for each row where
+    /// its uncertainty comes from
+    #[arg(long)]
+    explain: bool,
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
@@ -57,7 +62,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
-    let table = match &calibration {
+    let explained = match args.explain {
+        true => Some(explain(&folder, &model, &device, &data, &mut |said| {
+            if !args.quiet {
+                tell(said);
+            }
+        })?),
+        false => None,
+    };
+    let mut table = match &calibration {
         Some(c) => {
             let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
             notes.extend(said);
@@ -65,12 +78,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
     };
+    if let Some(explained) = &explained {
+        explained.extend(&mut table);
+        explained.save(&folder)?;
+        notes.extend(explained.words());
+    }
     if to_stdout {
         say(&table.csv());
     } else {
         tables::write_csv(&path, &table)?;
         if !args.quiet {
             say(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
+            if let Some(explained) = &explained {
+                say(&explained.table().render(tables::Format::Text));
+                say(&format!("importance.csv and figures/importance.svg in {}", folder.path.display()));
+            }
         }
     }
     if !args.quiet {

@@ -115,6 +115,10 @@ keys! {
     "data.skip_lines", Kind::Whole(0, 1_000_000), "0", "Lines to leave out at the top of the file.";
     "data.missing", Kind::Choice(&["error", "drop", "mean"]), "\"error\"", "What to do with missing cells.";
     "data.ignore", Kind::TextList, "[]", "Columns to leave out.";
+    "data.group", Kind::Text, "", "Column whose rows of one value (a patient, a site) stay in one part of the split; it is no input unless data.keep names it.";
+    "data.time", Kind::Text, "", "Column of dates or numbers that sort the rows: the last are the test part, those before them validate; it is no input unless data.keep names it.";
+    "data.weight", Kind::Text, "", "Column of non-negative numbers that weigh each row in the loss, in the choice of the epoch and in the metrics; it is no input unless data.keep names it.";
+    "data.keep", Kind::TextList, "[]", "Columns of data.group, data.time or data.weight that are inputs, too.";
     "data.text_columns", Kind::TextList, "[]", "Columns that are text although they look like numbers.";
     "data.split_file", Kind::Text, "", "File with one line a split: the 0-based test rows.";
     "data.split", Kind::Whole(0, 1_000_000), "0", "Which line of split_file.";
@@ -170,11 +174,12 @@ keys! {
     "train.evaluate_every", Kind::Whole(1, 100_000_000), "1", "Epochs between two evaluations and rows of metrics.csv.";
     "train.watch_test", Kind::Bool, "false", "Also record test NLL and RMSE or accuracy at every evaluation: to look at, never to choose by.";
     "train.checkpoint_seconds", Kind::Number(0.0, 1e9), "2.0", "Least time between two checkpoints; 0 = at every evaluation.";
+    "baselines.boosting", Kind::Choice(&["auto", "on", "off"]), "\"auto\"", "Gradient-boosted trees beside the network in the results of a table; auto: where they take under a second.";
     "predict.samples", Kind::Whole(1, 100_000), "10", "Monte Carlo samples of a member in prediction.";
 }
 
-pub const SECTIONS: [&str; 11] =
-    ["data", "net", "method", "prior", "vi", "swag", "repulsive", "laplace", "vbll", "train", "predict"];
+pub const SECTIONS: [&str; 12] =
+    ["data", "net", "method", "prior", "vi", "swag", "repulsive", "laplace", "vbll", "train", "baselines", "predict"];
 
 pub fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.path == path)

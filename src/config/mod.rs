@@ -30,6 +30,7 @@ pub struct Recipe {
     pub laplace: Laplace,
     pub vbll: Vbll,
     pub train: Train,
+    pub baselines: Baselines,
     pub predict: Predict,
 }
 

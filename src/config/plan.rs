@@ -93,6 +93,7 @@ impl Plan {
             members: m.members,
             first_member: 0,
             per_set: 0,
+            weighted: recipe.data.weight.is_some() && recipe.data.file.is_some(),
             groups_by_layer: recipe.vi.groups == ViGroups::Layer,
             net,
             image,

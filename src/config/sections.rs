@@ -47,6 +47,14 @@ pub struct Data {
     pub skip_lines: usize,
     pub missing: Missing,
     pub ignore: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    #[serde(default)]
+    pub keep: Vec<String>,
     pub text_columns: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_file: Option<PathBuf>,
@@ -255,6 +263,22 @@ pub struct Train {
     pub evaluate_every: u32,
     pub watch_test: bool,
     pub checkpoint_seconds: f64,
+}
+
+/// Whether gradient-boosted trees stand beside the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Boosting {
+    /// Where they take under a second.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Baselines {
+    pub boosting: Boosting,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

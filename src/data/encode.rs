@@ -62,7 +62,8 @@ pub enum FeatureKind {
 }
 
 impl FeatureKind {
-    fn inputs(&self) -> usize {
+    /// Numbers that a cell becomes.
+    pub fn inputs(&self) -> usize {
         match self {
             FeatureKind::Numeric { .. } => 1,
             FeatureKind::Levels { levels } => levels.len(),

@@ -2,6 +2,7 @@
 
 use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
 use super::points::{self, Prepared};
+use super::roles::Roles;
 use super::split::{Split, by_fraction, by_index_file};
 use super::table::{ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
@@ -150,7 +151,9 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let table = read(data, file)?;
     let target = target_of(data, &table);
     let mut notes = vec![];
-    let kept = rows_without_missing(&table, &target, &data.ignore, data.missing)?;
+    let roles = Roles::find(&table, &target, data)?;
+    let ignore = roles.left_out(&table, data)?;
+    let kept = rows_without_missing(&table, &target, &ignore, data.missing)?;
     if kept.dropped > 0 {
         notes.push(format!("{} of {} rows left out because a cell is missing", kept.dropped, table.rows()));
     }
@@ -164,13 +167,12 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
             Split { train: keep(split.train), validation: keep(split.validation), test: keep(split.test) }
         }
         None => {
-            let test_fraction = if data.test_file.is_some() { 0.0 } else { data.test_fraction };
             let strata = super::strata(&table, &target, data.task, &kept.rows)?;
-            by_fraction(kept.rows.len(), data.validation_fraction, test_fraction, seed, strata.as_deref())?
-                .of_rows(&kept.rows)
+            roles.split(&table, &kept.rows, data, seed, strata.as_deref(), &mut notes)?
         }
     };
-    let mut encoder = Encoder::fit(&table, &target, data.task, &data.ignore, data.missing, &split.train)?;
+    let mut encoder = Encoder::fit(&table, &target, data.task, &ignore, data.missing, &split.train)?;
+    roles.explain(&table, data, &mut encoder);
     if !data.standardise {
         in_own_units(&mut encoder);
     }
@@ -192,28 +194,26 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         }
     }
     // What `inspect` would warn about is no secret of `inspect`; missing cells are told of above.
-    let warnings =
-        super::inspect::inspect(&table, Some(&target), data.task, &data.ignore, Some(data.missing))?.warnings;
+    let warnings = super::inspect::inspect(&table, Some(&target), data.task, &ignore, Some(data.missing))?.warnings;
     notes.extend(warnings.into_iter().filter(|w| !w.contains("--missing")).take(5));
     for d in encoder.dropped.iter().filter(|d| !data.ignore.contains(&d.name)) {
         notes.push(format!("column {} left out: {}", d.name, d.reason));
     }
-    let test = match &data.test_file {
-        Some(path) => {
-            let test = read_table(path, &read_options(data))?;
-            let kept = encoder.rows_without_missing(&test, true)?;
-            encoder.encode(&test, &kept.rows, true)?
-        }
-        None => encoder.encode(&table, &split.test, true)?,
+    let own_test = data.test_file.as_deref().map(|path| read_table(path, &read_options(data))).transpose()?;
+    let (test_table, test_rows) = match own_test {
+        Some(ref test) => (test, encoder.rows_without_missing(test, true)?.rows),
+        None => (&table, split.test.clone()),
     };
-    Ok(Loaded {
-        train: encoder.encode(&table, &split.train, true)?,
-        validation: encoder.encode(&table, &split.validation, true)?,
-        test,
-        encoder,
-        notes,
-        hash: hash(&data.files())?,
-    })
+    let mut train = encoder.encode(&table, &split.train, true)?;
+    let mut validation = encoder.encode(&table, &split.validation, true)?;
+    let mut test = encoder.encode(test_table, &test_rows, true)?;
+    let parts = [
+        (&table, &split.train[..], &mut train),
+        (&table, &split.validation[..], &mut validation),
+        (test_table, &test_rows[..], &mut test),
+    ];
+    roles.weigh(data.weight.as_deref(), parts, &mut notes)?;
+    Ok(Loaded { train, validation, test, encoder, notes, hash: hash(&data.files())? })
 }
 
 /// SHA-256 over the contents of all files, each preceded by its length.

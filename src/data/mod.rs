@@ -13,9 +13,11 @@ pub mod load;
 pub mod pixels;
 pub mod points;
 mod report;
+pub mod roles;
 mod rows;
 pub(crate) mod source;
 pub mod split;
+pub mod split_by;
 pub mod table;
 pub mod toy;
 
@@ -55,6 +57,8 @@ pub struct Dataset {
     pub ids: Vec<String>,
     /// `[n]`: the target of a regression as the file has it; empty for classes and where it is unknown.
     pub target: Vec<f64>,
+    /// `[n]`: what each row counts for, in units of the training rows' mean; empty where all rows count alike.
+    pub weights: Vec<f32>,
     /// `[n, h, w, c]` where the inputs are images; then `x` is empty and `d` = h w c.
     pub bytes: Arc<Vec<u8>>,
 }
@@ -93,7 +97,13 @@ impl Dataset {
         let ids = rows.iter().filter_map(|&row| self.ids.get(row).cloned()).collect();
         let target =
             if self.target.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.target[row]).collect() };
-        Dataset { x, y, n: rows.len(), d: self.d, ids, target, bytes }
+        let weights = pick(&self.weights, rows, 1);
+        Dataset { x, y, n: rows.len(), d: self.d, ids, target, weights, bytes }
+    }
+
+    /// What each row counts for: its weight, or 1.
+    pub fn row_weights(&self) -> impl Iterator<Item = f32> + '_ {
+        (0..self.n).map(|i| self.weights.get(i).copied().unwrap_or(1.0))
     }
 
     pub fn inputs(&self) -> Inputs<'_> {

@@ -33,12 +33,7 @@ pub fn by_fraction(
     seed: u64,
     strata: Option<&[usize]>,
 ) -> Result<Split> {
-    check_fraction("validation_fraction", validation_fraction)?;
-    check_fraction("test_fraction", test_fraction)?;
-    if validation_fraction + test_fraction >= 1.0 {
-        let found = format!("validation_fraction + test_fraction = {}", validation_fraction + test_fraction);
-        return Err(Error::usage("split", found, "a sum below 1", "leave rows to train on"));
-    }
+    check_fractions(validation_fraction, test_fraction)?;
     if let Some(strata) = strata.filter(|s| s.len() != n) {
         return Err(Error::usage("split", format!("{} classes for {n} rows", strata.len()), "one class a row", ""));
     }
@@ -79,6 +74,16 @@ fn interleave(order: &[usize], strata: &[usize]) -> Vec<usize> {
     // Stable: rows with the same key keep the shuffled order.
     keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
     keyed.into_iter().map(|(_, row)| row).collect()
+}
+
+pub(super) fn check_fractions(validation_fraction: f64, test_fraction: f64) -> Result<()> {
+    check_fraction("validation_fraction", validation_fraction)?;
+    check_fraction("test_fraction", test_fraction)?;
+    if validation_fraction + test_fraction < 1.0 {
+        return Ok(());
+    }
+    let found = format!("validation_fraction + test_fraction = {}", validation_fraction + test_fraction);
+    Err(Error::usage("split", found, "a sum below 1", "leave rows to train on"))
 }
 
 fn check_fraction(name: &str, value: f64) -> Result<()> {

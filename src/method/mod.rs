@@ -102,6 +102,8 @@ pub struct Setup {
     /// Members that share a data set, where several sets of equal size stand on the replica axis: member number m belongs
     /// to set m / per_set. 0: all members share one set.
     pub per_set: u32,
+    /// Rows come with weights of mean 1, which scale the head's loss, regularizer and gradient row by row.
+    pub weighted: bool,
     pub groups_by_layer: bool,
     pub net: Net,
     /// The inputs are images, kept as bytes.

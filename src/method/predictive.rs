@@ -6,7 +6,7 @@ use super::scale_mixture::ScaleMixture;
 use super::{Kind, Setup, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
-use crate::metrics::{Mixture, mutual_information};
+use crate::metrics::{Mixture, mutual_information, weighted};
 use crate::ops::head::NOISE_EXP;
 use crate::ops::regularizer::sigma;
 
@@ -133,6 +133,13 @@ impl Regression {
     /// Mean of -log p(y), in the unit of y.
     pub fn nll(&self, y: &[f64]) -> f64 {
         -y.iter().enumerate().map(|(i, y)| self.log_density(i, *y)).sum::<f64>() / y.len() as f64
+    }
+    /// The same of rows that count by `weights` [n], or alike where there are none.
+    pub fn weighted_nll(&self, y: &[f64], weights: &[f32]) -> f64 {
+        if weights.is_empty() {
+            return self.nll(y);
+        }
+        weighted::mean(y.iter().enumerate().map(|(i, y)| -self.log_density(i, *y)), weights)
     }
 }
 

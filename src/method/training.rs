@@ -9,6 +9,7 @@ use crate::ops::gather::{AuxInputs, GatherRows};
 use crate::ops::images::{GatherImages, SHARDS, shards};
 use crate::ops::optimizer::{Adam, Sgd};
 use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
+use crate::ops::weigh::WeighRows;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Program, Role};
 
@@ -26,6 +27,8 @@ pub struct TrainProgram {
     pub program: Program,
     pub data_x: DataX,
     pub data_y: Buf,
+    /// Weights of the rows, where there are any.
+    pub data_w: Option<Buf>,
     pub aux_range: Option<(Buf, Buf)>,
     /// Flat weights [E, P], or (mu, rho) [E, 2P] for VI.
     pub weights: Buf,
@@ -67,6 +70,7 @@ impl Setup {
             }
         };
         let data_y = b.buffer("data.y", (sets * n) as usize, Role::Input);
+        let data_w = self.weighted.then(|| b.buffer("data.w", (sets * n) as usize, Role::Input));
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
         let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
 
@@ -130,6 +134,14 @@ impl Setup {
             b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_y], &[y]);
             (y, orders)
         };
+        let row_weights = data_w.map(|data_w| {
+            if in_place {
+                return data_w;
+            }
+            let w = b.buffer("row_weights", (orders * batch) as usize, Role::Scratch);
+            b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_w], &[w]);
+            w
+        });
         let aux_range = self.aux.map(|source| {
             let low = b.buffer("aux.low", (sets * d) as usize, Role::Input);
             let high = b.buffer("aux.high", (sets * d) as usize, Role::Input);
@@ -164,11 +176,15 @@ impl Setup {
         let outputs = self.net.record(&mut b, x, Pass::training(first_replica));
         let share_y = replicas / y_replicas;
         let (terms, dout) = match self.kind {
-            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, share_y, batch),
+            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, row_weights, share_y, batch),
             Kind::Dirichlet => dirichlet::record_head(self, &mut b, outputs, y, share_y),
             Kind::Vbll => vbll::record_head(self, &mut b, outputs, y, share_y),
             _ => base::record_head(self, &mut b, outputs, y, share_y),
         };
+        if let Some(w) = row_weights {
+            let op = WeighRows { replicas, rows, data_rows: batch, cols: outputs.cols(), share: share_y };
+            b.push(Op::WeighRows(op), &[w], &[terms, dout]);
+        }
         let kept_apart = self.shares_rows().then(|| repulsive::record_outputs(self, &mut b, outputs, dout));
         let dweights = b.backward(outputs, dout);
 
@@ -205,7 +221,7 @@ impl Setup {
             Kind::Swag => swag::record_collect(self, &mut b, weights),
             _ => vec![],
         });
-        Ok(TrainProgram { program: b.finish()?, data_x, data_y, aux_range, weights, optimizer, sums, running })
+        Ok(TrainProgram { program: b.finish()?, data_x, data_y, data_w, aux_range, weights, optimizer, sums, running })
     }
 
     fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {

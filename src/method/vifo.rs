@@ -4,17 +4,19 @@
 use super::{Reg, Setup};
 use crate::ops::Op;
 use crate::ops::head::VifoHead;
-use crate::ops::regularizer::{ColumnMoments, REG_MEAN_ALL};
+use crate::ops::regularizer::{ColumnMoments, REG_MEAN_ALL, WeighedMoments};
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
 
-/// Returns (terms [R, rows, 3], gradient of the outputs). Rows from `data_rows` on are auxiliary.
+/// Returns (terms [R, rows, 3], gradient of the outputs). Rows from `data_rows` on are auxiliary. `weights` of the rows count
+/// in the means that some regularizers take over them.
 pub fn record_head(
     setup: &Setup,
     b: &mut Builder,
     reg: Reg,
     out: Tensor,
     y: Buf,
+    weights: Option<Buf>,
     share: u32,
     data_rows: u32,
 ) -> (Buf, Buf) {
@@ -23,8 +25,17 @@ pub fn record_head(
     let dout = b.buffer("doutputs", (replicas * rows * out.cols()) as usize, Role::Scratch);
     let moments = if reg.code() >= REG_MEAN_ALL {
         let moments = b.buffer("moments", (replicas * 6 * k) as usize, Role::Scratch);
-        let op = ColumnMoments { replicas, rows, data_rows, k, sigma_link: setup.sigma_code() };
-        b.push(Op::ColumnMoments(op), &[out.buf], &[moments]);
+        let sigma_link = setup.sigma_code();
+        match weights {
+            None => {
+                let op = ColumnMoments { replicas, rows, data_rows, k, sigma_link };
+                b.push(Op::ColumnMoments(op), &[out.buf], &[moments]);
+            }
+            Some(w) => {
+                let op = WeighedMoments { replicas, rows, data_rows, k, sigma_link, share };
+                b.push(Op::WeighedMoments(op), &[out.buf, w], &[moments]);
+            }
+        }
         moments
     } else {
         b.buffer("no_moments", 1, Role::Input)

@@ -1,8 +1,8 @@
 //! The two baselines of every regression report: ordinary least squares, and the training mean. Both predict a Gaussian
 //! whose standard deviation is that of the training residuals (maximum likelihood, divided by n).
 
-use super::mean_of_pairs;
 use super::normal::HALF_LN_TWO_PI;
+use super::{mean_of_pairs, weighted};
 use crate::error::{Error, Result};
 
 /// More input columns than this are not fitted.
@@ -35,7 +35,12 @@ pub struct ConstantModel {
 impl ConstantModel {
     /// `y` is [n]; both fields are NaN for no rows.
     pub fn fit(y: &[f64]) -> ConstantModel {
-        let (mean, sd) = mean_and_sd(y);
+        Self::fit_weighed(y, &[])
+    }
+
+    /// The same of rows that count by `weights` [n], or alike where there are none.
+    pub fn fit_weighed(y: &[f64], weights: &[f32]) -> ConstantModel {
+        let (mean, sd) = mean_and_sd(y, weights);
         let floor = 1e-12 * if mean == 0.0 && sd == 0.0 { 1.0 } else { mean.abs() };
         // Not f64::max, which would hide NaN.
         ConstantModel { mean, sd: if sd < floor { floor.max(f64::MIN_POSITIVE) } else { sd } }
@@ -59,21 +64,31 @@ impl LinearModel {
     /// Errors (`Run`): no rows or columns, lengths that disagree, values that are not finite or too large to square, and
     /// "skipped: too many columns" above [`MAX_LINEAR_COLUMNS`] or where rows times columns would take minutes.
     pub fn fit(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<LinearModel> {
+        Self::fit_weighed(x, y, &[], n, d)
+    }
+
+    /// The same of rows that count by `weights` [n], or alike where there are none: weighted least squares.
+    pub fn fit_weighed(x: &[f64], y: &[f64], weights: &[f32], n: usize, d: usize) -> Result<LinearModel> {
         check_sizes(x, y, n, d)?;
-        let (centre, scale): (Vec<f64>, Vec<f64>) = (0..d).map(|j| centre_and_scale(x, j, d)).unzip();
-        let y_stats = ConstantModel::fit(y);
+        if !(weights.is_empty() || weights.len() == n) {
+            return Err(refuse(format!("{} weights for {n} rows", weights.len()), "give one weight a row, or none"));
+        }
+        let (centre, scale): (Vec<f64>, Vec<f64>) = (0..d).map(|j| centre_and_scale(x, j, d, weights)).unzip();
+        let y_stats = ConstantModel::fit_weighed(y, weights);
+        let root = |i: usize| weights.get(i).map_or(1.0, |w| f64::from(*w).sqrt());
         if !centre.iter().chain(&scale).chain([&y_stats.mean, &y_stats.sd]).all(|v| v.is_finite()) {
             return Err(refuse("a value is not finite, or too large to square", "clean or rescale the data"));
         }
         // Column-major: a reflection walks down columns.
         let mut columns = Vec::with_capacity(n * d);
         for j in 0..d {
-            columns.extend(x.chunks_exact(d).map(|row| (row[j] - centre[j]) / scale[j]));
+            columns.extend(x.chunks_exact(d).enumerate().map(|(i, row)| root(i) * ((row[j] - centre[j]) / scale[j])));
         }
-        let mut target: Vec<f64> = y.iter().map(|y| y - y_stats.mean).collect();
+        let mut target: Vec<f64> = y.iter().enumerate().map(|(i, y)| root(i) * (y - y_stats.mean)).collect();
         let coefficient = pivoted_least_squares(&mut columns, &mut target, n, d);
         let mut model = LinearModel { centre, scale, coefficient, y_mean: y_stats.mean, residual_sd: f64::NAN };
-        let sd = mean_of_pairs(&model.predict(x, n)?, y, |p, y| (y - p).powi(2)).sqrt();
+        let errors = model.predict(x, n)?.into_iter().zip(y).map(|(p, y)| (y - p).powi(2));
+        let sd = weighted::mean(errors, weights).sqrt();
         if !sd.is_finite() {
             return Err(refuse("the fit overflowed", "rescale the data"));
         }
@@ -120,19 +135,18 @@ fn check_sizes(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<()> {
 
 /// Mean and maximum-likelihood standard deviation; NaN for no values. The second pass takes back what a sum of many
 /// values far from 0 has rounded away.
-fn mean_and_sd(v: &[f64]) -> (f64, f64) {
-    let n = v.len() as f64;
-    let rough = v.iter().sum::<f64>() / n;
-    let mean = rough + v.iter().map(|v| v - rough).sum::<f64>() / n;
-    (mean, (v.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+fn mean_and_sd(v: &[f64], weights: &[f32]) -> (f64, f64) {
+    let rough = weighted::mean(v.iter().copied(), weights);
+    let mean = rough + weighted::mean(v.iter().map(|v| v - rough), weights);
+    (mean, weighted::mean(v.iter().map(|v| (v - mean).powi(2)), weights).sqrt())
 }
 
 /// Mean and standard deviation of column j. A constant column is centred on its very value, for its mean may be off by
 /// a rounding error that the division would blow up to a column of noise.
-fn centre_and_scale(x: &[f64], j: usize, d: usize) -> (f64, f64) {
+fn centre_and_scale(x: &[f64], j: usize, d: usize, weights: &[f32]) -> (f64, f64) {
     let column: Vec<f64> = x.iter().skip(j).step_by(d).copied().collect();
     let first = column.first().copied().unwrap_or(f64::NAN);
-    let (mean, sd) = mean_and_sd(&column);
+    let (mean, sd) = mean_and_sd(&column, weights);
     if column.iter().all(|&v| v == first) {
         (first, 1.0)
     } else if sd > 0.0 {
@@ -280,6 +294,28 @@ mod tests {
         assert!(model.predict(&[1.0], 2).is_err() && model.predict(&[], usize::MAX).is_err());
         assert!(ConstantModel::fit(&[]).mean.is_nan() && ConstantModel::fit(&[]).sd.is_nan());
         assert!(gaussian_nll(&[1.0], &[1.0], 0.0).is_nan() && gaussian_nll(&[], &[], 1.0).is_nan());
+    }
+
+    /// Weighted fits are those of the rows repeated.
+    #[test]
+    fn a_row_of_weight_k_counts_as_k_rows() {
+        let (n, d) = (40, 3);
+        let (x, y) = random(n, d, 9);
+        let times: Vec<usize> = (0..n).map(|i| i * 7 % 4).collect();
+        let weights: Vec<f32> = times.iter().map(|&k| 0.5 * k as f32).collect();
+        let rows = || times.iter().enumerate().flat_map(|(i, &k)| std::iter::repeat_n(i, k));
+        let (long_x, long_y): (Vec<f64>, Vec<f64>) =
+            (rows().flat_map(|i| x[i * d..(i + 1) * d].to_vec()).collect(), rows().map(|i| y[i]).collect());
+        let (a, b) = (ConstantModel::fit_weighed(&y, &weights), ConstantModel::fit(&long_y));
+        assert_near(a.mean, b.mean, 1e-13);
+        assert_near(a.sd, b.sd, 1e-13);
+        let a = LinearModel::fit_weighed(&x, &y, &weights, n, d).unwrap();
+        let b = LinearModel::fit(&long_x, &long_y, long_y.len(), d).unwrap();
+        for (a, b) in a.predict(&x, n).unwrap().iter().zip(b.predict(&x, n).unwrap()) {
+            assert_near(*a, b, 1e-11);
+        }
+        assert_near(a.residual_sd(), b.residual_sd(), 1e-12);
+        assert!(LinearModel::fit_weighed(&x, &y, &weights[1..], n, d).is_err());
     }
 
     #[test]

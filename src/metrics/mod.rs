@@ -6,6 +6,7 @@
 //! and never a number that looks fine.
 
 mod baselines;
+pub mod boosting;
 pub mod calibration;
 pub mod classification;
 pub mod conformal;
@@ -14,6 +15,7 @@ pub mod ood;
 pub mod regression;
 mod tails;
 pub mod temperature;
+pub mod weighted;
 
 pub use calibration::{
     ReliabilityBin, binary_ece_equal_width, calibration_curve, coverage, ece_equal_mass, ece_equal_width, mean_width,

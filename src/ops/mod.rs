@@ -19,6 +19,7 @@ pub mod repulsion;
 pub mod step;
 pub mod vbll;
 pub mod vi;
+pub mod weigh;
 pub mod wide;
 
 pub use step::StepArgs;
@@ -108,7 +109,9 @@ ops! {
     SoftmaxHead, head, softmax_head, [z, labels] -> [terms, dz], true;
     GaussianHead, head, gaussian_head, [z, targets] -> [terms, dz], true;
     ColumnMoments, regularizer, column_moments, [outputs] -> [moments], true;
+    WeighedMoments, regularizer, weighed_moments, [outputs, weights] -> [moments], true;
     VifoHead, head, vifo_head, [outputs, targets, moments] -> [terms, doutputs], true;
+    WeighRows, weigh, weigh_rows, [weights] -> [terms, grad], false;
     LossReduce, reduce, loss_reduce, [terms, extra] -> [sums], true;
     SumSquares, reduce, sum_squares, [v] -> [sums], false;
     L2Gradient, optimizer, l2_gradient, [weights] -> [grad], true;

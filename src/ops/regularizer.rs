@@ -44,6 +44,28 @@ params! {
     }
 }
 
+params! {
+    /// The same of rows that count by weights [R / share, data_rows]: weighted means over the valid rows, so that each row's
+    /// gradient times its weight is that of the weighted sum. Auxiliary rows count alike. All 0 where no row counts.
+    WeighedMoments {
+        replicas: u32,
+        rows: u32,
+        data_rows: u32,
+        k: u32,
+        sigma_link: u32,
+        /// Replicas that share one row of weights: R / Y.
+        share: u32,
+    }
+}
+
+impl WeighedMoments {
+    pub fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * 2 * self.k as u64)
+    }
+    pub fn scratch(&self) -> usize {
+        0
+    }
+}
 impl ColumnMoments {
     pub fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * 2 * self.k as u64)
@@ -69,6 +91,40 @@ pub fn column_moments<T: Real>(p: &ColumnMoments, args: &StepArgs<T>, outputs: &
                     m2 += row[c] * row[c];
                     v += s * s;
                 }
+                let at = (r * 2 + group) * 3 * k + c;
+                moments[at] = m1 / n;
+                moments[at + k] = m2 / n;
+                moments[at + 2 * k] = v / n;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub fn weighed_moments<T: Real>(
+    p: &WeighedMoments,
+    args: &StepArgs<T>,
+    outputs: &[T],
+    weights: &[T],
+    moments: &mut [T],
+) {
+    let k = p.k as usize;
+    for r in 0..p.replicas as usize {
+        let weights = &weights[r / p.share as usize * p.data_rows as usize..][..p.data_rows as usize];
+        for group in 0..2 {
+            let (first, last) = if group == 0 { (0, args.n_valid) } else { (p.data_rows, p.rows) };
+            for c in 0..k {
+                let (mut m1, mut m2, mut v, mut total) = (T::zero(), T::zero(), T::zero(), T::zero());
+                for b in first as usize..last as usize {
+                    let row = &outputs[(r * p.rows as usize + b) * 2 * k..][..2 * k];
+                    let s = sigma(p.sigma_link, row[k + c]).0;
+                    let w = if group == 0 { weights[b] } else { T::one() };
+                    m1 += w * row[c];
+                    m2 += w * (row[c] * row[c]);
+                    v += w * (s * s);
+                    total += w;
+                }
+                let n = if total > T::zero() { total } else { T::one() };
                 let at = (r * 2 + group) * 3 * k + c;
                 moments[at] = m1 / n;
                 moments[at + k] = m2 / n;

@@ -42,6 +42,14 @@ pub fn lengths(op: &Op) -> (Vec<usize>, Vec<usize>) {
             (vec![z, n(&[p.replicas / p.share.max(1), p.rows])], vec![n(&[p.replicas, p.rows, 3]), z])
         }
         Op::ColumnMoments(p) => (vec![n(&[p.replicas, p.rows, 2, p.k])], vec![n(&[p.replicas, 6, p.k])]),
+        Op::WeighedMoments(p) => (
+            vec![n(&[p.replicas, p.rows, 2, p.k]), n(&[p.replicas / p.share.max(1), p.data_rows])],
+            vec![n(&[p.replicas, 6, p.k])],
+        ),
+        Op::WeighRows(p) => (
+            vec![n(&[p.replicas / p.share.max(1), p.data_rows])],
+            vec![n(&[p.replicas, p.rows, 3]), n(&[p.replicas, p.rows, p.cols])],
+        ),
         Op::VifoHead(p) => {
             let z = n(&[p.replicas, p.rows, 2, p.k]);
             let moments =
@@ -210,6 +218,8 @@ fn sizes_agree(op: &Op) -> bool {
         Op::SoftmaxHead(p) => shared(p.replicas, p.share) && p.k > 0,
         Op::GaussianHead(p) => shared(p.replicas, p.share),
         Op::ColumnMoments(p) => p.data_rows <= p.rows && p.k > 0,
+        Op::WeighedMoments(p) => shared(p.replicas, p.share) && p.data_rows <= p.rows && p.k > 0,
+        Op::WeighRows(p) => shared(p.replicas, p.share) && p.data_rows <= p.rows,
         Op::VifoHead(p) => {
             shared(p.replicas, p.share)
                 && p.data_rows <= p.rows

@@ -94,6 +94,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
         notes.push(format!("the report does not show it: {e}"));
     }
     notes.extend(calibration.caveats());
+    notes.extend(of_the_split(&model.recipe.data));
     Ok(Calibrated { calibration, notes })
 }
 
@@ -117,6 +118,27 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
         task: model.task(),
     };
     run.own(&results, &p, &y)
+}
+
+/// What the columns that split or weigh the rows mean for the promise, a sentence each.
+fn of_the_split(data: &crate::config::Data) -> Vec<String> {
+    let mut all = vec![];
+    if data.group.is_some() {
+        all.push(
+            "the rows of a group are alike, so the intervals of a new group hold less surely than so many rows suggest"
+                .into(),
+        );
+    }
+    if data.time.is_some() {
+        all.push(
+            "it was fitted on the most recent rows before the test part: it holds as long as the future is like them"
+                .into(),
+        );
+    }
+    if data.weight.is_some() {
+        all.push("calibration takes all rows alike: the weights of data.weight do not count in it".into());
+    }
+    all
 }
 
 /// Each alpha once, in the order given.

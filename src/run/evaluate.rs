@@ -1,7 +1,7 @@
 //! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
 
 use super::calibrate::{self, Calibration, Source};
-use super::fit::{shares, test};
+use super::fit::{results_of, test};
 use super::model::{Model, targets};
 use super::report::evaluations::{self, OTHER_TEST, SHIFT};
 use super::results::{self, Results};
@@ -84,7 +84,7 @@ pub fn evaluate(
                 notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
             }
             let p = model.predict(device, rows.inputs())?;
-            let r = labelled(model.encoder.target_name(), known, calibration, &p, &rows)?;
+            let r = labelled(&model, known, calibration, &p, &rows)?;
             (rows, r, p)
         }
         None => {
@@ -92,7 +92,7 @@ pub fn evaluate(
             own_test_rows(folder, data, changed)?;
             let p = model.predict(device, data.test.inputs())?;
             let y = targets(&data.test);
-            let mut r = test(data, &p, &y)?;
+            let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
             if let Some(c) = calibration {
                 c.beside(&mut r, &p, &y);
             }
@@ -133,7 +133,7 @@ pub fn evaluate(
         notes.extend(said);
         let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
             let p = model.predict(device, rows.inputs())?;
-            let r = labelled(model.encoder.target_name(), known, calibration, &p, rows)?;
+            let r = labelled(&model, known, calibration, &p, rows)?;
             Ok((Results { set: set.into(), ..r }, p))
         };
         let (whole, p) = add("shift", &shifted)?;
@@ -161,7 +161,7 @@ pub fn evaluate(
         let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
         let p = model.predict(device, bad.inputs())?;
         let set = format!("{kind}.{severity}");
-        all.push(Results { set, ..labelled(model.encoder.target_name(), known, calibration, &p, &rows)? });
+        all.push(Results { set, ..labelled(&model, known, calibration, &p, &rows)? });
     }
     if all.len() > clean {
         keep(shown.corrupted(&all[clean..].iter().collect::<Vec<_>>()), &mut notes);
@@ -251,21 +251,19 @@ fn is_source(calibration: &Calibration, file: &Path) -> bool {
 /// Metrics of rows with a target, beside the baselines if the training rows can still be read, and those of the calibrated
 /// run if it is.
 fn labelled(
-    target: &str,
+    model: &Model,
     data: Option<&load::Loaded>,
     calibration: Option<&Calibration>,
     p: &Predictive,
     rows: &Dataset,
 ) -> Result<Results> {
     let y = targets(rows);
-    let mut results = match p {
-        Predictive::Regression(r) => {
-            let baselines = data.map(|d| results::Baselines::fit(&d.train, &targets(&d.train)));
-            results::regression(r, &y, rows, baselines.as_ref(), target)?
-        }
-        Predictive::Classification(c) => {
+    let mut results = match (data, p) {
+        (Some(data), p) => results_of(data, p, rows, &y, model.recipe.baselines.boosting)?,
+        (None, Predictive::Regression(r)) => results::regression(r, &y, rows, None, model.encoder.target_name())?,
+        (None, Predictive::Classification(c)) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            results::classification(c, &classes, data.map(shares).as_deref())
+            results::classification_of_rows(c, &classes, &rows.weights, None)
         }
     };
     if let Some(c) = calibration {

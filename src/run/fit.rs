@@ -2,10 +2,10 @@
 
 use super::RunFolder;
 use super::model::targets;
-use super::results::{self, Baselines, Results};
+use super::results::{self, Baselines, ClassBaselines, Results};
 use super::training::{Training, outside_of_the_images};
-use crate::config::Recipe;
 use crate::config::plan::Plan;
+use crate::config::{Boosting, Recipe};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
 use crate::error::Result;
@@ -66,34 +66,41 @@ fn to_the_end(mut training: Training, listen: &mut dyn FnMut(&Event, &[String]) 
     }
 }
 
-/// Metrics of the test rows beside both baselines.
-pub fn test(data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Results> {
+/// Metrics of the test rows beside the baselines, fitted on the rows that training saw (validation included: they chose the
+/// stopping time).
+pub fn test(data: &Loaded, predictive: &Predictive, y: &[f64], boosting: Boosting) -> Result<Results> {
+    results_of(data, predictive, &data.test, y, boosting)
+}
+
+/// The same of other rows, with targets `y`.
+pub fn results_of(
+    data: &Loaded,
+    predictive: &Predictive,
+    rows: &Dataset,
+    y: &[f64],
+    boosting: Boosting,
+) -> Result<Results> {
+    let seen = joined(&data.train, &data.validation);
     match predictive {
         Predictive::Regression(r) => {
-            let seen = joined(&data.train, &data.validation);
-            let baselines = Baselines::fit(&seen, &targets(&seen));
-            results::regression(r, y, &data.test, Some(&baselines), data.encoder.target_name())
+            let baselines = Baselines::fit(&seen, &targets(&seen), data.validation.n, boosting);
+            results::regression(r, y, rows, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            Ok(results::classification(c, &classes, Some(&shares(data))))
+            let k = data.encoder.n_classes().unwrap_or(0);
+            let baselines = ClassBaselines::fit(&seen, k, data.validation.n, boosting, rows);
+            Ok(results::classification_of_rows(c, &classes, &rows.weights, Some(&baselines)))
         }
     }
 }
 
-/// Class shares of the rows that training saw.
-pub fn shares(data: &Loaded) -> Vec<f64> {
-    let mut count = vec![0.0; data.encoder.n_classes().unwrap_or(0)];
-    let all = data.train.y.iter().chain(&data.validation.y);
-    for y in all {
-        count[*y as usize] += 1.0;
-    }
-    let n: f64 = count.iter().sum();
-    count.iter().map(|c| c / n.max(1.0)).collect()
-}
-
 fn joined(a: &Dataset, b: &Dataset) -> Dataset {
-    let mut out = a.clone();
+    // Only what the baselines read: images would be copied for nothing.
+    let mut out = Dataset { bytes: Default::default(), ..a.clone() };
+    if !a.weights.is_empty() {
+        out.weights.extend(b.row_weights());
+    }
     out.x.extend(&b.x);
     out.y.extend(&b.y);
     out.ids.extend(b.ids.iter().cloned());

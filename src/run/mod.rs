@@ -1,11 +1,13 @@
 //! The run folder: recipe, manifest, encoder, metrics, checkpoints, predictions, figures and report of one experiment.
 //! Every file is written to a temporary name, synced and renamed, so that a reader never sees half of one.
 
+pub mod baselines;
 pub mod bench;
 pub mod calibrate;
 pub mod compare;
 pub mod demo;
 pub mod evaluate;
+pub mod explain;
 pub mod fit;
 pub mod folder;
 pub mod model;

@@ -7,7 +7,7 @@ use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::Part;
 use crate::data::load::{self, read_options, skipped_row};
 use crate::data::table::read_table;
-use crate::data::{Dataset, Inputs, Task, pixels};
+use crate::data::{Dataset, Inputs, Task, pixels, roles};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
@@ -95,7 +95,10 @@ impl Model {
             notes.push(format!("{lines} left out, as in training (--skip-lines {n})"));
         }
         let kept = self.encoder.rows_without_missing(&table, need_target)?;
-        let data = self.encoder.encode(&table, &kept.rows, need_target)?;
+        let mut data = self.encoder.encode(&table, &kept.rows, need_target)?;
+        if need_target && let Some(name) = &self.recipe.data.weight {
+            data.weights = roles::weights(&table, name, &kept.rows)?;
+        }
         if data.n == 0 {
             return Err(Error::data(
                 file.display().to_string(),

@@ -1,10 +1,12 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
+use super::baselines::against_boosting;
+pub use super::baselines::{Baselines, ClassBaselines};
 use super::tables::number;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::{Classification, Regression};
-use crate::metrics::{self, ConstantModel, LinearModel, Measure, normal_quantile};
+use crate::metrics::{self, Measure, normal_quantile, weighted};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +25,9 @@ pub struct Metric {
     /// Of ordinary least squares with the training residual's sd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_squares: Option<f64>,
+    /// Of gradient-boosted trees, with the sd of their errors on rows that they had not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boosting: Option<f64>,
     /// For comparisons: whether more is better, less is better, or neither.
     pub better: Better,
 }
@@ -58,6 +63,7 @@ pub(super) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metr
         calibrated: None,
         constant: None,
         least_squares: None,
+        boosting: None,
         better,
     }
 }
@@ -65,25 +71,7 @@ pub(super) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metr
 /// Nominal levels of the central intervals in tables.
 pub const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 
-/// Baselines for a regression, fitted on the rows that training saw (validation included: they chose the stopping time).
-pub struct Baselines {
-    constant: ConstantModel,
-    linear: std::result::Result<LinearModel, String>,
-}
-
-impl Baselines {
-    /// `y` in the user's unit.
-    pub fn fit(train: &Dataset, y: &[f64]) -> Baselines {
-        let x: Vec<f64> = train.x.iter().map(|&v| v as f64).collect();
-        let linear = LinearModel::fit(&x, y, train.n, train.d).map_err(|e| match e {
-            crate::error::Error::Run(f) => f.found,
-            e => e.to_string(),
-        });
-        Baselines { constant: ConstantModel::fit(y), linear }
-    }
-}
-
-/// Predictions and targets `y` in the user's unit; `x` are the standardised rows for the linear model.
+/// Predictions and targets `y` in the user's unit; `x` are the standardised rows for the baselines, with their weights.
 pub fn regression(
     p: &Regression,
     y: &[f64],
@@ -91,37 +79,52 @@ pub fn regression(
     baselines: Option<&Baselines>,
     unit: &str,
 ) -> Result<Results> {
-    let n = y.len();
+    let (n, w) = (y.len(), &x.weights[..]);
     let rows = || (0..n).map(|i| p.row(i));
     let mut out = vec![
-        metric("rmse", unit, metrics::rmse(&p.mean, y), Better::Lower),
-        metric("nll", "nats", p.nll(y), Better::Lower),
-        metric("crps", unit, rows().zip(y).map(|(m, y)| m.crps(*y)).sum::<f64>() / n as f64, Better::Lower),
+        metric("rmse", unit, weighted_rmse(&p.mean, y, w), Better::Lower),
+        metric("nll", "nats", p.weighted_nll(y, w), Better::Lower),
+        metric("crps", unit, weighted::mean(rows().zip(y).map(|(m, y)| m.crps(*y)), w), Better::Lower),
     ];
     for level in LEVELS {
         let tail = (1.0 - level) / 2.0;
         let (low, high): (Vec<f64>, Vec<f64>) = rows().map(|m| (m.quantile(tail), m.quantile(1.0 - tail))).unzip();
         let percent = (level * 100.0).round();
-        out.push(metric(&format!("coverage_{percent}"), "", metrics::coverage(&low, &high, y), Better::Neither));
-        out.push(metric(&format!("width_{percent}"), unit, metrics::mean_width(&low, &high), Better::Neither));
+        out.push(metric(
+            &format!("coverage_{percent}"),
+            "",
+            weighted::mean(inside(&low, &high, y), w),
+            Better::Neither,
+        ));
+        out.push(metric(&format!("width_{percent}"), unit, weighted::mean(widths(&low, &high), w), Better::Neither));
     }
-    let mean_sd = |v: &[f64]| v.iter().map(|v| v.sqrt()).sum::<f64>() / n as f64;
+    let mean_sd = |v: &[f64]| weighted::mean(v.iter().map(|v| v.sqrt()), w);
     out.push(metric("mean_aleatoric_sd", unit, mean_sd(&p.aleatoric), Better::Neither));
     out.push(metric("mean_epistemic_sd", unit, mean_sd(&p.epistemic), Better::Neither));
     let mut notes = vec![];
     if let Some(b) = baselines {
         let constant = vec![b.constant.mean; n];
-        beside(&mut out, &constant, b.constant.sd, y, |m| &mut m.constant);
+        beside(&mut out, &constant, b.constant.sd, y, w, |m| &mut m.constant);
         match &b.linear {
             Ok(linear) => {
                 let xs: Vec<f64> = x.x.iter().map(|&v| v as f64).collect();
-                beside(&mut out, &linear.predict(&xs, n)?, linear.residual_sd(), y, |m| &mut m.least_squares);
+                beside(&mut out, &linear.predict(&xs, n)?, linear.residual_sd(), y, w, |m| &mut m.least_squares);
             }
             Err(why) => notes.push(format!("ordinary least squares {why}")),
         }
+        match &b.boosting {
+            Some(Ok(trees)) => {
+                beside(&mut out, &trees.predict(&x.x, n)?, trees.residual_sd(), y, w, |m| &mut m.boosting);
+            }
+            Some(Err(why)) => notes.push(format!("gradient boosting {why}")),
+            None => {}
+        }
     }
-    notes.extend(against_constant(&out, n, "rmse", "always giving the mean of the training rows"));
-    notes.extend(coverage_verdict(&out, n));
+    let said = weighted::effective_rows(n, w);
+    notes.extend(against_constant(&out, said, "rmse", "always giving the mean of the training rows"));
+    notes.extend(against_boosting(&out, "rmse").filter(|_| said >= FEW));
+    notes.extend(coverage_verdict(&out, said));
+    notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures".into()));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
 }
 
@@ -196,25 +199,50 @@ fn few_rows(n: usize) -> Option<String> {
     })
 }
 
+fn weighted_rmse(mean: &[f64], y: &[f64], weights: &[f32]) -> f64 {
+    weighted::mean(mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)), weights).sqrt()
+}
+
+/// 1 for each row whose target lies in its closed interval.
+fn inside<'a>(low: &'a [f64], high: &'a [f64], y: &'a [f64]) -> impl ExactSizeIterator<Item = f64> + 'a {
+    low.iter().zip(high).zip(y).map(|((low, high), y)| match low.is_nan() || high.is_nan() || y.is_nan() {
+        true => f64::NAN,
+        false => f64::from(u8::from(low <= y && y <= high)),
+    })
+}
+
+fn widths<'a>(low: &'a [f64], high: &'a [f64]) -> impl ExactSizeIterator<Item = f64> + 'a {
+    low.iter().zip(high).map(|(low, high)| high - low)
+}
+
 /// The metrics of a Gaussian with one sd for all rows.
-fn beside(out: &mut [Metric], mean: &[f64], sd: f64, y: &[f64], place: impl Fn(&mut Metric) -> &mut Option<f64>) {
-    let n = y.len() as f64;
-    let crps = mean
-        .iter()
-        .zip(y)
-        .map(|(m, y)| metrics::Mixture { weights: &[1.0], means: &[*m], vars: &[sd * sd] }.crps(*y))
-        .sum::<f64>();
+fn beside(
+    out: &mut [Metric],
+    mean: &[f64],
+    sd: f64,
+    y: &[f64],
+    w: &[f32],
+    place: impl Fn(&mut Metric) -> &mut Option<f64>,
+) {
+    let of = |m: f64, y: f64| metrics::Mixture { weights: &[1.0], means: &[m], vars: &[sd * sd] }.crps(y);
+    let crps = weighted::mean(mean.iter().zip(y).map(|(m, y)| of(*m, *y)), w);
     for m in out {
         let value = match m.name.as_str() {
-            "rmse" => metrics::rmse(mean, y),
-            "nll" => metrics::gaussian_nll(mean, y, sd),
-            "crps" => crps / n,
+            "rmse" => weighted_rmse(mean, y, w),
+            "nll" => {
+                let each = mean.iter().zip(y).map(|(m, y)| metrics::gaussian_nll(&[*m], &[*y], sd));
+                weighted::mean(each, w)
+            }
+            "crps" => crps,
             name => {
                 let Some((what, percent)) = name.split_once('_') else { continue };
                 let Ok(percent) = percent.parse::<f64>() else { continue };
                 let half = normal_quantile(0.5 + percent / 200.0) * sd;
                 match what {
-                    "coverage" => mean.iter().zip(y).filter(|(m, y)| (**y - **m).abs() <= half).count() as f64 / n,
+                    "coverage" => {
+                        let each = mean.iter().zip(y).map(|(m, y)| f64::from(u8::from((y - m).abs() <= half)));
+                        weighted::mean(each, w)
+                    }
                     "width" => 2.0 * half,
                     _ => continue,
                 }
@@ -224,22 +252,41 @@ fn beside(out: &mut [Metric], mean: &[f64], sd: f64, y: &[f64], place: impl Fn(&
     }
 }
 
+/// What probabilities [n, k] come to: accuracy, NLL, Brier score, both ECEs (which know no weights) and mean entropy.
+fn class_numbers(probs: &[f64], y: &[usize], k: usize, w: &[f32]) -> [f64; 6] {
+    let (conf, class) = metrics::confidences(probs, k);
+    let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| c == y).collect();
+    let mean = |of: fn(&[f64], &[usize], usize) -> f64| {
+        if w.is_empty() {
+            return of(probs, y, k);
+        }
+        weighted::mean(probs.chunks_exact(k).zip(y).map(|(p, y)| of(p, &[*y], k)), w)
+    };
+    [
+        mean(metrics::accuracy),
+        mean(metrics::nll),
+        mean(metrics::brier),
+        metrics::ece_equal_mass(&conf, &correct, 20),
+        metrics::ece_equal_width(&conf, &correct, 20),
+        weighted::mean(metrics::entropy(probs, k).into_iter(), w),
+    ]
+}
+
 /// `shares` are the class shares of the training rows, the constant predictor.
 pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -> Results {
+    let baselines = shares.map(|s| ClassBaselines { shares: s.to_vec(), boosted: None });
+    classification_of_rows(p, y, &[], baselines.as_ref())
+}
+
+/// The same of rows that count by `w` [n], or alike where there are none, beside all baselines.
+pub fn classification_of_rows(
+    p: &Classification,
+    y: &[usize],
+    w: &[f32],
+    baselines: Option<&ClassBaselines>,
+) -> Results {
     let k = p.k;
-    let numbers = |probs: &[f64]| {
-        let (conf, class) = metrics::confidences(probs, k);
-        let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| c == y).collect();
-        let entropy = metrics::entropy(probs, k);
-        [
-            metrics::accuracy(probs, y, k),
-            metrics::nll(probs, y, k),
-            metrics::brier(probs, y, k),
-            metrics::ece_equal_mass(&conf, &correct, 20),
-            metrics::ece_equal_width(&conf, &correct, 20),
-            entropy.iter().sum::<f64>() / entropy.len().max(1) as f64,
-        ]
-    };
+    let numbers = |probs: &[f64]| class_numbers(probs, y, k, w);
     let names = [
         ("accuracy", "", Better::Higher),
         ("nll", "nats", Better::Lower),
@@ -248,20 +295,23 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
         ("ece_equal_width", "", Better::Lower),
         ("mean_entropy", "nats", Better::Neither),
     ];
-    let constant = shares.map(|s| numbers(&s.repeat(y.len())));
+    let constant = baselines.map(|b| numbers(&b.shares.repeat(y.len())));
+    let boosted = baselines.and_then(|b| b.boosted.as_ref());
+    let boosting = boosted.and_then(|b| b.as_ref().ok()).map(|probs| numbers(probs));
     let mut out: Vec<Metric> = names
         .iter()
         .zip(numbers(&p.probs))
         .enumerate()
         .map(|(i, ((name, unit, better), v))| Metric {
             constant: constant.map(|c| c[i]),
+            boosting: boosting.map(|b| b[i]),
             ..metric(name, unit, v, *better)
         })
         .collect();
     out.push(metric(
         "mean_mutual_information",
         "nats",
-        p.epistemic.iter().sum::<f64>() / y.len().max(1) as f64,
+        weighted::mean(p.epistemic.iter().copied(), w),
         Better::Neither,
     ));
     let (conf, class) = metrics::confidences(&p.probs, k);
@@ -275,6 +325,8 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
     let said = format!("mean confidence {:.0} %, {:.0} % right", confidence * 100.0, accuracy * 100.0);
     let mut notes: Vec<String> =
         against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
+    notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
+    notes.extend(against_boosting(&out, "accuracy").filter(|_| y.len() >= FEW));
     notes.push(if y.len() < FEW {
         "too few rows to judge the probabilities".to_string()
     } else if at_least < CHANCE {
@@ -285,6 +337,7 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
         format!("the probabilities hold on average: {said}, no further apart than chance allows")
     });
     notes.extend(few_rows(y.len()));
+    notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures but ece_*".into()));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }
 }
 

@@ -125,6 +125,7 @@ impl Results {
     pub fn table(&self, ours: &str) -> TextTable {
         let has = |f: fn(&super::Metric) -> Option<f64>| self.metrics.iter().any(|m| f(m).is_some());
         let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
+        let boosting = has(|m| m.boosting);
         let mut t = TextTable::new(&["metric", "unit", ours]);
         if calibrated {
             t.header.push("calibrated".into());
@@ -134,6 +135,9 @@ impl Results {
         }
         if linear {
             t.header.push("least squares".into());
+        }
+        if boosting {
+            t.header.push("boosting".into());
         }
         for m in &self.metrics {
             let mark = match m.better {
@@ -152,6 +156,9 @@ impl Results {
             }
             if linear {
                 row.push(baseline(m.least_squares));
+            }
+            if boosting {
+                row.push(baseline(m.boosting));
             }
             t.rows.push(row);
         }

@@ -367,7 +367,7 @@ fn test_and_report(
         let y = targets(&data.test);
         let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
         tables::write_csv(&folder.file("predictions.csv"), &table)?;
-        let r = test(data, &predictive, &y)?;
+        let r = test(data, &predictive, &y, recipe.baselines.boosting)?;
         folder.write_json("results.json", &r)?;
         figures.extend(report::test_figures(&folder.figures(), data, &predictive, &y)?);
         tested = Some((r, predictive));

@@ -64,7 +64,9 @@ fn posterior_of_last_layer(plan: &Plan, last: Trained, train: &Dataset, device: 
         for (e, fit) in fits.iter_mut().enumerate() {
             let f = &c.features[if shared { 0 } else { e } * c.stride * d..][..c.rows * d];
             let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
-            fit.add(f, z, &train.y[c.first..c.first + c.rows])?;
+            let rows = c.first..c.first + c.rows;
+            let weights = if train.weights.is_empty() { &[] } else { &train.weights[rows.clone()] };
+            fit.add(f, z, &train.y[rows], weights)?;
         }
         Ok(())
     })?;

@@ -81,7 +81,7 @@ impl Session {
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
             let part = setup.part(first as u32, (last - first) as u32);
-            let TrainProgram { program, data_x, data_y, aux_range: aux, weights, optimizer, sums, running } =
+            let TrainProgram { program, data_x, data_y, data_w, aux_range: aux, weights, optimizer, sums, running } =
                 part.record_training(device.max_bytes_binding())?;
             let mut exec = device.executor(program)?;
             let (first_set, sets) = part.sets();
@@ -95,6 +95,10 @@ impl Session {
                 (_, DataX::Images { .. }) => {}
             }
             exec.write(data_y, &data.iter().flat_map(|d| &d.y).copied().collect::<Vec<_>>())?;
+            if let Some(data_w) = data_w {
+                let weights: Vec<f32> = data.iter().flat_map(|d| d.row_weights()).collect();
+                exec.write(data_w, &weights)?;
+            }
             if let Some((low, high)) = aux {
                 exec.write(low, &aux_range.iter().flat_map(|a| &a.0).copied().collect::<Vec<_>>())?;
                 exec.write(high, &aux_range.iter().flat_map(|a| &a.1).copied().collect::<Vec<_>>())?;

@@ -41,6 +41,7 @@ pub struct Splits {
     /// [S].
     target_sd: Vec<f64>,
     y: Vec<Vec<f32>>,
+    weights: Vec<Vec<f32>>,
     step: u64,
     snapshots: u32,
     seconds: f64,
@@ -76,6 +77,7 @@ impl Splits {
             session,
             target_sd: data.iter().map(|d| d.encoder.target_sd()).collect(),
             y: validation.iter().map(|d| d.y.clone()).collect(),
+            weights: validation.iter().map(|d| d.weights.clone()).collect(),
             step: 0,
             snapshots: 0,
             seconds: 0.0,
@@ -196,8 +198,8 @@ impl Splits {
     fn look(&mut self, wanted: &[bool]) -> Result<()> {
         let epoch = self.epoch();
         let now = Trained::plain(self.session.weights()?, vec![]);
-        let (y, sd) = (&self.y, &self.target_sd);
-        let scores = self.validation.each(&now, wanted, |s, p| score(p, sd[s], &y[s]).0)?;
+        let (y, weights, sd) = (&self.y, &self.weights, &self.target_sd);
+        let scores = self.validation.each(&now, wanted, |s, p| score(p, sd[s], &y[s], &weights[s]).0)?;
         let weights = now.weights;
         let len = weights.len() / self.best.len();
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {

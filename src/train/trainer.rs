@@ -12,7 +12,7 @@ use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
-use crate::metrics;
+use crate::metrics::{self, weighted};
 use crate::ops::StepArgs;
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ impl Held {
     /// NLL and RMSE in the user's unit, or NLL and accuracy.
     fn score(&mut self, trained: &Trained, target_sd: f64) -> Result<(f64, f64)> {
         self.predictor.set(trained)?;
-        Ok(score(&self.predictor.predict(self.rows.inputs())?, target_sd, &self.rows.y))
+        Ok(score(&self.predictor.predict(self.rows.inputs())?, target_sd, &self.rows.y, &self.rows.weights))
     }
 }
 
@@ -360,16 +360,24 @@ impl Trainer {
     }
 }
 
-/// NLL and RMSE in the user's unit, or NLL and accuracy; `y` is standardised or holds class indices.
-pub(super) fn score(predictive: &Predictive, target_sd: f64, y: &[f32]) -> (f64, f64) {
+/// NLL and RMSE in the user's unit, or NLL and accuracy; `y` is standardised or holds class indices. Rows count by `weights`
+/// [n], or alike where there are none.
+pub(super) fn score(predictive: &Predictive, target_sd: f64, y: &[f32], weights: &[f32]) -> (f64, f64) {
     match predictive {
         Predictive::Regression(r) => {
             let y: Vec<f64> = y.iter().map(|&v| v as f64).collect();
-            (r.nll(&y) + target_sd.ln(), metrics::rmse(&r.mean, &y) * target_sd)
+            let squares = r.mean.iter().zip(&y).map(|(m, y)| (m - y).powi(2));
+            (r.weighted_nll(&y, weights) + target_sd.ln(), weighted::mean(squares, weights).sqrt() * target_sd)
         }
         Predictive::Classification(c) => {
             let y: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            (metrics::nll(&c.probs, &y, c.k), metrics::accuracy(&c.probs, &y, c.k))
+            if weights.is_empty() {
+                return (metrics::nll(&c.probs, &y, c.k), metrics::accuracy(&c.probs, &y, c.k));
+            }
+            let of = |f: fn(&[f64], &[usize], usize) -> f64| {
+                weighted::mean(c.probs.chunks_exact(c.k).zip(&y).map(|(p, y)| f(p, &[*y], c.k)), weights)
+            };
+            (of(metrics::nll), of(metrics::accuracy))
         }
     }
 }

@@ -9,7 +9,10 @@ mod norm;
 mod pool;
 
 use super::bounded::U;
-use heads::{column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head};
+use heads::{
+    column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head, weigh_rows,
+    weighed_moments,
+};
 use std::ops::Range;
 use std::sync::Arc;
 use vifo::base::rng::Draw;
@@ -141,6 +144,8 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::SoftmaxHead(_) => softmax_head(),
         Op::GaussianHead(_) => gaussian_head(),
         Op::ColumnMoments(_) => column_moments(),
+        Op::WeighedMoments(_) => weighed_moments(),
+        Op::WeighRows(_) => weigh_rows(),
         Op::VifoHead(_) => vifo_head(),
         Op::LossReduce(_) => loss_reduce(),
         Op::SumSquares(_) => sum_squares(),

@@ -17,10 +17,11 @@ use crate::ops::norm::{
 use crate::ops::optimizer::{adam, l2_gradient, sgd};
 use crate::ops::pool::{avg_pool_backward, avg_pool_forward, max_pool2_backward, max_pool2_forward};
 use crate::ops::reduce::{loss_reduce, sum_squares};
-use crate::ops::regularizer::column_moments;
+use crate::ops::regularizer::{column_moments, weighed_moments};
 use crate::ops::repulsion::{kernel_weights, pair_distances, repulsion};
 use crate::ops::vbll::{vbll_backward_data, vbll_backward_weight, vbll_forward, vbll_head, vbll_regularizer};
 use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
+use crate::ops::weigh::weigh_rows;
 use crate::ops::{Op, StepArgs};
 use crate::program::plan::plan;
 use crate::program::{Buf, Element, Program, Step};
@@ -187,6 +188,8 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
         Op::SoftmaxHead(p) => call!(softmax_head(p, args); 0 1; terms dz;),
         Op::GaussianHead(p) => call!(gaussian_head(p, args); 0 1; terms dz;),
         Op::ColumnMoments(p) => call!(column_moments(p, args); 0; moments;),
+        Op::WeighedMoments(p) => call!(weighed_moments(p, args); 0 1; moments;),
+        Op::WeighRows(p) => call!(weigh_rows(p); 0; terms grad;),
         Op::VifoHead(p) => call!(vifo_head(p, args); 0 1 2; terms doutputs; scratch),
         Op::LossReduce(p) => call!(loss_reduce(p, args); 0 1; sums;),
         Op::SumSquares(p) => call!(sum_squares(p); 0; sums;),

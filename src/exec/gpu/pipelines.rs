@@ -21,6 +21,7 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("activation", shader!("common/activation.wgsl")),
     ("rng", shader!("common/rng.wgsl")),
     ("step", shader!("common/step.wgsl")),
+    ("weigh", shader!("weigh.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
     ("tile", shader!("common/tile.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),

@@ -54,6 +54,11 @@ impl Curvature {
     /// Adds rows: `features` [n, d-1] without the 1 of the bias, `lambda` [n, k, k], symmetric, its curvature -d^2 log p /
     /// dz dz' (`softmax_lambda`, `gaussian_lambda`). The result does not depend on the number of threads.
     pub fn add<T: Real>(&mut self, features: &[T], lambda: &[f64]) -> Result<()> {
+        self.add_weighed(features, lambda, &[])
+    }
+
+    /// The same of rows that count by `weights` [n] of mean 1, which `lambda` holds already.
+    pub fn add_weighed<T: Real>(&mut self, features: &[T], lambda: &[f64], weights: &[f32]) -> Result<()> {
         let (k, d) = (self.k, self.d);
         let n = lambda.len() / (k * k).max(1);
         if n * k * k != lambda.len() || features.len() != n * (d - 1) {
@@ -76,7 +81,8 @@ impl Curvature {
                 f.extend(features[row * (d - 1)..(row + 1) * (d - 1)].iter().map(|v| v.f64()));
                 f.push(1.0);
             }
-            self.add_block(&f, &lambda[first * k * k..end * k * k]);
+            let weights = if weights.is_empty() { weights } else { &weights[first..end] };
+            self.add_block(&f, &lambda[first * k * k..end * k * k], weights);
         }
         self.rows += n as u64;
         Ok(())
@@ -84,7 +90,7 @@ impl Curvature {
 
     /// `f` [n, d] with the 1. Each block is summed by itself and then added, so that a block given twice counts twice to
     /// the last bit.
-    fn add_block(&mut self, f: &[f64], lambda: &[f64]) {
+    fn add_block(&mut self, f: &[f64], lambda: &[f64], weights: &[f32]) {
         let (k, d) = (self.k, self.d);
         match self.structure {
             Structure::Kronecker => {
@@ -94,7 +100,8 @@ impl Curvature {
                 }
                 add_to(&mut self.lambda, &sum);
                 let mut gram = vec![0.0; d * d];
-                weighted_gram(f, d, d, |_| 1.0, &mut vec![], &mut gram);
+                let weight = |row: usize| weights.get(row).map_or(1.0, |w| f64::from(*w));
+                weighted_gram(f, d, d, weight, &mut vec![], &mut gram);
                 add_to(&mut self.sums, &gram);
             }
             Structure::Full => {

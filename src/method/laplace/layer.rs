@@ -51,24 +51,29 @@ impl Fit {
         self.d - 1
     }
 
-    /// Rows of features [n, d - 1] with their outputs [n, k] and targets.
-    pub fn add(&mut self, features: &[f32], z: &[f32], y: &[f32]) -> Result<()> {
+    /// Rows of features [n, d - 1] with their outputs [n, k] and targets; each counts by its weight in `weights` [n], or alike
+    /// where there are none.
+    pub fn add(&mut self, features: &[f32], z: &[f32], y: &[f32], weights: &[f32]) -> Result<()> {
         let k = self.k;
         let mut lambdas = vec![0.0; y.len() * k * k];
-        for ((z, &y), lambda) in z.chunks_exact(k).zip(y).zip(lambdas.chunks_exact_mut(k * k)) {
+        for (i, ((z, &y), lambda)) in z.chunks_exact(k).zip(y).zip(lambdas.chunks_exact_mut(k * k)).enumerate() {
+            let w = weights.get(i).map_or(1.0, |w| f64::from(*w));
             let z: Vec<f64> = z.iter().map(|&v| f64::from(v)).collect();
             match self.task {
                 Task::Classification => {
                     softmax_lambda(&z, lambda);
-                    self.log_likelihood -= softmax_loss(&z, y as usize, 0.0, &mut vec![0.0; k]);
+                    self.log_likelihood -= w * softmax_loss(&z, y as usize, 0.0, &mut vec![0.0; k]);
                 }
                 Task::Regression => {
                     lambda.copy_from_slice(&gaussian_lambda(self.noise_link, z[1]));
-                    self.log_likelihood -= gaussian_loss(self.noise_link, z[0], z[1], f64::from(y)).0;
+                    self.log_likelihood -= w * gaussian_loss(self.noise_link, z[0], z[1], f64::from(y)).0;
                 }
             }
+            if !weights.is_empty() {
+                lambda.iter_mut().for_each(|l| *l *= w);
+            }
         }
-        self.curvature.add(features, &lambdas)
+        self.curvature.add_weighed(features, &lambdas, weights)
     }
 }
 

@@ -90,6 +90,7 @@ fn row(folder: &SweepFolder, run: Run) -> Result<Row> {
         constant: None,
         calibrated: None,
         least_squares: None,
+        boosting: None,
         better: Better::Lower,
     };
     results.metrics.splice(0..0, kept.map(metric));

@@ -7,6 +7,7 @@ use vifo::ops::head::*;
 use vifo::ops::regularizer::*;
 use vifo::ops::step::Prior;
 use vifo::ops::vi::{ViGradient, ViRegularizer, ViSample};
+use vifo::ops::weigh::WeighRows;
 
 pub fn labels(n: usize, k: u32) -> Vec<f32> {
     fill(n, 9, 0.0, k as f32).into_iter().map(|v| v.floor().min(k as f32 - 1.0)).collect()
@@ -81,6 +82,50 @@ pub fn column_moments() -> Vec<Row> {
                     );
                     all.push(row.with(|a| a.n_valid = valid));
                 }
+            }
+        }
+    }
+    all
+}
+
+/// Weights of rows, some of them 0.
+fn weights(n: u32) -> Vec<f32> {
+    fill(n as usize, 5, -0.5, 3.0).into_iter().map(|w| w.max(0.0)).collect()
+}
+
+pub fn weighed_moments() -> Vec<Row> {
+    let mut all = vec![];
+    for sigma_link in [SIGMA_SOFTPLUS, SIGMA_EXP] {
+        for k in [1, 2, 33] {
+            for (data_rows, valid, aux) in PARTS {
+                for (replicas, share) in SHARES {
+                    let rows = data_rows + aux;
+                    let p = WeighedMoments { replicas, rows, data_rows, k, sigma_link, share };
+                    let row = Row::new(
+                        Op::WeighedMoments(p),
+                        format!("{p:?} {valid} valid"),
+                        vec![outputs(replicas * rows, k, sigma_link), weights(replicas / share * data_rows)],
+                        vec![poison((replicas * 6 * k) as usize)],
+                    );
+                    all.push(row.with(|a| a.n_valid = valid));
+                }
+            }
+        }
+    }
+    all
+}
+
+pub fn weigh_rows() -> Vec<Row> {
+    let mut all = vec![];
+    for cols in [2, 3, 65] {
+        for (data_rows, _, aux) in PARTS {
+            for (replicas, share) in SHARES {
+                let rows = data_rows + aux;
+                let p = WeighRows { replicas, rows, data_rows, cols, share };
+                let n = (replicas * rows) as usize;
+                let outputs = vec![fill(3 * n, 1, -2.0, 2.0), fill(n * cols as usize, 2, -2.0, 2.0)];
+                let inputs = vec![weights(replicas / share * data_rows)];
+                all.push(Row::new(Op::WeighRows(p), format!("{p:?}"), inputs, outputs));
             }
         }
     }

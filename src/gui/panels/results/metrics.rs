@@ -1,7 +1,7 @@
 //! The numbers of a run beside those of its baselines.
 
 use super::read::Run;
-use crate::run::Results;
+use crate::run::{Metric, Results};
 use eframe::egui::{self, Align, Grid, Label, Layout};
 
 pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
@@ -32,10 +32,13 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
     }
 }
 
-/// Width that the numbers of a run want: more where there are two baselines.
+/// Width that the numbers of a run want: more for each baseline beyond the constant.
 pub fn width(run: &Run) -> f32 {
-    let both = run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| m.least_squares.is_some()));
-    if both { 462.0 } else { 396.0 }
+    let has = |of: fn(&Metric) -> Option<f64>| {
+        run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| of(m).is_some()))
+    };
+    let more = [has(|m| m.least_squares), has(|m| m.boosting)].into_iter().filter(|has| *has).count();
+    396.0 + 66.0 * more as f32
 }
 
 /// One row a metric; arrows say which way is better.

@@ -1,0 +1,149 @@
+//! What a run is compared with, fitted on the rows that training saw: the constant, a straight line, boosted trees.
+
+use super::results::{Better, Metric};
+use super::tables::number;
+use crate::config::Boosting as Asked;
+use crate::data::Dataset;
+use crate::metrics::boosting::{self, Boosting};
+use crate::metrics::{ConstantModel, LinearModel};
+
+/// Trees that take longer than this are fitted only when asked for.
+const SECONDS: f64 = 1.0;
+
+/// Fitted trees, or why there are none.
+type Trees = Result<Boosting, String>;
+
+/// Baselines for a regression.
+pub struct Baselines {
+    pub constant: ConstantModel,
+    pub linear: Result<LinearModel, String>,
+    /// None where they are not asked for.
+    pub boosting: Option<Trees>,
+}
+
+/// What an error says without its place and cure.
+fn found(e: crate::error::Error) -> String {
+    match e {
+        crate::error::Error::Run(f) => f.found,
+        e => e.to_string(),
+    }
+}
+
+/// The trees of rows with targets `y` [n], of which the last `validation` chose when to stop; `classes` is 0 for a regression.
+fn trees(seen: &Dataset, y: &[f64], validation: usize, classes: usize, asked: Asked) -> Option<Trees> {
+    // Pixels are no columns.
+    if asked == Asked::Off || seen.x.is_empty() {
+        return None;
+    }
+    let seconds = boosting::seconds(seen.n, seen.d, classes);
+    if asked == Asked::Auto && seconds > SECONDS {
+        let about = if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
+        return Some(Err(format!(
+            "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
+        )));
+    }
+    let rows = boosting::Rows { x: &seen.x, y, weights: &seen.weights, d: seen.d };
+    let fitted = match classes {
+        0 => Boosting::regression(rows, validation),
+        k => Boosting::classification(rows, k, validation),
+    };
+    Some(fitted.map_err(found))
+}
+
+impl Baselines {
+    /// `y` in the user's unit; the last `validation` rows chose the stopping time.
+    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> Baselines {
+        let x: Vec<f64> = seen.x.iter().map(|&v| v as f64).collect();
+        let linear = LinearModel::fit_weighed(&x, y, &seen.weights, seen.n, seen.d).map_err(found);
+        let boosting = trees(seen, y, validation, 0, asked);
+        Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting }
+    }
+}
+
+/// Baselines for classes.
+pub struct ClassBaselines {
+    /// [k]: class shares of the rows that training saw, the constant predictor.
+    pub shares: Vec<f64>,
+    /// Class probabilities [n, k] that the trees give to the rows in question.
+    pub boosted: Option<Result<Vec<f64>, String>>,
+}
+
+impl ClassBaselines {
+    /// Fitted on `seen`, as `Baselines::fit`, and predicting `rows`.
+    pub fn fit(seen: &Dataset, classes: usize, validation: usize, asked: Asked, rows: &Dataset) -> ClassBaselines {
+        let mut shares = vec![0.0; classes];
+        for (y, w) in seen.y.iter().zip(seen.row_weights()) {
+            shares[*y as usize] += f64::from(w);
+        }
+        let total: f64 = shares.iter().sum();
+        shares.iter_mut().for_each(|s| *s /= if total > 0.0 { total } else { 1.0 });
+        let y: Vec<f64> = seen.y.iter().map(|&y| f64::from(y)).collect();
+        let boosted = trees(seen, &y, validation, classes, asked)
+            .map(|t| t.and_then(|t| t.probabilities(&rows.x, rows.n).map_err(found)));
+        ClassBaselines { shares, boosted }
+    }
+}
+
+/// Says so where boosted trees do better than the network, by the metric of its `point` predictions or else by the
+/// likelihood.
+pub fn against_boosting(metrics: &[Metric], point: &str) -> Option<String> {
+    let pair = |name: &str| {
+        let m = metrics.iter().find(|m| m.name == name)?;
+        let (ours, theirs) = (m.value.value()?, m.boosting?);
+        let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
+        let is_better = if m.better == Better::Higher { theirs > ours } else { theirs < ours };
+        Some((is_better, format!("{name} {} against {}{unit}", number(theirs), number(ours))))
+    };
+    match (pair(point), pair("nll")) {
+        (Some((true, by)), Some((true, nll))) => Some(format!(
+            "gradient boosting does better on these rows ({by}, {nll}): a network is not the best tool for them so far"
+        )),
+        (Some((true, by)), _) => Some(format!(
+            "gradient boosting predicts better on these rows ({by}), though its error bars say less of them than the network's do"
+        )),
+        (_, Some((true, by))) => Some(format!(
+            "the network predicts no worse than gradient boosting, but its uncertainty fits these rows less well ({by})"
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::metric;
+    use super::*;
+
+    #[test]
+    fn trees_that_do_better_are_named() {
+        let say = |rmse: (f64, f64), nll: (f64, f64)| {
+            let of = |name: &str, unit: &str, (ours, theirs): (f64, f64)| Metric {
+                boosting: Some(theirs),
+                ..metric(name, unit, ours, Better::Lower)
+            };
+            against_boosting(&[of("rmse", "MPa", rmse), of("nll", "nats", nll)], "rmse")
+        };
+        let both = say((5.0, 4.0), (3.0, 2.5)).expect("a note");
+        assert!(
+            both.contains("does better on these rows (rmse 4.000 against 5.000 MPa, nll 2.500 against 3.000 nats)"),
+            "{both}"
+        );
+        assert!(say((5.0, 4.0), (2.0, 2.5)).is_some_and(|s| s.contains("predicts better") && !s.contains("nll")));
+        assert!(say((4.0, 5.0), (3.0, 2.5)).is_some_and(|s| s.contains("uncertainty fits these rows less well")));
+        assert_eq!(say((4.0, 5.0), (2.0, 2.5)), None);
+        assert_eq!(say((4.0, 4.0), (2.0, 2.0)), None, "equal is not better");
+        assert_eq!(against_boosting(&[metric("rmse", "m", 1.0, Better::Lower)], "rmse"), None, "there are none");
+    }
+
+    #[test]
+    fn dear_trees_wait_to_be_asked_for() {
+        let n = 200_000;
+        let x: Vec<f32> = (0..n * 4).map(|i| (i as f32 * 0.37).sin()).collect();
+        let large = Dataset { x, y: vec![0.0; n], n, d: 4, ..Default::default() };
+        let y: Vec<f64> = vec![0.0; n];
+        let why = trees(&large, &y, 100, 0, Asked::Auto).expect("an answer").err().expect("a reason");
+        assert!(why.starts_with("left out: it would take about ") && why.contains("baselines.boosting"), "{why}");
+        assert!(trees(&large, &y, 100, 0, Asked::Off).is_none());
+        let image = Dataset { y: vec![0.0; 30], n: 30, d: 64, ..Default::default() };
+        assert!(trees(&image, &y[..30], 10, 0, Asked::On).is_none());
+    }
+}

@@ -1,0 +1,397 @@
+//! What a trained run's predictions rest on. Importance: how much worse the validation rows are predicted when a column's
+//! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
+//! is noise or ignorance, and which columns' values it comes from.
+
+use super::model::{Model, targets};
+use super::tables::{TextTable, full, number};
+use super::{RunFolder, calibrate};
+use crate::data::encode::FeatureKind;
+use crate::data::{Dataset, Inputs, SplitMix64};
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
+use crate::method::Predictive;
+use crate::metrics::{self, weighted};
+use crate::train::Predictor;
+use std::time::Instant;
+
+/// Times that each column is permuted.
+const REPEATS: usize = 10;
+/// Resamples of the rows for the standard error.
+const RESAMPLES: usize = 400;
+/// Columns named for each row.
+const TOP: usize = 3;
+/// Permutations of more rows than this say little more and cost much.
+const MOST_ROWS: usize = 2000;
+/// Less than this is not worth announcing.
+const SECONDS: f64 = 3.0;
+
+/// A column of the table and the inputs made from it.
+struct Column {
+    name: String,
+    inputs: std::ops::Range<usize>,
+    /// What the inputs are for a typical row: the training mean, or the commonest level.
+    typical: Vec<f32>,
+}
+
+/// A metric's increase when a column is permuted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Increase {
+    pub mean: f64,
+    /// Standard deviation over the permutations.
+    pub sd: f64,
+    /// Standard error of the mean over the rows, by bootstrap: other rows of the same kind would give other increases.
+    pub se: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Importance {
+    pub column: String,
+    /// Of the NLL in nats.
+    pub nll: Increase,
+    /// Of the RMSE in the target's unit, or of the share of wrong classes.
+    pub error: Increase,
+}
+
+pub struct Explained {
+    /// The most important first.
+    pub importance: Vec<Importance>,
+    /// Rows that were permuted, and the NLL and error before.
+    pub rows: usize,
+    pub before: (f64, f64),
+    /// "rmse" or "error rate", and its unit.
+    pub error: (&'static str, String),
+    /// Of each row to predict, to stand behind its prediction.
+    pub columns: TextTable,
+    pub notes: Vec<String>,
+}
+
+/// NLL and squared error, or 0 and 1 for right and wrong, of each row; in the user's unit.
+fn losses(p: &Predictive, y: &[f64]) -> Vec<(f64, f64)> {
+    match p {
+        Predictive::Regression(r) => {
+            y.iter().enumerate().map(|(i, y)| (-r.row(i).log_density(*y), (r.mean[i] - y).powi(2))).collect()
+        }
+        Predictive::Classification(c) => {
+            let rows = c.probs.chunks_exact(c.k).zip(y.iter().map(|y| *y as usize));
+            rows.map(|(p, y)| (metrics::nll(p, &[y], c.k), 1.0 - metrics::accuracy(p, &[y], c.k))).collect()
+        }
+    }
+}
+
+/// The uncertainty of each row: its sd, or its entropy; and the share of its variance, or entropy, that is epistemic.
+fn uncertainty(p: &Predictive) -> Vec<(f64, f64)> {
+    let share = |part: f64, rest: f64| if part + rest > 0.0 { part / (part + rest) } else { 0.0 };
+    match p {
+        Predictive::Regression(r) => (0..r.n()).map(|i| (r.sd(i), share(r.epistemic[i], r.aleatoric[i]))).collect(),
+        Predictive::Classification(c) => {
+            (0..c.total.len()).map(|i| (c.total[i], share(c.epistemic[i], c.aleatoric[i]))).collect()
+        }
+    }
+}
+
+/// One network for many predictions.
+struct Asker<'a> {
+    model: &'a Model,
+    predictor: Predictor,
+}
+
+impl Asker<'_> {
+    fn new<'a>(model: &'a Model, device: &Device, rows: usize) -> Result<Asker<'a>> {
+        let mut predictor = Predictor::new(&model.plan.setup, device, model.plan.seed, rows)?;
+        predictor.set(&model.trained)?;
+        Ok(Asker { model, predictor })
+    }
+    /// In the user's unit.
+    fn ask(&mut self, x: &[f32]) -> Result<Predictive> {
+        let mut p = self.predictor.predict(Inputs::Rows(x))?;
+        if let Predictive::Regression(r) = &mut p {
+            r.rescale(self.model.encoder.destandardise(0.0), self.model.encoder.target_sd());
+        }
+        Ok(p)
+    }
+}
+
+/// The columns with what is typical of them in `train`.
+fn columns(model: &Model, train: &Dataset) -> Vec<Column> {
+    let mut at = 0;
+    let of = |f: &crate::data::encode::Feature| {
+        let inputs = at..at + f.kind.inputs();
+        at = inputs.end;
+        let mean = |j: usize| {
+            let sum: f64 = train.x.iter().skip(j).step_by(train.d.max(1)).map(|v| f64::from(*v)).sum();
+            (sum / train.n.max(1) as f64) as f32
+        };
+        let mut typical: Vec<f32> = inputs.clone().map(mean).collect();
+        if let FeatureKind::Levels { .. } = f.kind {
+            let best = (0..typical.len()).fold(0, |best, j| if typical[j] > typical[best] { j } else { best });
+            typical.iter_mut().enumerate().for_each(|(j, v)| *v = f32::from(u8::from(j == best)));
+        }
+        Column { name: f.name.clone(), inputs, typical }
+    };
+    model.encoder.features.iter().map(of).collect()
+}
+
+/// Explains the predictions of `rows` by a run; `announce` is told what will take long.
+///
+/// Errors: images, which have no columns; a run without validation rows; a data file that is gone or has changed.
+pub fn explain(
+    folder: &RunFolder,
+    model: &Model,
+    device: &Device,
+    rows: &Dataset,
+    announce: &mut dyn FnMut(&str),
+) -> Result<Explained> {
+    if model.encoder.pixels.is_some() {
+        let cure = "leave --explain out: `vifo evaluate --corrupt all` shows what an image model rests on";
+        return Err(Error::usage("--explain", "the run is on images, which have no columns", "a run on a table", cure));
+    }
+    let data = model.data()?;
+    let place = folder.path.display().to_string();
+    if data.hash != folder.manifest()?.data && model.recipe.data.points.is_none() {
+        let found =
+            "the data file has changed since the run was trained: its validation rows cannot be told from the others";
+        return Err(Error::data(place, found, "", "restore the file, or leave --explain out"));
+    }
+    if data.validation.n < 2 {
+        let found = format!("{} validation rows: importance needs rows that were not trained on", data.validation.n);
+        return Err(Error::usage(place, found, "2 rows at least", "train with data.validation_fraction above 0"));
+    }
+    let columns = columns(model, &data.train);
+    let mut notes = vec![];
+    let mut chosen: Vec<usize> = (0..data.validation.n).collect();
+    if chosen.len() > MOST_ROWS {
+        SplitMix64::new(u64::from(model.recipe.seed)).shuffle(&mut chosen);
+        chosen.truncate(MOST_ROWS);
+        chosen.sort_unstable();
+        notes.push(format!("importance by {MOST_ROWS} of the {} validation rows", data.validation.n));
+    }
+    let validation = data.validation.subset(&chosen);
+    let mut asker = Asker::new(model, device, validation.n.max(rows.n))?;
+    let started = Instant::now();
+    let before = asker.ask(&validation.x)?;
+    let a_row = started.elapsed().as_secs_f64() / validation.n as f64;
+    let work = columns.len() as f64 * (REPEATS * validation.n + rows.n) as f64;
+    if a_row * work > SECONDS {
+        announce(&format!(
+            "explaining takes about {:.0} s: {} columns, {REPEATS} permutations of {} validation rows, {} rows to predict",
+            a_row * work,
+            columns.len(),
+            validation.n,
+            rows.n
+        ));
+    }
+    let seed = u64::from(model.recipe.seed);
+    let importance = importance(&mut asker, &columns, &validation, &before, seed)?;
+    let columns = row_columns(&mut asker, &columns, rows)?;
+    let is_regression = model.encoder.n_classes().is_none();
+    if calibrate::current(folder).is_ok_and(|c| c.is_some()) {
+        notes.push("the explanation is that of the predictions before calibration".into());
+    }
+    let base = summary(&losses(&before, &targets(&validation)), &validation.weights, is_regression);
+    let error = match is_regression {
+        true => ("rmse", model.encoder.target_name().to_string()),
+        false => ("error rate", String::new()),
+    };
+    Ok(Explained { importance, rows: validation.n, before: base, error, columns, notes })
+}
+
+/// Mean NLL, and RMSE or error rate.
+fn summary(losses: &[(f64, f64)], weights: &[f32], is_regression: bool) -> (f64, f64) {
+    let error = weighted::mean(losses.iter().map(|l| l.1), weights);
+    (weighted::mean(losses.iter().map(|l| l.0), weights), if is_regression { error.sqrt() } else { error })
+}
+
+fn importance(
+    asker: &mut Asker,
+    columns: &[Column],
+    rows: &Dataset,
+    before: &Predictive,
+    seed: u64,
+) -> Result<Vec<Importance>> {
+    let (y, n, d) = (targets(rows), rows.n, rows.d);
+    let is_regression = matches!(before, Predictive::Regression(_));
+    let base = losses(before, &y);
+    let at_first = summary(&base, &rows.weights, is_regression);
+    let mut all = vec![];
+    for (c, column) in columns.iter().enumerate() {
+        let mut x = rows.x.clone();
+        let mut sums = vec![(0.0, 0.0); n];
+        let (mut nlls, mut errors) = (vec![], vec![]);
+        for repeat in 0..REPEATS {
+            // The same permutations for every run of one seed, others for every column.
+            let mut order: Vec<usize> = (0..n).collect();
+            SplitMix64::new(seed ^ ((c * REPEATS + repeat + 1) as u64) << 20).shuffle(&mut order);
+            for (i, &from) in order.iter().enumerate() {
+                for j in column.inputs.clone() {
+                    x[i * d + j] = rows.x[from * d + j];
+                }
+            }
+            let permuted = losses(&asker.ask(&x)?, &y);
+            let (nll, error) = summary(&permuted, &rows.weights, is_regression);
+            nlls.push(nll - at_first.0);
+            errors.push(error - at_first.1);
+            for (sum, l) in sums.iter_mut().zip(&permuted) {
+                *sum = (sum.0 + l.0 / REPEATS as f64, sum.1 + l.1 / REPEATS as f64);
+            }
+        }
+        let (se_nll, se_error) = bootstrap(&base, &sums, &rows.weights, is_regression, seed);
+        let increase = |each: &[f64], se: f64| {
+            let mean = each.iter().sum::<f64>() / each.len() as f64;
+            let variance = each.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (each.len() - 1) as f64;
+            Increase { mean, sd: variance.sqrt(), se }
+        };
+        all.push(Importance {
+            column: column.name.clone(),
+            nll: increase(&nlls, se_nll),
+            error: increase(&errors, se_error),
+        });
+    }
+    all.sort_by(|a, b| b.nll.mean.total_cmp(&a.nll.mean));
+    Ok(all)
+}
+
+/// Standard errors over the rows of the increases of NLL and error, from row losses before and, on average over the
+/// permutations, after: both of one resample, since they are of the same rows.
+fn bootstrap(
+    before: &[(f64, f64)],
+    after: &[(f64, f64)],
+    weights: &[f32],
+    is_regression: bool,
+    seed: u64,
+) -> (f64, f64) {
+    let n = before.len();
+    let mut rng = SplitMix64::new(seed.wrapping_add(0xB007));
+    let draws: Vec<(f64, f64)> = (0..RESAMPLES)
+        .map(|_| {
+            let rows: Vec<usize> = (0..n).map(|_| ((rng.uniform() * n as f64) as usize).min(n - 1)).collect();
+            let of = |all: &[(f64, f64)]| rows.iter().map(|&i| all[i]).collect::<Vec<_>>();
+            let weights: Vec<f32> =
+                if weights.is_empty() { vec![] } else { rows.iter().map(|&i| weights[i]).collect() };
+            let (a, b) = (summary(&of(before), &weights, is_regression), summary(&of(after), &weights, is_regression));
+            (b.0 - a.0, b.1 - a.1)
+        })
+        .filter(|d| d.0.is_finite() && d.1.is_finite())
+        .collect();
+    let sd = |of: fn(&(f64, f64)) -> f64| {
+        let mean = draws.iter().map(of).sum::<f64>() / draws.len() as f64;
+        (draws.iter().map(|d| (of(d) - mean).powi(2)).sum::<f64>() / (draws.len() as f64 - 1.0)).sqrt()
+    };
+    (sd(|d| d.0), sd(|d| d.1))
+}
+
+/// For each row the shares of its uncertainty, and the columns whose typical value in place of the row's own would change it
+/// most: name and what the row's own value adds (negative: it takes away).
+fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<TextTable> {
+    let (n, d) = (rows.n, rows.d);
+    let p = asker.ask(&rows.x)?;
+    let unit = if matches!(p, Predictive::Regression(_)) { "sd" } else { "entropy" };
+    let own = uncertainty(&p);
+    // [column][row]
+    let mut adds: Vec<Vec<f64>> = vec![];
+    for column in columns {
+        let mut x = rows.x.clone();
+        for row in x.chunks_exact_mut(d.max(1)) {
+            row[column.inputs.clone()].copy_from_slice(&column.typical);
+        }
+        let without = uncertainty(&asker.ask(&x)?);
+        adds.push(own.iter().zip(&without).map(|(own, without)| own.0 - without.0).collect());
+    }
+    let mut table = TextTable::new(&["aleatoric_share", "epistemic_share"]);
+    let top = TOP.min(columns.len());
+    for i in 1..=top {
+        table.header.extend([format!("{unit}_from_{i}"), format!("{unit}_added_{i}")]);
+    }
+    for row in 0..n {
+        let mut order: Vec<usize> = (0..columns.len()).collect();
+        order.sort_by(|&a, &b| adds[b][row].abs().total_cmp(&adds[a][row].abs()));
+        let mut cells = vec![full(1.0 - own[row].1), full(own[row].1)];
+        for &c in &order[..top] {
+            cells.extend([columns[c].name.clone(), full(adds[c][row])]);
+        }
+        table.rows.push(cells);
+    }
+    Ok(table)
+}
+
+impl Explained {
+    /// One row a column of the data.
+    pub fn table(&self) -> TextTable {
+        let (error, unit) =
+            (self.error.0, if self.error.1.is_empty() { String::new() } else { format!(", {}", self.error.1) });
+        let mut t = TextTable::new(&["column", "nll increase, nats", "sd", "se"]);
+        t.header.extend([format!("{error} increase{unit}"), "sd".into(), "se".into()]);
+        for i in &self.importance {
+            let cells = [i.nll.mean, i.nll.sd, i.nll.se, i.error.mean, i.error.sd, i.error.se].map(number);
+            t.rows.push(std::iter::once(i.column.clone()).chain(cells).collect());
+        }
+        t
+    }
+
+    /// What the table says and what its columns are.
+    pub fn words(&self) -> Vec<String> {
+        let (nll, error) = self.before;
+        let mut all = vec![format!(
+            "importance by {REPEATS} permutations of each column over {} validation rows, which have nll {} nats and {} {} as they are; sd: \
+             over the permutations, se: over the rows (bootstrap)",
+            self.rows,
+            number(nll),
+            self.error.0,
+            number(error)
+        )];
+        // Two standard errors of both kinds together.
+        let is_clear =
+            |i: &Importance| i.nll.mean > 2.0 * (i.nll.se.powi(2) + i.nll.sd.powi(2) / REPEATS as f64).sqrt();
+        let weak: Vec<&str> =
+            self.importance.iter().filter(|i| !is_clear(i)).map(|i| i.column.as_str()).take(8).collect();
+        if weak.len() == self.importance.len() {
+            all.push(
+                "no column's importance is clear of 0: few validation rows, or columns that stand in for each other"
+                    .into(),
+            );
+        } else if !weak.is_empty() {
+            all.push(format!("not clear of 0 by two standard errors: {}", weak.join(", ")));
+        }
+        all.extend(self.notes.iter().cloned());
+        all
+    }
+
+    /// importance.csv, and the figure of the NLL's increases.
+    pub fn save(&self, folder: &RunFolder) -> Result<Saved> {
+        let mut csv = TextTable::new(&["column", "nll_increase", "nll_sd", "nll_se"]);
+        let name = self.error.0.replace(' ', "_");
+        csv.header.extend([format!("{name}_increase"), format!("{name}_sd"), format!("{name}_se")]);
+        for i in &self.importance {
+            let cells = [i.nll.mean, i.nll.sd, i.nll.se, i.error.mean, i.error.sd, i.error.se].map(full);
+            csv.rows.push(std::iter::once(i.column.clone()).chain(cells).collect());
+        }
+        folder.write("importance.csv", csv.csv().as_bytes())?;
+        let shown = &self.importance[..self.importance.len().min(40)];
+        let more = self.importance.len() - shown.len();
+        let rest =
+            if more > 0 { format!("; {more} less important columns are in importance.csv") } else { String::new() };
+        let of = |f: fn(&Importance) -> f64| shown.iter().map(f).collect::<Vec<f64>>();
+        let figure = IntervalsFigure {
+            title: "What the predictions rest on".into(),
+            x_label: "increase of the NLL when the column is permuted, nats".into(),
+            note: format!("bars: 2 standard errors over {} validation rows{rest}", self.rows),
+            rows: shown.iter().map(|i| i.column.clone()).collect(),
+            zero: true,
+            series: vec![IntervalsSeries {
+                name: "importance".into(),
+                middle: of(|i| i.nll.mean),
+                half: of(|i| 2.0 * i.nll.se),
+                hollow: false,
+            }],
+        };
+        figure::intervals(&folder.figures(), "importance", &figure)
+    }
+
+    /// Puts the columns of each row behind its prediction.
+    pub fn extend(&self, table: &mut TextTable) {
+        table.header.extend(self.columns.header.iter().cloned());
+        for (row, own) in table.rows.iter_mut().zip(&self.columns.rows) {
+            row.extend(own.iter().cloned());
+        }
+    }
+}
