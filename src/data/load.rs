@@ -30,7 +30,13 @@ pub fn read_options(data: &config::Data) -> ReadOptions {
         "space" => b' ',
         other => other.as_bytes().first().copied().unwrap_or(b','),
     });
-    ReadOptions { delimiter, header: data.header, skip_lines: data.skip_lines, text_columns: data.text_columns.clone() }
+    ReadOptions {
+        delimiter,
+        header: data.header,
+        skip_lines: data.skip_lines,
+        text_columns: data.text_columns.clone(),
+        ..ReadOptions::default()
+    }
 }
 
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.

@@ -4,6 +4,7 @@
 //! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Rooms below this one know nothing of files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
+pub mod column;
 pub mod encode;
 mod fit;
 pub mod images;

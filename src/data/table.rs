@@ -1,6 +1,7 @@
 //! A text file to a table of named columns, each all numbers or all text; every fault names its line and column.
 //! Must not know what is learnt from the table.
 
+pub use super::column::{Cells, Column, Lines, Texts};
 use super::rows::{Flaw, Rows, detect_delimiter, split_rows};
 use super::source::read_text;
 use super::{cell_place, listed, quoted};
@@ -18,50 +19,32 @@ pub struct ReadOptions {
     pub skip_lines: usize,
     /// Columns (names or indices) that are text even if their cells look like numbers.
     pub text_columns: Vec<String>,
+    /// What the user said of columns (names or indices). The reader heeds `Number` and `Text`, the encoder the others.
+    pub kinds: Vec<(String, Kind)>,
+}
+
+/// What the user says that a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    Text,
+    Date,
+    Ignore,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     pub path: PathBuf,
     pub columns: Vec<Column>,
-    /// File line, from 1, of each row.
-    pub lines: Vec<usize>,
+    pub lines: Lines,
     pub header: bool,
     pub delimiter: u8,
     /// What the file was read with, so that a proposed command can repeat it.
     pub options: ReadOptions,
     /// The file whose columns were put beside the first one's.
     pub beside: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Column {
-    pub name: String,
-    pub cells: Cells,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cells {
-    /// Finite numbers; NaN = missing.
-    Number(Vec<f64>),
-    /// `None` = missing.
-    Text(Vec<Option<String>>),
-}
-
-impl Column {
-    pub fn is_missing(&self, row: usize) -> bool {
-        match &self.cells {
-            Cells::Number(values) => values[row].is_nan(),
-            Cells::Text(values) => values[row].is_none(),
-        }
-    }
-
-    pub fn missing(&self) -> usize {
-        match &self.cells {
-            Cells::Number(values) => values.iter().filter(|v| v.is_nan()).count(),
-            Cells::Text(values) => values.iter().filter(|v| v.is_none()).count(),
-        }
-    }
+    /// What the reader made of the file as a whole, a sentence each; what it made of a column is with the column.
+    pub notes: Vec<String>,
 }
 
 impl Table {
@@ -80,7 +63,7 @@ impl Table {
 
     /// Place of a cell for a message.
     pub fn place(&self, row: usize, column: &str) -> String {
-        cell_place(&self.path, self.lines[row], column)
+        cell_place(&self.path, self.lines.get(row), column)
     }
 
     /// Adds the columns of a second file with as many rows; a name that is taken gets the suffix "_target".
@@ -94,6 +77,7 @@ impl Table {
             ));
         }
         self.beside = Some(other.path);
+        self.notes.extend(other.notes);
         for mut column in other.columns {
             while self.columns.iter().any(|c| c.name == column.name) {
                 column.name.push_str("_target");
@@ -129,7 +113,7 @@ fn find_column(path: &Path, names: &[&str], wanted: &str) -> Result<usize> {
 
 /// What one cell is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum Found {
     Missing,
     Number(f64),
     /// `inf`, or a number beyond the largest double.
@@ -140,25 +124,25 @@ enum Kind {
 }
 
 /// `comma`: the file writes decimal commas.
-fn kind_of(cell: &str, comma: bool) -> Kind {
+fn kind_of(cell: &str, comma: bool) -> Found {
     if comma && cell.contains(',') {
         let point = cell.replacen(',', ".", 1);
-        return if is_decimal_comma(cell) { kind_of(&point, false) } else { Kind::Text };
+        return if is_decimal_comma(cell) { kind_of(&point, false) } else { Found::Text };
     }
     match cell.parse::<f64>() {
-        Ok(value) if value.is_finite() => return Kind::Number(value),
-        Ok(value) if value.is_nan() => return Kind::Missing,
-        Ok(_) => return Kind::Infinite,
+        Ok(value) if value.is_finite() => return Found::Number(value),
+        Ok(value) if value.is_nan() => return Found::Missing,
+        Ok(_) => return Found::Infinite,
         Err(_) => {}
     }
     if cell.is_empty() || ["na", "n/a", "null", "?", "none"].iter().any(|m| cell.eq_ignore_ascii_case(m)) {
-        return Kind::Missing;
+        return Found::Missing;
     }
     let is_plain = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '-' | '+' | 'e' | 'E');
     if cell.contains(',') && cell.chars().all(is_plain) && cell.replace(',', "").parse::<f64>().is_ok() {
-        return Kind::Comma;
+        return Found::Comma;
     }
-    Kind::Text
+    Found::Text
 }
 
 /// `-3,5`, `0,942`, `1,5e-3`: digits, one comma, digits.
@@ -201,13 +185,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, kind: Kind) {
+    fn add(&mut self, kind: Found) {
         match kind {
-            Kind::Missing => self.missing += 1,
-            Kind::Number(_) => self.number += 1,
-            Kind::Infinite => self.infinite += 1,
-            Kind::Comma => self.comma += 1,
-            Kind::Text => self.text += 1,
+            Found::Missing => self.missing += 1,
+            Found::Number(_) => self.number += 1,
+            Found::Infinite => self.infinite += 1,
+            Found::Comma => self.comma += 1,
+            Found::Text => self.text += 1,
         }
     }
 
@@ -225,7 +209,7 @@ impl Tally {
 
 /// A column as found: the first row apart, because it may be the header.
 struct Probe {
-    first: Kind,
+    first: Found,
     rest: Tally,
     /// `[rows]`, the first row included; NaN where there is no number.
     values: Vec<f64>,
@@ -234,10 +218,10 @@ struct Probe {
 fn probe(rows: &Rows<'_>, column: usize, comma: bool) -> Probe {
     let mut rest = Tally::default();
     let mut values = Vec::with_capacity(rows.len());
-    let mut first = Kind::Missing;
+    let mut first = Found::Missing;
     for i in 0..rows.len() {
         let kind = kind_of(rows.cell(i, column), comma);
-        values.push(if let Kind::Number(value) = kind { value } else { f64::NAN });
+        values.push(if let Found::Number(value) = kind { value } else { f64::NAN });
         if i == 0 {
             first = kind;
         } else {
@@ -258,7 +242,7 @@ pub fn read_table(path: &Path, options: &ReadOptions) -> Result<Table> {
 
 /// `path` serves the messages only.
 fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> {
-    let is_number = |cell: &str| matches!(kind_of(cell, false), Kind::Number(_) | Kind::Comma);
+    let is_number = |cell: &str| matches!(kind_of(cell, false), Found::Number(_) | Found::Comma);
     let delimiter = options.delimiter.unwrap_or_else(|| detect_delimiter(text, options.skip_lines, is_number));
     let rows = split_rows(text, delimiter, options.skip_lines, usize::MAX).map_err(|flaw| flaw_error(path, flaw))?;
     if rows.len() == 0 {
@@ -274,7 +258,7 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
         return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
     // A delimiter at the end of every line makes a nameless column of nothing.
-    let is_void = |p: &Probe| p.first == Kind::Missing && p.rest.missing + 1 == rows.len();
+    let is_void = |p: &Probe| p.first == Found::Missing && p.rest.missing + 1 == rows.len();
     if header
         && probes.len() > 1
         && probes.last().is_some_and(is_void)
@@ -291,10 +275,19 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
     let mut columns = Vec::with_capacity(names.len());
     for (index, (found, name)) in probes.into_iter().zip(&names).enumerate() {
         let cells = column_cells(path, &rows, found, index, name, header, is_text[index], comma)?;
-        columns.push(Column { name: name.clone(), cells });
+        columns.push(Column::new(name, cells));
     }
-    let lines = rows.lines[usize::from(header)..].to_vec();
-    Ok(Table { path: path.to_path_buf(), columns, lines, header, delimiter, options: options.clone(), beside: None })
+    let lines = rows.lines[usize::from(header)..].iter().copied().collect();
+    Ok(Table {
+        path: path.to_path_buf(),
+        columns,
+        lines,
+        header,
+        delimiter,
+        options: options.clone(),
+        beside: None,
+        notes: Vec::new(),
+    })
 }
 
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {
@@ -325,12 +318,12 @@ fn check_widths(path: &Path, rows: &Rows<'_>) -> Result<()> {
 /// again in its column though values do repeat.
 fn detect_header(rows: &Rows<'_>, probes: &[Probe]) -> bool {
     if rows.len() == 1 {
-        return probes.iter().all(|p| p.first == Kind::Text);
+        return probes.iter().all(|p| p.first == Found::Text);
     }
-    if probes.iter().any(|p| p.first == Kind::Text && p.rest.looks_numeric()) {
+    if probes.iter().any(|p| p.first == Found::Text && p.rest.looks_numeric()) {
         return true;
     }
-    if rows.len() < 10 || probes.iter().any(|p| p.first != Kind::Text || p.rest.looks_numeric()) {
+    if rows.len() < 10 || probes.iter().any(|p| p.first != Found::Text || p.rest.looks_numeric()) {
         return false;
     }
     let mut repeats = false;
@@ -384,7 +377,7 @@ fn column_cells(
         tally.add(found.first);
     }
     let first_row = usize::from(header);
-    let fault_at = |wrong: fn(Kind) -> bool, what: &str, allowed: &str, cure: &str| {
+    let fault_at = |wrong: fn(Found) -> bool, what: &str, allowed: &str, cure: &str| {
         let i = (first_row..rows.len()).find(|&i| wrong(kind_of(rows.cell(i, index), comma))).unwrap_or(first_row);
         let cell = rows.cell(i, index);
         // Near the top a text among numbers is more likely a title or a second header than a cell.
@@ -400,14 +393,14 @@ fn column_cells(
         let cure = "write numbers as 3.5 and 1234 (decimal commas are read where cells are not separated by commas)"
             .to_string();
         let what = "has a comma inside a number";
-        return Err(fault_at(|k| k == Kind::Comma, what, "a decimal point, no thousands separator", &cure));
+        return Err(fault_at(|k| k == Found::Comma, what, "a decimal point, no thousands separator", &cure));
     }
     // Nothing but infinity, as the bounds of intervals without end: no column of numbers, and no fault of one.
     let is_endless = tally.infinite > 0 && tally.number + tally.text + tally.comma == 0;
     if !is_text && !is_endless && tally.text + tally.comma == 0 {
         if tally.infinite > 0 {
             let cure = "give the number, or leave the cell empty if it is missing";
-            return Err(fault_at(|k| k == Kind::Infinite, "is infinite", "finite numbers", cure));
+            return Err(fault_at(|k| k == Found::Infinite, "is infinite", "finite numbers", cure));
         }
         let mut values = found.values;
         values.drain(..first_row);
@@ -419,11 +412,11 @@ fn column_cells(
             quoted(name)
         );
         let what = "in a column of numbers";
-        return Err(fault_at(|k| matches!(k, Kind::Text | Kind::Comma), what, "numbers", &cure));
+        return Err(fault_at(|k| matches!(k, Found::Text | Found::Comma), what, "numbers", &cure));
     }
     let text = |i: usize| {
         let cell = rows.cell(i, index);
-        (kind_of(cell, comma) != Kind::Missing).then(|| cell.to_string())
+        (kind_of(cell, comma) != Found::Missing).then_some(cell)
     };
     Ok(Cells::Text((first_row..rows.len()).map(text).collect()))
 }
