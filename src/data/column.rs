@@ -1,5 +1,6 @@
 //! A column of a table: numbers, or texts that are kept once each. Must not know where it was read from.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,28 @@ pub struct Texts {
 const MISSING: u32 = u32::MAX;
 
 impl Texts {
+    /// `cells`: row and level of every cell; levels for which `is_missing` are no texts.
+    pub(super) fn of_codes(
+        rows: usize,
+        cells: &[(u32, u32)],
+        levels: &[Cow<'_, str>],
+        is_missing: impl Fn(usize) -> bool,
+    ) -> Texts {
+        let mut texts = Texts { codes: vec![MISSING; rows], levels: Vec::new() };
+        let code = |(level, text): (usize, &Cow<'_, str>)| match is_missing(level) {
+            true => MISSING,
+            false => {
+                texts.levels.push(text.to_string());
+                texts.levels.len() as u32 - 1
+            }
+        };
+        let codes: Vec<u32> = levels.iter().enumerate().map(code).collect();
+        for &(row, level) in cells {
+            texts.codes[row as usize] = codes[level as usize];
+        }
+        texts
+    }
+
     pub fn len(&self) -> usize {
         self.codes.len()
     }

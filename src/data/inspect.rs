@@ -350,6 +350,15 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: 
     for name in &options.text_columns {
         flag("--text-column", name);
     }
+    for (name, kind) in &options.kinds {
+        flag("--as", &format!("{name}={kind}"));
+    }
+    for marker in options.missing_markers.iter().flatten() {
+        flag("--missing-marker", marker);
+    }
+    if options.strict {
+        words.push("--strict".into());
+    }
     words.join(" ")
 }
 
