@@ -100,7 +100,6 @@ fn tables() -> tempfile::TempDir {
     write(d, "empty.csv", "");
     write(d, "header.csv", "x,z,y\n");
     write(d, "binary.csv", [0u8, 1, 2, 3]);
-    write(d, "latin.csv", b"x,y\n1,caf\xe9\n");
     write(d, "hole.csv", "x,z,y\n1,2,3\n2,,3\n3,4,5\n");
     write(d, "narrow.csv", "x,y\n1,2\n3,4\n");
     let levels: String = (0..40).map(|i| format!("{i},{},{}\n", ["red", "blue"][i % 2], i * 3 % 17)).collect();
@@ -129,15 +128,20 @@ fn fit_names_what_is_wrong_with_a_table() {
             ("fit empty.csv --device cpu", 1, &["empty.csv", "empty", "check"]),
             ("fit header.csv --device cpu", 1, &["header.csv", "only a header", "check"]),
             ("fit binary.csv --device cpu", 1, &["binary.csv", "binary", "export"]),
-            ("fit latin.csv --device cpu", 1, &["latin.csv, line 2", "0xE9", "iconv"]),
-            ("fit ragged.csv --device cpu", 1, &["ragged.csv, line 42", "2 cells", "3 cells", "fix the row"]),
-            ("fit text.csv --device cpu", 1, &["text.csv, line 42, column 'x'", "'low'", "--text-column"]),
+            ("fit ragged.csv --strict --device cpu", 1, &["ragged.csv, line 42", "2 cells", "3 cells", "fix the row"]),
+            ("fit text.csv --strict --device cpu", 1, &["text.csv, line 42, column 'x'", "'low'", "--as x=text"]),
             ("fit nan.csv --device cpu", 1, &["nan.csv, line 42, column 'x'", "missing", "--missing drop"]),
-            ("fit inf.csv --device cpu", 1, &["inf.csv, line 42, column 'z'", "infinite", "leave the cell empty"]),
+            (
+                "fit inf.csv --strict --device cpu",
+                1,
+                &["inf.csv, line 42, column 'z'", "infinite", "leave the cell empty"],
+            ),
             ("fit one_row.csv --device cpu", 1, &["one_row.csv", "1 row", "at least 10 rows", "add data"]),
             ("fit one_class.csv --device cpu", 1, &["one_class.csv", "'y'", "only one class", "another --target"]),
             ("fit many_classes.csv --device cpu", 1, &["many_classes.csv", "'y'", "classes", "another --target"]),
             ("fit same.csv --device cpu", 1, &["same.csv", "'y'", "the same value", "another --target"]),
+            ("fit good.csv --as x=colour --device cpu", 2, &["data.as", "x=colour", "number, text, date, ignore"]),
+            ("fit good.csv --as q=text --device cpu", 2, &["good.csv", "'q'", "'x', 'z', 'y'"]),
             ("fit good.csv --target yy --device cpu", 2, &["good.csv", "'yy'", "'x', 'z', 'y'"]),
             ("fit good.csv --ignore q --device cpu", 2, &["good.csv", "'q'", "'x', 'z', 'y'"]),
             ("fit good.csv --test-file narrow.csv --device cpu", 1, &["narrow.csv", "'z'", "add it"]),
@@ -403,9 +407,9 @@ fn inspect_score_and_compare_name_what_is_wrong() {
             ("inspect nosuch.csv", 1, &["nosuch.csv", "cannot read", "check the path"]),
             ("inspect empty.csv", 1, &["empty.csv", "empty", "check"]),
             ("inspect header.csv", 1, &["header.csv", "only a header", "check"]),
-            ("inspect ragged.csv", 1, &["ragged.csv, line 42", "2 cells", "fix the row"]),
-            ("inspect text.csv", 1, &["text.csv, line 42", "'low'", "--text-column"]),
-            ("inspect inf.csv", 1, &["inf.csv, line 42", "infinite", "leave the cell empty"]),
+            ("inspect ragged.csv --strict", 1, &["ragged.csv, line 42", "2 cells", "fix the row"]),
+            ("inspect text.csv --strict", 1, &["text.csv, line 42", "'low'", "--as x=text"]),
+            ("inspect inf.csv --strict", 1, &["inf.csv, line 42", "infinite", "leave the cell empty"]),
             ("inspect good.csv --target yy", 2, &["good.csv", "'yy'", "did you mean 'y'?"]),
             ("inspect good.csv --task guess", 2, &["--task", "\"guess\"", "\"regression\"", "leave the key out"]),
             ("inspect good.csv --delimiter xx", 2, &["good.csv", "xx", "one character"]),

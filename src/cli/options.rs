@@ -36,19 +36,23 @@ pub struct DataFlags {
     /// Column to leave out (repeat for more)
     #[arg(long, value_name = "COLUMN")]
     pub ignore: Vec<String>,
-    /// Column that is text although it looks like numbers (repeat for more)
+    /// Column that is text although it looks like numbers; the same as --as COLUMN=text (repeat for more)
     #[arg(long, value_name = "COLUMN")]
     pub text_column: Vec<String>,
+    /// What a column is: number, text, date or ignore (repeat for more)
+    #[arg(long = "as", value_name = "COLUMN=KIND")]
+    pub kinds: Vec<String>,
+    /// Text that stands for a missing cell, instead of NA, null, ?, - and the like (repeat for more)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub missing_marker: Vec<String>,
+    /// Stop at the first cell or row that would be left out
+    #[arg(long)]
+    pub strict: bool,
 }
 
 impl DataFlags {
     pub fn apply(&self, table: &mut Table) -> Result<()> {
-        let header = match self.header.as_deref() {
-            None => None,
-            Some("yes" | "true") => Some("true".to_string()),
-            Some("no" | "false") => Some("false".to_string()),
-            Some(other) => return Err(Error::usage("--header", format!("\"{other}\""), "yes, no", "")),
-        };
+        let header = yes_or_no(self.header.as_deref())?.map(|yes| yes.to_string());
         let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
         for (key, flag, value) in [
             ("data.target", "--target", self.target.clone()),
@@ -58,12 +62,16 @@ impl DataFlags {
             ("data.header", "--header", header),
             ("data.skip_lines", "--skip-lines", self.skip_lines.clone()),
             ("data.missing", "--missing", self.missing.clone()),
+            ("data.strict", "--strict", self.strict.then(|| "true".to_string())),
         ] {
             set(table, key, flag, value)?;
         }
-        for (key, flag, values) in
-            [("data.ignore", "--ignore", &self.ignore), ("data.text_columns", "--text-column", &self.text_column)]
-        {
+        for (key, flag, values) in [
+            ("data.ignore", "--ignore", &self.ignore),
+            ("data.text_columns", "--text-column", &self.text_column),
+            ("data.as", "--as", &self.kinds),
+            ("data.missing_markers", "--missing-marker", &self.missing_marker),
+        ] {
             set(table, key, flag, list(values))?;
         }
         Ok(())
@@ -74,6 +82,16 @@ impl DataFlags {
 pub fn list(values: &[String]) -> Option<String> {
     let texts = || Value::Array(values.iter().cloned().map(Value::String).collect());
     (!values.is_empty()).then(|| texts().to_string())
+}
+
+/// The value of `--header`.
+pub fn yes_or_no(text: Option<&str>) -> Result<Option<bool>> {
+    match text {
+        None => Ok(None),
+        Some("yes" | "true") => Ok(Some(true)),
+        Some("no" | "false") => Ok(Some(false)),
+        Some(other) => Err(Error::usage("--header", format!("\"{other}\""), "yes, no", "")),
+    }
 }
 
 /// `text` as the value of `key`; texts are quoted so that "1" stays a text where one is meant.
@@ -104,7 +122,8 @@ pub fn input(name: &str) -> Result<Table> {
             format!("go on with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
         return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", cure));
     }
-    if is_run || (!path.exists() && !name.ends_with("#coarse")) {
+    let is_stdin = name == crate::data::source::STDIN;
+    if is_run || (!path.exists() && !name.ends_with("#coarse") && !is_stdin) {
         if let Some(text) = recipes::find(name) {
             return Recipe::parse(text, name);
         }

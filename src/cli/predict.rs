@@ -1,7 +1,9 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
+use super::options::yes_or_no;
 use super::{say, tell};
 use crate::data::images::Part;
+use crate::data::source::is_stream;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::explain::explain;
@@ -26,6 +28,9 @@ pub struct Args {
     /// its uncertainty comes from
     #[arg(long)]
     explain: bool,
+    /// yes or no: whether the first line holds names [default: found, by the names of the training file too]
+    #[arg(long, value_name = "YES|NO")]
+    header: Option<String>,
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
@@ -46,6 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .file
         .file_name()
         .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
+    let stem = if is_stream(&args.file) { "stream".into() } else { stem };
     let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
     let same = |a: &PathBuf, b: &PathBuf| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(&path, &args.file) {
@@ -57,7 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let (data, mut notes) = model.read(&args.file, Part::All, false, args.skip_lines)?;
+    let (data, mut notes) =
+        model.read_with(&args.file, Part::All, false, args.skip_lines, yes_or_no(args.header.as_deref())?)?;
     notes.extend(Model::unfinished(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;

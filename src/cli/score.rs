@@ -55,6 +55,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         delimiter: args.delimiter.clone(),
         header: args.header.clone(),
         skip_lines: args.skip_lines.clone(),
+        // A prediction that is left out would flatter the rest.
+        strict: true,
         ..Default::default()
     };
     flags.apply(&mut table)?;

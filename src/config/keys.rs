@@ -97,7 +97,7 @@ keys! {
     "data.gap", Kind::Choice(&["figure", "paper"]), "\"figure\"", "Training inputs of the sinusoid: +-[pi/4, 3pi/4] or +-[pi/2, 3pi/4].";
     "data.rows", Kind::Whole(10, 1_000_000), "100", "Training rows of a toy.";
     "data.noise", Kind::Number(0.0, MAX), "", "Noise sd of a toy; each has its own default.";
-    "data.file", Kind::Text, "", "Table (CSV, TSV, spaces; .gz too).";
+    "data.file", Kind::Text, "", "Table (CSV, TSV, spaces; compressed too). - is standard input.";
     "data.images", Kind::Text, "", "Image set instead of a table: a folder with one subfolder a class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
     "data.points", Kind::PointList, "", "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. From 20 of them on, some are held out.";
     "data.image_size", Kind::Whole(4, 1024), "", "Height and width to which images are resized at load; alexnet and preresnet take 32.";
@@ -120,6 +120,9 @@ keys! {
     "data.weight", Kind::Text, "", "Column of non-negative numbers that weigh each row in the loss, in the choice of the epoch and in the metrics; it is no input unless data.keep names it.";
     "data.keep", Kind::TextList, "[]", "Columns of data.group, data.time or data.weight that are inputs, too.";
     "data.text_columns", Kind::TextList, "[]", "Columns that are text although they look like numbers.";
+    "data.as", Kind::TextList, "[]", "What columns are where the reader would take them for something else: \"column=kind\", kind one of number, text, date, ignore.";
+    "data.missing_markers", Kind::TextList, "", "Texts that stand for a missing cell, instead of the usual ones (NA, NaN, null, ?, -, #N/A, ...); an empty cell always does.";
+    "data.strict", Kind::Bool, "false", "Stop at the first cell that is no number in a column of numbers, and at the first row with too many or too few cells, instead of leaving them out.";
     "data.split_file", Kind::Text, "", "File with one line a split: the 0-based test rows.";
     "data.split", Kind::Whole(0, 1_000_000), "0", "Which line of split_file.";
     "data.test_fraction", Kind::Number(0.0, 0.9), "0.1", "Share of the rows held out for the test.";

@@ -92,7 +92,9 @@ impl Recipe {
             if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
                 let beside = base.join(&*file);
                 // "digits" names a set inside the program, unless a folder of that name lies beside the recipe.
-                if beside.exists() || !crate::data::pixels::BUNDLED.contains(&file.as_str()) {
+                let is_no_file =
+                    *file == crate::data::source::STDIN || crate::data::pixels::BUNDLED.contains(&file.as_str());
+                if beside.exists() || !is_no_file {
                     *file = beside.display().to_string();
                 }
             }
@@ -199,6 +201,9 @@ impl Recipe {
                 "set expectation = \"sampled\"",
             );
         }
+        for pair in &self.data.kinds {
+            crate::data::load::kind_of(pair)?;
+        }
         if let Some(d) = &self.data.delimiter
             && d.len() != 1
             && !["tab", "space"].contains(&d.as_str())
@@ -284,6 +289,7 @@ mod tests {
                 (_, keys::Kind::Bool) => "true".into(),
                 (_, keys::Kind::Whole(low, _)) => format!("{}", low + 3),
                 (_, keys::Kind::Number(low, _) | keys::Kind::Above(low, _)) => format!("{}", low + 0.25),
+                ("data.as", _) => "[\"q=text\"]".into(),
                 (_, keys::Kind::TextList) => "[\"q\"]".into(),
                 (_, keys::Kind::WholeList(..)) => "[7]".into(),
                 (_, keys::Kind::PointList) => "[[1, -2.5], [3, 1e-9]]".into(),

@@ -56,6 +56,12 @@ pub struct Data {
     #[serde(default)]
     pub keep: Vec<String>,
     pub text_columns: Vec<String>,
+    /// "column=kind".
+    #[serde(rename = "as")]
+    pub kinds: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_markers: Option<Vec<String>>,
+    pub strict: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_file: Option<PathBuf>,
     pub split: usize,

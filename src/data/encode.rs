@@ -290,7 +290,7 @@ impl Encoder {
         } else {
             self.encode_target(table, rows).unwrap_or_default()
         };
-        let ids = rows.iter().map(|&row| table.lines[row].to_string()).collect();
+        let ids = rows.iter().map(|&row| table.lines.get(row).to_string()).collect();
         let target = match self.target {
             Target::Regression { .. } if !y.is_empty() => numbers(table, self.target_column(table)?, rows, None)?,
             _ => Vec::new(),
@@ -339,7 +339,7 @@ fn numbers(table: &Table, column: &Column, rows: &[usize], fill: Option<f64>) ->
     let value = |&row: &usize| match &column.cells {
         Cells::Number(values) if values[row].is_nan() => or_fill(row),
         Cells::Number(values) => Ok(values[row]),
-        Cells::Text(values) => match &values[row] {
+        Cells::Text(texts) => match texts.get(row) {
             None => or_fill(row),
             Some(text) => text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
                 let cure = "fix the cell, or leave it empty if it is missing";
@@ -376,7 +376,7 @@ fn indices(table: &Table, column: &Column, rows: &[usize], names: &[String], wha
     let position_in = |&row: &usize| match &column.cells {
         Cells::Number(values) if values[row].is_nan() => find(row, ""),
         Cells::Number(values) => find(row, &number_text(values[row])),
-        Cells::Text(values) => find(row, values[row].as_deref().unwrap_or("")),
+        Cells::Text(texts) => find(row, texts.get(row).unwrap_or("")),
     };
     rows.iter().map(position_in).collect()
 }

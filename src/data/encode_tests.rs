@@ -4,12 +4,12 @@ use super::super::fit::{Stats, detect_task, strata};
 use super::*;
 
 fn number(name: &str, values: impl IntoIterator<Item = f64>) -> Column {
-    Column { name: name.into(), cells: Cells::Number(values.into_iter().collect()) }
+    Column::new(name, Cells::Number(values.into_iter().collect()))
 }
 
 fn text(name: &str, values: &[&str]) -> Column {
     let cell = |v: &&str| (!v.is_empty()).then(|| v.to_string());
-    Column { name: name.into(), cells: Cells::Text(values.iter().map(cell).collect()) }
+    Column::new(name, Cells::Text(values.iter().map(cell).collect()))
 }
 
 fn table(columns: Vec<Column>) -> Table {
@@ -26,6 +26,7 @@ fn table(columns: Vec<Column>) -> Table {
         delimiter: b',',
         options: Default::default(),
         beside: None,
+        notes: Vec::new(),
     }
 }
 

@@ -135,8 +135,8 @@ fn fit_feature(
             }
             Ok(Ok(FeatureKind::Numeric { mean, sd, min, max }))
         }
-        Cells::Text(values) => {
-            let seen: HashSet<&Option<String>> = rows.iter().map(|&row| &values[row]).collect();
+        Cells::Text(texts) => {
+            let seen: HashSet<Option<&str>> = rows.iter().map(|&row| texts.get(row)).collect();
             if seen.len() < 2 {
                 let level = seen.into_iter().flatten().next().map_or("missing".into(), |level| quoted(level));
                 return Ok(Err(format!("constant in the training rows ({level})")));
@@ -169,7 +169,7 @@ pub(super) fn labels_of(column: &Column) -> Vec<String> {
             let bits: HashSet<u64> = values.iter().filter(|v| !v.is_nan()).map(|v| (v + 0.0).to_bits()).collect();
             bits.into_iter().map(|bits| number_text(f64::from_bits(bits))).collect()
         }
-        Cells::Text(values) => values.iter().flatten().cloned().collect(),
+        Cells::Text(texts) => texts.levels().iter().cloned().collect(),
     };
     let mut labels: Vec<String> = distinct.into_iter().collect();
     labels.sort_unstable();
@@ -209,7 +209,7 @@ pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -
     let mut class_of = |row: &usize| {
         let label = match &column.cells {
             Cells::Number(values) => number_text(values[*row]),
-            Cells::Text(values) => values[*row].clone().unwrap_or_default(),
+            Cells::Text(texts) => texts.get(*row).unwrap_or_default().to_string(),
         };
         let next = classes.len();
         *classes.entry(label).or_insert(next)
@@ -228,10 +228,10 @@ fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]
         return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", cure));
     }
     match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
-        (Task::Regression, Cells::Text(values)) => {
-            let is_text = |row: &&usize| values[**row].as_ref().is_some_and(|text| text.parse::<f64>().is_err());
+        (Task::Regression, Cells::Text(texts)) => {
+            let is_text = |row: &&usize| texts.get(**row).is_some_and(|text| text.parse::<f64>().is_err());
             let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
-            let found = format!("the text {} as target of a regression", quoted(values[row].as_deref().unwrap_or("")));
+            let found = format!("the text {} as target of a regression", quoted(texts.get(row).unwrap_or("")));
             let cure = "fix the cell, use --task classification, or choose another --target";
             Err(Error::data(table.place(row, &name), found, "numbers", cure))
         }
@@ -257,7 +257,7 @@ fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]
                 Cells::Number(values) => {
                     rows.iter().map(|&row| (values[row] + 0.0).to_bits()).collect::<HashSet<_>>().len()
                 }
-                Cells::Text(values) => rows.iter().map(|&row| &values[row]).collect::<HashSet<_>>().len(),
+                Cells::Text(texts) => rows.iter().map(|&row| texts.code(row)).collect::<HashSet<_>>().len(),
             };
             if seen < 2 {
                 let cure = "add rows of another class, or choose another --target";

@@ -150,7 +150,7 @@ fn column_report(column: &Column) -> ColumnReport {
         distinct: 0,
         numbers: None,
         levels: Vec::new(),
-        notes: Vec::new(),
+        notes: column.reading.clone(),
     };
     match &column.cells {
         Cells::Number(values) => {
@@ -162,20 +162,17 @@ fn column_report(column: &Column) -> ColumnReport {
             report.distinct = sorted.len();
             if let Some(stats) = Stats::of(&known) {
                 report.numbers = Some(NumberReport { min: stats.min, mean: stats.mean, max: stats.max, sd: stats.sd });
-                report.notes = number_notes(&known, stats);
+                report.notes.extend(number_notes(&known, stats));
             }
         }
-        Cells::Text(values) => {
-            let mut counts: HashMap<&str, usize> = HashMap::new();
-            for value in values.iter().flatten() {
-                *counts.entry(value).or_default() += 1;
-            }
-            report.distinct = counts.len();
-            let mut levels: Vec<(&str, usize)> = counts.into_iter().collect();
+        Cells::Text(texts) => {
+            report.distinct = texts.levels().len();
+            let mut levels: Vec<(&str, usize)> =
+                texts.levels().iter().map(String::as_str).zip(texts.counts()).collect();
             levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
             let top = levels.iter().take(5);
             report.levels = top.map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
-            let known = values.len() - report.missing;
+            let known = texts.len() - report.missing;
             if report.distinct == 1 {
                 report.notes.push("constant".into());
             } else if report.distinct == known && known >= MIN_ROWS {
@@ -185,17 +182,10 @@ fn column_report(column: &Column) -> ColumnReport {
             }
         }
     }
-    if report.missing == values_len(column) {
+    if report.missing == column.rows() {
         report.notes.push("no value at all".into());
     }
     report
-}
-
-fn values_len(column: &Column) -> usize {
-    match &column.cells {
-        Cells::Number(values) => values.len(),
-        Cells::Text(values) => values.len(),
-    }
 }
 
 fn number_notes(known: &[f64], stats: Stats) -> Vec<String> {
@@ -227,11 +217,7 @@ fn class_counts(column: &Column) -> Vec<LevelCount> {
                 *counts.entry(super::encode::number_text(*value)).or_default() += 1;
             }
         }
-        Cells::Text(values) => {
-            for value in values.iter().flatten() {
-                *counts.entry(value.clone()).or_default() += 1;
-            }
-        }
+        Cells::Text(texts) => counts.extend(texts.levels().iter().cloned().zip(texts.counts())),
     }
     let labels = labels_of(column).into_iter();
     labels.map(|level| LevelCount { count: counts.get(&level).copied().unwrap_or(0), level }).collect()
@@ -286,7 +272,7 @@ fn duplicate_rows(table: &Table) -> usize {
         for (row, hasher) in hashes.iter_mut().enumerate() {
             match &column.cells {
                 Cells::Number(values) => (values[row] + 0.0).to_bits().hash(hasher),
-                Cells::Text(values) => values[row].hash(hasher),
+                Cells::Text(texts) => texts.get(row).hash(hasher),
             }
         }
     }
@@ -363,6 +349,15 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: 
     }
     for name in &options.text_columns {
         flag("--text-column", name);
+    }
+    for (name, kind) in &options.kinds {
+        flag("--as", &format!("{name}={kind}"));
+    }
+    for marker in options.missing_markers.iter().flatten() {
+        flag("--missing-marker", marker);
+    }
+    if options.strict {
+        words.push("--strict".into());
     }
     words.join(" ")
 }

@@ -85,8 +85,13 @@ fn what_fit_would_refuse_is_said_and_not_returned() {
 #[test]
 fn the_command_repeats_how_the_file_was_read() {
     let mut table = messy();
-    table.options =
-        ReadOptions { delimiter: Some(b'\t'), header: Some(false), skip_lines: 2, text_columns: vec!["a b".into()] };
+    table.options = ReadOptions {
+        delimiter: Some(b'\t'),
+        header: Some(false),
+        skip_lines: 2,
+        text_columns: vec!["a b".into()],
+        ..ReadOptions::default()
+    };
     let command = inspect(&table, None, None, &[], None).unwrap().command;
     assert!(command.ends_with("--delimiter tab --header no --skip-lines 2 --text-column 'a b'"), "{command}");
     assert_eq!(shell("it's"), "'it'\\''s'");

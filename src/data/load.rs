@@ -3,8 +3,9 @@
 use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
 use super::points::{self, Prepared};
 use super::roles::Roles;
+use super::source;
 use super::split::{Split, by_fraction, by_index_file};
-use super::table::{ReadOptions, Table, read_table};
+use super::table::{Kind, ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::config;
@@ -31,7 +32,55 @@ pub fn read_options(data: &config::Data) -> ReadOptions {
         "space" => b' ',
         other => other.as_bytes().first().copied().unwrap_or(b','),
     });
-    ReadOptions { delimiter, header: data.header, skip_lines: data.skip_lines, text_columns: data.text_columns.clone() }
+    ReadOptions {
+        delimiter,
+        header: data.header,
+        skip_lines: data.skip_lines,
+        text_columns: data.text_columns.clone(),
+        kinds: data.kinds.iter().filter_map(|pair| kind_of(pair).ok()).collect(),
+        missing_markers: data.missing_markers.clone(),
+        strict: data.strict,
+        expected: Vec::new(),
+    }
+}
+
+/// Column and kind of a "column=kind" of `data.as`.
+pub fn kind_of(pair: &str) -> Result<(String, Kind)> {
+    let kind = |name: &str| KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    let parts = pair.rsplit_once('=').map(|(column, name)| (column.trim(), kind(name.trim())));
+    match parts {
+        Some((column, Some(kind))) if !column.is_empty() => Ok((column.to_string(), kind)),
+        _ => {
+            let kinds = KINDS.map(|(name, _)| name).join(", ");
+            let allowed = format!("COLUMN=KIND with KIND one of {kinds}");
+            Err(Error::usage("data.as", format!("\"{pair}\""), allowed, "for example --as zip=text"))
+        }
+    }
+}
+
+const KINDS: [(&str, Kind); 4] =
+    [("number", Kind::Number), ("text", Kind::Text), ("date", Kind::Date), ("ignore", Kind::Ignore)];
+
+/// Puts a copy of what can be read only once (standard input, a pipe) into the run's folder and names it instead, so that
+/// the run can be evaluated and resumed. Returns what there is to say.
+pub fn keep_streams(data: &mut config::Data, folder: &Path) -> Result<Vec<String>> {
+    let mut notes = vec![];
+    let files = [
+        (&mut data.file, "data"),
+        (&mut data.target_file, "target"),
+        (&mut data.test_file, "test"),
+        (&mut data.split_file, "split"),
+    ];
+    for (file, name) in files {
+        let Some(path) = file.as_mut().filter(|path| source::is_stream(path)) else { continue };
+        let copy = folder.join(format!("{name}.kept"));
+        let bytes = source::read_bytes(path)?;
+        std::fs::write(&copy, bytes).map_err(|e| Error::io(&copy, "write", &e))?;
+        let from = if path.as_os_str() == source::STDIN { "standard input".into() } else { path.display().to_string() };
+        notes.push(format!("{from} is kept as {}, for it cannot be read again", copy.display()));
+        *path = copy;
+    }
+    Ok(notes)
 }
 
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
@@ -56,7 +105,7 @@ pub fn skipped_row(table: &Table) -> Result<Option<usize>> {
             d => line.split(char::from(d)).map(str::trim).collect(),
         };
         let fits = |(cell, column): (&&str, &super::table::Column)| match column.cells {
-            super::table::Cells::Number(_) => cell.replacen(',', ".", 1).parse::<f64>().is_ok(),
+            super::table::Cells::Number(_) => super::table::is_bare_number(cell),
             super::table::Cells::Text(_) => true,
         };
         cells.len() == table.columns.len() && cells.iter().zip(&table.columns).all(fits)
@@ -150,7 +199,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
     let table = read(data, file)?;
     let target = target_of(data, &table);
-    let mut notes = vec![];
+    let mut notes = table.said();
     let roles = Roles::find(&table, &target, data)?;
     let ignore = roles.left_out(&table, data)?;
     let kept = rows_without_missing(&table, &target, &ignore, data.missing)?;
@@ -199,7 +248,9 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     for d in encoder.dropped.iter().filter(|d| !data.ignore.contains(&d.name)) {
         notes.push(format!("column {} left out: {}", d.name, d.reason));
     }
-    let own_test = data.test_file.as_deref().map(|path| read_table(path, &read_options(data))).transpose()?;
+    let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();
+    let own_test = data.test_file.as_deref().map(|path| read_table(path, &ReadOptions { expected: expected(), ..read_options(data) }));
+    let own_test = own_test.transpose()?;
     let (test_table, test_rows) = match own_test {
         Some(ref test) => (test, encoder.rows_without_missing(test, true)?.rows),
         None => (&table, split.test.clone()),
@@ -220,9 +271,17 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
 pub fn hash(files: &[&Path]) -> Result<String> {
     let mut digest = Sha256::new();
     for file in files {
-        let bytes = std::fs::read(file).map_err(|e| Error::io(file, "read", &e))?;
-        digest.update((bytes.len() as u64).to_le_bytes());
-        digest.update(&bytes);
+        if source::is_stream(file) {
+            let bytes = source::read_bytes(file)?;
+            digest.update((bytes.len() as u64).to_le_bytes());
+            digest.update(&bytes);
+            continue;
+        }
+        // Piece by piece: a file may be large beside the rows made of it.
+        let failed = |e: std::io::Error| Error::io(file, "read", &e);
+        let mut opened = std::fs::File::open(file).map_err(failed)?;
+        digest.update(opened.metadata().map_err(failed)?.len().to_le_bytes());
+        std::io::copy(&mut opened, &mut digest).map_err(failed)?;
     }
     Ok(hex(digest))
 }

@@ -4,18 +4,23 @@
 //! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Rooms below this one know nothing of files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
+mod cell;
+pub mod column;
 pub mod encode;
 mod fit;
+mod header;
 pub mod images;
 pub mod inspect;
 pub mod inspect_images;
 pub mod load;
 pub mod pixels;
 pub mod points;
+mod reading;
 mod report;
 pub mod roles;
 mod rows;
-pub(crate) mod source;
+mod scan;
+pub mod source;
 pub mod split;
 pub mod split_by;
 pub mod table;

@@ -122,7 +122,8 @@ pub fn is_run(path: &Path) -> bool {
 
 /// `path` as an absolute one, unless it names a bundled set.
 pub fn absolute(path: &Path) -> std::io::Result<std::path::PathBuf> {
-    if is_bundled(path) { Ok(path.to_path_buf()) } else { std::path::absolute(path) }
+    let is_no_file = is_bundled(path) || path.as_os_str() == super::source::STDIN;
+    if is_no_file { Ok(path.to_path_buf()) } else { std::path::absolute(path) }
 }
 
 /// Reads a bundled set or one on disk. A run folder, whose figures are pictures too, is none.

@@ -5,7 +5,7 @@
 use super::encode::{Encoder, Feature, FeatureKind, Missing, Target};
 use super::fit::{Stats, labels_of};
 use super::split::{Split, by_fraction};
-use super::table::{Cells, Column, ReadOptions, Table};
+use super::table::{Cells, Column, Lines, ReadOptions, Table};
 use super::{Task, counted, strata};
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -63,18 +63,17 @@ pub fn row_place(place: &str, row: usize) -> String {
 /// The points as if read from a file with a header; rows count from 1. Classes are whole numbers.
 pub fn to_table(points: &[Vec<f64>], task: Task) -> Table {
     let names: &[&str] = if task == Task::Regression { &["x", "y"] } else { &["x1", "x2", "class"] };
-    let column = |(j, name): (usize, &&str)| Column {
-        name: name.to_string(),
-        cells: Cells::Number(points.iter().map(|row| row[j]).collect()),
-    };
+    let column =
+        |(j, name): (usize, &&str)| Column::new(*name, Cells::Number(points.iter().map(|row| row[j]).collect()));
     Table {
         path: "data.points".into(),
         columns: names.iter().enumerate().map(column).collect(),
-        lines: (1..=points.len()).collect(),
+        lines: Lines::Run { first: 1, rows: points.len() },
         header: true,
         delimiter: b',',
         options: ReadOptions::default(),
         beside: None,
+        notes: Vec::new(),
     }
 }
 

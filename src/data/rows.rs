@@ -6,13 +6,17 @@
 
 use std::borrow::Cow;
 
-/// Cells of all rows in one list; row `i` is `cells[starts[i]..starts[i + 1]]`.
+/// Cells of some rows in one list.
 #[derive(Debug, Default)]
 pub(super) struct Rows<'a> {
     cells: Vec<Cow<'a, str>>,
     ends: Vec<usize>,
     /// File line, from 1, on which the row begins.
     pub lines: Vec<usize>,
+    /// The last line in front of the rows that begins with '#'.
+    pub comment: Option<&'a str>,
+    /// Byte and line at which the first and the second row begin.
+    pub starts: [(usize, usize); 2],
 }
 
 impl<'a> Rows<'a> {
@@ -25,9 +29,9 @@ impl<'a> Rows<'a> {
         &self.cells[start..self.ends[i]]
     }
 
-    /// Cell of a table whose rows all have the same width.
+    /// "" where the row is too short.
     pub fn cell(&self, i: usize, column: usize) -> &str {
-        &self.row(i)[column]
+        self.row(i).get(column).map_or("", |c| c)
     }
 }
 
@@ -58,65 +62,147 @@ fn next_line(bytes: &[u8], end: usize) -> usize {
     }
 }
 
-/// At most `limit` rows. `delimiter` is one ASCII byte; a space means runs of spaces and tabs. Lines that start with '#'
-/// are skipped in front of the first row only.
-pub(super) fn split_rows(text: &str, delimiter: u8, skip_lines: usize, limit: usize) -> Result<Rows<'_>, Flaw> {
-    let bytes = text.as_bytes();
-    let is_padding = |b: u8| b == b' ' || (b == b'\t' && delimiter != b'\t');
-    let skip_padding = |mut at: usize| {
-        while at < bytes.len() && is_padding(bytes[at]) {
+/// Walks over the rows of a text. `delimiter` is one ASCII byte; a space means runs of spaces and tabs.
+pub(super) struct Splitter<'a> {
+    text: &'a str,
+    delimiter: u8,
+    /// Byte and line, from 1, at which the next row begins.
+    pub at: usize,
+    pub line: usize,
+}
+
+impl<'a> Splitter<'a> {
+    pub fn new(text: &'a str, delimiter: u8, at: usize, line: usize) -> Self {
+        Splitter { text, delimiter, at, line }
+    }
+
+    fn past_padding(&self, mut at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        while at < bytes.len() && (bytes[at] == b' ' || (bytes[at] == b'\t' && self.delimiter != b'\t')) {
             at += 1;
         }
         at
-    };
-    let (mut at, mut line) = (0, 1);
-    for _ in 0..skip_lines {
-        at = next_line(bytes, line_end(bytes, at));
-        line += 1;
-        if at == bytes.len() {
-            break;
+    }
+
+    /// Leaves out lines in front of the table, then those that begin with '#', whose last one is returned.
+    pub fn skip_front(&mut self, lines: usize) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        for _ in 0..lines {
+            if self.at == bytes.len() {
+                return None;
+            }
+            self.at = next_line(bytes, line_end(bytes, self.at));
+            self.line += 1;
+        }
+        let mut comment = None;
+        loop {
+            let first = self.past_padding(self.at);
+            let is_comment = bytes.get(first) == Some(&b'#');
+            if !is_comment && !bytes.get(first).is_some_and(|&b| is_end(b)) {
+                return comment;
+            }
+            let end = line_end(bytes, first);
+            if is_comment {
+                comment = Some(&self.text[first..end]);
+            }
+            self.at = next_line(bytes, end);
+            self.line += 1;
         }
     }
-    let mut rows = Rows::default();
-    while at < bytes.len() && rows.len() < limit {
-        let first = skip_padding(at);
-        let is_comment = rows.len() == 0 && bytes.get(first) == Some(&b'#');
-        if is_comment || first == bytes.len() || is_end(bytes[first]) {
-            at = next_line(bytes, line_end(bytes, first));
-            line += 1;
-            continue;
-        }
-        rows.lines.push(line);
+
+    /// The cells of the next row and its line; `None` at the end. Blank lines are no rows.
+    pub fn row(&mut self, cells: &mut Vec<Cow<'a, str>>) -> Result<Option<usize>, Flaw> {
+        cells.clear();
+        let bytes = self.text.as_bytes();
         loop {
-            at = skip_padding(at);
-            if bytes.get(at) == Some(&b'"') {
-                let (cell, close) = quoted_cell(text, at).ok_or(Flaw::OpenQuote { line })?;
-                line += newlines(&bytes[at..close]);
-                rows.cells.push(cell);
-                at = skip_padding(close + 1);
-                let spaced = delimiter == b' ' && at > close + 1;
-                if at < bytes.len() && !is_end(bytes[at]) && bytes[at] != delimiter && !spaced {
-                    return Err(Flaw::AfterQuote { line });
-                }
-            } else {
-                let stop = |&b: &u8| is_end(b) || b == delimiter || (delimiter == b' ' && b == b'\t');
-                let end = bytes[at..].iter().position(stop).map_or(bytes.len(), |n| at + n);
-                rows.cells.push(Cow::Borrowed(text[at..end].trim()));
-                at = end;
+            let first = self.past_padding(self.at);
+            if first == bytes.len() {
+                self.at = first;
+                return Ok(None);
             }
-            if delimiter == b' ' {
-                at = skip_padding(at);
-            }
-            if at == bytes.len() || is_end(bytes[at]) {
-                at = next_line(bytes, at);
-                line += 1;
+            if !is_end(bytes[first]) {
                 break;
             }
-            if delimiter != b' ' {
-                at += 1;
-            }
+            self.at = next_line(bytes, first);
+            self.line += 1;
         }
+        let begun = self.line;
+        let (delimiter, by_space) = (self.delimiter, self.delimiter == b' ');
+        loop {
+            let mut at = self.past_padding(self.at);
+            if bytes.get(at) == Some(&b'"') {
+                let (cell, close) = quoted_cell(self.text, at).ok_or(Flaw::OpenQuote { line: self.line })?;
+                self.line += newlines(&bytes[at..close]);
+                cells.push(cell);
+                at = self.past_padding(close + 1);
+                let spaced = by_space && at > close + 1;
+                if at < bytes.len() && !is_end(bytes[at]) && bytes[at] != delimiter && !spaced {
+                    return Err(Flaw::AfterQuote { line: self.line });
+                }
+            } else {
+                let stop = |&b: &u8| b == delimiter || is_end(b) || (by_space && b == b'\t');
+                let end = bytes[at..].iter().position(stop).map_or(bytes.len(), |n| at + n);
+                cells.push(Cow::Borrowed(trimmed(&self.text[at..end])));
+                at = end;
+            }
+            if by_space {
+                at = self.past_padding(at);
+            }
+            if at == bytes.len() || is_end(bytes[at]) {
+                self.at = next_line(bytes, at);
+                self.line += 1;
+                return Ok(Some(begun));
+            }
+            self.at = if by_space { at } else { at + 1 };
+        }
+    }
+}
+
+/// `trim` looks at every character's class; most cells need no look.
+fn trimmed(cell: &str) -> &str {
+    let bytes = cell.as_bytes();
+    let is_plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_graphic);
+    if is_plain(bytes.first()) && is_plain(bytes.last()) { cell } else { cell.trim() }
+}
+
+/// At most `limit` rows, and the flaw that ended them before.
+fn rows_until_flaw(text: &str, delimiter: u8, skip_lines: usize, limit: usize) -> (Rows<'_>, Option<Flaw>) {
+    let mut splitter = Splitter::new(text, delimiter, 0, 1);
+    let mut rows = Rows { comment: splitter.skip_front(skip_lines), ..Rows::default() };
+    rows.starts[0] = (splitter.at, splitter.line);
+    let mut cells = Vec::new();
+    while rows.len() < limit {
+        match splitter.row(&mut cells) {
+            Ok(Some(line)) => rows.lines.push(line),
+            Ok(None) => break,
+            Err(flaw) => return (rows, Some(flaw)),
+        }
+        rows.cells.append(&mut cells);
         rows.ends.push(rows.cells.len());
+        if rows.len() == 1 {
+            rows.starts[1] = (splitter.at, splitter.line);
+        }
+    }
+    (rows, None)
+}
+
+/// The first rows, at most `limit`, without looking at more than the first bytes of a long text.
+pub(super) fn sample(text: &str, delimiter: u8, skip_lines: usize, limit: usize) -> Result<Rows<'_>, Flaw> {
+    const SAMPLE_BYTES: usize = 4 << 20;
+    let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    let (mut rows, flaw) = rows_until_flaw(&text[..end], delimiter, skip_lines, limit);
+    if end == text.len() {
+        return flaw.map_or(Ok(rows), Err);
+    }
+    if rows.len() < 2 {
+        // Rows of megabytes, or thousands of lines to skip.
+        let (rows, flaw) = rows_until_flaw(text, delimiter, skip_lines, limit.min(10));
+        return flaw.map_or(Ok(rows), Err);
+    }
+    if flaw.is_none() && rows.len() < limit {
+        // The end of the sample cut the last row.
+        rows.ends.pop();
+        rows.lines.pop();
     }
     Ok(rows)
 }
@@ -135,7 +221,7 @@ fn quoted_cell(text: &str, open: usize) -> Option<(Cow<'_, str>, usize)> {
     };
     let raw = &text[open + 1..close];
     let cell =
-        if doubled { Cow::Owned(raw.replace("\"\"", "\"").trim().to_string()) } else { Cow::Borrowed(raw.trim()) };
+        if doubled { Cow::Owned(raw.replace("\"\"", "\"").trim().to_string()) } else { Cow::Borrowed(trimmed(raw)) };
     Some((cell, close))
 }
 
@@ -149,13 +235,13 @@ pub(super) fn detect_delimiter(text: &str, skip_lines: usize, is_number: impl Fn
     const SAMPLE_ROWS: usize = 50;
     const SAMPLE_CELLS: usize = 200;
     let fit = |delimiter: u8| -> Option<(f64, f64, usize)> {
-        let rows = split_rows(text, delimiter, skip_lines, SAMPLE_ROWS).ok()?;
+        let rows = sample(text, delimiter, skip_lines, SAMPLE_ROWS).ok()?;
         let widths: Vec<usize> = (0..rows.len()).map(|i| rows.row(i).len()).collect();
         let count = |width: usize| widths.iter().filter(|&&w| w == width).count();
         let width = *widths.iter().max_by_key(|&&w| (count(w), w))?;
         let agreement = count(width) as f64 / widths.len() as f64;
-        let sample = || (0..rows.len()).flat_map(|i| rows.row(i).iter().take(SAMPLE_CELLS));
-        let numbers = sample().filter(|cell| is_number(cell)).count() as f64 / sample().count() as f64;
+        let some = || (0..rows.len()).flat_map(|i| rows.row(i).iter().take(SAMPLE_CELLS));
+        let numbers = some().filter(|cell| is_number(cell)).count() as f64 / some().count() as f64;
         (width >= 2 && agreement >= 0.5).then_some((agreement, numbers, width))
     };
     let mut best: Option<((f64, f64, usize), u8)> = None;
@@ -178,7 +264,7 @@ mod tests {
     use super::*;
 
     fn cells(text: &str, delimiter: u8) -> Vec<Vec<String>> {
-        let rows = split_rows(text, delimiter, 0, usize::MAX).unwrap();
+        let rows = sample(text, delimiter, 0, usize::MAX).unwrap();
         (0..rows.len()).map(|i| rows.row(i).iter().map(|c| c.to_string()).collect()).collect()
     }
 
@@ -190,23 +276,23 @@ mod tests {
     fn quotes_hold_delimiters_newlines_and_quotes() {
         let text = "a, \"b, \"\"c\"\"\nd\" ,e\n1,\"\",3";
         assert_eq!(cells(text, b','), [vec!["a", "b, \"c\"\nd", "e"], vec!["1", "", "3"]]);
-        assert_eq!(split_rows(text, b',', 0, 9).unwrap().lines, [1, 3]);
+        assert_eq!(sample(text, b',', 0, 9).unwrap().lines, [1, 3]);
     }
 
     #[test]
     fn a_broken_quote_is_a_flaw_with_its_line() {
-        assert_eq!(split_rows("a\nb,\"c\nd\n", b',', 0, 9).unwrap_err(), Flaw::OpenQuote { line: 2 });
-        assert_eq!(split_rows("a\n\"b\"c\n", b',', 0, 9).unwrap_err(), Flaw::AfterQuote { line: 2 });
+        assert_eq!(sample("a\nb,\"c\nd\n", b',', 0, 9).unwrap_err(), Flaw::OpenQuote { line: 2 });
+        assert_eq!(sample("a\n\"b\"c\n", b',', 0, 9).unwrap_err(), Flaw::AfterQuote { line: 2 });
     }
 
     #[test]
     fn line_ends_blank_lines_and_leading_comments() {
         for end in ["\n", "\r\n", "\r"] {
             let text = ["# note", "", "a,b", "  ", "1,#2", "3,4"].join(end);
-            let rows = split_rows(&text, b',', 0, 9).unwrap();
+            let rows = sample(&text, b',', 0, 9).unwrap();
             assert_eq!((rows.len(), rows.lines.clone()), (3, vec![3, 5, 6]), "{end:?}");
             assert_eq!(rows.cell(1, 1), "#2");
-            assert_eq!(split_rows(&(text + end), b',', 3, 9).unwrap().len(), 2);
+            assert_eq!(sample(&(text + end), b',', 3, 9).unwrap().len(), 2);
         }
     }
 

@@ -1,40 +1,63 @@
-//! Bytes of a file to UTF-8 text: gzip by its magic bytes, byte-order marks, and a clear refusal of what is no text.
-//! Must not know what a table is.
+//! A file, a pipe or stdin to text: compression by its magic bytes, the encoding by its marks and bytes, and a clear
+//! refusal of what is no text. Must not know what a table is.
 
 use crate::error::{Error, Result};
-use std::io::Read;
-use std::path::Path;
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-/// More text than this is refused: a small gzip file can unpack to more than any memory.
+/// More text than this is refused: a small compressed file can unpack to more than any memory.
 const MAX_TEXT_BYTES: u64 = 8 << 30;
-const ALLOWED: &str = "a text table in UTF-8, plain or gzip";
+const ALLOWED: &str = "a text table, plain or compressed (gzip, bzip2, xz, zstd, zip)";
+/// The name of standard input.
+pub const STDIN: &str = "-";
 
 /// The whole file as text, without its byte-order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
+    read_source(path).map(|(text, _)| text)
+}
+
+/// The text, and what there is to say of how it was read.
+pub(crate) fn read_source(path: &Path) -> Result<(String, Vec<String>)> {
+    let bytes = unpacked(path, read_bytes(path)?)?;
+    decoded(path, bytes)
+}
+
+/// Whether the content can be read only once: standard input and pipes.
+pub fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == STDIN || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// The bytes of a file. Those of a stream are kept, so that it can be asked for again.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    static STREAMS: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
     if path.is_dir() {
         return Err(Error::data(place(path), "is a folder", ALLOWED, "name a file inside it"));
     }
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, &bytes)? } else { bytes };
-    refuse_other_formats(path, &bytes)?;
-    let bytes = match bytes.strip_prefix(&[0xEF, 0xBB, 0xBF]) {
-        Some(rest) => rest.to_vec(),
-        None => bytes,
+    let failed = |e: std::io::Error| Error::io(path, "read", &e);
+    if !is_stream(path) {
+        return std::fs::read(path).map_err(failed);
+    }
+    let mut streams = STREAMS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(bytes) = streams.get(path) {
+        return Ok(bytes.clone());
+    }
+    let mut bytes = Vec::new();
+    let read = match path.as_os_str() == STDIN {
+        true => std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|f| f.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)),
     };
-    String::from_utf8(bytes).map_err(|e| {
-        let good = e.utf8_error().valid_up_to();
-        let bytes = e.as_bytes();
-        Error::data(
-            format!("{}, line {}", place(path), line_of(bytes, good)),
-            format!("the byte 0x{:02X} is not UTF-8 (perhaps the file is Latin-1 or Windows-1252)", bytes[good]),
-            "UTF-8",
-            "convert it to UTF-8: iconv -f latin1 -t utf-8 OLD > NEW",
-        )
-    })
+    read.map_err(failed)?;
+    within_limit(path, bytes.len())?;
+    streams.insert(path.to_path_buf(), bytes.clone());
+    Ok(bytes)
 }
 
 fn place(path: &Path) -> String {
-    path.display().to_string()
+    if path.as_os_str() == STDIN { "standard input".into() } else { path.display().to_string() }
 }
 
 /// Line, counted from 1, of a byte.
@@ -42,43 +65,140 @@ fn line_of(bytes: &[u8], at: usize) -> usize {
     1 + bytes[..at].iter().filter(|&&b| b == b'\n').count()
 }
 
-fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
+fn within_limit(path: &Path, bytes: usize) -> Result<()> {
+    if bytes as u64 > MAX_TEXT_BYTES {
+        return Err(Error::data(place(path), "holds more than 8 GiB", "up to 8 GiB of text", "split the file"));
+    }
+    Ok(())
+}
+
+fn unpacked(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let read = flate2::read::MultiGzDecoder::new(bytes).take(MAX_TEXT_BYTES + 1).read_to_end(&mut out);
+    let mut all = |mut reader: Box<dyn Read + '_>| (&mut reader).take(MAX_TEXT_BYTES + 1).read_to_end(&mut out);
+    let (name, read) = match bytes.as_slice() {
+        [0x1f, 0x8b, ..] => ("gzip", all(Box::new(flate2::read::MultiGzDecoder::new(&bytes[..])))),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => {
+            ("bzip2", all(Box::new(bzip2::read::MultiBzDecoder::new(&bytes[..]))))
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ("xz", all(Box::new(lzma_rust2::XzReader::new(&bytes[..], true)))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd", all(Box::new(Zstd { rest: &bytes, frame: None }))),
+        [b'P', b'K', 3, 4, ..] => return unzipped(path, &bytes),
+        _ => return Ok(bytes),
+    };
     if let Err(e) = read {
-        let found = format!("is a damaged gzip file ({e})");
+        let found = format!("is a damaged {name} file ({e})");
         return Err(Error::data(place(path), found, ALLOWED, "fetch or compress it again"));
     }
-    if out.len() as u64 > MAX_TEXT_BYTES {
-        return Err(Error::data(place(path), "unpacks to more than 8 GiB", "up to 8 GiB of text", "split the file"));
-    }
+    within_limit(path, out.len())?;
     Ok(out)
 }
 
-fn refuse_other_formats(path: &Path, bytes: &[u8]) -> Result<()> {
-    let refuse = |found: String, cure: &str| Err(Error::data(place(path), found, ALLOWED, cure));
-    if bytes.starts_with(b"PK\x03\x04") {
-        return refuse("is a zip archive or an Excel workbook".into(), "unpack it, or save the sheet as CSV");
-    }
-    let Some(nul) = bytes.iter().position(|&b| b == 0) else {
-        return match bytes {
-            [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => refuse_utf16(path),
-            _ => Ok(()),
-        };
-    };
-    // UTF-16 text in Latin letters has a zero in every second byte.
-    let head = &bytes[..bytes.len().min(64)];
-    let zeros = |offset: usize| head.iter().skip(offset).step_by(2).all(|&b| b == 0);
-    if matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) || (head.len() >= 2 && (zeros(0) != zeros(1))) {
-        return refuse_utf16(path);
-    }
-    let found = format!("is a binary file (zero byte in line {})", line_of(bytes, nul));
-    refuse(found, "export the data as CSV")
+/// The frames of a zstd file, one after the other: parallel compressors write many.
+struct Zstd<'a> {
+    rest: &'a [u8],
+    frame: Option<Box<ruzstd::decoding::StreamingDecoder<Cursor<&'a [u8]>, ruzstd::decoding::FrameDecoder>>>,
 }
 
-fn refuse_utf16(path: &Path) -> Result<()> {
-    let cure = "convert it to UTF-8: iconv -f utf-16 -t utf-8 OLD > NEW";
-    Err(Error::data(format!("{}, line 1", place(path)), "the text is UTF-16", "UTF-8", cure))
+impl Read for Zstd<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let damaged = |e: &dyn std::fmt::Display| std::io::Error::new(std::io::ErrorKind::InvalidData, e.to_string());
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let n = frame.read(buffer)?;
+                if n > 0 || buffer.is_empty() {
+                    return Ok(n);
+                }
+            }
+            if let Some(frame) = self.frame.take() {
+                let cursor = (*frame).into_inner();
+                self.rest = &self.rest[(cursor.position() as usize).min(self.rest.len())..];
+            }
+            let rest = self.rest;
+            match rest {
+                [] => return Ok(0),
+                // A frame to be skipped, with its length.
+                [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, after @ ..] => {
+                    let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+                    self.rest = after.get(length..).ok_or_else(|| damaged(&"it is cut short"))?;
+                }
+                _ => {
+                    let frame = ruzstd::decoding::StreamingDecoder::new(Cursor::new(rest)).map_err(|e| damaged(&e))?;
+                    self.frame = Some(Box::new(frame));
+                }
+            }
+        }
+    }
+}
+
+/// The only file of an archive.
+fn unzipped(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
+    let refuse = |found: String, cure: &str| Error::data(place(path), found, ALLOWED, cure);
+    let damaged = |e: &dyn std::fmt::Display| {
+        let found = format!("is a damaged zip file ({e})");
+        Error::data(place(path), found, ALLOWED, "fetch or compress it again")
+    };
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
+    let names =
+        archive.file_names().map(|name| name.map(Cow::into_owned)).collect::<zip::result::ZipResult<Vec<String>>>();
+    let mut names = names.map_err(|e| damaged(&e))?;
+    if names.iter().any(|n| n == "xl/workbook.xml" || n == "content.xml") {
+        return Err(refuse("is a workbook of a spreadsheet".into(), "save the sheet as CSV"));
+    }
+    // What macOS adds is no file of the archive.
+    names.retain(|n| !n.ends_with('/') && !n.starts_with("__MACOSX/"));
+    let [name] = names.as_slice() else {
+        return Err(refuse(format!("is a zip archive of {} files", names.len()), "unpack it and name one of them"));
+    };
+    let mut out = Vec::new();
+    let file = archive.by_name(name).map_err(|e| damaged(&e))?;
+    file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut out).map_err(|e| damaged(&e))?;
+    within_limit(path, out.len())?;
+    Ok(out)
+}
+
+/// UTF-8 unless marks or bytes say otherwise.
+fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<(String, Vec<String>)> {
+    if let Some(encoding) = utf16(&bytes) {
+        let (text, _) = encoding.decode_with_bom_removal(&bytes);
+        return Ok((text.into_owned(), vec![format!("the text of {} is {}", place(path), encoding.name())]));
+    }
+    if let Some(nul) = bytes.iter().position(|&b| b == 0) {
+        let found = format!("is a binary file (zero byte in line {})", line_of(&bytes, nul));
+        return Err(Error::data(place(path), found, ALLOWED, "export the data as CSV"));
+    }
+    if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) {
+        bytes.drain(..3);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, vec![])),
+        Err(e) => {
+            let line = line_of(e.as_bytes(), e.utf8_error().valid_up_to());
+            let (text, _) = WINDOWS_1252.decode_without_bom_handling(e.as_bytes());
+            let note = format!("{} is no UTF-8 (line {line}) and is read as Windows-1252", place(path));
+            Ok((text.into_owned(), vec![note]))
+        }
+    }
+}
+
+/// By the byte-order mark; or because Latin letters have a zero in every second byte.
+fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+    match bytes {
+        [0xFF, 0xFE, ..] => return Some(UTF_16LE),
+        [0xFE, 0xFF, ..] => return Some(UTF_16BE),
+        _ => {}
+    }
+    let head = &bytes[..bytes.len().min(64)];
+    let zeros = |offset: usize| {
+        let (zeros, all) =
+            head.iter().skip(offset).step_by(2).fold((0, 0), |(z, n), &b| (z + usize::from(b == 0), n + 1));
+        zeros * 10 >= all * 7
+    };
+    let none = |offset: usize| head.iter().skip(offset).step_by(2).all(|&b| b != 0);
+    match head.len() >= 4 {
+        true if zeros(1) && none(0) => Some(UTF_16LE),
+        true if zeros(0) && none(1) => Some(UTF_16BE),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -86,11 +206,35 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    const BZ2: &[u8] = &[
+        66, 90, 104, 57, 49, 65, 89, 38, 83, 89, 191, 135, 64, 127, 0, 0, 3, 89, 0, 0, 16, 0, 4, 48, 0, 48, 0, 32, 0,
+        48, 192, 8, 105, 178, 136, 35, 39, 139, 185, 34, 156, 40, 72, 95, 195, 160, 63, 128,
+    ];
+    const XZ: &[u8] = &[
+        253, 55, 122, 88, 90, 0, 0, 4, 230, 214, 180, 70, 2, 0, 33, 1, 22, 0, 0, 0, 116, 47, 229, 163, 1, 0, 7, 97, 44,
+        98, 10, 49, 44, 50, 10, 0, 190, 156, 189, 73, 181, 18, 42, 254, 0, 1, 32, 8, 187, 25, 217, 187, 31, 182, 243,
+        125, 1, 0, 0, 0, 0, 4, 89, 90,
+    ];
+    const ZST: &[u8] = &[40, 181, 47, 253, 32, 8, 65, 0, 0, 97, 44, 98, 10, 49, 44, 50, 10];
+    const ZIP: &[u8] = &[
+        80, 75, 3, 4, 20, 0, 0, 0, 8, 0, 129, 21, 125, 93, 123, 7, 151, 10, 10, 0, 0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 116,
+        46, 99, 115, 118, 75, 212, 73, 226, 50, 212, 49, 226, 2, 0, 80, 75, 1, 2, 20, 3, 20, 0, 0, 0, 8, 0, 129, 21,
+        125, 93, 123, 7, 151, 10, 10, 0, 0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 1, 0, 0, 0, 0, 116,
+        46, 99, 115, 118, 80, 75, 5, 6, 0, 0, 0, 0, 1, 0, 1, 0, 51, 0, 0, 0, 45, 0, 0, 0, 0, 0,
+    ];
+
     fn read(bytes: &[u8]) -> Result<String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file.csv");
         std::fs::write(&path, bytes).unwrap();
         read_text(&path)
+    }
+
+    fn noted(bytes: &[u8]) -> (String, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file.csv");
+        std::fs::write(&path, bytes).unwrap();
+        read_source(&path).unwrap()
     }
 
     fn message(bytes: &[u8]) -> String {
@@ -107,13 +251,36 @@ mod tests {
         assert!(message(&packed[..packed.len() - 6]).contains("damaged gzip"));
     }
 
+    /// Bytes of `printf 'a,b\n1,2\n'` through bzip2, xz and zstd, and through zip.
+    #[test]
+    fn b16_compressed_files_are_known_by_their_bytes() {
+        for packed in [BZ2, XZ, ZST, ZIP] {
+            assert_eq!(read(packed).unwrap(), "a,b\n1,2\n");
+            let cut = message(&packed[..packed.len() / 2]);
+            assert!(cut.contains("damaged"), "{cut}");
+        }
+    }
+
+    #[test]
+    fn b15_windows_1252_and_utf_16_are_read() {
+        assert_eq!(noted(b"a,b\n1,caf\xE9 \x80\n").0, "a,b\n1,caf\u{e9} \u{20ac}\n");
+        assert!(noted(b"a,b\n1,caf\xE9\n").1[0].contains("Windows-1252"));
+        let text = "a,b\n1,\u{20ac}\n";
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let little: Vec<u8> = units.iter().flat_map(|u| u.to_le_bytes()).collect();
+        let big: Vec<u8> = units.iter().flat_map(|u| u.to_be_bytes()).collect();
+        for bytes in [&little, &big, &[b"\xFF\xFE", &little[..]].concat(), &[b"\xFE\xFF", &big[..]].concat()] {
+            let (read, notes) = noted(bytes);
+            assert_eq!(read, text);
+            assert!(notes[0].contains("UTF-16"), "{notes:?}");
+        }
+        assert_eq!(noted("caf\u{e9}".as_bytes()), ("caf\u{e9}".into(), vec![]));
+    }
+
     #[test]
     fn what_is_no_text_is_named() {
-        assert!(message(b"a,b\n1,caf\xE9\n").contains("line 2: the byte 0xE9 is not UTF-8"));
-        assert!(message(b"\xFF\xFEa\0,\0").contains("UTF-16"));
-        assert!(message(b"a\0,\0b\0\n\0").contains("UTF-16"));
         assert!(message(b"ab\n\0\x01\x02xyz").contains("binary file (zero byte in line 2)"));
-        assert!(message(b"PK\x03\x04....").contains("Excel"));
+        assert!(message(b"PK\x03\x04....").contains("damaged zip"));
     }
 
     #[test]

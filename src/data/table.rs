@@ -1,10 +1,16 @@
 //! A text file to a table of named columns, each all numbers or all text; every fault names its line and column.
 //! Must not know what is learnt from the table.
 
-use super::rows::{Flaw, Rows, detect_delimiter, split_rows};
-use super::source::read_text;
-use super::{cell_place, listed, quoted};
+use super::cell::{self, Sign};
+pub use super::column::{Cells, Column, Lines, Texts};
+use super::header::{self, Header};
+use super::reading::{self, Habits, Outcome, Reader};
+use super::rows::{Flaw, Rows, detect_delimiter, sample};
+use super::scan::{Body, Found, Gather, Scanned, scan};
+use super::source::read_source;
+use super::{cell_place, counted, listed, quoted};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -18,50 +24,49 @@ pub struct ReadOptions {
     pub skip_lines: usize,
     /// Columns (names or indices) that are text even if their cells look like numbers.
     pub text_columns: Vec<String>,
+    /// What the user said of columns (names or indices). The reader heeds `Number` and `Text`, the encoder the others.
+    pub kinds: Vec<(String, Kind)>,
+    /// Texts that stand for a missing cell, instead of the usual ones; an empty cell always does.
+    pub missing_markers: Option<Vec<String>>,
+    /// Stop at the first cell or row that would be left out.
+    pub strict: bool,
+    /// Names of columns that the file may have: a first row that holds them is a header.
+    pub expected: Vec<String>,
+}
+
+/// What the user says that a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    Text,
+    Date,
+    Ignore,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Number => "number",
+            Kind::Text => "text",
+            Kind::Date => "date",
+            Kind::Ignore => "ignore",
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     pub path: PathBuf,
     pub columns: Vec<Column>,
-    /// File line, from 1, of each row.
-    pub lines: Vec<usize>,
+    pub lines: Lines,
     pub header: bool,
     pub delimiter: u8,
     /// What the file was read with, so that a proposed command can repeat it.
     pub options: ReadOptions,
     /// The file whose columns were put beside the first one's.
     pub beside: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Column {
-    pub name: String,
-    pub cells: Cells,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cells {
-    /// Finite numbers; NaN = missing.
-    Number(Vec<f64>),
-    /// `None` = missing.
-    Text(Vec<Option<String>>),
-}
-
-impl Column {
-    pub fn is_missing(&self, row: usize) -> bool {
-        match &self.cells {
-            Cells::Number(values) => values[row].is_nan(),
-            Cells::Text(values) => values[row].is_none(),
-        }
-    }
-
-    pub fn missing(&self) -> usize {
-        match &self.cells {
-            Cells::Number(values) => values.iter().filter(|v| v.is_nan()).count(),
-            Cells::Text(values) => values.iter().filter(|v| v.is_none()).count(),
-        }
-    }
+    /// What the reader made of the file as a whole, a sentence each; what it made of a column is with the column.
+    pub notes: Vec<String>,
 }
 
 impl Table {
@@ -78,9 +83,22 @@ impl Table {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
+    /// What the reader made of the file and of its columns, a sentence each: at most ten columns are named.
+    pub fn said(&self) -> Vec<String> {
+        let is_said = |c: &&Column| !c.reading.is_empty();
+        let said = self.columns.iter().filter(is_said);
+        let of_column = |c: &Column| format!("column {}: {}", quoted(&c.name), c.reading.join("; "));
+        let mut all: Vec<String> = self.notes.iter().cloned().chain(said.clone().take(10).map(of_column)).collect();
+        let more = said.count().saturating_sub(10);
+        if more > 0 {
+            all.push(format!("{} more read in such ways: `vifo inspect` tells", counted(more, "column")));
+        }
+        all
+    }
+
     /// Place of a cell for a message.
     pub fn place(&self, row: usize, column: &str) -> String {
-        cell_place(&self.path, self.lines[row], column)
+        cell_place(&self.path, self.lines.get(row), column)
     }
 
     /// Adds the columns of a second file with as many rows; a name that is taken gets the suffix "_target".
@@ -94,6 +112,7 @@ impl Table {
             ));
         }
         self.beside = Some(other.path);
+        self.notes.extend(other.notes);
         for mut column in other.columns {
             while self.columns.iter().any(|c| c.name == column.name) {
                 column.name.push_str("_target");
@@ -127,174 +146,127 @@ fn find_column(path: &Path, names: &[&str], wanted: &str) -> Result<usize> {
     Err(Error::usage(place, format!("no column {}", quoted(wanted)), listed(names.iter().copied()), cure))
 }
 
-/// What one cell is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Missing,
-    Number(f64),
-    /// `inf`, or a number beyond the largest double.
-    Infinite,
-    /// A number but for its commas: `3,5`, `1,234.5`.
-    Comma,
-    Text,
-}
-
-/// `comma`: the file writes decimal commas.
-fn kind_of(cell: &str, comma: bool) -> Kind {
-    if comma && cell.contains(',') {
-        let point = cell.replacen(',', ".", 1);
-        return if is_decimal_comma(cell) { kind_of(&point, false) } else { Kind::Text };
-    }
-    match cell.parse::<f64>() {
-        Ok(value) if value.is_finite() => return Kind::Number(value),
-        Ok(value) if value.is_nan() => return Kind::Missing,
-        Ok(_) => return Kind::Infinite,
-        Err(_) => {}
-    }
-    if cell.is_empty() || ["na", "n/a", "null", "?", "none"].iter().any(|m| cell.eq_ignore_ascii_case(m)) {
-        return Kind::Missing;
-    }
-    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '-' | '+' | 'e' | 'E');
-    if cell.contains(',') && cell.chars().all(is_plain) && cell.replace(',', "").parse::<f64>().is_ok() {
-        return Kind::Comma;
-    }
-    Kind::Text
-}
-
-/// `-3,5`, `0,942`, `1,5e-3`: digits, one comma, digits.
-fn is_decimal_comma(cell: &str) -> bool {
-    let plain = |c: char| c.is_ascii_digit() || matches!(c, ',' | '-' | '+' | 'e' | 'E');
-    cell.chars().all(plain) && cell.matches(',').count() == 1 && cell.replacen(',', ".", 1).parse::<f64>().is_ok()
-}
-
-/// Whether the file writes decimal commas, as semicolons between cells suggest: some cells have one, no number has a
-/// point, and not all of them could be thousands (`1,234`).
-fn writes_decimal_commas(rows: &Rows<'_>, delimiter: u8) -> bool {
-    if delimiter == b',' {
-        return false;
-    }
-    let (mut commas, mut not_thousands) = (0usize, false);
-    for i in 0..rows.len() {
-        for cell in rows.row(i) {
-            if cell.contains('.') && cell.parse::<f64>().is_ok() {
-                return false;
-            }
-            if is_decimal_comma(cell) {
-                commas += 1;
-                let (whole, rest) = cell.split_once(',').unwrap_or((cell, ""));
-                not_thousands |=
-                    rest.len() != 3 || whole.trim_start_matches('-') == "0" || whole.trim_start_matches('-').len() > 3;
-            }
-        }
-    }
-    commas > 0 && not_thousands
-}
-
-/// How many cells of a column are of each kind.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    number: usize,
-    infinite: usize,
-    comma: usize,
-    text: usize,
-    missing: usize,
-}
-
-impl Tally {
-    fn add(&mut self, kind: Kind) {
-        match kind {
-            Kind::Missing => self.missing += 1,
-            Kind::Number(_) => self.number += 1,
-            Kind::Infinite => self.infinite += 1,
-            Kind::Comma => self.comma += 1,
-            Kind::Text => self.text += 1,
-        }
-    }
-
-    /// Whether `like` of the cells make it a column of numbers: nine in ten, or all where there are few.
-    fn mostly(&self, like: usize) -> bool {
-        let known = self.number + self.infinite + self.comma + self.text;
-        let enough = if known + self.missing >= 10 { like * 10 >= known * 9 } else { like == known };
-        known > 0 && enough
-    }
-
-    fn looks_numeric(&self) -> bool {
-        self.mostly(self.number + self.infinite + self.comma)
-    }
-}
-
-/// A column as found: the first row apart, because it may be the header.
-struct Probe {
-    first: Kind,
-    rest: Tally,
-    /// `[rows]`, the first row included; NaN where there is no number.
-    values: Vec<f64>,
-}
-
-fn probe(rows: &Rows<'_>, column: usize, comma: bool) -> Probe {
-    let mut rest = Tally::default();
-    let mut values = Vec::with_capacity(rows.len());
-    let mut first = Kind::Missing;
-    for i in 0..rows.len() {
-        let kind = kind_of(rows.cell(i, column), comma);
-        values.push(if let Kind::Number(value) = kind { value } else { f64::NAN });
-        if i == 0 {
-            first = kind;
-        } else {
-            rest.add(kind);
-        }
-    }
-    Probe { first, rest, values }
-}
-
-/// Reads a delimited text file, plain or gzip.
+/// Reads a delimited text file, plain or compressed.
 pub fn read_table(path: &Path, options: &ReadOptions) -> Result<Table> {
     if let Some(d) = options.delimiter.filter(|d| !d.is_ascii() || matches!(d, b'"' | b'\n' | b'\r' | b'#' | 0)) {
         let found = format!("{} cannot be a delimiter", quoted(&char::from(d).to_string()));
         return Err(Error::usage("--delimiter", found, "one ASCII character, no quote, '#' or line end", ""));
     }
-    parse_table(path, &read_text(path)?, options)
+    let (text, notes) = read_source(path)?;
+    let mut table = parse_table(path, &text, options)?;
+    table.notes.splice(..0, notes);
+    Ok(table)
 }
 
 /// `path` serves the messages only.
 fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> {
-    let is_number = |cell: &str| matches!(kind_of(cell, false), Kind::Number(_) | Kind::Comma);
-    let delimiter = options.delimiter.unwrap_or_else(|| detect_delimiter(text, options.skip_lines, is_number));
-    let rows = split_rows(text, delimiter, options.skip_lines, usize::MAX).map_err(|flaw| flaw_error(path, flaw))?;
-    if rows.len() == 0 {
+    const SAMPLE_ROWS: usize = 1000;
+    let delimiter = options.delimiter.unwrap_or_else(|| detect_delimiter(text, options.skip_lines, is_bare_number));
+    let sample = sample(text, delimiter, options.skip_lines, SAMPLE_ROWS).map_err(|flaw| flaw_error(path, flaw))?;
+    if sample.len() == 0 {
         let found = if options.skip_lines > 0 { "no row after the skipped lines" } else { "the file is empty" };
         return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
-    check_widths(path, &rows)?;
-    let comma = writes_decimal_commas(&rows, delimiter);
-    let mut probes: Vec<Probe> = (0..rows.row(0).len()).map(|column| probe(&rows, column, comma)).collect();
-    let header = options.header.unwrap_or_else(|| detect_header(&rows, &probes));
-    if header && rows.len() == 1 {
+    let width = width(path, &sample)?;
+    let Header { names, in_first_row, mut notes } = header::find(&sample, width, options);
+    let (at, line) = sample.starts[usize::from(in_first_row)];
+    let body = Body { text, delimiter, at, line };
+    let scanned = scan(body, &vec![Gather::Numbers; width]).map_err(|flaw| flaw_error(path, flaw))?;
+    notes.extend(check_ragged(path, &scanned, (width, sample.lines[0]), options.strict)?);
+    let Scanned { columns: mut found, lines, .. } = scanned;
+    if lines.is_empty() {
         let found = "only a header, no row of data";
         return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
+    let has_header = names.is_some();
+    let mut names = names.unwrap_or_else(|| (0..width).map(|i| i.to_string()).collect());
     // A delimiter at the end of every line makes a nameless column of nothing.
-    let is_void = |p: &Probe| p.first == Kind::Missing && p.rest.missing + 1 == rows.len();
-    if header
-        && probes.len() > 1
-        && probes.last().is_some_and(is_void)
-        && rows.row(0).last().is_some_and(|c| c.is_empty())
-    {
-        probes.pop();
+    let is_void = |f: &Found<'_>| f.values.is_empty() && f.levels.iter().all(|l| l.is_empty());
+    let is_nameless = in_first_row && sample.cell(0, width - 1).is_empty();
+    if is_nameless && width > 1 && found.last().is_some_and(is_void) {
+        found.pop();
+        names.pop();
     }
-    let names = column_names(path, &rows, probes.len(), header)?;
-    let mut is_text = vec![false; names.len()];
-    let name_list: Vec<&str> = names.iter().map(String::as_str).collect();
-    for name in &options.text_columns {
-        is_text[find_column(path, &name_list, name)?] = true;
+    let kinds = kinds(path, &names, options)?;
+    let columns = read_columns(path, (body, width), &names, &kinds, &lines, found, options)?;
+    Ok(Table {
+        path: path.to_path_buf(),
+        columns,
+        lines,
+        header: has_header,
+        delimiter,
+        options: options.clone(),
+        beside: None,
+        notes,
+    })
+}
+
+/// What the user said of each column.
+fn kinds(path: &Path, names: &[String], options: &ReadOptions) -> Result<Vec<Option<Kind>>> {
+    let list: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut kinds = vec![None; names.len()];
+    let texts = options.text_columns.iter().map(|name| (name, Kind::Text));
+    for (name, kind) in texts.chain(options.kinds.iter().map(|(name, kind)| (name, *kind))) {
+        match find_column(path, &list, name) {
+            Ok(index) => kinds[index] = Some(kind),
+            // New rows for a model may come without the target, or without what it leaves out.
+            Err(_) if !options.expected.is_empty() => {}
+            Err(e) => return Err(e),
+        }
     }
-    let mut columns = Vec::with_capacity(names.len());
-    for (index, (found, name)) in probes.into_iter().zip(&names).enumerate() {
-        let cells = column_cells(path, &rows, found, index, name, header, is_text[index], comma)?;
-        columns.push(Column { name: name.clone(), cells });
+    Ok(kinds)
+}
+
+fn read_columns(
+    path: &Path,
+    (body, width): (Body<'_>, usize),
+    names: &[String],
+    kinds: &[Option<Kind>],
+    lines: &Lines,
+    found: Vec<Found<'_>>,
+    options: &ReadOptions,
+) -> Result<Vec<Column>> {
+    let proofs: Vec<Option<Sign>> = found.par_iter().map(reading::proof).collect();
+    let count = |sign: Sign| proofs.iter().filter(|p| **p == Some(sign)).count();
+    let by_comma = body.delimiter == b',';
+    let habits = Habits { points: count(Sign::Point), commas: count(Sign::Comma), by_comma };
+    let signs: Vec<(Sign, bool)> =
+        found.par_iter().zip(&proofs).map(|(found, proof)| reading::sign(found, *proof, habits)).collect();
+    let reader = |i: usize| Reader {
+        path,
+        options,
+        name: &names[i],
+        kind: kinds[i],
+        lines,
+        sign: signs[i].0,
+        is_guess: signs[i].1,
+    };
+    // The first column's fault is the one that is told, whichever core finds one first.
+    let read: Vec<Result<Outcome>> =
+        found.into_par_iter().enumerate().map(|(i, found)| reader(i).read(found)).collect();
+    let mut outcomes = read.into_iter().collect::<Result<Vec<Outcome>>>()?;
+    let needs_more = |outcome: &Outcome| matches!(outcome, Outcome::Again { .. });
+    if outcomes.iter().any(needs_more) {
+        let mut gather = vec![Gather::Skip; width];
+        gather.iter_mut().zip(&outcomes).filter(|(_, o)| needs_more(o)).for_each(|(g, _)| *g = Gather::Texts);
+        let again = scan(body, &gather).map_err(|flaw| flaw_error(path, flaw))?;
+        for (i, (outcome, found)) in outcomes.iter_mut().zip(again.columns).enumerate() {
+            if let Outcome::Again { as_text } = outcome {
+                *outcome = reader(i).read_again(found, as_text.take())?;
+            }
+        }
     }
-    let lines = rows.lines[usize::from(header)..].to_vec();
-    Ok(Table { path: path.to_path_buf(), columns, lines, header, delimiter, options: options.clone(), beside: None })
+    let bug = || Error::run("table", "a column was not gathered", "this is a bug of vifo: please report it");
+    let column = |outcome: Outcome| match outcome {
+        Outcome::Column(column) => Ok(column),
+        Outcome::Again { .. } => Err(bug()),
+    };
+    outcomes.into_iter().map(column).collect()
+}
+
+/// A number without a unit, under either decimal sign.
+pub(super) fn is_bare_number(text: &str) -> bool {
+    [Sign::Point, Sign::Comma].iter().any(|&sign| cell::number(text, sign).is_some_and(|n| n.unit.is_empty()))
 }
 
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {
@@ -309,123 +281,46 @@ fn flaw_error(path: &Path, flaw: Flaw) -> Error {
     Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", cure)
 }
 
-fn check_widths(path: &Path, rows: &Rows<'_>) -> Result<()> {
-    let expected = rows.row(0).len();
-    let Some(i) = (1..rows.len()).find(|&i| rows.row(i).len() != expected) else { return Ok(()) };
-    let cells = |n: usize| if n == 1 { "1 cell".to_string() } else { format!("{n} cells") };
-    Err(Error::data(
-        format!("{}, line {}", path.display(), rows.lines[i]),
-        cells(rows.row(i).len()),
-        format!("{}, as in line {}", cells(expected), rows.lines[0]),
+fn cells(n: usize) -> String {
+    counted(n, "cell")
+}
+
+fn ragged_error(path: &Path, line: usize, width: usize, (expected, as_in): (usize, usize)) -> Error {
+    Error::data(
+        format!("{}, line {line}", path.display()),
+        cells(width),
+        format!("{}, as in line {as_in}", cells(expected)),
         "fix the row, force --delimiter, or leave lines in front out with --skip-lines N",
-    ))
+    )
 }
 
-/// A header is there if a text stands over numbers; in a table of text alone, if no word of the first row occurs
-/// again in its column though values do repeat.
-fn detect_header(rows: &Rows<'_>, probes: &[Probe]) -> bool {
-    if rows.len() == 1 {
-        return probes.iter().all(|p| p.first == Kind::Text);
+/// The width of the table: that of most of the first rows, to which the first one must agree; or be one short, as R
+/// writes headers over row names.
+fn width(path: &Path, sample: &Rows<'_>) -> Result<usize> {
+    let first = sample.row(0).len();
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    (0..sample.len()).for_each(|i| *counts.entry(sample.row(i).len()).or_default() += 1);
+    let usual = counts.iter().max_by_key(|&(&width, &n)| (n, width == first, width)).map_or(first, |(&width, _)| width);
+    let is_short_header = first + 1 == usual && sample.len() > 1 && counts[&usual] + 1 == sample.len();
+    if usual == first || is_short_header {
+        return Ok(usual);
     }
-    if probes.iter().any(|p| p.first == Kind::Text && p.rest.looks_numeric()) {
-        return true;
-    }
-    if rows.len() < 10 || probes.iter().any(|p| p.first != Kind::Text || p.rest.looks_numeric()) {
-        return false;
-    }
-    let mut repeats = false;
-    for column in 0..probes.len() {
-        let mut seen = std::collections::HashSet::new();
-        for i in 1..rows.len() {
-            seen.insert(rows.cell(i, column));
-        }
-        if seen.contains(rows.cell(0, column)) {
-            return false;
-        }
-        repeats |= seen.len() * 2 <= rows.len();
-    }
-    repeats
+    let Some(i) = (1..sample.len()).find(|&i| sample.row(i).len() != first) else { return Ok(first) };
+    Err(ragged_error(path, sample.lines[i], sample.row(i).len(), (first, sample.lines[0])))
 }
 
-/// Names of the header, or "0", "1", ...; a nameless column gets its index.
-fn column_names(path: &Path, rows: &Rows<'_>, n: usize, header: bool) -> Result<Vec<String>> {
-    if !header {
-        return Ok((0..n).map(|i| i.to_string()).collect());
+/// Rows of another width are left out if they are few: one in a hundred, or up to three in ten each. Otherwise the first
+/// one is the error.
+fn check_ragged(path: &Path, scanned: &Scanned<'_>, as_in: (usize, usize), strict: bool) -> Result<Option<String>> {
+    let Some(first) = scanned.ragged.first() else { return Ok(None) };
+    let (n, rows) = (scanned.ragged.len(), scanned.lines.len() + scanned.ragged.len());
+    let are_few = n * 100 <= rows || (n <= 3 && n * 10 <= rows);
+    if strict || !are_few {
+        return Err(ragged_error(path, first.line, first.width, as_in));
     }
-    let mut first_of: HashMap<String, usize> = HashMap::new();
-    let mut names = Vec::with_capacity(n);
-    for (i, cell) in rows.row(0).iter().take(n).enumerate() {
-        let name = if cell.is_empty() { i.to_string() } else { cell.split_whitespace().collect::<Vec<_>>().join(" ") };
-        if let Some(other) = first_of.insert(name.clone(), i) {
-            return Err(Error::data(
-                format!("{}, line {}", path.display(), rows.lines[0]),
-                format!("columns {other} and {i} (from 0) are both named {}", quoted(&name)),
-                "every name once",
-                "rename one of them",
-            ));
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
-fn column_cells(
-    path: &Path,
-    rows: &Rows<'_>,
-    found: Probe,
-    index: usize,
-    name: &str,
-    header: bool,
-    is_text: bool,
-    comma: bool,
-) -> Result<Cells> {
-    let mut tally = found.rest;
-    if !header {
-        tally.add(found.first);
-    }
-    let first_row = usize::from(header);
-    let fault_at = |wrong: fn(Kind) -> bool, what: &str, allowed: &str, cure: &str| {
-        let i = (first_row..rows.len()).find(|&i| wrong(kind_of(rows.cell(i, index), comma))).unwrap_or(first_row);
-        let cell = rows.cell(i, index);
-        // Near the top a text among numbers is more likely a title or a second header than a cell.
-        let line = rows.lines[i];
-        let title = if i < 3 {
-            format!("if the line is a title or a header, leave it out with --skip-lines {line}; else ")
-        } else {
-            String::new()
-        };
-        Error::data(cell_place(path, line, name), format!("{} {what}", quoted(cell)), allowed, title + cure)
-    };
-    if !is_text && tally.comma > 0 && tally.looks_numeric() {
-        let cure = "write numbers as 3.5 and 1234 (decimal commas are read where cells are not separated by commas)"
-            .to_string();
-        let what = "has a comma inside a number";
-        return Err(fault_at(|k| k == Kind::Comma, what, "a decimal point, no thousands separator", &cure));
-    }
-    // Nothing but infinity, as the bounds of intervals without end: no column of numbers, and no fault of one.
-    let is_endless = tally.infinite > 0 && tally.number + tally.text + tally.comma == 0;
-    if !is_text && !is_endless && tally.text + tally.comma == 0 {
-        if tally.infinite > 0 {
-            let cure = "give the number, or leave the cell empty if it is missing";
-            return Err(fault_at(|k| k == Kind::Infinite, "is infinite", "finite numbers", cure));
-        }
-        let mut values = found.values;
-        values.drain(..first_row);
-        return Ok(Cells::Number(values));
-    }
-    if !is_text && !is_endless && rows.len() - first_row >= 10 && tally.mostly(tally.number + tally.infinite) {
-        let cure = format!(
-            "fix it, leave the cell empty if it is missing, or name the column with --text-column {} if it is really text",
-            quoted(name)
-        );
-        let what = "in a column of numbers";
-        return Err(fault_at(|k| matches!(k, Kind::Text | Kind::Comma), what, "numbers", &cure));
-    }
-    let text = |i: usize| {
-        let cell = rows.cell(i, index);
-        (kind_of(cell, comma) != Kind::Missing).then(|| cell.to_string())
-    };
-    Ok(Cells::Text((first_row..rows.len()).map(text).collect()))
+    let more = if n == 1 { String::new() } else { format!(", the first in line {}", first.line) };
+    let (are, at) = if n == 1 { ("is", format!("line {}", first.line)) } else { ("are", format!("{n} rows")) };
+    Ok(Some(format!("{at} {are} left out: {} instead of {}{more} (--strict stops there)", cells(first.width), as_in.0)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Toy curves and two-dimensional sets, drawn from a seed: the paper's sinusoid and the usual others.
 //! Must not standardise; `Toy::to_table` hands the numbers to the same encoder as a file.
 
-use super::table::{Cells, Column, ReadOptions, Table};
+use super::table::{Cells, Column, Lines, ReadOptions, Table};
 use super::{SplitMix64, Task};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
@@ -129,16 +129,17 @@ impl Toy {
         let column = |j: usize, name: &String| {
             let cells =
                 if j < self.d { self.x.iter().skip(j).step_by(self.d).copied().collect() } else { self.y.clone() };
-            Column { name: name.clone(), cells: Cells::Number(cells) }
+            Column::new(name, Cells::Number(cells))
         };
         Table {
             path: "toy".into(),
             columns: self.columns.iter().enumerate().map(|(j, name)| column(j, name)).collect(),
-            lines: (2..self.n + 2).collect(),
+            lines: Lines::Run { first: 2, rows: self.n },
             header: true,
             delimiter: b',',
             options: ReadOptions::default(),
             beside: None,
+            notes: Vec::new(),
         }
     }
 }

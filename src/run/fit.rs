@@ -124,6 +124,7 @@ pub fn recipe_name(recipe: &Recipe) -> String {
         }
     };
     match (recipe.data.file.as_ref().or(recipe.data.images.as_ref()), &recipe.data.toy) {
+        (Some(file), _) if crate::data::source::is_stream(file) => "stream".into(),
         (Some(file), _) => std::path::absolute(file).map_or_else(|_| stem(file), |f| stem(&f)),
         (None, Some(toy)) => format!("{toy:?}").to_lowercase(),
         (None, None) if recipe.data.points.is_some() => "points".into(),

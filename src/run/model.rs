@@ -6,7 +6,7 @@ use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::Part;
 use crate::data::load::{self, read_options, skipped_row};
-use crate::data::table::read_table;
+use crate::data::table::{Kind, read_table};
 use crate::data::{Dataset, Inputs, Task, pixels, roles};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -70,17 +70,43 @@ impl Model {
         need_target: bool,
         skip_lines: Option<usize>,
     ) -> Result<(Dataset, Vec<String>)> {
+        self.read_with(file, part, need_target, skip_lines, None)
+    }
+
+    /// As `read`; `header` says whether the first line holds names, where it may differ from the training file.
+    pub fn read_with(
+        &self,
+        file: &Path,
+        part: Part,
+        need_target: bool,
+        skip_lines: Option<usize>,
+        header: Option<bool>,
+    ) -> Result<(Dataset, Vec<String>)> {
         if self.encoder.pixels.is_some() {
             let (rows, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
             if skip_lines.is_some() {
                 notes.push("--skip-lines has no effect on images".into());
             }
+            if header.is_some() {
+                notes.push("--header has no effect on images".into());
+            }
             return Ok((rows, notes));
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
+        options.header = header.or(options.header);
+        // A few rows say less about a column than the training file did.
+        for feature in &self.encoder.features {
+            options.expected.push(feature.name.clone());
+            let is_number = matches!(feature.kind, FeatureKind::Numeric { .. });
+            let is_text = matches!(feature.kind, FeatureKind::Levels { .. });
+            if (is_number || is_text) && !options.kinds.iter().any(|(name, _)| *name == feature.name) {
+                let kind = if is_number { Kind::Number } else { Kind::Text };
+                options.kinds.push((feature.name.clone(), kind));
+            }
+        }
         let table = read_table(file, &options)?;
-        let mut notes = vec![];
+        let mut notes = table.said();
         if skip_lines.is_none() && options.skip_lines > 0 {
             let n = options.skip_lines;
             let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };

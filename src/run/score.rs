@@ -152,10 +152,10 @@ fn numbers(table: &Table, column: usize) -> Result<Vec<f64>> {
             Some(row) => fault(row, "is missing or NaN".into()),
             None => Ok(values.clone()),
         },
-        Cells::Text(values) => {
-            let is_number = |v: &Option<String>| v.as_ref().is_some_and(|t| t.parse::<f64>().is_ok_and(f64::is_finite));
-            let row = values.iter().position(|v| !is_number(v)).unwrap_or(0);
-            fault(row, values[row].as_ref().map_or("is missing or NaN".into(), |t| format!("'{t}' is no number")))
+        Cells::Text(texts) => {
+            let is_number = |t: Option<&str>| t.is_some_and(|t| t.parse::<f64>().is_ok_and(f64::is_finite));
+            let row = texts.iter().position(|t| !is_number(t)).unwrap_or(0);
+            fault(row, texts.get(row).map_or("is missing or NaN".into(), |t| format!("'{t}' is no number")))
         }
     }
 }
@@ -229,7 +229,7 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
         let sum: f64 = part.iter().sum();
         if (sum - 1.0).abs() > SUM_TOLERANCE {
             let (first, last) = (&table.columns[columns[0]].name, &table.columns[columns[k - 1]].name);
-            let place = format!("{}, line {}, columns '{first}' to '{last}'", place(table), table.lines[row]);
+            let place = format!("{}, line {}, columns '{first}' to '{last}'", place(table), table.lines.get(row));
             let found = format!("the {k} probabilities sum to {sum}");
             let allowed = format!("1 within {SUM_TOLERANCE}");
             return Err(Error::data(
@@ -264,8 +264,8 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
 
 fn classes(table: &Table, target: usize, labels: &[String]) -> Result<Vec<usize>> {
     let name = &table.columns[target].name;
-    let Cells::Text(values) = &table.columns[target].cells else { return Err(bug()) };
-    let one = |(row, value): (usize, &Option<String>)| {
+    let Cells::Text(texts) = &table.columns[target].cells else { return Err(bug()) };
+    let one = |(row, value): (usize, Option<&str>)| {
         let fault = |found: String, cure: &str| {
             let shown: Vec<String> = labels.iter().take(12).map(|l| format!("'{l}'")).collect();
             Error::data(table.place(row, name), found, format!("the labels {}", shown.join(", ")), cure)
@@ -276,7 +276,7 @@ fn classes(table: &Table, target: usize, labels: &[String]) -> Result<Vec<usize>
         let found = || format!("the label '{label}' has no column of probabilities");
         class_of(label, labels).ok_or_else(|| fault(found(), "add the column, or name the target with --target"))
     };
-    values.iter().enumerate().map(one).collect()
+    texts.iter().enumerate().map(one).collect()
 }
 
 /// Coverage and width from the file's own quantiles where both ends of an interval are there: a mixture's differ from

@@ -109,6 +109,7 @@ impl Training {
         }
         let folder = RunFolder::create(path)?;
         let kept = folder.lock().and_then(|lock| {
+            self.data.notes.extend(crate::data::load::keep_streams(&mut self.recipe.data, &folder.path)?);
             self.folder = Some((folder, lock));
             self.write_recipe()?;
             self.tell("training")

@@ -82,7 +82,7 @@ fn bare(table: &Table, asked_target: Option<usize>) -> Result<(Columns, usize)> 
     let probs: Vec<usize> = (0..table.columns.len()).filter(is_class).collect();
     let labels: Vec<String> = probs.iter().map(|&c| table.columns[c].name.clone()).collect();
     let known = |row: usize| match &table.columns[target].cells {
-        Cells::Text(v) => v[row].as_ref().is_none_or(|l| class_of(l, &labels).is_some()),
+        Cells::Text(v) => v.get(row).is_none_or(|l| class_of(l, &labels).is_some()),
         Cells::Number(v) => v[row].is_nan() || class_of(&v[row].to_string(), &labels).is_some(),
     };
     if probs.len() < 2 || !(0..table.rows()).all(known) {
