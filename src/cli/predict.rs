@@ -4,7 +4,7 @@ use super::{say, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::run::model::targets;
+use crate::run::model::{Read, targets};
 use crate::run::{Model, RunFolder, calibrate, tables};
 use std::path::PathBuf;
 
@@ -52,12 +52,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let (data, mut notes) = model.read(&args.file, Part::All, false, args.skip_lines)?;
+    let Read { data, mut notes, refused } = model.read_all(&args.file, Part::All, false, args.skip_lines)?;
     notes.extend(Model::unfinished(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
-    let table = match &calibration {
+    let mut table = match &calibration {
         Some(c) => {
             let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
             notes.extend(said);
@@ -65,6 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
     };
+    tables::mark_refused(&mut table, &refused);
     if to_stdout {
         say(&table.csv());
     } else {
