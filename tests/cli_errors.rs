@@ -130,13 +130,13 @@ fn fit_names_what_is_wrong_with_a_table() {
             ("fit binary.csv --device cpu", 1, &["binary.csv", "binary", "export"]),
             ("fit ragged.csv --strict --device cpu", 1, &["ragged.csv, line 42", "2 cells", "3 cells", "fix the row"]),
             ("fit text.csv --strict --device cpu", 1, &["text.csv, line 42, column 'x'", "'low'", "--as x=text"]),
-            ("fit nan.csv --device cpu", 1, &["nan.csv, line 42, column 'x'", "missing", "--missing drop"]),
+            ("fit nan.csv --strict --device cpu", 1, &["nan.csv, line 42, column 'x'", "missing", "--missing drop"]),
             (
                 "fit inf.csv --strict --device cpu",
                 1,
                 &["inf.csv, line 42, column 'z'", "infinite", "leave the cell empty"],
             ),
-            ("fit one_row.csv --device cpu", 1, &["one_row.csv", "1 row", "at least 10 rows", "add data"]),
+            ("fit one_row.csv --device cpu", 1, &["one_row.csv", "1 row", "at least 6 rows", "add data"]),
             ("fit one_class.csv --device cpu", 1, &["one_class.csv", "'y'", "only one class", "another --target"]),
             ("fit many_classes.csv --device cpu", 1, &["many_classes.csv", "'y'", "classes", "another --target"]),
             ("fit same.csv --device cpu", 1, &["same.csv", "'y'", "the same value", "another --target"]),
@@ -312,7 +312,8 @@ fn predict_and_evaluate_name_what_is_wrong() {
     let dir = tables();
     let d = dir.path();
     fit(d, "good.csv --out run");
-    fit(d, "levels.csv --out levels --target y");
+    fit(d, "levels.csv --out levels --target y --strict");
+    fit(d, "good.csv --out strict --strict");
     fit(d, "classes.csv --out classes");
     let copy = |name: &str, file: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
         for path in files(&d.join("run")).iter().filter(|p| p.is_file()) {
@@ -350,7 +351,7 @@ fn predict_and_evaluate_name_what_is_wrong() {
             ),
             ("predict run narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "'x', 'y'", "add it"]),
             ("evaluate run --ood narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "add it"]),
-            ("predict run hole.csv --device cpu", 1, &["hole.csv, line 3, column 'z'", "missing", "fill it in"]),
+            ("predict strict hole.csv --device cpu", 1, &["hole.csv, line 3, column 'z'", "missing", "fill it in"]),
             ("predict run folder --device cpu", 1, &["folder", "is a folder", "name a file"]),
             ("predict run nosuch.csv --device cpu", 1, &["nosuch.csv", "cannot read", "check the path"]),
             ("predict run empty.csv --device cpu", 1, &["empty.csv", "empty", "check"]),

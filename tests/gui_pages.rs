@@ -130,7 +130,7 @@ fn a_table_is_opened_looked_at_and_trained_on() {
         assert!(test.query_by_role_and_label(Role::CheckBox, &format!("use {column}")).is_some(), "{column}");
     }
     assert!(has(&test, "Learn 'weight' as a number"));
-    assert!(has(&test, "column 'height' is missing in 1 row"));
+    assert!(has(&test, "the mean where it is missing"));
     shot(&mut test, "data_table");
 
     test.get_by_role_and_label(Role::ComboBox, "target").click();
@@ -149,7 +149,7 @@ fn a_table_is_opened_looked_at_and_trained_on() {
     }
     assert!(dir.path().join("runs/parcels/report.html").is_file());
     let recipe = std::fs::read_to_string(dir.path().join("runs/parcels/recipe.toml")).expect("a recipe");
-    assert!(recipe.contains("ignore = [\"width\"]") && recipe.contains("missing = \"drop\""), "{recipe}");
+    assert!(recipe.contains("ignore = [\"width\"]") && recipe.contains("missing = \"flag\""), "{recipe}");
 }
 
 #[test]

@@ -30,8 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     args.data.apply(&mut table)?;
     let data = Recipe::from_table(&table, &name)?.data;
     let table = load::read(&data, &args.file)?;
-    let missing = args.data.missing.as_ref().map(|_| data.missing);
-    let report = inspect::inspect(&table, data.target.as_deref(), data.task, &data.ignore, missing)?;
+    let report = inspect::inspect(&table, data.target.as_deref(), data.task, &load::rules(&data))?;
     say(&if args.json { serde_json::to_string(&report)? } else { report.to_string() });
     Ok(())
 }

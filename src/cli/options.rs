@@ -30,9 +30,15 @@ pub struct DataFlags {
     /// Lines to leave out at the top of the file
     #[arg(long, value_name = "N")]
     pub skip_lines: Option<String>,
-    /// error, drop or mean: what to do with missing cells [default: error]
+    /// flag, mean, drop or error: what to do with missing inputs [default: flag, the mean and an input that tells]
     #[arg(long, value_name = "HOW")]
     pub missing: Option<String>,
+    /// Most levels of a text column with an input each; rarer ones share one [default: 300]
+    #[arg(long, value_name = "N")]
+    pub max_levels: Option<String>,
+    /// Stop at whatever is not clear in the data instead of guessing
+    #[arg(long)]
+    pub strict: bool,
     /// Column to leave out (repeat for more)
     #[arg(long, value_name = "COLUMN")]
     pub ignore: Vec<String>,
@@ -62,6 +68,7 @@ impl DataFlags {
             ("data.header", "--header", header),
             ("data.skip_lines", "--skip-lines", self.skip_lines.clone()),
             ("data.missing", "--missing", self.missing.clone()),
+            ("data.max_levels", "--max-levels", self.max_levels.clone()),
             ("data.strict", "--strict", self.strict.then(|| "true".to_string())),
         ] {
             set(table, key, flag, value)?;

@@ -7,7 +7,7 @@ use crate::data::source::is_stream;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::explain::explain;
-use crate::run::model::targets;
+use crate::run::model::{Read, targets};
 use crate::run::{Model, RunFolder, calibrate, tables};
 use std::path::PathBuf;
 
@@ -63,8 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let (data, mut notes) =
-        model.read_with(&args.file, Part::All, false, args.skip_lines, yes_or_no(args.header.as_deref())?)?;
+    let header = yes_or_no(args.header.as_deref())?;
+    let Read { data, mut notes, refused } = model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
     notes.extend(Model::unfinished(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
@@ -85,6 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
     };
+    tables::mark_refused(&mut table, &refused);
     if let Some(explained) = &explained {
         explained.extend(&mut table);
         explained.save(&folder)?;

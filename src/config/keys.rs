@@ -113,7 +113,9 @@ keys! {
     "data.header", Kind::Bool, "", "Whether the first line holds names; found if absent.";
     "data.standardise", Kind::Bool, "true", "Inputs and target in units of their training sd; false keeps the file's own units.";
     "data.skip_lines", Kind::Whole(0, 1_000_000), "0", "Lines to leave out at the top of the file.";
-    "data.missing", Kind::Choice(&["error", "drop", "mean"]), "\"error\"", "What to do with missing cells.";
+    "data.missing", Kind::Choice(&["flag", "mean", "drop", "error"]), "\"flag\"", "Missing inputs: the training mean with an input beside it that tells (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
+    "data.max_levels", Kind::Whole(2, 100_000), "300", "Most levels of a text column with an input each; rarer ones share one.";
+    "data.strict", Kind::Bool, "false", "What is not clear is an error: missing cells (unless data.missing is given), unseen levels, texts with many levels; nothing is left out by a guess.";
     "data.ignore", Kind::TextList, "[]", "Columns to leave out.";
     "data.group", Kind::Text, "", "Column whose rows of one value (a patient, a site) stay in one part of the split; it is no input unless data.keep names it.";
     "data.time", Kind::Text, "", "Column of dates or numbers that sort the rows: the last are the test part, those before them validate; it is no input unless data.keep names it.";

@@ -46,6 +46,8 @@ pub struct Data {
     pub standardise: bool,
     pub skip_lines: usize,
     pub missing: Missing,
+    pub max_levels: usize,
+    pub strict: bool,
     pub ignore: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,

@@ -1,12 +1,14 @@
 //! The encoder: from named columns to standardised inputs and targets, and back to the target's unit. It is stored in
-//! model files, so that new rows meet the same numbers as the training rows did.
+//! model files, so that new rows meet the same numbers as the training rows did. What a column's cells become is told in
+//! `feature`.
 //!
-//! Inputs, in the order of `features`: a number gives one input (x - mean)/sd; a text gives one input a level, 0 or 1.
 //! Must not compute statistics (that is `fit`) and must not fill a missing target.
 
+pub use super::feature::{Calendar, Feature, FeatureKind, Scale, Unseen};
+use super::feature::{Fault, Reading, Strange, position, unseen_level};
 use super::pixels::Pixels;
 use super::table::{Cells, Column, Table};
-use super::{Dataset, Task, listed, quoted};
+use super::{Dataset, Task, counted, listed, quoted};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -16,12 +18,14 @@ use std::collections::HashMap;
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// Stop at the first one.
-    #[default]
     Error,
     /// Leave the row out.
     Drop,
     /// Numbers take the training mean, texts a level of their own; a row without target is left out.
     Mean,
+    /// As `Mean`, with an input beside each number that tells whether it was missing.
+    #[default]
+    Flag,
 }
 
 impl std::fmt::Display for Missing {
@@ -30,7 +34,15 @@ impl std::fmt::Display for Missing {
             Missing::Error => "error",
             Missing::Drop => "drop",
             Missing::Mean => "mean",
+            Missing::Flag => "flag",
         })
+    }
+}
+
+impl Missing {
+    /// Whether a missing input is filled.
+    pub fn fills(self) -> bool {
+        matches!(self, Missing::Mean | Missing::Flag)
     }
 }
 
@@ -41,34 +53,12 @@ pub struct Encoder {
     pub dropped: Vec<Dropped>,
     pub target: Target,
     pub missing: Missing,
+    /// A cell that cannot be encoded stops the program; else its row alone is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// The inputs are images; there are no features then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pixels: Option<Pixels>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Feature {
-    pub name: String,
-    pub kind: FeatureKind,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FeatureKind {
-    /// `sd` is the population standard deviation, above 0.
-    Numeric { mean: f64, sd: f64, min: f64, max: f64 },
-    /// Sorted; the level "" stands for a missing cell.
-    Levels { levels: Vec<String> },
-}
-
-impl FeatureKind {
-    /// Numbers that a cell becomes.
-    pub fn inputs(&self) -> usize {
-        match self {
-            FeatureKind::Numeric { .. } => 1,
-            FeatureKind::Levels { levels } => levels.len(),
-        }
-    }
 }
 
 /// A column that is no input, and why.
@@ -92,6 +82,15 @@ pub struct Kept {
     pub dropped: usize,
 }
 
+/// Rows of new data: those that can be encoded, and the others with the reason.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Usable {
+    pub rows: Vec<usize>,
+    pub refused: Vec<(usize, String)>,
+    /// What was filled in, a sentence each.
+    pub notes: Vec<String>,
+}
+
 /// Rows to split and train on: `target` is a name or an index, `ignore` the columns that are no inputs. A column without
 /// any value does not count: `Encoder::fit` drops it.
 pub fn rows_without_missing(table: &Table, target: &str, ignore: &[String], missing: Missing) -> Result<Kept> {
@@ -103,23 +102,15 @@ pub fn rows_without_missing(table: &Table, target: &str, ignore: &[String], miss
     is_input[target] = false;
     let inputs = table.columns.iter().zip(&is_input).filter(|(_, keep)| **keep).map(|(column, _)| column);
     let inputs: Vec<&Column> = inputs.filter(|column| column.missing() < table.rows()).collect();
-    kept_rows(table, &inputs, Some(&table.columns[target]), missing, true)
+    kept_rows(table, &inputs, &table.columns[target], missing)
 }
 
-/// `training` decides what the message offers as a cure.
-fn kept_rows(
-    table: &Table,
-    inputs: &[&Column],
-    target: Option<&Column>,
-    missing: Missing,
-    training: bool,
-) -> Result<Kept> {
+fn kept_rows(table: &Table, inputs: &[&Column], target: &Column, missing: Missing) -> Result<Kept> {
     let mut keep = vec![true; table.rows()];
     // The first missing cell in the order of the file: (row, name, whether it is the target).
     let mut first: Option<(usize, &str, bool)> = None;
-    let columns = inputs.iter().map(|c| (*c, false)).chain(target.map(|c| (c, true)));
-    for (column, is_target) in columns {
-        if missing == Missing::Mean && !is_target {
+    for (column, is_target) in inputs.iter().map(|c| (*c, false)).chain([(target, true)]) {
+        if missing.fills() && !is_target {
             continue;
         }
         for (row, kept) in keep.iter_mut().enumerate() {
@@ -133,27 +124,22 @@ fn kept_rows(
     }
     if let (Missing::Error, Some((row, name, is_target))) = (missing, first) {
         let (found, cure) = match is_target {
-            _ if !training => {
-                let found = if is_target { "the target is missing" } else { "the cell is missing" };
-                (
-                    found.to_string(),
-                    "fill it in or leave the row out, or train again with --missing drop or --missing mean".into(),
-                )
-            }
-            true => {
-                ("the target is missing".to_string(), "fill it in, or use --missing drop to leave such rows out".into())
-            }
+            true => ("the target is missing", "fill it in, or use --missing drop to leave such rows out".to_string()),
             false => {
                 let cure = format!("fill it in, use --missing drop or --missing mean, or --ignore {}", quoted(name));
-                ("the cell is missing".to_string(), cure)
+                ("the cell is missing", cure)
             }
         };
         return Err(Error::data(table.place(row, name), found, "a value in every row", cure));
     }
     let rows: Vec<usize> = (0..table.rows()).filter(|&row| keep[row]).collect();
     if rows.is_empty() {
-        let found = "every row has a missing cell";
-        let cure = "use --missing mean, or --ignore the columns with most of them";
+        let (found, cure) = match missing.fills() {
+            true => (format!("the target {} is missing in every row", quoted(&target.name)), "choose another --target"),
+            false => {
+                ("every row has a missing cell".into(), "use --missing mean, or --ignore the columns with most of them")
+            }
+        };
         return Err(Error::data(table.path.display().to_string(), found, "complete rows", cure));
     }
     Ok(Kept { dropped: table.rows() - rows.len(), rows })
@@ -163,14 +149,6 @@ fn kept_rows(
 pub(super) fn number_text(value: f64) -> String {
     // Adding 0 makes -0 a 0.
     (value + 0.0).to_string()
-}
-
-/// Index of a text among labels or levels; "01" and "1.0" are "1" if nothing matches letter by letter.
-fn position(index: &HashMap<&str, usize>, names: &[String], text: &str) -> Option<usize> {
-    index.get(text).copied().or_else(|| {
-        let value = text.parse::<f64>().ok().filter(|v| v.is_finite())?;
-        names.iter().position(|name| name.parse::<f64>() == Ok(value))
-    })
 }
 
 impl Encoder {
@@ -199,27 +177,13 @@ impl Encoder {
         }
     }
 
-    /// Per encoded input the range of the auxiliary rows, [min - d/2, max + d/2] with d = max - min (MATH.md section 2),
-    /// in standardised units; [0, 1] for the inputs of a text, +-1 about an input that does not vary (`points`).
+    /// Per encoded input the range of the auxiliary rows, in standardised units (`FeatureKind::aux_range`).
     pub fn aux_range(&self) -> (Vec<f32>, Vec<f32>) {
         if let Some(pixels) = &self.pixels {
             return pixels.aux_range();
         }
         let (mut low, mut high) = (Vec::new(), Vec::new());
-        for feature in &self.features {
-            match &feature.kind {
-                FeatureKind::Numeric { mean, sd, min, max } => {
-                    let (min, max) = ((min - mean) / sd, (max - mean) / sd);
-                    let half = if max > min { (max - min) / 2.0 } else { 1.0 };
-                    low.push((min - half) as f32);
-                    high.push((max + half) as f32);
-                }
-                FeatureKind::Levels { levels } => {
-                    low.extend(levels.iter().map(|_| 0.0));
-                    high.extend(levels.iter().map(|_| 1.0));
-                }
-            }
-        }
+        self.features.iter().for_each(|feature| feature.kind.aux_range(&mut low, &mut high));
         (low, high)
     }
 
@@ -239,11 +203,53 @@ impl Encoder {
         }
     }
 
-    /// Rows of new data that can be encoded under the encoder's own rule for missing cells.
-    pub fn rows_without_missing(&self, table: &Table, need_target: bool) -> Result<Kept> {
+    /// Which rows of new data can be encoded. An error where none can, and in a strict encoder at the first that cannot.
+    pub fn usable(&self, table: &Table, need_target: bool) -> Result<Usable> {
         let columns = self.columns(table)?;
-        let target = if need_target { Some(self.target_column(table)?) } else { None };
-        kept_rows(table, &columns, target, self.missing, false)
+        let mut reasons: Vec<Option<String>> = vec![None; table.rows()];
+        // The first row that cannot be encoded, and what it is to be told.
+        let mut first: Option<(usize, Error)> = None;
+        let mut refuse = |row: usize, name: &str, fault: Fault| {
+            reasons[row].get_or_insert_with(|| format!("column {}: {}", quoted(name), fault.found));
+            if first.as_ref().is_none_or(|(other, _)| row < *other) {
+                first = Some((row, fault_error(table, name, row, fault)));
+            }
+        };
+        let mut notes = Vec::new();
+        for (feature, column) in self.features.iter().zip(columns) {
+            let (mut filled, mut unseen) = (0, 0);
+            let cells = Cellwise::new(&feature.kind, column, self.fills());
+            for row in 0..table.rows() {
+                match cells.at(row) {
+                    Ok((_, Strange::No)) => {}
+                    Ok((_, Strange::Filled)) => filled += 1,
+                    Ok((_, Strange::Unseen)) => unseen += 1,
+                    Err(fault) => refuse(row, &column.name, fault),
+                }
+            }
+            notes.extend(filled_note(feature, filled, unseen));
+        }
+        if need_target {
+            let target = self.target_column(table)?;
+            for row in 0..table.rows() {
+                if let Err(fault) = self.target_value(target, row) {
+                    refuse(row, &target.name, fault);
+                }
+            }
+        }
+        let rows: Vec<usize> = (0..table.rows()).filter(|&row| reasons[row].is_none()).collect();
+        match first {
+            Some((_, error)) if self.strict || rows.is_empty() => Err(error),
+            _ => {
+                let refused =
+                    reasons.into_iter().enumerate().filter_map(|(row, reason)| Some((row, reason?))).collect();
+                Ok(Usable { rows, refused, notes })
+            }
+        }
+    }
+
+    fn fills(&self) -> bool {
+        self.missing.fills() && !self.strict
     }
 
     /// The features' columns, found by name.
@@ -270,20 +276,14 @@ impl Encoder {
         let mut x = vec![0f32; n * d];
         let mut at = 0;
         for (feature, column) in self.features.iter().zip(columns) {
-            match &feature.kind {
-                FeatureKind::Numeric { mean, sd, .. } => {
-                    let fill = if self.missing == Missing::Mean { Some(*mean) } else { None };
-                    for (i, value) in numbers(table, column, rows, fill)?.into_iter().enumerate() {
-                        x[i * d + at] = standardised(table, column, rows[i], value, *mean, *sd)?;
-                    }
-                }
-                FeatureKind::Levels { levels } => {
-                    for (i, level) in indices(table, column, rows, levels, "level")?.into_iter().enumerate() {
-                        x[i * d + at + level] = 1.0;
-                    }
-                }
+            let width = feature.kind.inputs();
+            // A strict reader's training rows are filled too, if asked for; new data is judged by `usable`.
+            let cells = Cellwise::new(&feature.kind, column, self.missing.fills());
+            for (i, &row) in rows.iter().enumerate() {
+                let (value, _) = cells.at(row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
+                feature.kind.write(value, &mut x[i * d + at..][..width]);
             }
-            at += feature.kind.inputs();
+            at += width;
         }
         let y = if need_target {
             self.encode_target(table, rows)?
@@ -292,7 +292,10 @@ impl Encoder {
         };
         let ids = rows.iter().map(|&row| table.lines.get(row).to_string()).collect();
         let target = match self.target {
-            Target::Regression { .. } if !y.is_empty() => numbers(table, self.target_column(table)?, rows, None)?,
+            Target::Regression { .. } if !y.is_empty() => {
+                let column = self.target_column(table)?;
+                rows.iter().filter_map(|&row| number_of(column, row).ok()).collect()
+            }
             _ => Vec::new(),
         };
         Ok(Dataset { x, y, n, d, ids, target, ..Default::default() })
@@ -300,16 +303,138 @@ impl Encoder {
 
     fn encode_target(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
         let column = self.target_column(table)?;
-        match &self.target {
-            Target::Regression { mean, sd, .. } => {
-                let values = numbers(table, column, rows, None)?;
-                values.into_iter().zip(rows).map(|(v, &row)| standardised(table, column, row, v, *mean, *sd)).collect()
-            }
-            Target::Classes { labels, .. } => {
-                Ok(indices(table, column, rows, labels, "class")?.into_iter().map(|index| index as f32).collect())
-            }
+        if let Target::Classes { labels, .. } = &self.target {
+            let index: HashMap<&str, usize> = labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+            let class = |&row: &usize| {
+                let class = class_of(column, row, labels, &index);
+                class.map(|c| c as f32).map_err(|fault| fault_error(table, &column.name, row, fault))
+            };
+            return rows.iter().map(class).collect();
+        }
+        let standard = |&row: &usize| {
+            let value = number_of(column, row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
+            self.standard_target(value).ok_or_else(|| too_far(table, column, row, value, self.target_scale()))
+        };
+        rows.iter().map(standard).collect()
+    }
+
+    fn target_scale(&self) -> Option<Scale> {
+        match self.target {
+            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max }),
+            Target::Classes { .. } => None,
         }
     }
+
+    fn standard_target(&self, value: f64) -> Option<f32> {
+        let Scale { mean, sd, .. } = self.target_scale()?;
+        Some(((value - mean) / sd) as f32).filter(|z| z.is_finite())
+    }
+
+    /// Whether the target of a row can be encoded.
+    fn target_value(&self, column: &Column, row: usize) -> std::result::Result<(), Fault> {
+        match &self.target {
+            Target::Regression { .. } => number_of(column, row).and_then(|value| {
+                self.standard_target(value).map(|_| ()).ok_or_else(|| Fault {
+                    found: format!("{value:e} is too far from the training mean"),
+                    allowed: "up to 1e38 sd".into(),
+                    cure: "fix the cell",
+                })
+            }),
+            Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
+        }
+    }
+}
+
+/// The cells of a column as a feature reads them; each distinct text once.
+struct Cellwise<'t> {
+    kind: &'t FeatureKind,
+    column: &'t Column,
+    texts: Vec<Reading>,
+    index: HashMap<&'t str, usize>,
+    fills: bool,
+}
+
+impl<'t> Cellwise<'t> {
+    fn new(kind: &'t FeatureKind, column: &'t Column, fills: bool) -> Cellwise<'t> {
+        let index = kind.index();
+        let texts = match &column.cells {
+            Cells::Text(texts) => texts.levels().iter().map(|text| kind.text(text, &index, fills)).collect(),
+            Cells::Number(_) => Vec::new(),
+        };
+        Cellwise { kind, column, texts, index, fills }
+    }
+
+    fn at(&self, row: usize) -> Reading {
+        match &self.column.cells {
+            Cells::Number(values) if values[row].is_nan() => self.kind.missing(self.fills),
+            Cells::Number(values) => self.kind.number(values[row], &self.index, self.fills),
+            Cells::Text(texts) => match texts.code(row) {
+                Some(code) => self.texts[code].clone(),
+                None => self.kind.missing(self.fills),
+            },
+        }
+    }
+}
+
+/// What to say of cells that training did not have.
+fn filled_note(feature: &Feature, filled: usize, unseen: usize) -> Option<String> {
+    let name = quoted(&feature.name);
+    let with = match &feature.kind {
+        FeatureKind::Levels { unseen: Unseen::Other, .. } => "they count as a rare level",
+        FeatureKind::Levels { .. } => "they count as none of the levels",
+        _ => "the training mean stands in for them",
+    };
+    let what = match (filled, unseen) {
+        (0, 0) => return None,
+        (filled, 0) => format!("{}, as none was in training", counted(filled, "missing cell")),
+        (0, unseen) => format!("{} that training did not have", counted(unseen, "cell")),
+        (filled, unseen) => format!("{} missing or that training did not have", counted(filled + unseen, "cell")),
+    };
+    Some(format!("column {name} has {what}: {with}"))
+}
+
+fn fault_error(table: &Table, name: &str, row: usize, fault: Fault) -> Error {
+    Error::data(table.place(row, name), fault.found, fault.allowed, fault.cure)
+}
+
+fn missing_target() -> Fault {
+    Fault {
+        found: "the target is missing".into(),
+        allowed: "a value in every row".into(),
+        cure: "fill it in, or leave the row out",
+    }
+}
+
+/// The number in a cell of a target.
+fn number_of(column: &Column, row: usize) -> std::result::Result<f64, Fault> {
+    if column.is_missing(row) {
+        return Err(missing_target());
+    }
+    let text = column.text(row);
+    column.number(row).or_else(|| text?.parse().ok()).filter(|v: &f64| v.is_finite()).ok_or_else(|| Fault {
+        found: quoted(text.unwrap_or("")),
+        allowed: "a number, as in training".into(),
+        cure: "fix the cell, or leave it empty if it is missing",
+    })
+}
+
+/// The class of a cell; `index` may be empty.
+fn class_of(
+    column: &Column,
+    row: usize,
+    labels: &[String],
+    index: &HashMap<&str, usize>,
+) -> std::result::Result<usize, Fault> {
+    let number;
+    let text = match column.number(row) {
+        Some(value) => {
+            number = number_text(value);
+            number.as_str()
+        }
+        None => column.text(row).ok_or_else(missing_target)?,
+    };
+    let found = position(index, labels, text).or_else(|| labels.iter().position(|label| label == text));
+    found.ok_or_else(|| unseen_level(text, labels, "class"))
 }
 
 fn absent(table: &Table, name: &str) -> Error {
@@ -328,57 +453,10 @@ fn absent(table: &Table, name: &str) -> Error {
     )
 }
 
-fn missing_cell(table: &Table, column: &Column, row: usize) -> Error {
-    let cure = "fill it in, or use --missing drop or --missing mean in training";
-    Error::data(table.place(row, &column.name), "the cell is missing", "a value in every row", cure)
-}
-
-/// Values of a numeric column; a missing cell takes `fill` or is an error, and so is a text.
-fn numbers(table: &Table, column: &Column, rows: &[usize], fill: Option<f64>) -> Result<Vec<f64>> {
-    let or_fill = |row: usize| fill.ok_or_else(|| missing_cell(table, column, row));
-    let value = |&row: &usize| match &column.cells {
-        Cells::Number(values) if values[row].is_nan() => or_fill(row),
-        Cells::Number(values) => Ok(values[row]),
-        Cells::Text(texts) => match texts.get(row) {
-            None => or_fill(row),
-            Some(text) => text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
-                let cure = "fix the cell, or leave it empty if it is missing";
-                Error::data(table.place(row, &column.name), quoted(text), "a number, as in training", cure)
-            }),
-        },
-    };
-    rows.iter().map(value).collect()
-}
-
-fn standardised(table: &Table, column: &Column, row: usize, value: f64, mean: f64, sd: f64) -> Result<f32> {
-    let z = ((value - mean) / sd) as f32;
-    if z.is_finite() {
-        return Ok(z);
-    }
+fn too_far(table: &Table, column: &Column, row: usize, value: f64, scale: Option<Scale>) -> Error {
+    let (mean, sd) = scale.map_or((0.0, 1.0), |s| (s.mean, s.sd));
     let found = format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})");
-    Err(Error::data(table.place(row, &column.name), found, "up to 1e38 sd", "fix the cell"))
-}
-
-/// Positions of the cells among levels or labels.
-fn indices(table: &Table, column: &Column, rows: &[usize], names: &[String], what: &str) -> Result<Vec<usize>> {
-    let index: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-    let find = |row: usize, text: &str| {
-        position(&index, names, text).ok_or_else(|| match text {
-            "" => missing_cell(table, column, row),
-            _ => {
-                let found = format!("{what} {} was not seen in training", quoted(text));
-                let allowed = listed(names.iter().map(String::as_str));
-                let cure = "correct the cell, leave the row out, or train again with such rows";
-                Error::data(table.place(row, &column.name), found, allowed, cure)
-            }
-        })
-    };
-    let position_in = |&row: &usize| match &column.cells {
-        Cells::Number(values) if values[row].is_nan() => find(row, ""),
-        Cells::Number(values) => find(row, &number_text(values[row])),
-        Cells::Text(texts) => find(row, texts.get(row).unwrap_or("")),
-    };
-    rows.iter().map(position_in).collect()
+    Error::data(table.place(row, &column.name), found, "up to 1e38 sd", "fix the cell")
 }
 
 #[cfg(test)]

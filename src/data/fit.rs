@@ -1,15 +1,16 @@
-//! What the encoder learns from the training rows: means, sds, ranges; and from all rows of the file: the lists of
-//! levels and labels, so that a rare one that fell into the test part does not stop the run.
-//! Must not touch a number of a validation or test row.
+//! What the encoder learns from the training rows: means, sds, ranges, levels (`meaning`); and from all rows of the file:
+//! the list of labels, so that a rare one that fell into the test part does not stop the run.
+//! Must not touch a number of a validation or test row, but to see that a column counts or names the rows.
 
-use super::encode::{Dropped, Encoder, Feature, FeatureKind, Missing, Target, number_text};
+use super::encode::{Dropped, Encoder, Feature, Missing, Target, number_text};
+use super::meaning::{self, Meaning, Rules};
 use super::table::{Cells, Column, Table};
-use super::{Task, counted, quoted};
+use super::{Task, calendar, counted, listed, quoted};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 
-pub(super) const MIN_ROWS: usize = 10;
-pub(super) const MAX_LEVELS: usize = 100;
+/// Of training: a table of ten rows leaves eight.
+pub(super) const MIN_ROWS: usize = 6;
 
 /// Mean, population sd, smallest and largest value; without overflow for any finite values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +43,8 @@ impl Stats {
 
 impl Encoder {
     /// `target` and `ignore` are names or indices; `task` is detected if `None` (see `detect_task`); `train_rows` are rows
-    /// that `rows_without_missing` kept.
+    /// that `rows_without_missing` kept. Columns are taken as they stand: nothing is left out by a guess, and what is not
+    /// clear is an error.
     pub fn fit(
         table: &Table,
         target: &str,
@@ -51,6 +53,20 @@ impl Encoder {
         missing: Missing,
         train_rows: &[usize],
     ) -> Result<Encoder> {
+        let rules = Rules { ignore, missing, strict: true, ..Rules::default() };
+        let (encoder, _) = Self::learn(table, target, task, &rules, train_rows)?;
+        // Only the caller knows whether one row of new data may stop the program.
+        Ok(Encoder { strict: false, ..encoder })
+    }
+
+    /// The same under `rules`; also returns what the user should know of the columns, a sentence each.
+    pub fn learn(
+        table: &Table,
+        target: &str,
+        task: Option<Task>,
+        rules: &Rules,
+        train_rows: &[usize],
+    ) -> Result<(Encoder, Vec<String>)> {
         let place = || table.path.display().to_string();
         if train_rows.len() < MIN_ROWS {
             let found = format!("{} to train on", counted(train_rows.len(), "row"));
@@ -67,7 +83,7 @@ impl Encoder {
         }
         let target = table.column_index(target)?;
         let mut ignored = HashSet::new();
-        for name in ignore {
+        for name in rules.ignore {
             let index = table.column_index(name)?;
             if index == target {
                 let found = format!("column {} is the target and ignored", quoted(&table.columns[index].name));
@@ -76,20 +92,33 @@ impl Encoder {
             ignored.insert(index);
         }
         let fitted_target = fit_target(table, &table.columns[target], task, train_rows)?;
-        let (mut features, mut dropped) = (Vec::new(), Vec::new());
+        let (mut features, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut guessed = Vec::new();
         for (index, column) in table.columns.iter().enumerate().filter(|(index, _)| *index != target) {
-            let outcome = match ignored.contains(&index) {
-                true => Err("ignored (--ignore)".to_string()),
-                false => fit_feature(table, column, missing, train_rows)?,
+            let meaning = match ignored.contains(&index) {
+                true => Meaning::Nothing("ignored (--ignore)".into()),
+                false => meaning::of(table, column, rules, train_rows, &mut notes)?,
             };
-            match outcome {
-                Ok(kind) => features.push(Feature { name: column.name.clone(), kind }),
-                Err(reason) => dropped.push(Dropped { name: column.name.clone(), reason }),
+            let name = column.name.clone();
+            match meaning {
+                Meaning::Input(kind) => features.push(Feature { name, kind }),
+                Meaning::Nothing(reason) => dropped.push(Dropped { name, reason }),
+                Meaning::Guess(reason, kind) => {
+                    guessed.push((dropped.len(), Feature { name: name.clone(), kind }));
+                    dropped.push(Dropped { name, reason });
+                }
+            }
+        }
+        // Better an input that may mean nothing than none.
+        if features.is_empty() {
+            for (index, feature) in guessed.into_iter().rev() {
+                dropped.remove(index);
+                features.insert(0, feature);
             }
         }
         if features.is_empty() {
             let found = format!(
-                "no input is left: {} beside the target, all constant or ignored",
+                "no input is left: {} beside the target, all constant, ignored or without a repeated value",
                 counted(dropped.len(), "column")
             );
             return Err(Error::data(
@@ -99,67 +128,20 @@ impl Encoder {
                 "add a column, or ignore fewer",
             ));
         }
-        Ok(Encoder { features, dropped, target: fitted_target, missing, pixels: None })
+        let (missing, strict) = (rules.missing, rules.strict);
+        Ok((Encoder { features, dropped, target: fitted_target, missing, strict, pixels: None }, notes))
     }
 }
 
 /// The training values that are there.
-fn known(values: &[f64], rows: &[usize]) -> Vec<f64> {
+pub(super) fn known(values: &[f64], rows: &[usize]) -> Vec<f64> {
     rows.iter().map(|&row| values[row]).filter(|v| !v.is_nan()).collect()
 }
 
-fn range_error(table: &Table, column: &Column, stats: Stats) -> Error {
+pub(super) fn range_error(table: &Table, column: &Column, stats: Stats) -> Error {
     let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
     let found = format!("values from {:e} to {:e}", stats.min, stats.max);
     Error::data(place, found, "a range within a double", "scale the column, or mark such cells missing")
-}
-
-/// The kind of an input, or why the column is none.
-fn fit_feature(
-    table: &Table,
-    column: &Column,
-    missing: Missing,
-    rows: &[usize],
-) -> Result<std::result::Result<FeatureKind, String>> {
-    match &column.cells {
-        Cells::Number(values) => {
-            let Some(stats) = Stats::of(&known(values, rows)) else {
-                return Ok(Err("no value in the training rows".into()));
-            };
-            if stats.is_constant() {
-                return Ok(Err(format!("constant in the training rows ({})", number_text(stats.min))));
-            }
-            let Stats { mean, sd, min, max } = stats;
-            if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
-                return Err(range_error(table, column, stats));
-            }
-            Ok(Ok(FeatureKind::Numeric { mean, sd, min, max }))
-        }
-        Cells::Text(texts) => {
-            let seen: HashSet<Option<&str>> = rows.iter().map(|&row| texts.get(row)).collect();
-            if seen.len() < 2 {
-                let level = seen.into_iter().flatten().next().map_or("missing".into(), |level| quoted(level));
-                return Ok(Err(format!("constant in the training rows ({level})")));
-            }
-            let levels = level_list(column, missing == Missing::Mean);
-            if levels.len() > MAX_LEVELS {
-                let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
-                let found = format!("text with {} levels", levels.len());
-                let cure = format!("use --ignore {}, or group its values", quoted(&column.name));
-                return Err(Error::data(place, found, format!("up to {MAX_LEVELS} levels"), cure));
-            }
-            Ok(Ok(FeatureKind::Levels { levels }))
-        }
-    }
-}
-
-/// Levels of all rows, sorted like labels; "" in front if cells are missing and `with_missing`.
-fn level_list(column: &Column, with_missing: bool) -> Vec<String> {
-    let mut levels = labels_of(column);
-    if with_missing && column.missing() > 0 {
-        levels.insert(0, String::new());
-    }
-    levels
 }
 
 /// Distinct values of all rows as text: in numeric order if all are whole numbers, else in alphabetical order.
@@ -172,12 +154,17 @@ pub(super) fn labels_of(column: &Column) -> Vec<String> {
         Cells::Text(texts) => texts.levels().iter().cloned().collect(),
     };
     let mut labels: Vec<String> = distinct.into_iter().collect();
+    sort_labels(&mut labels);
+    labels
+}
+
+/// In numeric order if all are whole numbers, else in alphabetical order.
+pub(super) fn sort_labels(labels: &mut [String]) {
     labels.sort_unstable();
     let whole = |label: &String| label.parse::<f64>().ok().filter(|v| v.fract() == 0.0);
     if labels.iter().all(|label| whole(label).is_some()) {
         labels.sort_by(|a, b| whole(a).unwrap_or(0.0).total_cmp(&whole(b).unwrap_or(0.0)));
     }
-    labels
 }
 
 /// Text is classes. Numbers are classes only if they are at most ten consecutive whole numbers from 0 or 1, or -1 and
@@ -220,6 +207,19 @@ pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -
 /// Standard deviations of a target whose squares, and products of those, are numbers.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
+/// Columns that can be a target, for a message: ": 'a', 'b'".
+fn proposal(table: &Table, but: &str) -> String {
+    let suits = |c: &&Column| {
+        let repeats = match &c.cells {
+            Cells::Number(values) => !meaning::counts_rows(values),
+            Cells::Text(texts) => (2..=texts.len() / 4).contains(&texts.levels().len()),
+        };
+        c.name != but && c.missing() < c.rows() && repeats
+    };
+    let names: Vec<&str> = table.columns.iter().filter(suits).map(|c| c.name.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!(", such as {}", listed(names.into_iter())) }
+}
+
 fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
@@ -252,7 +252,15 @@ fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]
             }
             Ok(Target::Regression { name, mean, sd, min, max })
         }
-        (Task::Classification, _) => {
+        (Task::Classification, cells) => {
+            if task.is_none()
+                && let Cells::Text(texts) = cells
+                && texts.levels().len() > 2
+                && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
+            {
+                let cure = format!("choose another --target{}; the date can be an input", proposal(table, &name));
+                return Err(Error::data(place(), "dates", "a number or classes to predict", cure));
+            }
             let seen = match &column.cells {
                 Cells::Number(values) => {
                     rows.iter().map(|&row| (values[row] + 0.0).to_bits()).collect::<HashSet<_>>().len()
@@ -267,8 +275,8 @@ fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]
                 let found =
                     format!("{seen} classes in {} training rows: this looks like a number or an id", rows.len());
                 let cure = match column.cells {
-                    Cells::Number(_) => "use --task regression, or choose another --target",
-                    Cells::Text(_) => "choose another --target (a text cannot be a regression target)",
+                    Cells::Number(_) => "use --task regression, or choose another --target".to_string(),
+                    Cells::Text(_) => format!("choose another --target{}", proposal(table, &name)),
                 };
                 return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), cure));
             }

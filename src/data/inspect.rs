@@ -1,14 +1,14 @@
 //! The preflight report of a table: what each column holds, what looks wrong, and what `vifo fit` would do with it,
 //! found out by fitting the same encoder. Must not change the table and must not print; `report` lays it out.
 
-use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
-use super::fit::{MAX_LEVELS, MIN_ROWS, Stats, detect_task, labels_of};
+use super::encode::{Encoder, Kept, Missing, Target, rows_without_missing};
+use super::fit::{Stats, detect_task, labels_of};
+use super::meaning::{self, Rules};
 use super::table::{Cells, Column, Table};
-use super::{Task, counted, quoted, report};
+use super::{Task, cautions, counted, listed, quoted, report};
 use crate::error::{Error, Result};
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::HashSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -40,6 +40,8 @@ pub struct ColumnReport {
     pub numbers: Option<NumberReport>,
     /// The five most frequent levels of a text.
     pub levels: Vec<LevelCount>,
+    /// What it becomes as an input, or why it is none; empty for the target.
+    pub became: String,
     pub notes: Vec<String>,
 }
 
@@ -57,7 +59,7 @@ pub enum Role {
     Target,
     /// By the caller's wish.
     Ignored,
-    /// Because it cannot be an input as it is; the command says `--ignore`.
+    /// By the program, because it cannot be an input; `became` says why.
     Unusable,
 }
 
@@ -77,13 +79,7 @@ pub struct LevelCount {
 }
 
 /// `target` (a name or an index) is the last column unless given; `task` is detected unless given.
-pub fn inspect(
-    table: &Table,
-    target: Option<&str>,
-    task: Option<Task>,
-    ignore: &[String],
-    missing: Option<Missing>,
-) -> Result<Report> {
+pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &Rules) -> Result<Report> {
     let target = match target {
         Some(name) => table.column_index(name)?,
         None => table.columns.len().checked_sub(1).ok_or_else(|| {
@@ -91,33 +87,37 @@ pub fn inspect(
         })?,
     };
     let mut ignored = HashSet::new();
-    for name in ignore {
+    for name in rules.ignore {
         ignored.insert(table.column_index(name)?);
     }
     let mut columns: Vec<ColumnReport> = table.columns.iter().map(column_report).collect();
-    for (index, column) in columns.iter_mut().enumerate() {
-        column.role = match column.kind {
-            _ if index == target => Role::Target,
-            _ if ignored.contains(&index) => Role::Ignored,
-            ColumnKind::Text if column.distinct > MAX_LEVELS => Role::Unusable,
-            _ => Role::Input,
-        };
-    }
+    let target_name = table.columns[target].name.clone();
     let found_task = task.unwrap_or_else(|| detect_task(&table.columns[target]));
+    let learnt = rows_without_missing(table, &target_name, rules.ignore, rules.missing).and_then(|kept| {
+        let (encoder, notes) = Encoder::learn(table, &target_name, task, rules, &kept.rows)?;
+        Ok(Learnt { encoder, notes, kept })
+    });
+    for (index, column) in columns.iter_mut().enumerate() {
+        let encoder = learnt.as_ref().ok().map(|l| &l.encoder);
+        let is_input = encoder.is_none_or(|e| e.features.iter().any(|f| f.name == column.name));
+        column.role = match () {
+            () if index == target => Role::Target,
+            () if ignored.contains(&index) => Role::Ignored,
+            () if is_input => Role::Input,
+            () => Role::Unusable,
+        };
+        column.became = encoder.and_then(|e| meaning::became(e, &column.name)).unwrap_or_default();
+    }
     let classes = match found_task {
         Task::Classification => class_counts(&table.columns[target]),
         Task::Regression => Vec::new(),
     };
-    let warnings = warnings(table, &columns, &classes);
-    let left_out = |c: &&ColumnReport| matches!(c.role, Role::Ignored | Role::Unusable);
-    let left_out: Vec<String> = columns.iter().filter(left_out).map(|c| c.name.clone()).collect();
-    let has_missing = columns.iter().any(|c| {
-        matches!(c.role, Role::Input | Role::Target)
-            && c.missing > 0
-            && (c.missing < table.rows() || c.role == Role::Target)
-    });
-    let missing = missing.unwrap_or(if has_missing { Missing::Drop } else { Missing::Error });
-    let target_name = table.columns[target].name.clone();
+    let mut warnings = table.notes.clone();
+    if let Ok(learnt) = &learnt {
+        warnings.extend(learnt.notes.iter().cloned());
+        warnings.extend(cautions::of(table, &learnt.encoder, &learnt.kept.rows));
+    }
+    let left_out: Vec<String> = columns.iter().filter(|c| c.role == Role::Ignored).map(|c| c.name.clone()).collect();
     Ok(Report {
         file: table.path.display().to_string(),
         rows: table.rows(),
@@ -130,14 +130,21 @@ pub fn inspect(
             other => char::from(other).to_string(),
         },
         header: table.header,
-        plan: plan(table, &target_name, found_task, task.is_some(), &left_out, missing),
-        command: command(table, &target_name, found_task, &left_out, missing),
+        plan: plan(table, &target_name, found_task, task.is_some(), rules.missing, learnt),
+        command: command(table, &target_name, found_task, &left_out, rules),
         target: target_name,
         task: found_task,
         classes,
         columns,
         warnings,
     })
+}
+
+/// What `fit` would learn if it trained on all rows.
+struct Learnt {
+    encoder: Encoder,
+    notes: Vec<String>,
+    kept: Kept,
 }
 
 /// Role aside, all about one column.
@@ -150,6 +157,7 @@ fn column_report(column: &Column) -> ColumnReport {
         distinct: 0,
         numbers: None,
         levels: Vec::new(),
+        became: String::new(),
         notes: column.reading.clone(),
     };
     match &column.cells {
@@ -172,31 +180,16 @@ fn column_report(column: &Column) -> ColumnReport {
             levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
             let top = levels.iter().take(5);
             report.levels = top.map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
-            let known = texts.len() - report.missing;
-            if report.distinct == 1 {
-                report.notes.push("constant".into());
-            } else if report.distinct == known && known >= MIN_ROWS {
-                report.notes.push("every text occurs once: an id, a date or free text".into());
-            } else if report.distinct > MAX_LEVELS {
-                report.notes.push(format!("more than {MAX_LEVELS} levels"));
-            }
         }
-    }
-    if report.missing == column.rows() {
-        report.notes.push("no value at all".into());
     }
     report
 }
 
 fn number_notes(known: &[f64], stats: Stats) -> Vec<String> {
     if stats.is_constant() {
-        return vec!["constant".into()];
+        return Vec::new();
     }
     let mut notes = Vec::new();
-    let counts_up = |start: f64| known.iter().enumerate().all(|(i, &v)| v == start + i as f64);
-    if known.len() >= MIN_ROWS && (counts_up(0.0) || counts_up(1.0)) {
-        notes.push("counts the rows: an id?".into());
-    }
     let z = |v: &f64| (v - stats.mean) / stats.sd;
     let far = known.iter().filter(|v| z(v).abs() > 10.0).count();
     if far > 0 {
@@ -210,82 +203,22 @@ fn number_notes(known: &[f64], stats: Stats) -> Vec<String> {
 }
 
 fn class_counts(column: &Column) -> Vec<LevelCount> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    match &column.cells {
-        Cells::Number(values) => {
-            for value in values.iter().filter(|v| !v.is_nan()) {
-                *counts.entry(super::encode::number_text(*value)).or_default() += 1;
-            }
-        }
-        Cells::Text(texts) => counts.extend(texts.levels().iter().cloned().zip(texts.counts())),
-    }
+    let counts = cautions::class_counts(column);
     let labels = labels_of(column).into_iter();
     labels.map(|level| LevelCount { count: counts.get(&level).copied().unwrap_or(0), level }).collect()
 }
 
-fn warnings(table: &Table, columns: &[ColumnReport], classes: &[LevelCount]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let is_number = |(i, c): (usize, &Column)| c.name != i.to_string() && c.name.parse::<f64>().is_ok();
-    if table.header && table.options.header.is_none() && table.columns.iter().enumerate().any(is_number) {
-        warnings.push(
-            "some column names are numbers: is the first line data (--header no) or a note (--skip-lines 1)?".into(),
-        );
-    }
-    let copies = duplicate_rows(table);
-    if copies > 0 {
-        let rows = if copies == 1 { "1 row repeats".into() } else { format!("{copies} rows repeat") };
-        warnings.push(format!("{rows} an earlier row: copies in the training and the test part flatter the test"));
-    }
-    for column in columns {
-        let name = quoted(&column.name);
-        let missing = counted(column.missing, "row");
-        match column.role {
-            Role::Target if column.missing > 0 => {
-                warnings.push(format!("the target is missing in {missing}: --missing drop leaves them out"));
-            }
-            Role::Input if column.missing > 0 && column.missing < table.rows() => {
-                warnings.push(format!("column {name} is missing in {missing}: choose --missing drop or --missing mean"))
-            }
-            Role::Input if column.notes.iter().any(|note| note.starts_with("counts the rows")) => {
-                warnings.push(format!(
-                    "column {name} counts the rows: --ignore {} if it means nothing",
-                    shell(&column.name)
-                ));
-            }
-            Role::Unusable => warnings.push(format!(
-                "column {name} is text with {} levels, at most {MAX_LEVELS} can be inputs: it is ignored below",
-                column.distinct
-            )),
-            _ => {}
-        }
-    }
-    for class in classes.iter().filter(|c| c.count < 5).take(20) {
-        warnings.push(format!("class {} has only {}", quoted(&class.level), counted(class.count, "row")));
-    }
-    warnings
-}
-
-/// Rows equal to an earlier one in every cell, by a 64-bit hash: a false alarm has odds below n^2 / 2^65.
-fn duplicate_rows(table: &Table) -> usize {
-    let mut hashes: Vec<DefaultHasher> = (0..table.rows()).map(|_| DefaultHasher::new()).collect();
-    for column in &table.columns {
-        for (row, hasher) in hashes.iter_mut().enumerate() {
-            match &column.cells {
-                Cells::Number(values) => (values[row] + 0.0).to_bits().hash(hasher),
-                Cells::Text(texts) => texts.get(row).hash(hasher),
-            }
-        }
-    }
-    let distinct: HashSet<u64> = hashes.iter().map(DefaultHasher::finish).collect();
-    table.rows() - distinct.len()
-}
-
 /// What the encoder makes of all rows; an error becomes a sentence, for the report must appear all the same.
-fn plan(table: &Table, target: &str, task: Task, is_forced: bool, ignore: &[String], missing: Missing) -> Vec<String> {
-    let fitted = rows_without_missing(table, target, ignore, missing)
-        .and_then(|kept| Ok((Encoder::fit(table, target, Some(task), ignore, missing, &kept.rows)?, kept)));
-    let (encoder, kept) = match fitted {
-        Ok(fitted) => fitted,
+fn plan(
+    table: &Table,
+    target: &str,
+    task: Task,
+    is_forced: bool,
+    missing: Missing,
+    learnt: Result<Learnt>,
+) -> Vec<String> {
+    let Learnt { encoder, kept, .. } = match learnt {
+        Ok(learnt) => learnt,
         Err(error) => return vec![format!("fit would stop: {error}")],
     };
     let why = if is_forced { "as asked" } else { "detected; --task overrides" };
@@ -299,30 +232,23 @@ fn plan(table: &Table, target: &str, task: Task, is_forced: bool, ignore: &[Stri
             plan.push(format!("Learn {} as one of {} classes ({task}, {why}).", quoted(target), labels.len()));
         }
     }
-    let is_number = |f: &&super::encode::Feature| matches!(f.kind, FeatureKind::Numeric { .. });
-    let numeric = encoder.features.iter().filter(is_number).count();
-    let texts = encoder.features.len() - numeric;
-    let one_hot = encoder.n_inputs() - numeric;
-    let mut inputs =
-        format!("Use {}: {}", counted(encoder.n_inputs(), "input"), counted(numeric, "standardised number"));
-    if texts > 0 {
-        inputs.push_str(&format!(" and {one_hot} for the levels of {}", counted(texts, "text")));
-    }
-    plan.push(inputs + ".");
-    for column in encoder.dropped.iter().take(10) {
-        plan.push(format!("Leave out {}: {}.", quoted(&column.name), column.reason));
-    }
-    if encoder.dropped.len() > 10 {
-        plan.push(format!("Leave out {} more columns.", encoder.dropped.len() - 10));
+    let columns = counted(encoder.features.len(), "column");
+    plan.push(format!("Use {} from {columns}.", counted(encoder.n_inputs(), "input")));
+    if !encoder.dropped.is_empty() {
+        plan.push(format!("Leave out {}.", listed(encoder.dropped.iter().map(|d| d.name.as_str()))));
     }
     if kept.dropped > 0 {
-        plan.push(format!("Drop {} of {} rows for missing cells (--missing {missing}).", kept.dropped, table.rows()));
+        let n = format!("{} of {} rows", kept.dropped, table.rows());
+        plan.push(match missing.fills() {
+            true => format!("Leave out {n} without a target."),
+            false => format!("Drop {n} for missing cells (--missing {missing})."),
+        });
     }
     plan
 }
 
 /// The command line that reads the table in the same way and fits it.
-fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: Missing) -> String {
+fn command(table: &Table, target: &str, task: Task, ignore: &[String], rules: &Rules) -> String {
     let mut words = vec!["vifo fit".to_string(), shell(&table.path.display().to_string())];
     let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", shell(value)));
     if let Some(path) = &table.beside {
@@ -333,8 +259,11 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: 
     for name in ignore {
         flag("--ignore", name);
     }
-    if missing != Missing::Error {
-        flag("--missing", &missing.to_string());
+    if rules.missing != if rules.strict { Missing::Error } else { Missing::default() } {
+        flag("--missing", &rules.missing.to_string());
+    }
+    if rules.max_levels != meaning::MAX_LEVELS {
+        flag("--max-levels", &rules.max_levels.to_string());
     }
     let options = &table.options;
     if let Some(delimiter) = options.delimiter {
@@ -356,7 +285,7 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], missing: 
     for marker in options.missing_markers.iter().flatten() {
         flag("--missing-marker", marker);
     }
-    if options.strict {
+    if rules.strict {
         words.push("--strict".into());
     }
     words.join(" ")

@@ -28,12 +28,15 @@ fn messy() -> Table {
 
 #[test]
 fn each_oddity_is_noted() {
-    let report = inspect(&messy(), None, None, &[], None).unwrap();
+    let report = inspect(&messy(), None, None, &Rules::default()).unwrap();
     assert_eq!((report.rows, report.target.as_str(), report.task), (150, "class", Task::Classification));
     let notes = |i: usize| report.columns[i].notes.join("; ");
-    assert!(notes(0).contains("counts the rows"));
-    assert!(notes(1).contains("every text occurs once"));
-    assert_eq!(notes(2), "constant");
+    let became: Vec<&str> = report.columns.iter().map(|c| c.became.as_str()).collect();
+    assert_eq!(became[0], "left out: counts the rows");
+    assert!(became[1].starts_with("left out: an identifier or free text"), "{}", became[1]);
+    assert_eq!(became[2], "left out: constant in the training rows (1)");
+    assert_eq!(became[3], "text, an input for each of 2 levels");
+    assert!(became[4].starts_with("number, the mean where it is missing, and an input"), "{}", became[4]);
     assert!(notes(4).contains("1 value beyond 10 sd") && notes(4).contains("heavy skew"), "{}", notes(4));
     assert_eq!((report.columns[4].missing, report.columns[4].distinct), (1, 8));
     assert_eq!(report.columns[1].role, Role::Unusable);
@@ -41,24 +44,16 @@ fn each_oddity_is_noted() {
     let counts: Vec<usize> = report.classes.iter().map(|c| c.count).collect();
     assert_eq!(counts, [74, 75, 1]);
     let all = report.warnings.join("\n");
-    for part in
-        ["column 'x' is missing in 1 row:", "'key' is text with 150 levels", "class '2' has only 1 row", "--ignore id"]
-    {
-        assert!(all.contains(part), "{part} not in {all}");
-    }
-    assert_eq!(
-        report.command,
-        "vifo fit 'my data.csv' --target class --task classification --ignore key --missing drop"
-    );
+    assert!(all.contains("class '2' has only 1 row"), "{all}");
+    assert_eq!(report.command, "vifo fit 'my data.csv' --target class --task classification");
     let plan = report.plan.join("\n");
-    assert!(plan.contains("one of 3 classes") && plan.contains("Leave out 'same': constant"), "{plan}");
-    assert!(plan.contains("Use 4 inputs: 2 standardised numbers and 2 for the levels of 1 text."), "{plan}");
-    assert!(plan.contains("Drop 1 of 150 rows"), "{plan}");
+    assert!(plan.contains("one of 3 classes") && plan.contains("Leave out 'id', 'key', 'same'."), "{plan}");
+    assert!(plan.contains("Use 4 inputs from 2 columns."), "{plan}");
 }
 
 #[test]
 fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
-    let report = inspect(&messy(), Some("x"), None, &["key".into()], None).unwrap();
+    let report = inspect(&messy(), Some("x"), None, &Rules { ignore: &["key".into()], ..Rules::default() }).unwrap();
     assert_eq!(report.task, Task::Regression);
     let text = report.to_string();
     let is_command = |line: &str| line.trim_start().starts_with("vifo fit");
@@ -66,7 +61,13 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
         assert!(line.chars().count() <= 100, "{line}");
         assert_eq!(line.trim_end(), line);
     }
-    for part in ["150 rows, 6 columns", "colour", "What the command below would do", "Warnings", "--missing drop"] {
+    for part in [
+        "150 rows, 6 columns",
+        "colour",
+        "What the command below would do",
+        "left out: counts the rows",
+        "Leave out 1 of 150 rows without a target",
+    ] {
         assert!(text.contains(part), "{part} not in\n{text}");
     }
     let json = serde_json::to_value(&report).unwrap();
@@ -76,10 +77,9 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
 
 #[test]
 fn what_fit_would_refuse_is_said_and_not_returned() {
-    let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &[], None).unwrap();
-    assert!(report.plan[0].starts_with("fit would stop: ") && report.plan[0].contains("at least 10 rows"));
-    assert!(report.warnings.iter().any(|w| w.starts_with("1 row repeats")));
-    assert_eq!(inspect(&messy(), Some("clas"), None, &[], None).unwrap_err().exit_code(), 2);
+    let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &Rules::default()).unwrap();
+    assert!(report.plan[0].starts_with("fit would stop: ") && report.plan[0].contains("at least 6 rows"));
+    assert_eq!(inspect(&messy(), Some("clas"), None, &Rules::default()).unwrap_err().exit_code(), 2);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_command_repeats_how_the_file_was_read() {
         text_columns: vec!["a b".into()],
         ..ReadOptions::default()
     };
-    let command = inspect(&table, None, None, &[], None).unwrap().command;
+    let command = inspect(&table, None, None, &Rules::default()).unwrap().command;
     assert!(command.ends_with("--delimiter tab --header no --skip-lines 2 --text-column 'a b'"), "{command}");
     assert_eq!(shell("it's"), "'it'\\''s'");
 }

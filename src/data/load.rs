@@ -1,6 +1,7 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
 use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
+use super::meaning::{self, Rules};
 use super::points::{self, Prepared};
 use super::roles::Roles;
 use super::source;
@@ -11,7 +12,7 @@ use super::{Dataset, Task};
 use crate::config;
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -184,14 +185,17 @@ fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
 
 /// Numbers as they stand in the file: the paper's toy is not standardised.
 fn in_own_units(encoder: &mut Encoder) {
-    for f in &mut encoder.features {
-        if let FeatureKind::Numeric { mean, sd, .. } = &mut f.kind {
-            (*mean, *sd) = (0.0, 1.0);
-        }
-    }
+    encoder.features.iter_mut().for_each(|feature| feature.kind.in_own_units());
     if let Target::Regression { mean, sd, .. } = &mut encoder.target {
         (*mean, *sd) = (0.0, 1.0);
     }
+}
+
+/// What a recipe says of the columns' meaning.
+pub fn rules(data: &config::Data) -> Rules<'_> {
+    // The default goes on; a strict reader wants to know.
+    let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
+    Rules { ignore: &data.ignore, missing, max_levels: data.max_levels, strict: data.strict }
 }
 
 fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
@@ -202,9 +206,11 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let mut notes = table.said();
     let roles = Roles::find(&table, &target, data)?;
     let ignore = roles.left_out(&table, data)?;
-    let kept = rows_without_missing(&table, &target, &ignore, data.missing)?;
+    let rules = Rules { ignore: &ignore, ..rules(data) };
+    let kept = rows_without_missing(&table, &target, &ignore, rules.missing)?;
     if kept.dropped > 0 {
-        notes.push(format!("{} of {} rows left out because a cell is missing", kept.dropped, table.rows()));
+        let what = if rules.missing.fills() { "the target" } else { "a cell" };
+        notes.push(format!("{} of {} rows left out because {what} is missing", kept.dropped, table.rows()));
     }
     let seed = u64::from(recipe.seed);
     let split = match &data.split_file {
@@ -220,39 +226,26 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
             roles.split(&table, &kept.rows, data, seed, strata.as_deref(), &mut notes)?
         }
     };
-    let mut encoder = Encoder::fit(&table, &target, data.task, &ignore, data.missing, &split.train)?;
+    let (mut encoder, said) = Encoder::learn(&table, &target, data.task, &rules, &split.train)?;
     roles.explain(&table, data, &mut encoder);
+    notes.extend(column_lines(&table, &encoder, file));
+    notes.extend(said);
+    notes.extend(super::cautions::of(&table, &encoder, &kept.rows).into_iter().take(5));
+    notes.extend(same_files(data)?);
     if !data.standardise {
         in_own_units(&mut encoder);
     }
-    if data.missing == Missing::Mean {
-        for feature in &encoder.features {
-            let missing = table.columns.iter().find(|c| c.name == feature.name).map_or(0, |c| c.missing());
-            if missing > 0 {
-                let with = if matches!(feature.kind, FeatureKind::Numeric { .. }) {
-                    "the training mean"
-                } else {
-                    "a level of their own"
-                };
-                notes.push(format!(
-                    "{} of column {} filled with {with}",
-                    super::counted(missing, "missing cell"),
-                    feature.name
-                ));
-            }
-        }
-    }
-    // What `inspect` would warn about is no secret of `inspect`; missing cells are told of above.
-    let warnings = super::inspect::inspect(&table, Some(&target), data.task, &ignore, Some(data.missing))?.warnings;
-    notes.extend(warnings.into_iter().filter(|w| !w.contains("--missing")).take(5));
-    for d in encoder.dropped.iter().filter(|d| !data.ignore.contains(&d.name)) {
-        notes.push(format!("column {} left out: {}", d.name, d.reason));
-    }
     let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();
-    let own_test = data.test_file.as_deref().map(|path| read_table(path, &ReadOptions { expected: expected(), ..read_options(data) }));
-    let own_test = own_test.transpose()?;
-    let (test_table, test_rows) = match own_test {
-        Some(ref test) => (test, encoder.rows_without_missing(test, true)?.rows),
+    let read_test = |path: &PathBuf| read_table(path, &ReadOptions { expected: expected(), ..read_options(data) });
+    let own_test = data.test_file.as_ref().map(read_test).transpose()?;
+    let (test_table, test_rows) = match &own_test {
+        Some(test) => {
+            let usable = encoder.usable(test, true)?;
+            let path = test.path.display();
+            notes.extend(usable.notes.iter().map(|note| format!("{path}: {note}")));
+            notes.extend(refused(&usable.refused, test.rows(), test));
+            (test, usable.rows)
+        }
         None => (&table, split.test.clone()),
     };
     let mut train = encoder.encode(&table, &split.train, true)?;
@@ -265,6 +258,46 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     ];
     roles.weigh(data.weight.as_deref(), parts, &mut notes)?;
     Ok(Loaded { train, validation, test, encoder, notes, hash: hash(&data.files())? })
+}
+
+/// Most lines about columns that a training prints.
+const COLUMN_LINES: usize = 12;
+
+fn column_lines(table: &Table, encoder: &Encoder, file: &Path) -> Vec<String> {
+    let mut lines = meaning::lines(table, encoder);
+    let more = lines.len().saturating_sub(COLUMN_LINES);
+    lines.truncate(COLUMN_LINES);
+    if more > 0 {
+        let file = super::inspect::shell(&file.display().to_string());
+        lines.push(format!("and {} more about columns: vifo inspect {file}", super::counted(more, "line")));
+    }
+    lines
+}
+
+/// One sentence about rows that cannot be encoded.
+pub fn refused(refused: &[(usize, String)], rows: usize, table: &Table) -> Option<String> {
+    let (row, reason) = refused.first()?;
+    let n = refused.len();
+    let line = table.lines.get(*row);
+    Some(format!("{n} of {rows} rows cannot be used and are left out; the first is line {line}: {reason}"))
+}
+
+/// A test or a target that is the training file again.
+fn same_files(data: &config::Data) -> Result<Vec<String>> {
+    let Some(file) = data.file.as_deref() else { return Ok(vec![]) };
+    let mut notes = Vec::new();
+    let others = [
+        ("the test file", &data.test_file, "the test says nothing"),
+        ("the target file", &data.target_file, "the target is among the inputs"),
+    ];
+    for (what, other, so) in others {
+        let Some(other) = other else { continue };
+        let len = |path: &Path| std::fs::metadata(path).map(|m| m.len()).ok();
+        if len(file) == len(other) && hash(&[file])? == hash(&[other.as_path()])? {
+            notes.push(format!("{what} {} holds the same bytes as {}: {so}", other.display(), file.display()));
+        }
+    }
+    Ok(notes)
 }
 
 /// SHA-256 over the contents of all files, each preceded by its length.

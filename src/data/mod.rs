@@ -1,18 +1,22 @@
 //! Data: from a file or a toy to a matrix of standardised numbers.
 //!
-//! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::fit` on the training rows ->
+//! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::learn` on the training rows ->
 //! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Rooms below this one know nothing of files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
+mod calendar;
+pub mod cautions;
 mod cell;
 pub mod column;
 pub mod encode;
+pub mod feature;
 mod fit;
 mod header;
 pub mod images;
 pub mod inspect;
 pub mod inspect_images;
 pub mod load;
+pub mod meaning;
 pub mod pixels;
 pub mod points;
 mod reading;

@@ -222,6 +222,7 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         dropped: vec![],
         target: Target::Classes { name: "class".into(), labels: set.classes.clone() },
         missing: Missing::Error,
+        strict: false,
         pixels: Some(pixels),
     };
     let mut digest = Sha256::new();

@@ -138,7 +138,14 @@ fn encoder(table: &Table, task: Task, rows: &[usize]) -> Encoder {
             Target::Regression { name, mean, sd, min, max }
         }
     };
-    Encoder { features: features.collect(), dropped: vec![], target, missing: Missing::Error, pixels: None }
+    Encoder {
+        features: features.collect(),
+        dropped: vec![],
+        target,
+        missing: Missing::Error,
+        strict: false,
+        pixels: None,
+    }
 }
 
 /// SHA-256 over the numbers' bits, row after row, each row preceded by its length.

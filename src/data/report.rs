@@ -18,10 +18,13 @@ impl Display for Report {
         writeln!(f)?;
         columns_table(f, &self.columns)?;
         let mut out = String::new();
-        for column in self.columns.iter().filter(|c| !c.notes.is_empty()).take(MAX_COLUMNS) {
-            wrapped(&mut out, "  ", &format!("{}: {}", clipped(&column.name, NAME_WIDTH), column.notes.join("; ")))?;
+        let says = |c: &&ColumnReport| !(c.became.is_empty() && c.notes.is_empty());
+        for column in self.columns.iter().filter(says).take(MAX_COLUMNS) {
+            let about: Vec<&str> = [&column.became].into_iter().chain(&column.notes).map(String::as_str).collect();
+            let about: Vec<&str> = about.into_iter().filter(|s| !s.is_empty()).collect();
+            wrapped(&mut out, "  ", &format!("{}: {}", clipped(&column.name, NAME_WIDTH), about.join("; ")))?;
         }
-        section(f, "Notes", &out)?;
+        section(f, "What each column becomes", &out)?;
         if !self.classes.is_empty() {
             writeln!(f, "\nClasses of {}", quoted(&self.target))?;
             let more = self.classes.len().saturating_sub(20);
@@ -57,7 +60,7 @@ fn columns_table(f: &mut Formatter<'_>, columns: &[ColumnReport]) -> Result {
             Role::Input => "input",
             Role::Target => "target",
             Role::Ignored => "ignored",
-            Role::Unusable => "unusable",
+            Role::Unusable => "left out",
         };
         let kind = match column.kind {
             ColumnKind::Number => "number",

@@ -47,7 +47,7 @@ impl Points {
             .iter()
             .filter_map(|f| match f.kind {
                 FeatureKind::Numeric { mean, sd, .. } => Some((mean, sd)),
-                FeatureKind::Levels { .. } => None,
+                _ => None,
             })
             .unzip();
         let rows = |set: &Dataset| -> Vec<[f64; 3]> {

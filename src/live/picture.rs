@@ -81,7 +81,7 @@ impl Axis {
     fn of(feature: &Feature) -> Option<Axis> {
         match feature.kind {
             FeatureKind::Numeric { mean, sd, min, max } => Some(Axis { mean, sd, min, max }),
-            FeatureKind::Levels { .. } => None,
+            _ => None,
         }
     }
     fn wide(&self) -> (f64, f64) {

@@ -3,7 +3,7 @@
 use super::RunFolder;
 use crate::config::Recipe;
 use crate::config::plan::Plan;
-use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::encode::{Encoder, Scale, Target};
 use crate::data::images::Part;
 use crate::data::load::{self, read_options, skipped_row};
 use crate::data::table::{Kind, read_table};
@@ -19,6 +19,15 @@ pub struct Model {
     pub encoder: Encoder,
     pub plan: Plan,
     pub trained: Trained,
+}
+
+/// Rows of new data.
+pub struct Read {
+    pub data: Dataset,
+    /// What the reader should know, a sentence each.
+    pub notes: Vec<String>,
+    /// Rows that cannot be predicted: id and reason, in the order of the file.
+    pub refused: Vec<(String, String)>,
 }
 
 impl Model {
@@ -70,27 +79,29 @@ impl Model {
         need_target: bool,
         skip_lines: Option<usize>,
     ) -> Result<(Dataset, Vec<String>)> {
-        self.read_with(file, part, need_target, skip_lines, None)
+        let read = self.read_all(file, part, need_target, skip_lines, None)?;
+        Ok((read.data, read.notes))
     }
 
-    /// As `read`; `header` says whether the first line holds names, where it may differ from the training file.
-    pub fn read_with(
+    /// The same, with the rows that cannot be predicted; `header` says whether the first line holds names, where it may
+    /// differ from the training file.
+    pub fn read_all(
         &self,
         file: &Path,
         part: Part,
         need_target: bool,
         skip_lines: Option<usize>,
         header: Option<bool>,
-    ) -> Result<(Dataset, Vec<String>)> {
+    ) -> Result<Read> {
         if self.encoder.pixels.is_some() {
-            let (rows, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
+            let (data, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
             if skip_lines.is_some() {
                 notes.push("--skip-lines has no effect on images".into());
             }
             if header.is_some() {
                 notes.push("--header has no effect on images".into());
             }
-            return Ok((rows, notes));
+            return Ok(Read { data, notes, refused: vec![] });
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
@@ -120,10 +131,10 @@ impl Model {
             }
             notes.push(format!("{lines} left out, as in training (--skip-lines {n})"));
         }
-        let kept = self.encoder.rows_without_missing(&table, need_target)?;
-        let mut data = self.encoder.encode(&table, &kept.rows, need_target)?;
+        let usable = self.encoder.usable(&table, need_target)?;
+        let mut data = self.encoder.encode(&table, &usable.rows, need_target)?;
         if need_target && let Some(name) = &self.recipe.data.weight {
-            data.weights = roles::weights(&table, name, &kept.rows)?;
+            data.weights = roles::weights(&table, name, &usable.rows)?;
         }
         if data.n == 0 {
             return Err(Error::data(
@@ -133,11 +144,11 @@ impl Model {
                 "check the file",
             ));
         }
-        if kept.dropped > 0 {
-            notes.push(format!("{} rows left out because a cell is missing", kept.dropped));
-        }
+        notes.extend(usable.notes);
+        notes.extend(load::refused(&usable.refused, table.rows(), &table));
         notes.extend(self.beyond(&data));
-        Ok((data, notes))
+        let refused = usable.refused.into_iter().map(|(row, reason)| (table.lines.get(row).to_string(), reason));
+        Ok(Read { data, notes, refused: refused.collect() })
     }
 
     /// Where rows lie outside of what training saw.
@@ -145,23 +156,20 @@ impl Model {
         let (mut rows, mut names) = (vec![false; data.n], vec![]);
         let mut at = 0;
         for f in &self.encoder.features {
-            match &f.kind {
-                FeatureKind::Numeric { mean, sd, min, max } => {
-                    // Half a step of f32 is no departure.
-                    let slack = 1e-6 * (max - min).abs().max(mean.abs());
-                    let out = |i: &usize| {
-                        let v = mean + sd * f64::from(data.x[i * data.d + at]);
-                        v < min - slack || v > max + slack
-                    };
-                    let outside: Vec<usize> = (0..data.n).filter(out).collect();
-                    if !outside.is_empty() {
-                        names.push(f.name.as_str());
-                    }
-                    outside.into_iter().for_each(|i| rows[i] = true);
-                    at += 1;
+            if let Some(Scale { mean, sd, min, max }) = f.kind.scale() {
+                // Half a step of f32 is no departure.
+                let slack = 1e-6 * (max - min).abs().max(mean.abs());
+                let out = |i: &usize| {
+                    let v = mean + sd * f64::from(data.x[i * data.d + at]);
+                    v < min - slack || v > max + slack
+                };
+                let outside: Vec<usize> = (0..data.n).filter(out).collect();
+                if !outside.is_empty() {
+                    names.push(f.name.as_str());
                 }
-                FeatureKind::Levels { levels } => at += levels.len(),
+                outside.into_iter().for_each(|i| rows[i] = true);
             }
+            at += f.kind.inputs();
         }
         let n = rows.iter().filter(|r| **r).count();
         let more = if names.len() > 5 { ", ..." } else { "" };

@@ -62,7 +62,7 @@ fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
         .iter()
         .map(|f| match f.kind {
             FeatureKind::Numeric { mean, sd, min, max } => Some(Input { name: f.name.clone(), mean, sd, min, max }),
-            FeatureKind::Levels { .. } => None,
+            _ => None,
         })
         .collect()
 }

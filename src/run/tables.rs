@@ -215,6 +215,27 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     t
 }
 
+/// Puts the rows that could not be predicted among the others, in the order of their lines, each with its reason in a column
+/// "note"; nothing without such rows.
+pub fn mark_refused(table: &mut TextTable, refused: &[(String, String)]) {
+    if refused.is_empty() {
+        return;
+    }
+    let mut name = String::from("note");
+    while table.header.contains(&name) {
+        name.push('_');
+    }
+    table.header.push(name);
+    let width = table.header.len();
+    table.rows.iter_mut().for_each(|row| row.resize(width, String::new()));
+    for (id, reason) in refused {
+        let mut row = vec![String::new(); width];
+        (row[0], row[width - 1]) = (id.clone(), reason.clone());
+        table.rows.push(row);
+    }
+    table.rows.sort_by_key(|row| row[0].parse::<u64>().unwrap_or(u64::MAX));
+}
+
 /// Nine digits: the weights have seven, and a reader none to spare.
 pub(super) fn full(v: f64) -> String {
     format!("{v:.8e}").parse::<f64>().map_or_else(|_| v.to_string(), |v| v.to_string())

@@ -381,19 +381,20 @@ fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::Report, choice: 
             Missing::Error => "stop at the first",
             Missing::Drop => "leave the row out",
             Missing::Mean => "fill with the mean",
+            Missing::Flag => "the mean, and say so to the network",
         };
-        let mut now = choice.missing.unwrap_or(Missing::Drop);
+        let mut now = choice.missing.unwrap_or_default();
         ComboBox::from_label("missing cells")
             .width(150.0)
             .selected_text(words(now))
             .show_ui(ui, |ui| {
-                for missing in [Missing::Drop, Missing::Mean, Missing::Error] {
+                for missing in [Missing::Flag, Missing::Mean, Missing::Drop, Missing::Error] {
                     ui.selectable_value(&mut now, missing, words(missing));
                 }
             })
             .response
             .on_hover_text(keys::tip("data.missing"));
-        if choice.missing.is_some() || now != Missing::Drop {
+        if choice.missing.is_some() || now != Missing::default() {
             choice.missing = Some(now);
         }
     }

@@ -29,7 +29,7 @@ fn classes(n: usize) -> (Classification, Vec<f64>) {
 }
 
 fn encoder(target: Target) -> Encoder {
-    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, pixels: None }
+    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, strict: false, pixels: None }
 }
 
 fn named(labels: [&str; 3]) -> Encoder {

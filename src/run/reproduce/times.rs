@@ -218,6 +218,7 @@ fn encoder(set: &Set, network: NetName) -> Encoder {
         dropped: vec![],
         target: Target::Classes { name: "class".into(), labels: (0..set.classes).map(|i| i.to_string()).collect() },
         missing: Missing::Error,
+        strict: false,
         pixels: Some(Pixels {
             h: side.unwrap_or(h),
             w: side.unwrap_or(w),

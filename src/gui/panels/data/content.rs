@@ -4,6 +4,7 @@ use crate::config::{Recipe, keys, recipes};
 use crate::data::encode::Missing;
 use crate::data::inspect::{Report, Role, inspect};
 use crate::data::inspect_images::{ImageReport, inspect_images};
+use crate::data::meaning::Rules;
 use crate::data::table::Table;
 use crate::data::{Task, load, pixels};
 use crate::error::{Error, Result};
@@ -90,7 +91,7 @@ impl Content {
             Kind::Images(Box::new(inspect_images(path)?))
         } else {
             let table = load::read(&recipe.data, path)?;
-            let report = inspect(&table, None, None, &[], None)?;
+            let report = inspect(&table, None, None, &Rules::default())?;
             Kind::Table { table: Arc::new(table), report: Box::new(report) }
         };
         Ok(Content { path: path.to_path_buf(), kind, base, choice })
@@ -101,7 +102,9 @@ impl Content {
         let Kind::Table { table, .. } = &self.kind else { return None };
         let (table, choice, path, base) = (table.clone(), choice.clone(), self.path.clone(), self.base.clone());
         Some(move || {
-            let report = inspect(&table, choice.target.as_deref(), choice.task, &choice.ignore, choice.missing)?;
+            let missing = choice.missing.unwrap_or_default();
+            let rules = Rules { ignore: &choice.ignore, missing, ..Rules::default() };
+            let report = inspect(&table, choice.target.as_deref(), choice.task, &rules)?;
             Ok(Content { path, kind: Kind::Table { table, report: Box::new(report) }, base, choice })
         })
     }
@@ -121,16 +124,12 @@ impl Content {
         if let Kind::Table { report, .. } = &self.kind {
             set(&mut table, "data.target", &report.target)?;
             set(&mut table, "data.task", &report.task.to_string())?;
-            let out = report.columns.iter().filter(|c| matches!(c.role, Role::Ignored | Role::Unusable));
+            let out = report.columns.iter().filter(|c| c.role == Role::Ignored);
             let names: Vec<Value> = out.map(|c| Value::String(c.name.clone())).collect();
             if !names.is_empty() {
                 set(&mut table, "data.ignore", &Value::Array(names).to_string())?;
             }
-            let missing = match choice.missing {
-                None if has_missing(report) => Missing::Drop,
-                other => other.unwrap_or_default(),
-            };
-            set(&mut table, "data.missing", &missing.to_string())?;
+            set(&mut table, "data.missing", &choice.missing.unwrap_or_default().to_string())?;
         }
         set(&mut table, "method.name", &choice.method)?;
         set(&mut table, "method.members", &choice.members.to_string())?;
@@ -171,7 +170,7 @@ mod tests {
             (0..40).map(|i| format!("{i},{},{}\n", i % 7, if i == 3 { "".into() } else { i.to_string() })).collect();
         let (_dir, content) = look(&format!("id,a,y\n{rows}"));
         let recipe = content.recipe(&content.choice).expect("a recipe");
-        assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Drop));
+        assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Flag));
         assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 5, None));
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };

@@ -54,17 +54,11 @@ pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[String]) {
 
 /// The report speaks to the command line: here its flags are controls.
 fn on_page(text: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
-        ("choose --missing drop or --missing mean", "choose on the left what to do"),
-        ("--missing drop leaves them out", "such rows are left out"),
-        (" (--missing drop)", ""),
-        (" (--missing mean)", ""),
-        ("detected; --task overrides", "as found"),
-        ("it is ignored below", "it is left out"),
-    ];
+    const WORDS: [(&str, &str); 3] =
+        [(" (--missing drop)", ""), (" (--missing mean)", ""), ("detected; --task overrides", "as found")];
     let mut text = WORDS.iter().fold(text.to_string(), |text, (flag, word)| text.replace(flag, word));
-    if let (Some(from), Some(to)) = (text.find("--ignore "), text.find(" if it means nothing")) {
-        text.replace_range(from..to.max(from), "take its tick away");
+    if let Some(from) = text.find("--ignore ") {
+        text.replace_range(from.., "take its tick away");
     }
     text
 }
@@ -127,7 +121,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
                     Role::Input => "input",
                     Role::Target => "target",
                     Role::Ignored => "ignored",
-                    Role::Unusable => "unusable",
+                    Role::Unusable => "left out",
                 });
                 let n = column.numbers;
                 let cells = [n.map(|n| n.min), n.map(|n| n.mean), n.map(|n| n.max), n.map(|n| n.sd)];
@@ -142,7 +136,8 @@ fn columns_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
                 }
                 row.col(|ui| {
                     let mut said = counts(&column.levels);
-                    for note in &column.notes {
+                    let about = [&column.became].into_iter().chain(&column.notes).filter(|note| !note.is_empty());
+                    for note in about {
                         said += if said.is_empty() { "" } else { "; " };
                         said += note;
                     }
@@ -156,7 +151,7 @@ fn use_ui(ui: &mut egui::Ui, column: &ColumnReport, ignore: &mut Vec<String>) {
     let is_free = matches!(column.role, Role::Input | Role::Ignored);
     let mut used = matches!(column.role, Role::Input);
     let tick = ui.add_enabled(is_free, egui::Checkbox::without_text(&mut used));
-    let why = if column.role == Role::Target { "The target is no input" } else { "Too many levels for an input" };
+    let why = if column.role == Role::Target { "The target is no input" } else { column.became.as_str() };
     let tick = tick.on_hover_text("Whether this column is an input").on_disabled_hover_text(why);
     let tick = tick.accessible_name(format!("use {}", column.name));
     if tick.changed() {
@@ -174,8 +169,8 @@ mod tests {
     #[test]
     fn flags_become_controls() {
         assert_eq!(
-            on_page("column 'id' counts the rows: --ignore 'a b' if it means nothing"),
-            "column 'id' counts the rows: take its tick away if it means nothing"
+            on_page("is it known when you predict? If not: --ignore 'a b'"),
+            "is it known when you predict? If not: take its tick away"
         );
         assert_eq!(
             on_page("Drop 1 of 9 rows for missing cells (--missing drop)."),

@@ -156,6 +156,8 @@ impl Source {
         set_key("data.target", quoted(self.set.target))?;
         set_key("data.task", "regression".into())?;
         set_key("data.ignore", toml::Value::from(self.ignored()).to_string())?;
+        // The benchmark's inputs are the file's own: no column is left out by a guess.
+        set_key("data.strict", "true".into())?;
         set_key("data.split_file", quoted(&path(&self.split_file)?.display().to_string()))?;
         set_key("data.split", split.to_string())?;
         set_key("data.validation_fraction", VALIDATION.to_string())?;
