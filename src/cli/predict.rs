@@ -1,11 +1,12 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
+use super::options::open_run;
 use super::{say, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::model::targets;
-use crate::run::{Model, RunFolder, calibrate, tables};
+use crate::run::{Model, calibrate, tables};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -24,6 +25,9 @@ pub struct Args {
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
+    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long)]
+    accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -33,7 +37,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
     let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
@@ -53,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let (data, mut notes) = model.read(&args.file, Part::All, false, args.skip_lines)?;
-    notes.extend(Model::unfinished(&folder)?);
+    notes.extend(Model::caveats(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));

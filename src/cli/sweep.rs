@@ -337,6 +337,7 @@ fn collect(args: &CollectArgs) -> anyhow::Result<()> {
 /// One run, for a job array or for `whole`.
 fn one(args: &RunArgs) -> anyhow::Result<()> {
     if args.stop_with_input {
+        stopped();
         std::thread::spawn(|| {
             // Nothing is ever written to it: it ends when whoever holds the other end does.
             let _ = std::io::stdin().read(&mut [0]);

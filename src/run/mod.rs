@@ -9,6 +9,8 @@ pub mod evaluate;
 pub mod fit;
 pub mod folder;
 pub mod model;
+mod moved;
+mod parts;
 pub mod preflight;
 pub mod prior;
 pub mod report;

@@ -152,7 +152,7 @@ impl SweepFolder {
             (recipe.device, recipe.train.checkpoint_seconds, recipe.name) = (String::new(), 0.0, None);
             Recipe::parse(&recipe.to_toml()?, "sweep")
         };
-        let (there, wanted) = (table(&folder.recipe()?)?, table(&run.recipe)?);
+        let (there, wanted) = (table(&folder.recipe_as_written()?)?, table(&run.recipe)?);
         let of = |table: &Table, key: &str| match key.split_once('.') {
             Some((section, name)) => table.get(section).and_then(|s| s.get(name)).cloned(),
             None => table.get(key).cloned(),
