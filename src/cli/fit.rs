@@ -138,6 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?,
     };
+    crate::config::plain_path(&path, "--out")?;
     if !args.force {
         // Before any work: an existing folder should not cost a training run.
         RunFolder::refuse_unless_empty(&path)?;

@@ -8,6 +8,7 @@ use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::config;
 use crate::error::{Error, Result};
+use crate::system::memory;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
@@ -36,8 +37,10 @@ pub fn read_options(data: &config::Data) -> ReadOptions {
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
 pub fn read(data: &config::Data, file: &Path) -> Result<Table> {
     let options = read_options(data);
+    memory::room_for_table(file)?;
     let mut table = read_table(file, &options)?;
     if let Some(target) = &data.target_file {
+        memory::room_for_table(target)?;
         table.append(read_table(target, &options)?)?;
     }
     Ok(table)
@@ -200,6 +203,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     }
     let test = match &data.test_file {
         Some(path) => {
+            memory::room_for_table(path)?;
             let test = read_table(path, &read_options(data))?;
             let kept = encoder.rows_without_missing(&test, true)?;
             encoder.encode(&test, &kept.rows, true)?

@@ -203,11 +203,9 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
                 rows.sort_unstable();
             }
         }
-        notes.push(format!(
-            "{} images to train on, {} to validate (data.limit)",
-            split.train.len(),
-            split.validation.len()
-        ));
+        let validate =
+            if own_validation.is_some() { String::new() } else { format!(", {} to validate", split.validation.len()) };
+        notes.push(format!("{} images to train on{validate} (data.limit)", split.train.len()));
     }
     let format = set.source.split(" from ").next().unwrap_or("").to_string();
     let pixels = Pixels::fit(&set, &split.train, data, &format);

@@ -1,7 +1,7 @@
 //! Names and files of a run folder.
 
 use super::parts::Read;
-use crate::config::Recipe;
+use crate::config::{Recipe, plain_path};
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
 use crate::system::file::{is_link, open_lock, sweep_remains};
@@ -96,6 +96,7 @@ impl RunFolder {
 
     /// Makes a new folder and holds it; an existing one that is not empty is refused, and nothing in it is touched.
     pub fn begin(path: &Path) -> Result<(RunFolder, std::fs::File)> {
+        plain_path(path, "--out")?;
         Self::refuse_unless_empty(path)?;
         let folder = RunFolder { path: path.to_path_buf() };
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, "create", &e))?;

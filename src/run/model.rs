@@ -14,6 +14,7 @@ use crate::data::{Dataset, Inputs, Task, pixels};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
+use crate::system::memory;
 use crate::train::{Checkpoint, Predictor};
 use std::path::{Path, PathBuf};
 
@@ -92,6 +93,7 @@ impl Model {
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
+        memory::room_for_table(file)?;
         let table = read_table(file, &options)?;
         let mut notes = vec![];
         if skip_lines.is_none() && options.skip_lines > 0 {
