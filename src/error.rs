@@ -44,6 +44,9 @@ pub enum Error {
     /// No adapter, or one that cannot do what is asked: exit code 1.
     #[error("{0}")]
     Device(Fault),
+    /// Ctrl-C or SIGTERM came before it was done: exit code 130, as a shell reports a program ended so.
+    #[error("{0}")]
+    Stopped(Fault),
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -92,6 +95,9 @@ impl Error {
     ) -> Self {
         Error::Device(fault(place, found, allowed, cure))
     }
+    pub fn stopped() -> Self {
+        Error::Stopped(fault("stopped", "as asked, before it was done", "", "the same command goes on or begins anew"))
+    }
     /// `doing` names the act: "read", "write", "create".
     pub fn io(path: &std::path::Path, doing: &str, source: &std::io::Error) -> Self {
         let cure = match source.kind() {
@@ -109,15 +115,17 @@ impl Error {
 
     /// The same error, found while looking at `place`.
     pub fn within(mut self, place: &str) -> Self {
-        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f)) = &mut self;
+        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f)) =
+            &mut self;
         f.place = format!("{place}: {}", f.place);
         self
     }
 
-    /// 2 for wrong usage, 1 for everything that failed on the way.
+    /// 2 for wrong usage, 130 for a stop, 1 for everything that failed on the way.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,
+            Error::Stopped(_) => 130,
             _ => 1,
         }
     }

@@ -19,6 +19,7 @@ pub mod net;
 pub mod ops;
 pub mod program;
 pub mod run;
+pub mod system;
 pub mod theory;
 pub mod train;
 pub mod view;

@@ -330,7 +330,8 @@ fn a_run_that_changes_loses_its_calibration() {
     assert!(report().contains("<h2>Calibration</h2>"));
     let recipe = std::fs::read_to_string(d.join("run/recipe.toml")).expect("a recipe");
     std::fs::write(d.join("run/recipe.toml"), format!("# by hand\n{recipe}")).expect("written");
-    refused(d, "predict run t.csv", 1, &stale);
+    refused(d, "predict run t.csv", 1, &["run/recipe.toml", "--accept-changed"]);
+    refused(d, "predict run t.csv --accept-changed", 1, &stale);
 }
 
 /// Killed at any moment: what is stored is whole, the old or the new, and the next call works.

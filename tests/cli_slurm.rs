@@ -13,6 +13,11 @@ struct Slurm {
 
 impl Slurm {
     fn start() -> Slurm {
+        Self::start_with("1001")
+    }
+
+    /// Tasks of an array have numbers below `max_array_size`.
+    fn start_with(max_array_size: &str) -> Slurm {
         // A short path: a socket's name has 108 bytes at most.
         let dir = tempfile::Builder::new().prefix("slurm").tempdir_in("/tmp").expect("a folder");
         let [a, b] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
@@ -24,7 +29,7 @@ impl Slurm {
         let said = slurm.dir.path().join("said");
         let file = std::fs::File::create(&said).expect("made");
         let mut start = Command::new(script("start"));
-        start.arg(slurm.dir.path()).args([first, second]);
+        start.arg(slurm.dir.path()).args([first, second]).arg(max_array_size);
         let status = start.stdout(file.try_clone().expect("a file")).stderr(file).status().expect("bash");
         let text = std::fs::read_to_string(&said).unwrap_or_default();
         assert!(status.success(), "{text}\nVIFO_WITHOUT_SLURM=1 leaves out what needs a Slurm");
@@ -186,6 +191,29 @@ fn an_array_gives_the_table_of_the_local_sweep() {
     slurm.wait(&job_of(&said));
     slurm.ok(d, "collect array");
     same(d, "local", "array");
+}
+
+/// C15: four runs where an array takes the tasks 1 and 2: two arrays, each with its offset, and every run once.
+#[test]
+fn c15_more_runs_than_an_array_takes_go_into_several() {
+    if left_out() {
+        return;
+    }
+    let slurm = Slurm::start_with("3");
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    std::fs::write(d.join("s.toml"), SWEEP).expect("written");
+    slurm.ok(d, "s.toml --out local");
+    let (said, _) = slurm.ok(d, "s.toml --out array --slurm --jobs 2");
+    let jobs = job_of(&said);
+    assert_eq!(jobs.split(',').count(), 2, "{said}");
+    let out = slurm.vifo(d, "s.toml --out array");
+    assert!(texts(&out).1.contains(&format!("scancel {}", jobs.replace(',', " "))), "{}", texts(&out).1);
+    jobs.split(',').for_each(|job| slurm.wait(job));
+    assert!(slurm.ok(d, "collect array").1.contains("4 of 4 runs done, 0 failed, 0 not done"));
+    same(d, "local", "array");
+    let log = read(&d.join(format!("array/logs/slurm-{}_1.out", jobs.split(',').next_back().expect("a job"))));
+    assert!(log.contains("eta1-seed1 on CPU"), "task 1 of the second array is run 3: {log}");
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn ctrl_c_stops_all_and_says_how_to_go_on() {
     let err = String::from_utf8_lossy(&out.stderr).to_string();
     assert_eq!(out.status.code(), Some(130), "{err}");
     assert!(
-        err.contains("stopping at the end of this epoch") && err.ends_with("the same command goes on where it was\n")
+        err.contains("stopping, and saving what there is") && err.ends_with("the same command goes on where it was\n")
     );
     let (listed, _) = ok(d, "s.toml --list");
     assert_eq!(listed.matches("stopped after epoch ").count(), 2, "{listed}");

@@ -1,5 +1,6 @@
 //! Who may do what (the README's table of rooms): only `exec/gpu` names wgpu, only `gui` names egui, only `cli`, `gui` and
-//! `main` print or use anyhow, only `run`, `data`, `config`, `figure`, `cli` and `gui` touch the disk.
+//! `main` print or use anyhow, only `run`, `data`, `config`, `figure`, `system`, `cli` and `gui` touch the
+//! disk.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ fn strangers(word: &str, rooms: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_room_keeps_to_its_work() {
-    let disk = ["run/", "data/", "config/", "figure/", "cli/", "gui/"];
+    let disk = ["run/", "data/", "config/", "figure/", "system/", "cli/", "gui/"];
     let rules: &[(&str, &[&str])] = &[
         ("wgpu::", &["exec/gpu/"]),
         ("egui", &["gui/"]),

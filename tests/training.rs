@@ -412,7 +412,8 @@ fn splits_side_by_side_are_the_same_splits_alone() {
 #[test]
 fn images_train_alike_on_cpu_and_software_adapter() {
     let open = || gpu::open(gpu::Choice::Software).expect("a software adapter");
-    let devices = [Device::Gpu(Arc::new(open())), Device::Gpu(Arc::new(open().as_hardware()))];
+    let gpus = [Arc::new(open()), Arc::new(open().as_hardware())];
+    let devices = gpus.clone().map(Device::Gpu);
     for net in IMAGE_NETS {
         let sgd = "train.optimizer = sgd\ntrain.lr = 0.01\ntrain.epochs = 1\ndata.validation_fraction = 0";
         let (plan, data) = prepare(IMAGES, &format!("{net}\n{sgd}"));
@@ -432,7 +433,10 @@ fn images_train_alike_on_cpu_and_software_adapter() {
         };
         let cpu = run(&Device::Cpu);
         let found = devices.each_ref().map(run);
-        assert_ne!(found[0].1, found[1].1, "{net}: the same kernels");
+        // Of the kernels and not of the weights: an adapter may add in an order that gives the same bits in both.
+        let program = plan.setup.record_training(devices[0].max_bytes_binding()).expect("a program").program;
+        let differ = program.steps.iter().any(|s| gpus[0].variants(&s.op).1 != gpus[1].variants(&s.op).1);
+        assert!(differ, "{net}: the same kernels");
         for gpu in &found {
             assert!((cpu.0 - gpu.0).abs() <= 1e-3 * cpu.0.abs(), "{net}: losses {} and {}", cpu.0, gpu.0);
             for (what, a, b) in [("weights", &cpu.1, &gpu.1), ("running statistics", &cpu.2, &gpu.2)] {

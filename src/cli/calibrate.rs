@@ -1,9 +1,9 @@
 //! `vifo calibrate`: temperature and conformal intervals or sets of a trained run, stored in it.
 
+use super::options::open_run;
 use super::{say, shell, tell};
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
-use crate::run::RunFolder;
 use crate::run::calibrate::{Asked, calibrate};
 use crate::run::tables::Format;
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub struct Args {
     /// Lines to leave out at the top of FILE [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
+    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long)]
+    accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -37,7 +40,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = open_run(&args.run, args.accept_changed)?;
     let device = Device::open(&args.device)?;
     let asked =
         Asked { data: args.data.clone(), alpha: args.alpha.clone(), sets: args.sets, skip_lines: args.skip_lines };

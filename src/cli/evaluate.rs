@@ -1,12 +1,13 @@
 //! `vifo evaluate`: a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
+use super::options::open_run;
 use super::{say, tell};
 use crate::data::images::Corruption;
 use crate::exec::Device;
+use crate::run::Results;
 use crate::run::evaluate::{Asked, evaluate, parse_corruption};
 use crate::run::report::evaluations::corruptions;
 use crate::run::tables::Format;
-use crate::run::{Results, RunFolder};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -16,6 +17,9 @@ pub struct Args {
     /// Table or image set to test on [default: the run's own test rows]
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
+    /// Where the run's own data is now, if it was moved away
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
     /// Table or image set from a shifted distribution, with the target (CIFAR-10 against STL-10: classes are matched)
     #[arg(long, value_name = "FILE")]
     shift: Option<PathBuf>,
@@ -26,6 +30,9 @@ pub struct Args {
     /// no other pictures (repeat for more)
     #[arg(long, value_name = "NAME[:1-5]")]
     corrupt: Vec<String>,
+    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long)]
+    accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -40,7 +47,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = open_run(&args.run, args.accept_changed)?;
     let mut corrupt: Vec<(Corruption, u8)> = vec![];
     for text in &args.corrupt {
         for one in parse_corruption(text)? {
@@ -51,6 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let device = Device::open(&args.device)?;
     let asked = Asked {
+        data: args.data.clone(),
         test: args.test.clone(),
         shift: args.shift.clone(),
         ood: args.ood.clone(),

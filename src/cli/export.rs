@@ -1,5 +1,6 @@
 //! `vifo export`: the best weights of one member of a run, under PyTorch's names, for other programs.
 
+use super::options::open_run;
 use super::{say, shell, tell};
 use crate::config::Link;
 use crate::data::Task;
@@ -24,13 +25,16 @@ pub struct Args {
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
+    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long)]
+    accept_changed: bool,
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
     guard(args, &folder)?;
     let setup = &model.plan.setup;
@@ -71,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if setup.kind == Kind::Laplace {
         tell("note: these are the most probable weights; the last layer's covariance stays in the run");
     }
-    if let Some(note) = Model::unfinished(&folder)? {
+    for note in Model::caveats(&folder)? {
         tell(&format!("note: {note}"));
     }
     Ok(())

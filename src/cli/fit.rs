@@ -1,6 +1,6 @@
 //! `vifo fit`: a recipe, a data file or a bundled toy becomes a run folder.
 
-use super::options::{DataFlags, input, set, set_pair};
+use super::options::{DataFlags, input, open_run, set, set_pair};
 use super::progress::{Progress, Style};
 use super::{say, shell, tell};
 use crate::config::{NetName, Optimizer, Recipe, Schedule, keys};
@@ -44,6 +44,9 @@ pub struct Args {
     /// Resize images to N x N [default: their own size, at most 32]
     #[arg(long, value_name = "N", help_heading = "Data")]
     image_size: Option<String>,
+    /// Train without the images that cannot be read
+    #[arg(long, help_heading = "Data")]
+    skip_broken: bool,
     /// Train on N images only, drawn at random
     #[arg(long, value_name = "N", help_heading = "Data")]
     limit: Option<String>,
@@ -96,9 +99,16 @@ pub struct Args {
     /// Go on with a run that was stopped or killed
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "input", "out", "force", "sets", "test_file", "split_file", "split", "method", "members", "eta", "eta_aux", "hidden", "epochs",
-        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "group", "time", "weight", "keep", "baseline", "DataFlags",
+        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "group", "time", "weight", "keep", "baseline", "skip_broken",
+        "DataFlags",
     ])]
     resume: Option<PathBuf>,
+    /// With --resume: where the run's data is now, if it was moved away
+    #[arg(long = "data", value_name = "FILE", requires = "resume")]
+    moved_data: Option<PathBuf>,
+    /// With --resume: take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long, requires = "resume")]
+    accept_changed: bool,
     /// List all recipe keys with defaults, and exit
     #[arg(long)]
     keys: bool,
@@ -120,11 +130,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let style = Style::of(args.quiet, args.json);
     if let Some(path) = &args.resume {
-        let folder = RunFolder::open(path)?;
+        let folder = open_run(path, args.accept_changed)?;
         let recipe = folder.recipe()?;
         let device = Device::open(args.device.as_deref().unwrap_or(&recipe.device))?;
         let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
-        let fitted = fitting::resume(path, &device, &mut |e, n| progress.listen(e, n))?;
+        let fitted =
+            fitting::resume_with(path, args.moved_data.as_deref(), &device, &mut |e, n| progress.listen(e, n))?;
         return done(&fitted, &recipe, path, &progress, style);
     }
     let (recipe, given) = recipe(args)?;
@@ -143,11 +154,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?,
     };
+    crate::config::plain_path(&path, "--out")?;
     if !args.force {
         // Before any work: an existing folder should not cost a training run.
-        if path.read_dir().is_ok_and(|mut d| d.next().is_some()) {
-            RunFolder::create(&path)?;
-        }
+        RunFolder::refuse_unless_empty(&path)?;
     }
     let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
     let fitted =
@@ -178,6 +188,7 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
         ("data.keep", "--keep", super::options::list(&args.keep)),
         ("data.image_size", "--image-size", args.image_size.clone()),
         ("data.limit", "--limit", args.limit.clone()),
+        ("data.skip_broken", "--skip-broken", args.skip_broken.then(|| "true".into())),
         ("net.name", "--net", args.net.clone()),
         ("method.name", "--method", args.method.clone()),
         ("method.members", "--members", args.members.clone()),
@@ -241,7 +252,9 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
         "data.validation_fraction" | "data.toy" | "data.file" | "data.images" | "data.points" => true,
         "data.standardise" => recipe.data.images.is_none(),
-        "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" => recipe.data.images.is_some(),
+        "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" | "data.skip_broken" => {
+            recipe.data.images.is_some()
+        }
         "data.test_file" => recipe.data.toy.is_none() && recipe.data.points.is_none(),
         "baselines.boosting" => recipe.data.images.is_none(),
         "net.depth" => recipe.net.name == Some(NetName::PreResNet),

@@ -1,10 +1,11 @@
 //! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
 
-use super::shell;
+use super::{shell, tell};
 use crate::config::{Recipe, keys, recipes};
 use crate::data::pixels;
 pub use crate::data::pixels::is_images;
 use crate::error::{Error, Result};
+use crate::run::RunFolder;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -115,6 +116,21 @@ pub fn set_pair(table: &mut Table, pair: &str) -> Result<()> {
         return Err(Error::usage("--set", format!("\"{pair}\""), "key=value", "for example --set train.clip=1"));
     };
     keys::set(table, key.trim(), value.trim(), "--set")
+}
+
+/// A run folder; where `accept_changed` is asked for, its files are what vifo wrote from now on.
+pub fn open_run(path: &Path, accept_changed: bool) -> Result<RunFolder> {
+    let folder = RunFolder::open(path)?;
+    if accept_changed {
+        let changed = folder.accept_changed()?;
+        let what = if changed.is_empty() {
+            "no file had changed".into()
+        } else {
+            format!("{} as it is now", changed.join(", "))
+        };
+        tell(&format!("note: accepted: {what}"));
+    }
+    Ok(folder)
 }
 
 /// A recipe file, a built-in recipe or a data file, as a checked table.

@@ -1,14 +1,14 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
-use super::options::yes_or_no;
+use super::options::{open_run, yes_or_no};
 use super::{say, tell};
 use crate::data::images::Part;
 use crate::data::source::is_stream;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::explain::explain;
-use crate::run::model::{Read, targets};
-use crate::run::{Model, RunFolder, calibrate, tables};
+use crate::run::model::{NewRows, targets};
+use crate::run::{Model, calibrate, tables};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -34,6 +34,9 @@ pub struct Args {
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
+    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    #[arg(long)]
+    accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
@@ -43,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
     let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
@@ -64,8 +67,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let header = yes_or_no(args.header.as_deref())?;
-    let Read { data, mut notes, refused } = model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
-    notes.extend(Model::unfinished(&folder)?);
+    let NewRows { data, mut notes, refused } = model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
+    notes.extend(Model::caveats(&folder)?);
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));

@@ -1,12 +1,12 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{say, tell};
+use crate::system::stop;
 use crate::train::{Event, Flow};
 use crate::view::RunView;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,10 @@ impl Progress {
         }
         if self.style == Style::Normal {
             let Some(last) = self.view.last() else {
-                tell("already finished: nothing was left to train");
+                tell(match ending {
+                    "stopped" => "stopped before the first evaluation",
+                    _ => "already finished: nothing was left to train",
+                });
                 return;
             };
             let seconds = last.seconds;
@@ -154,28 +157,28 @@ pub fn duration(seconds: f64) -> String {
 
 /// Whether Ctrl-C was pressed; from the first call on it asks to stop instead of ending the program.
 pub fn stopped() -> bool {
-    stop_requested().load(Ordering::Relaxed) || ASKED.load(Ordering::Relaxed)
+    hear();
+    stop::requested()
 }
 
-/// Set by other parts of the program; apart from Ctrl-C, which at the second time ends it at once.
-static ASKED: AtomicBool = AtomicBool::new(false);
-
-/// Asks to stop as the first Ctrl-C does.
+/// Asks to stop as the first Ctrl-C does; where nothing is to be saved the program ends.
 pub fn request_stop() {
-    ASKED.store(true, Ordering::Relaxed);
+    stop::request();
+    if !stop::is_held() {
+        std::process::exit(130);
+    }
 }
 
-fn stop_requested() -> &'static AtomicBool {
-    static STOP: AtomicBool = AtomicBool::new(false);
+/// Hears Ctrl-C and SIGTERM from the first call on.
+fn hear() {
     static HANDLER: OnceLock<()> = OnceLock::new();
     HANDLER.get_or_init(|| {
         // Without a handler Ctrl-C still ends the program, and the last checkpoint is still whole.
         let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
+            if !stop::request() || !stop::is_held() {
                 std::process::exit(130);
             }
-            tell("stopping at the end of this epoch; press Ctrl-C again to stop at once");
+            tell("stopping, and saving what there is; press Ctrl-C again to stop at once");
         });
     });
-    &STOP
 }

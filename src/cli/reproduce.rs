@@ -75,6 +75,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let _saves = crate::system::stop::hold();
     if args.table.eq_ignore_ascii_case("uci") {
         return super::reproduce_uci::run(args);
     }

@@ -161,7 +161,7 @@ fn whole(args: &SweepArgs) -> anyhow::Result<()> {
         stop();
     }
     if let Some(job) = queued(&folder) {
-        let cure = format!("wait for it (`squeue -j {job}`), or end it with `scancel {job}`");
+        let cure = format!("wait for it (`squeue -j {job}`), or end it with `scancel {}`", job.replace(',', " "));
         return Err(Error::run(asked.out.display().to_string(), format!("job {job} still works on it"), cure).into());
     }
     let lock = folder.claim(&asked)?;
@@ -245,12 +245,14 @@ fn by_slurm(args: &SweepArgs, asked: &Asked, folder: &SweepFolder, todo: &[&Run]
         say(&format!("all runs are done: `vifo sweep collect {}`", shell(&asked.out)));
         return Ok(());
     }
-    let script = write_script(folder, asked, todo, &program()?, needs.bytes)?;
+    let (script, commands) = write_script(folder, asked, todo, &program()?, needs.bytes)?;
     if args.write_only {
-        say(&format!("job script {}: submit it with `sbatch {}`", script.display(), shell(&script)));
+        let words = |c: &Vec<String>| c.iter().map(|w| shell(Path::new(w))).collect::<Vec<_>>().join(" ");
+        let all = commands.iter().map(|c| format!("`sbatch {}`", words(c))).collect::<Vec<_>>().join(" and ");
+        say(&format!("job script {}: submit it with {all}", script.display()));
         return Ok(());
     }
-    let job = submit(folder, todo, &script)?;
+    let job = submit(folder, asked, todo, &commands)?;
     let n = todo.len();
     say(&format!("job {}: {n} task{}, {}", job.job, if n == 1 { "" } else { "s" }, job.tasks));
     say(&format!("look at it with `squeue -j {}`", job.job));
@@ -337,6 +339,7 @@ fn collect(args: &CollectArgs) -> anyhow::Result<()> {
 /// One run, for a job array or for `whole`.
 fn one(args: &RunArgs) -> anyhow::Result<()> {
     if args.stop_with_input {
+        stopped();
         std::thread::spawn(|| {
             // Nothing is ever written to it: it ends when whoever holds the other end does.
             let _ = std::io::stdin().read(&mut [0]);

@@ -104,6 +104,7 @@ keys! {
     "data.coarse", Kind::Bool, "false", "CIFAR-100: the 20 coarse classes instead of the 100 fine ones.";
     "data.crop", Kind::Whole(0, 16), "", "Training images are shifted at random by up to this many pixels: 4 for colour, 2 for grey, 0 below 28 x 28 if absent.";
     "data.flip", Kind::Bool, "", "Training images are mirrored at random: true for colour but SVHN if absent.";
+    "data.skip_broken", Kind::Bool, "false", "Leave out images that cannot be read, instead of refusing the set.";
     "data.limit", Kind::Whole(10, 100_000_000), "", "Train on this many images only, drawn at random.";
     "data.target", Kind::Text, "", "Column to predict, by name or index (-1 = last).";
     "data.target_file", Kind::Text, "", "Second file whose columns are put beside those of data.file.";

@@ -50,6 +50,30 @@ pub const FILE_KEYS: &[(&str, &str)] = &[
     ("net", "weights"),
 ];
 
+/// Why `name` cannot be that of a folder directly inside another; None where it can.
+pub fn no_name(name: &str) -> Option<String> {
+    match name {
+        "" => Some("is empty".into()),
+        // "..", a hidden folder, or an option to whoever lists it.
+        name if name.starts_with(['.', '-']) => Some(format!("{name:?} begins with '{}'", &name[..1])),
+        name if name.contains(['/', '\\']) => Some(format!("{name:?} is a path")),
+        name if name.chars().any(char::is_control) => Some(format!("{name:?} holds control characters")),
+        name if name.len() > 200 => Some(format!("a name of {} bytes", name.len())),
+        _ => None,
+    }
+}
+
+/// An error where a path holds what no file name of ours shall: a newline ends a line of a script.
+pub fn plain_path(path: &Path, place: &str) -> Result<()> {
+    match path.to_string_lossy().chars().any(char::is_control) {
+        true => {
+            let found = format!("{:?} holds control characters", path.to_string_lossy());
+            Err(Error::usage(place, found, "a path of visible characters", "choose another folder"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// The table of a TOML text; `place` names it in messages.
 pub fn read_toml(text: &str, place: &str) -> Result<toml::Table> {
     text.parse().map_err(|e: toml::de::Error| {
@@ -161,6 +185,12 @@ impl Recipe {
     /// What no single key can say.
     fn check(&self, place: &str) -> Result<()> {
         let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
+        if let Some(name) = &self.name
+            && let Some(found) = no_name(name)
+        {
+            let allowed = "a name without / and \\, control characters and leading dots";
+            return Err(Error::usage(format!("{place}: name"), found, allowed, "for example name = \"moons-2\""));
+        }
         let d = &self.data;
         let sources = [d.toy.is_some(), d.file.is_some(), d.images.is_some(), d.points.is_some()];
         match sources.iter().filter(|given| **given).count() {

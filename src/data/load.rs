@@ -11,6 +11,7 @@ use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::config;
 use crate::error::{Error, Result};
+use crate::system::memory;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,7 @@ pub fn keep_streams(data: &mut config::Data, folder: &Path) -> Result<Vec<String
         let Some(path) = file.as_mut().filter(|path| source::is_stream(path)) else { continue };
         let copy = folder.join(format!("{name}.kept"));
         let bytes = source::read_bytes(path)?;
-        std::fs::write(&copy, bytes).map_err(|e| Error::io(&copy, "write", &e))?;
+        crate::system::file::write_atomic(&copy, &bytes)?;
         let from = if path.as_os_str() == source::STDIN { "standard input".into() } else { path.display().to_string() };
         notes.push(format!("{from} is kept as {}, for it cannot be read again", copy.display()));
         *path = copy;
@@ -87,8 +88,10 @@ pub fn keep_streams(data: &mut config::Data, folder: &Path) -> Result<Vec<String
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
 pub fn read(data: &config::Data, file: &Path) -> Result<Table> {
     let options = read_options(data);
+    memory::room_for_table(file)?;
     let mut table = read_table(file, &options)?;
     if let Some(target) = &data.target_file {
+        memory::room_for_table(target)?;
         table.append(read_table(target, &options)?)?;
     }
     Ok(table)
@@ -236,7 +239,10 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         in_own_units(&mut encoder);
     }
     let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();
-    let read_test = |path: &PathBuf| read_table(path, &ReadOptions { expected: expected(), ..read_options(data) });
+    let read_test = |path: &PathBuf| {
+        memory::room_for_table(path)?;
+        read_table(path, &ReadOptions { expected: expected(), ..read_options(data) })
+    };
     let own_test = data.test_file.as_ref().map(read_test).transpose()?;
     let (test_table, test_rows) = match &own_test {
         Some(test) => {

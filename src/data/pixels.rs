@@ -139,6 +139,10 @@ pub(super) fn is_divided(path: &Path) -> Result<bool> {
     if is_bundled(path) { Ok(false) } else { images::is_divided(path) }
 }
 
+fn has_validation(path: &Path) -> Result<bool> {
+    if is_bundled(path) { Ok(false) } else { images::has_validation(path) }
+}
+
 /// The size that the recipe asks for, or that its network needs.
 fn size(recipe: &Recipe) -> Option<(usize, usize)> {
     let side = recipe.data.image_size.or_else(|| recipe.net.name.and_then(config::NetName::fixed_side));
@@ -151,7 +155,7 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
     let seed = u64::from(recipe.seed);
     // alexnet is what colour gets by default; a cnn of larger images would have a huge linear layer.
     let most = if recipe.net.name.is_some() { 128 } else { MOST_SIDE };
-    let options = Options { coarse: data.coarse, size: size(recipe), most: Some(most) };
+    let options = Options { coarse: data.coarse, size: size(recipe), most: Some(most), skip_broken: data.skip_broken };
     let own_test = data.test_file.is_none() && is_divided(path)?;
     let part = if own_test { Part::Train } else { Part::All };
     let mut set = open(path, part, &options)?;
@@ -183,10 +187,15 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         (None, true) => Some(open(path, Part::Test, &options)?),
         (None, false) => None,
     };
+    let own_validation = match own_test && has_validation(path)? {
+        true => Some(open(path, Part::Validation, &Options { size: Some((shape.0, shape.1)), ..options })?),
+        false => None,
+    };
     notes.extend(inspect_images::warnings(&set, test.as_ref()));
     let strata: Vec<usize> = set.labels.iter().map(|&l| l as usize).collect();
     let test_fraction = if test.is_some() { 0.0 } else { data.test_fraction };
-    let mut split = by_fraction(set.n, data.validation_fraction, test_fraction, seed, Some(&strata))?;
+    let validation_fraction = if own_validation.is_some() { 0.0 } else { data.validation_fraction };
+    let mut split = by_fraction(set.n, validation_fraction, test_fraction, seed, Some(&strata))?;
     if let Some(limit) = data.limit {
         for (rows, most) in [(&mut split.train, limit), (&mut split.validation, (limit / 9).max(1))] {
             if rows.len() > most {
@@ -195,11 +204,9 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
                 rows.sort_unstable();
             }
         }
-        notes.push(format!(
-            "{} images to train on, {} to validate (data.limit)",
-            split.train.len(),
-            split.validation.len()
-        ));
+        let validate =
+            if own_validation.is_some() { String::new() } else { format!(", {} to validate", split.validation.len()) };
+        notes.push(format!("{} images to train on{validate} (data.limit)", split.train.len()));
     }
     let format = set.source.split(" from ").next().unwrap_or("").to_string();
     let pixels = Pixels::fit(&set, &split.train, data, &format);
@@ -249,9 +256,27 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         }
         None => dataset(&encoder, &set.select(&split.test)),
     };
+    let validation = match own_validation {
+        Some(validation) => {
+            add(&validation);
+            notes.push(format!("{} of the set's own validation part validate", validation.n));
+            let (rows, said) = fit_set(&encoder, validation, true)?;
+            notes.extend(said);
+            match data.limit.map(|limit| (limit / 9).max(1)).filter(|most| *most < rows.n) {
+                Some(most) => {
+                    let mut kept: Vec<usize> = (0..rows.n).collect();
+                    SplitMix64::new(seed ^ 0x11A1).shuffle(&mut kept);
+                    kept.truncate(most);
+                    kept.sort_unstable();
+                    rows.subset(&kept)
+                }
+                None => rows,
+            }
+        }
+        None => dataset(&encoder, &set.select(&split.validation)),
+    };
     let hash = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
     let train = dataset(&encoder, &set.select(&split.train));
-    let validation = dataset(&encoder, &set.select(&split.validation));
     Ok(Loaded { train, validation, test, encoder, notes, hash })
 }
 

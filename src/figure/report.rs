@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::save::write_whole;
 use super::surface::escape;
 use crate::error::{Error, Result};
+use crate::system::write_atomic;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
@@ -103,7 +103,7 @@ pub fn write_report(path: &Path, report: &Report) -> Result<()> {
     if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
     }
-    write_whole(path, page.as_bytes())
+    write_atomic(path, page.as_bytes())
 }
 
 /// The comments around a slot; escaped text holds no such comment.
@@ -186,7 +186,7 @@ pub fn replace_sections(path: &Path, slot: &str, sections: &[Section]) -> Result
     };
     let mut new = page;
     new.replace_range(place, &html);
-    write_whole(path, renumber(&new).as_bytes())?;
+    write_atomic(path, renumber(&new).as_bytes())?;
     Ok(true)
 }
 

@@ -1,8 +1,7 @@
 //! Draws a figure on either surface, writes down its numbers and puts the files in place: a temporary name, synced,
 //! then renamed.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use super::Saved;
@@ -12,6 +11,7 @@ use super::raster::{Raster, SCALE};
 use super::surface::Surface;
 use super::svg::Svg;
 use crate::error::{Error, Fault, Result};
+use crate::system::write_atomic;
 
 /// What every figure tells about itself.
 pub trait Figure {
@@ -47,17 +47,17 @@ pub fn save(dir: &Path, stem: &str, figure: &dyn Figure) -> Result<Saved> {
 
 /// Writes the bitmap to `path`, whatever its ending; its folder must be there.
 pub fn save_png(path: &Path, figure: &dyn Figure) -> Result<()> {
-    write_whole(path, &png_bytes(figure)?)
+    write_atomic(path, &png_bytes(figure)?)
 }
 
 /// Writes the drawing as SVG to `path`, whatever its ending; its folder must be there.
 pub fn save_svg(path: &Path, figure: &dyn Figure) -> Result<()> {
-    write_whole(path, svg_text(figure).as_bytes())
+    write_atomic(path, svg_text(figure).as_bytes())
 }
 
 /// Writes the numbers to `path`, whatever its ending; its folder must be there.
 pub fn save_csv(path: &Path, figure: &dyn Figure) -> Result<()> {
-    write_whole(path, figure.numbers().csv().as_bytes())
+    write_atomic(path, figure.numbers().csv().as_bytes())
 }
 
 /// The figure as pixels, `scale` of them per figure pixel in each direction: 1 is the size of `Figure::size`, a PNG
@@ -97,23 +97,5 @@ pub fn png_bytes(figure: &dyn Figure) -> Result<Vec<u8>> {
         let found = format!("cannot encode the image: {e}");
         let cure = "save it as SVG".to_owned();
         Error::Io(Fault { place: figure.title().to_owned(), found, allowed: String::new(), cure })
-    })
-}
-
-/// Puts the bytes under a name next to `path` that no other process uses, syncs and renames; nothing is left behind
-/// when it fails.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let temporary = path.with_file_name(format!(".tmp-{}-{name}", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-        Error::io(path, "write", &e)
     })
 }

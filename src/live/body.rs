@@ -100,7 +100,7 @@ impl Body {
             self.look_if_due();
             self.deliver();
         }
-        for lane in self.lanes.drain(..) {
+        for mut lane in self.lanes.drain(..) {
             // Nobody is left to be told of a full disk.
             let _ = lane.training.stop();
         }
@@ -258,7 +258,7 @@ impl Body {
 
     /// Lets go of the present trainings, with a checkpoint of those that are kept.
     fn leave(&mut self) {
-        for lane in self.lanes.drain(..) {
+        for mut lane in self.lanes.drain(..) {
             if let Err(e) = lane.training.stop() {
                 let _ = self.reports.try_send(Report::Failed(e));
             }

@@ -61,7 +61,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
             "leave it out: a regression has intervals",
         ));
     }
-    let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
+    let mut notes = Model::caveats(folder)?;
     let (rows, source) = match &asked.data {
         Some(file) => {
             let (rows, said) = fresh(&model, folder, file, asked.skip_lines)?;

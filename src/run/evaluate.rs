@@ -5,7 +5,7 @@ use super::fit::{results_of, test};
 use super::model::{Model, targets};
 use super::report::evaluations::{self, OTHER_TEST, SHIFT};
 use super::results::{self, Results};
-use super::{RunFolder, report};
+use super::{RunFolder, moved, report};
 use crate::data::images::{Corruption, Part};
 use crate::data::{Dataset, load, pixels};
 use crate::error::{Error, Result};
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
+    /// Where the run's own data is now; where its recipe says if absent.
+    pub data: Option<PathBuf>,
     /// Rows to test on; the run's own test rows if absent.
     pub test: Option<PathBuf>,
     pub shift: Option<PathBuf>,
@@ -51,8 +53,11 @@ pub fn evaluate(
     asked: &Asked,
     listen: &mut dyn FnMut(&str),
 ) -> Result<Evaluation> {
-    let model = Model::open(folder)?;
-    let mut notes: Vec<String> = Model::unfinished(folder)?.into_iter().collect();
+    let mut model = Model::open(folder)?;
+    if let Some(file) = &asked.data {
+        moved::replace(&mut model.recipe.data, file)?;
+    }
+    let mut notes = Model::caveats(folder)?;
     let mut all: Vec<Results> = vec![];
     let calibration = calibrate::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));

@@ -8,11 +8,14 @@ use crate::config::plan::Plan;
 use crate::config::{Boosting, Recipe};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
+use crate::system::stop;
+use crate::train::trainer::MAX_STEPS as MOST_STEPS;
 use crate::train::{Ending, EpochRow, Event, Flow};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub struct Fitted {
     pub ending: Ending,
@@ -37,31 +40,59 @@ pub fn fit(
     outside_of_the_images(recipe, path)?;
     let mut training = Training::new(recipe, device)?;
     training.keep_in(path, force)?;
-    let fitted = to_the_end(training, listen);
+    let fitted = to_the_end(&mut training, listen);
     if fitted.is_err() && !(RunFolder { path: path.to_path_buf() }).last().is_file() {
         // Nothing in it can be resumed or read: it would only stand in the way.
-        let _ = std::fs::remove_dir_all(path);
+        training.discard();
     }
     fitted
 }
 
 /// Goes on with a run that was stopped or killed; its recipe decides everything.
 pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
-    to_the_end(Training::resume(path, device)?, listen)
+    resume_with(path, None, device, listen)
 }
 
-fn to_the_end(mut training: Training, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
+/// The same, with its data in `file` if that is named.
+pub fn resume_with(
+    path: &Path,
+    file: Option<&Path>,
+    device: &Device,
+    listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
+) -> Result<Fitted> {
+    to_the_end(&mut Training::resume_with(path, file, device)?, listen)
+}
+
+/// How long a call of the trainer may take: between two calls a stop is heard.
+const PIECE: Duration = Duration::from_millis(250);
+
+fn to_the_end(training: &mut Training, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
+    let _saves = stop::hold();
     let notes = training.data.notes.clone();
     let mut flow = listen(&training.trainer.started(), &notes);
+    // Steps of a call. They change nothing but when a stop is heard.
+    let mut most = 1;
     while flow == Flow::Continue && training.trainer.ending().is_none() {
-        let Some(row) = training.advance(u64::MAX)? else { continue };
+        if stop::requested() {
+            return training.stop();
+        }
+        let start = Instant::now();
+        let row = match training.advance(most) {
+            // An evaluation that was broken off: resuming repeats it.
+            Err(Error::Stopped(_)) => return training.stop(),
+            row => row?,
+        };
+        let Some(row) = row else {
+            most = if start.elapsed() < PIECE / 2 { (2 * most).min(MOST_STEPS) } else { (most / 2).max(1) };
+            continue;
+        };
         flow = listen(&Event::Epoch(row), &notes);
         if training.saved_at() == row.step && listen(&Event::Checkpoint, &notes) == Flow::Stop {
             flow = Flow::Stop;
         }
     }
     match training.trainer.ending() {
-        Some(_) if flow == Flow::Continue => training.finish(),
+        Some(_) if flow == Flow::Continue => training.report(),
         _ => training.stop(),
     }
 }

@@ -1,10 +1,14 @@
 //! Names and files of a run folder.
 
-use crate::config::Recipe;
+use super::parts::Read;
+use crate::config::{Recipe, plain_path};
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
+use crate::system::file::{is_link, open_lock, sweep_remains};
+pub use crate::system::write_atomic;
 use crate::train::EpochRow;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +29,15 @@ pub struct Manifest {
     /// What was changed by hand while it trained: a fresh run of its recipe would not repeat it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// Where the files of the recipe lie as seen from the folder, by key: a run that is moved with its data finds them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub relative: BTreeMap<String, PathBuf>,
+    /// SHA-256 of each part. Two where a part was about to be replaced: the new one and the one before, whichever is there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sums: BTreeMap<String, Vec<String>>,
+    /// SHA-256 of this file with zeros in this place; absent from runs of vifo 0.1.0, like the sums.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sha256: String,
 }
 
 impl Manifest {
@@ -36,23 +49,6 @@ impl Manifest {
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     pub path: PathBuf,
-}
-
-/// Writes beside `path`, syncs, renames.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |e: &std::io::Error| Error::io(path, "write", e);
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| io(&e))?;
-    file.write_all(bytes).map_err(|e| io(&e))?;
-    file.as_file().sync_all().map_err(|e| io(&e))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; a result is for whoever may read the folder.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
-    }
-    file.persist(path).map_err(|e| io(&e.error))?;
-    Ok(())
 }
 
 /// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
@@ -93,28 +89,48 @@ const METRICS_HEADER: [&str; 14] = [
 ];
 
 impl RunFolder {
-    /// Makes a new folder; an existing one that is not empty is refused.
+    /// Makes a new folder and lets go of it; an existing one that is not empty is refused.
     pub fn create(path: &Path) -> Result<RunFolder> {
-        if path.read_dir().is_ok_and(|mut d| d.next().is_some()) {
-            return Err(Error::usage(
-                path.display().to_string(),
-                "already exists and is not empty",
-                "",
-                "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
-            ));
-        }
-        for dir in [path.to_path_buf(), path.join("checkpoints"), path.join("figures")] {
+        Self::begin(path).map(|(folder, _)| folder)
+    }
+
+    /// Makes a new folder and holds it; an existing one that is not empty is refused, and nothing in it is touched.
+    pub fn begin(path: &Path) -> Result<(RunFolder, std::fs::File)> {
+        plain_path(path, "--out")?;
+        Self::refuse_unless_empty(path)?;
+        let folder = RunFolder { path: path.to_path_buf() };
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, "create", &e))?;
+        let lock = folder.lock()?;
+        // Whoever held it before may have filled it between the look and the lock.
+        Self::refuse_unless_empty(path)?;
+        for dir in [path.join("checkpoints"), folder.figures()] {
             std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
         }
-        Ok(RunFolder { path: path.to_path_buf() })
+        Ok((folder, lock))
+    }
+
+    /// An error where something other than a lock lies in `path`.
+    pub fn refuse_unless_empty(path: &Path) -> Result<()> {
+        let is_full = path.read_dir().is_ok_and(|d| d.flatten().any(|e| e.file_name() != ".lock"));
+        if !is_full {
+            return Ok(());
+        }
+        Err(Error::usage(
+            path.display().to_string(),
+            "already exists and is not empty",
+            "",
+            "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
+        ))
     }
 
     /// Makes `runs/NAME`, or the first `runs/NAME-2`, -3, ... that is free: making it is what claims it, so that runs started
     /// side by side do not meet.
     pub fn claim(runs: &Path, name: &str) -> Result<PathBuf> {
+        // A data file may be called anything; a folder of ours may not.
+        let name: String = name.chars().map(|c| if c.is_control() || "/\\".contains(c) { '_' } else { c }).collect();
         std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
         for i in 1u64.. {
-            let path = if i == 1 { runs.join(name) } else { runs.join(format!("{name}-{i}")) };
+            let path = if i == 1 { runs.join(&name) } else { runs.join(format!("{name}-{i}")) };
             match std::fs::create_dir(&path) {
                 Ok(()) => return Ok(path),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -124,20 +140,32 @@ impl RunFolder {
         Err(Error::usage(runs.display().to_string(), "no free name", "", "name another folder"))
     }
 
-    /// Holds the folder for one writer; the system lets go of it when the program ends, however it ends.
+    /// Holds the folder for one writer; the system lets go of it when the program ends, however it ends. Removes what writers
+    /// that were killed left half-written. Symbolic links where the writer would write are refused: they lead elsewhere.
     pub fn lock(&self) -> Result<std::fs::File> {
         let path = self.path.join(".lock");
-        let file = std::fs::File::create(&path).map_err(|e| Error::io(&path, "create", &e))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(std::fs::TryLockError::WouldBlock) => Err(Error::run(
-                self.path.display().to_string(),
-                "another vifo is writing to it",
-                "wait for it to end, or choose another folder",
-            )),
-            // A file system without locks: better unguarded than unusable.
-            Err(std::fs::TryLockError::Error(_)) => Ok(file),
+        let dirs = [self.path.join("checkpoints"), self.figures()];
+        if let Some(link) = std::iter::once(&path).chain(&dirs).find(|p| is_link(p)) {
+            return Err(Error::run(
+                link.display().to_string(),
+                "is a symbolic link, and a run writes into its own folder alone",
+                "remove the link, or move what it leads to in its place",
+            ));
         }
+        let file = open_lock(&path).map_err(|e| Error::io(&path, "create", &e))?;
+        match file.try_lock() {
+            // A file system without locks: better unguarded than unusable.
+            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+            Err(std::fs::TryLockError::WouldBlock) => {
+                return Err(Error::run(
+                    self.path.display().to_string(),
+                    "another vifo is writing to it",
+                    "wait for it to end, or choose another folder",
+                ));
+            }
+        }
+        std::iter::once(&self.path).chain(&dirs).for_each(|dir| sweep_remains(dir));
+        Ok(file)
     }
 
     /// Whether a writer holds the folder now; where the system cannot tell, it is taken to. Makes and changes nothing.
@@ -173,14 +201,10 @@ impl RunFolder {
         self.path.join("figures")
     }
     pub fn last(&self) -> PathBuf {
-        self.path.join("checkpoints/last.safetensors")
+        self.path.join(super::parts::LAST)
     }
     pub fn best(&self) -> PathBuf {
-        self.path.join("checkpoints/best.safetensors")
-    }
-
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        write_atomic(&self.path.join(name), bytes)
+        self.path.join(super::parts::BEST)
     }
 
     pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
@@ -190,11 +214,16 @@ impl RunFolder {
     }
 
     fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
-        let path = self.path.join(name);
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
-        serde_json::from_str(&text).map_err(|e| {
+        let Read { bytes, verdict } = self.read_part(name)?;
+        // What is not even whole says more of itself than its sum does.
+        let value = self.parse(name, &bytes)?;
+        verdict.map(|()| value)
+    }
+
+    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T> {
+        serde_json::from_slice(bytes).map_err(|e| {
             Error::data(
-                path.display().to_string(),
+                self.path.join(name).display().to_string(),
                 e.to_string(),
                 "",
                 "the file is damaged: restore it, or train again with `vifo fit`",
@@ -202,9 +231,6 @@ impl RunFolder {
         })
     }
 
-    pub fn manifest(&self) -> Result<Manifest> {
-        self.read_json("manifest.json")
-    }
     pub fn encoder(&self) -> Result<Encoder> {
         self.read_json("encoder.json")
     }
@@ -218,21 +244,42 @@ impl RunFolder {
     /// What `vifo calibrate` stored, as it stands there; `calibrate::current` tells whether it still applies.
     pub fn calibration(&self) -> Result<Option<super::Calibration>> {
         let path = self.path.join(CALIBRATION);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => super::Calibration::parse(&text, &path.display().to_string(), &self.path).map(Some),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::io(&path, "read", &e)),
+        if !path.is_file() {
+            return Ok(None);
         }
+        let Read { bytes, verdict } = self.read_part(CALIBRATION)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let calibration = super::Calibration::parse(&text, &path.display().to_string(), &self.path)?;
+        verdict.map(|()| Some(calibration))
     }
     pub fn write_calibration(&self, calibration: &super::Calibration) -> Result<()> {
         self.write_json(CALIBRATION, calibration)
     }
+    /// The recipe as it was written; its files may have moved since.
+    pub fn recipe_as_written(&self) -> Result<Recipe> {
+        let place = self.path.join("recipe.toml").display().to_string();
+        let Read { bytes, verdict } = self.read_part("recipe.toml")?;
+        let text = String::from_utf8(bytes).map_err(|_| Error::data(&*place, "is no text", "", "restore it"))?;
+        let mut table = Recipe::parse(&text, &place)?;
+        Recipe::anchor(&mut table, &self.path);
+        let recipe = Recipe::from_table(&table, &place)?;
+        verdict.map(|()| recipe)
+    }
+
+    /// The recipe, with its files where they are now: those that are gone and lie where the run says, seen from its folder.
     pub fn recipe(&self) -> Result<Recipe> {
-        let path = self.path.join("recipe.toml");
-        Recipe::from_table(&Recipe::read(&path)?, &path.display().to_string())
+        let mut recipe = self.recipe_as_written()?;
+        if let Ok(manifest) = self.manifest() {
+            super::moved::follow(&mut recipe, &self.path, &manifest.relative);
+        }
+        Ok(recipe)
     }
 
     pub fn write_metrics(&self, rows: &[EpochRow]) -> Result<()> {
+        self.write("metrics.csv", Self::metrics_text(rows).as_bytes())
+    }
+
+    pub(super) fn metrics_text(rows: &[EpochRow]) -> String {
         let mut text = METRICS_HEADER.join(",") + "\n";
         for r in rows {
             let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -254,15 +301,15 @@ impl RunFolder {
                 option(r.eta_aux)
             );
         }
-        self.write("metrics.csv", text.as_bytes())
+        text
     }
 
     /// The rows of metrics.csv up to `epoch`.
     pub fn metrics(&self, epoch: u32) -> Result<Vec<EpochRow>> {
         let path = self.path.join("metrics.csv");
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let Read { bytes, verdict } = self.read_part("metrics.csv")?;
         let mut rows = vec![];
-        for (i, line) in text.lines().enumerate().skip(1) {
+        for (i, line) in String::from_utf8_lossy(&bytes).lines().enumerate().skip(1) {
             let place = format!("{}, line {}", path.display(), i + 1);
             let row = row_of(line).ok_or_else(|| {
                 Error::data(place, "not a row of numbers", METRICS_HEADER.join(","), "restore the file")
@@ -271,7 +318,7 @@ impl RunFolder {
                 rows.push(row);
             }
         }
-        Ok(rows)
+        verdict.map(|()| rows)
     }
 
     /// The rows of metrics.csv that are whole, for whoever looks on while it is written or after it was cut; and the first

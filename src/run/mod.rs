@@ -11,6 +11,8 @@ pub mod explain;
 pub mod fit;
 pub mod folder;
 pub mod model;
+mod moved;
+mod parts;
 pub mod preflight;
 pub mod prior;
 pub mod report;

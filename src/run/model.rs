@@ -1,6 +1,9 @@
 //! A trained run, opened for prediction: recipe, encoder, weights, and predictions in the user's units.
 
 use super::RunFolder;
+use super::folder::Manifest;
+use super::moved;
+use super::parts::{self, BEST};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, Scale, Target};
@@ -11,18 +14,21 @@ use crate::data::{Dataset, Inputs, Task, pixels, roles};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
+use crate::system::memory;
 use crate::train::{Checkpoint, Predictor};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub struct Model {
     pub recipe: Recipe,
     pub encoder: Encoder,
     pub plan: Plan,
     pub trained: Trained,
+    /// Its folder, for messages.
+    run: PathBuf,
 }
 
 /// Rows of new data.
-pub struct Read {
+pub struct NewRows {
     pub data: Dataset,
     /// What the reader should know, a sentence each.
     pub notes: Vec<String>,
@@ -31,6 +37,9 @@ pub struct Read {
 }
 
 impl Model {
+    pub const WITHOUT_SUMS: &str =
+        "the run was made by an older vifo, which kept no sums of its files: damage to them would go unnoticed";
+
     pub fn open(run: &RunFolder) -> Result<Model> {
         let recipe = run.recipe()?;
         let encoder = run.encoder()?;
@@ -45,14 +54,16 @@ impl Model {
                 format!("finish the training with `vifo fit --resume {}`", run.path.display()),
             ));
         }
-        let trained = Self::checkpoint(&path, &plan)?.trained;
-        Ok(Model { recipe, encoder, plan, trained })
+        let trained = Self::checkpoint(run, BEST, &plan)?.trained;
+        Ok(Model { recipe, encoder, plan, trained, run: run.path.clone() })
     }
 
-    pub fn checkpoint(path: &Path, plan: &Plan) -> Result<Checkpoint> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-        let s = &plan.setup;
-        Checkpoint::from_bytes(&bytes, path, &s.layout(), s.members as usize, s.member_len())
+    /// `name` is BEST or LAST.
+    pub(super) fn checkpoint(run: &RunFolder, name: &str, plan: &Plan) -> Result<Checkpoint> {
+        let parts::Read { bytes, verdict } = run.read_part(name)?;
+        let (s, path) = (&plan.setup, run.file(name));
+        let checkpoint = Checkpoint::from_bytes(&bytes, &path, &s.layout(), s.members as usize, s.member_len())?;
+        verdict.map(|()| checkpoint)
     }
 
     /// The rows that the run's recipe names, on the scale that its weights know.
@@ -60,7 +71,10 @@ impl Model {
         // Points that were moved while training ran stand on the scale of its first step.
         match load::load_on_scale(&self.recipe, &self.encoder)? {
             Some(data) => Ok(data),
-            None => load::load(&self.recipe),
+            None => {
+                moved::expect(&self.recipe.data, &self.run)?;
+                load::load(&self.recipe)
+            }
         }
     }
 
@@ -92,7 +106,7 @@ impl Model {
         need_target: bool,
         skip_lines: Option<usize>,
         header: Option<bool>,
-    ) -> Result<Read> {
+    ) -> Result<NewRows> {
         if self.encoder.pixels.is_some() {
             let (data, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
             if skip_lines.is_some() {
@@ -101,10 +115,11 @@ impl Model {
             if header.is_some() {
                 notes.push("--header has no effect on images".into());
             }
-            return Ok(Read { data, notes, refused: vec![] });
+            return Ok(NewRows { data, notes, refused: vec![] });
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
+        memory::room_for_table(file)?;
         options.header = header.or(options.header);
         // A few rows say less about a column than the training file did.
         for feature in &self.encoder.features {
@@ -148,7 +163,7 @@ impl Model {
         notes.extend(load::refused(&usable.refused, table.rows(), &table));
         notes.extend(self.beyond(&data));
         let refused = usable.refused.into_iter().map(|(row, reason)| (table.lines.get(row).to_string(), reason));
-        Ok(Read { data, notes, refused: refused.collect() })
+        Ok(NewRows { data, notes, refused: refused.collect() })
     }
 
     /// Where rows lie outside of what training saw.
@@ -183,13 +198,14 @@ impl Model {
         })
     }
 
-    /// What to say of a run whose training did not end by itself.
-    pub fn unfinished(run: &RunFolder) -> Result<Option<String>> {
-        let state = run.manifest()?.state;
+    /// What to say of a run whose training did not end by itself, or whose files nobody can vouch for.
+    pub fn caveats(run: &RunFolder) -> Result<Vec<String>> {
+        let Manifest { state, sums, .. } = run.manifest()?;
         let resume = crate::data::inspect::shell(&run.path.display().to_string());
-        Ok(["stopped", "training"].contains(&state.as_str()).then(|| {
+        let unfinished = ["stopped", "training"].contains(&state.as_str()).then(|| {
             format!("training did not end (state: {state}); these are its best weights so far; go on with `vifo fit --resume {resume}`")
-        }))
+        });
+        Ok(unfinished.into_iter().chain(sums.is_empty().then(|| Self::WITHOUT_SUMS.into())).collect())
     }
 
     /// Predictions in the user's units.

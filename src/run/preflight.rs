@@ -8,6 +8,8 @@ use crate::exec::Device;
 use crate::method::{Kind, laplace};
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
+use crate::system::memory;
+pub use crate::system::memory::size;
 use crate::train::Predictor;
 
 /// Bytes for one purpose.
@@ -23,15 +25,6 @@ pub struct Need {
 
 /// From here on a run says what it needs.
 const WORTH_TELLING: u64 = 1 << 30;
-
-/// "2.6 GB", "13 MB".
-pub fn size(bytes: u64) -> String {
-    match bytes as f64 {
-        b if b >= 1e9 => format!("{:.1} GB", b / 1e9),
-        b if b >= 1e6 => format!("{:.0} MB", b / 1e6),
-        b => format!("{:.0} kB", (b / 1e3).max(1.0)),
-    }
-}
 
 /// All needs, the largest first. Recording reserves nothing, so this is cheap.
 pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
@@ -99,15 +92,7 @@ fn scratch_of(program: &Program) -> u64 {
 /// Refuses what this computer cannot hold; otherwise the line that says what a large run needs.
 pub fn check(plan: &Plan, data: &Loaded, device: &Device) -> Result<Option<String>> {
     let needs = needs(plan, data, device)?;
-    judge(&needs, device.is_cpu(), available())
-}
-
-/// Bytes that a run may take: four fifths of what is free, since the needs leave out allocators and other programs. None
-/// where the system does not say.
-fn available() -> Option<u64> {
-    let mut system = sysinfo::System::new().ok()?;
-    system.refresh_memory();
-    Some(system.available_memory() / 5 * 4).filter(|bytes| *bytes > 0)
+    judge(&needs, device.is_cpu(), memory::usable())
 }
 
 fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Option<String>> {

@@ -4,12 +4,14 @@
 use super::fit::{Fitted, recipe_name, test};
 use super::folder::{Manifest, RunFolder};
 use super::model::{self, Model, targets};
-use super::{preflight, report, tables, write_atomic};
+use super::parts::{BEST, LAST};
+use super::{moved, preflight, report, tables};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::load::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::exec::Device;
+use crate::method::Trained;
 use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -66,9 +68,19 @@ impl Training {
 
     /// As a run that was stopped or killed left it; its recipe decides everything.
     pub fn resume(path: &Path, device: &Device) -> Result<Training> {
+        Self::resume_with(path, None, device)
+    }
+
+    /// The same, with its data in `file` if that is named.
+    pub fn resume_with(path: &Path, file: Option<&Path>, device: &Device) -> Result<Training> {
         let folder = RunFolder::open(path)?;
         let lock = folder.lock()?;
-        let recipe = folder.recipe()?;
+        let mut recipe = folder.recipe()?;
+        folder.verify()?;
+        if let Some(file) = file {
+            moved::replace(&mut recipe.data, file)?;
+        }
+        moved::expect(&recipe.data, path)?;
         let before = folder.manifest()?;
         // Points that were moved while training ran stand on the scale of its first step.
         let data = match &recipe.data.points {
@@ -81,13 +93,16 @@ impl Training {
                 path.display().to_string(),
                 "the data file has changed since this run began",
                 "",
-                "restore the file, or start a new run with `vifo fit`",
+                "restore the file, name it with --data FILE, or start a new run with `vifo fit`",
             ));
         }
         let mut training = Self::of(&recipe, data, device)?;
         training.changes = before.changes;
+        if before.sums.is_empty() {
+            training.data.notes.push(Model::WITHOUT_SUMS.into());
+        }
         if folder.last().is_file() {
-            let last = Model::checkpoint(&folder.last(), training.trainer.plan())?;
+            let last = Model::checkpoint(&folder, LAST, training.trainer.plan())?;
             // By step: an edit of the points may have set the epochs back.
             training.rows = folder.metrics(u32::MAX)?;
             training.rows.retain(|r| r.step <= last.step);
@@ -104,21 +119,27 @@ impl Training {
         if force && path.exists() {
             replaceable(path)?;
             self.folder = None;
-            drop(RunFolder { path: path.to_path_buf() }.lock()?);
-            std::fs::remove_dir_all(path).map_err(|e| Error::io(path, "replace", &e))?;
+            let old = RunFolder { path: path.to_path_buf() };
+            let _lock = old.lock()?;
+            old.remove_own()?;
         }
-        let folder = RunFolder::create(path)?;
-        let kept = folder.lock().and_then(|lock| {
-            self.data.notes.extend(crate::data::load::keep_streams(&mut self.recipe.data, &folder.path)?);
-            self.folder = Some((folder, lock));
-            self.write_recipe()?;
-            self.tell("training")
+        // Where another process is there first, nothing of it is touched: only what is begun here is held here.
+        self.folder = Some(RunFolder::begin(path)?);
+        let kept = crate::data::load::keep_streams(&mut self.recipe.data, path).and_then(|said| {
+            self.data.notes.extend(said);
+            self.write_recipe().and_then(|()| self.tell("training"))
         });
         if kept.is_err() {
-            self.folder = None;
-            let _ = std::fs::remove_dir_all(path);
+            self.discard();
         }
         kept
+    }
+
+    /// Removes what this run has written, while it still holds the folder.
+    pub(super) fn discard(&mut self) {
+        if let Some((folder, _lock)) = self.folder.take() {
+            folder.discard();
+        }
     }
 
     pub fn folder(&self) -> Option<&Path> {
@@ -136,22 +157,22 @@ impl Training {
         let Some((folder, _)) = &self.folder else { return Ok(()) };
         let (vifo, git) = Manifest::version();
         let data = &self.data;
-        folder.write_json(
-            "manifest.json",
-            &Manifest {
-                vifo,
-                git,
-                device: self.trainer.device().into(),
-                seed: self.recipe.seed,
-                data: data.hash.clone(),
-                train_rows: data.train.n,
-                validation_rows: data.validation.n,
-                test_rows: data.test.n,
-                state: state.into(),
-                notes: data.notes.clone(),
-                changes: self.changes.clone(),
-            },
-        )
+        folder.write_manifest(&mut Manifest {
+            vifo,
+            git,
+            device: self.trainer.device().into(),
+            seed: self.recipe.seed,
+            data: data.hash.clone(),
+            train_rows: data.train.n,
+            validation_rows: data.validation.n,
+            test_rows: data.test.n,
+            state: state.into(),
+            notes: data.notes.clone(),
+            changes: self.changes.clone(),
+            relative: moved::relative(&self.recipe, &folder.path),
+            sums: folder.sums(),
+            sha256: String::new(),
+        })
     }
 
     /// Up to `most` steps, to the next evaluation at the furthest; its row if it was reached. Writes a checkpoint where one is
@@ -181,23 +202,38 @@ impl Training {
             self.tell("training")?;
             self.recipe_is_new = false;
         }
-        folder.write_metrics(&self.rows)?;
+        let metrics = RunFolder::metrics_text(&self.rows);
+        let mut parts = vec![("metrics.csv", metrics.into_bytes())];
         // A method that ends with a step of its own has nothing to predict with before it.
         if !self.trainer.plan().setup.concludes() {
             let best = self.trainer.final_weights()?;
-            write_atomic(&folder.best(), &self.trainer.best_checkpoint(best)?.to_bytes(&layout)?)?;
+            parts.push((BEST, self.trainer.best_checkpoint(best)?.to_bytes(&layout)?));
         }
         let last: Checkpoint = self.trainer.checkpoint()?;
-        write_atomic(&folder.last(), &last.to_bytes(&layout)?)?;
+        parts.push((LAST, last.to_bytes(&layout)?));
+        folder.write_parts(&parts.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect::<Vec<_>>())?;
         self.saved = (Instant::now(), last.step);
         Ok(())
     }
 
     /// Leaves the run so that it can be resumed.
-    pub fn stop(mut self) -> Result<Fitted> {
+    pub fn stop(&mut self) -> Result<Fitted> {
         self.save()?;
+        // Sums that the step of some methods at the end would change are told with it.
+        let fitted = self.fitted(Ending::Stopped);
         self.tell("stopped")?;
-        self.fitted(Ending::Stopped)
+        self.or_left(fitted)
+    }
+
+    /// Where a stop broke off what comes after the last step, the run as it is: it is saved, and resuming repeats the rest.
+    fn or_left(&mut self, fitted: Result<Fitted>) -> Result<Fitted> {
+        match fitted {
+            Err(Error::Stopped(_)) => {
+                let trained = self.trainer.final_weights()?;
+                Ok(self.of_weights(Ending::Stopped, trained))
+            }
+            fitted => fitted,
+        }
     }
 
     /// Tells readers of the folder that nobody trains it now.
@@ -205,20 +241,18 @@ impl Training {
         self.tell("stopped")
     }
 
-    /// Test, predictions, figures and report.
-    pub fn finish(mut self) -> Result<Fitted> {
-        self.report()
-    }
-
-    /// As `finish`, of a run that may go on.
+    /// Test, predictions, figures and report of a run that has ended or may go on.
     pub fn report(&mut self) -> Result<Fitted> {
         self.save()?;
         let ending = self.trainer.ending().unwrap_or(Ending::Stopped);
-        let mut fitted = self.fitted(ending)?;
-        if let Some((folder, _)) = &self.folder {
-            test_and_report(folder, &self.recipe, &mut fitted, &self.device, self.trainer.device())?;
-        }
-        self.tell(match ending {
+        let tested = self.fitted(ending).and_then(|mut fitted| {
+            if let Some((folder, _)) = &self.folder {
+                test_and_report(folder, &self.recipe, &mut fitted, &self.device, self.trainer.device())?;
+            }
+            Ok(fitted)
+        });
+        let fitted = self.or_left(tested)?;
+        self.tell(match fitted.ending {
             Ending::Early => "stopped early",
             Ending::Finished => "finished",
             Ending::Stopped => "stopped",
@@ -293,9 +327,13 @@ impl Training {
         let trained = self.trainer.conclude(&self.data.train, &self.device)?;
         if let (Some((folder, _)), true) = (&self.folder, self.trainer.plan().setup.concludes()) {
             let best = self.trainer.best_checkpoint(trained.clone())?.to_bytes(&self.trainer.layout())?;
-            write_atomic(&folder.best(), &best)?;
+            folder.write(BEST, &best)?;
         }
-        Ok(Fitted {
+        Ok(self.of_weights(ending, trained))
+    }
+
+    fn of_weights(&self, ending: Ending, trained: Trained) -> Fitted {
+        Fitted {
             ending,
             plan: self.trainer.plan().clone(),
             data: self.data.clone(),
@@ -304,7 +342,7 @@ impl Training {
             seconds: self.rows.last().map_or(0.0, |r| r.seconds),
             rows: self.rows.clone(),
             results: None,
-        })
+        }
     }
 }
 
@@ -340,8 +378,8 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
 
 /// Only what is recognisably a run of ours may be deleted.
 fn replaceable(path: &Path) -> Result<()> {
-    let empty = path.read_dir().is_ok_and(|mut d| d.next().is_none());
-    if empty || RunFolder::open(path).is_ok() {
+    let is_empty = RunFolder::refuse_unless_empty(path).is_ok() && path.is_dir();
+    if is_empty || RunFolder::open(path).is_ok() {
         return Ok(());
     }
     Err(Error::usage(

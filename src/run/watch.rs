@@ -215,6 +215,9 @@ mod tests {
             state: state.into(),
             notes: vec![],
             changes: vec![],
+            relative: Default::default(),
+            sums: Default::default(),
+            sha256: String::new(),
         };
         folder.write_json("manifest.json", &manifest).expect("written");
     }

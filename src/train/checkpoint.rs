@@ -26,6 +26,8 @@ pub struct Checkpoint {
     pub optimizer: Vec<(String, Vec<f32>)>,
     /// The weights of the best epoch, in one file with the rest: a kill cannot part them.
     pub best_weights: Option<Trained>,
+    /// The evaluation after its last step was broken off and is still to be made.
+    pub is_due: bool,
 }
 
 /// Names and ranges of the parts of one member's vector: "0.weight", or "mu.0.weight" and "rho.0.weight" for VI.
@@ -84,6 +86,9 @@ impl Checkpoint {
         meta.insert("snapshots".to_string(), self.snapshots.to_string());
         meta.insert("seconds".to_string(), self.seconds.to_string());
         meta.insert("members".to_string(), self.members.to_string());
+        if self.is_due {
+            meta.insert("evaluation_is_due".to_string(), "true".to_string());
+        }
         if let Some((epoch, nll)) = self.best {
             meta.insert("best_epoch".to_string(), epoch.to_string());
             // Bits, not digits: the comparison after a resume must come out as before.
@@ -141,7 +146,11 @@ impl Checkpoint {
                 let wanted = shape.map_or(format!("[{members}, ...]"), |s| format!("{s:?}"));
                 return Err(broken(format!("tensor {name} is {:?} {:?}, not F32 {wanted}", t.dtype(), t.shape())));
             }
-            let values = t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            let values: Vec<f32> =
+                t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                return Err(broken(format!("tensor {name} holds {} at place {i}", values[i])));
+            }
             Ok(Named { name: name.into(), shape: t.shape().to_vec(), values })
         };
         let get = |name: &str, shape: &[usize]| get_any(name, Some(shape)).map(|named| named.values);
@@ -208,6 +217,7 @@ impl Checkpoint {
             trained,
             optimizer,
             best_weights,
+            is_due: meta.contains_key("evaluation_is_due"),
         })
     }
 }
@@ -232,6 +242,7 @@ mod tests {
                 snapshots: 7,
                 seconds: 0.5,
                 best: Some((2, 0.1 + 0.2)),
+                is_due: true,
                 members: 2,
                 best_weights: Some(Trained::plain(vec![7.0; 2 * n], vec![])),
                 trained: Trained {
@@ -249,6 +260,27 @@ mod tests {
         let bytes = c.to_bytes(&layout).expect("bytes");
         let back = Checkpoint::from_bytes(&bytes, Path::new("c"), &layout, 2, 2 * layout.total).expect("a checkpoint");
         assert_eq!(back, c);
+    }
+
+    /// A5: no number that is none gets into a network.
+    #[test]
+    fn a5_what_is_no_number_is_named_with_its_tensor() {
+        let (layout, good) = sample();
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            for part in 0..3 {
+                let mut c = good.clone();
+                match part {
+                    0 => c.trained.weights[3] = bad,
+                    1 => c.trained.posterior[0].values[4] = bad,
+                    _ => c.optimizer[1].1[0] = bad,
+                }
+                let bytes = c.to_bytes(&layout).expect("bytes");
+                let e = Checkpoint::from_bytes(&bytes, Path::new("dir/c"), &layout, 2, 2 * layout.total);
+                let e = e.expect_err("no number").to_string();
+                let tensor = ["tensor members.0.mu.", "tensor posterior.swag.variance", "tensor optimizer.adam.second"];
+                assert!(e.starts_with("dir/c: ") && e.contains(tensor[part]) && e.contains(&bad.to_string()), "{e}");
+            }
+        }
     }
 
     #[test]

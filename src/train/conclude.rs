@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::method::laplace::{self, Fit};
 use crate::method::{Kind, Named, Setup, Trained, swa, swag};
+use crate::system::stop;
 
 /// `last` = weights as training left them; `state` = what was collected beside them, of `snapshots` epochs; `train` = the rows
 /// it was trained on.
@@ -70,6 +71,8 @@ fn posterior_of_last_layer(plan: &Plan, last: Trained, train: &Dataset, device: 
         }
         Ok(())
     })?;
-    let posterior = laplace::finish(setup, fits, &last.weights)?;
+    // A decomposition cannot be interrupted; one that a stop abandons is made again when the run is resumed.
+    let (of_thread, weights) = (setup.clone(), last.weights.clone());
+    let posterior = stop::abandonable(move || laplace::finish(&of_thread, fits, &weights))?;
     Ok(Trained { posterior, ..last })
 }

@@ -6,6 +6,7 @@ use crate::exec::{Device, Executor};
 use crate::method::{Features, Kind, Predictive, Setup, Trained, laplace, swag};
 use crate::ops::StepArgs;
 use crate::program::Buf;
+use crate::system::stop;
 
 /// Rows of a chunk: large enough to fill the machine, small enough for any memory.
 const CHUNK: usize = 512;
@@ -99,6 +100,7 @@ impl Predictor {
         // Samples and masks depend on seed and replica alone, so every chunk sees the same networks.
         let args = [StepArgs { seed: self.seed, n_samples: self.columns, ..Default::default() }];
         for first in (0..n).step_by(self.rows) {
+            stop::check()?;
             let rows = self.rows.min(n - first);
             let part = first * d..(first + rows) * d;
             match x {
@@ -238,6 +240,7 @@ fn statistics_of(
     type Recorded = (usize, Box<dyn Executor>, Buf, Option<Buf>);
     let mut recorded: Option<Recorded> = None;
     for first in (0..n).step_by(batch) {
+        stop::check()?;
         let rows = batch.min(n - first);
         // The last, short batch has a program of its own: a filler row would count.
         if recorded.as_ref().is_none_or(|r| r.0 != rows) {

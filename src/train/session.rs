@@ -203,10 +203,21 @@ impl Session {
     /// Of the data sets that are `wanted` alone: what else was trained beside them depends on the device and the threads.
     pub fn take_sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
         let losses = self.sums_of(wanted)?;
-        for p in &mut self.parts {
-            p.exec.write(p.sums, &vec![0.0; p.members * SUM_WORDS])?;
-        }
+        self.clear_sums()?;
         Ok(losses)
+    }
+
+    pub fn clear_sums(&mut self) -> Result<()> {
+        self.parts.iter_mut().try_for_each(|p| p.exec.write(p.sums, &vec![0.0; p.members * SUM_WORDS]))
+    }
+
+    /// The sums as the program keeps them [members, SUM_WORDS], for a checkpoint.
+    pub fn raw_sums(&mut self) -> Result<Vec<f32>> {
+        self.read(|p| p.sums)
+    }
+
+    pub fn set_raw_sums(&mut self, sums: &[f32]) -> Result<()> {
+        self.write(|p| p.sums, sums)
     }
 
     /// Reads the summed losses.

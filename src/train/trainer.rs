@@ -17,7 +17,10 @@ use crate::ops::StepArgs;
 use std::time::Instant;
 
 /// Steps handed to an executor at once.
-pub(super) const MAX_STEPS: u64 = 4096;
+pub const MAX_STEPS: u64 = 4096;
+
+/// Name in a checkpoint of the losses since the last evaluation.
+const LOSS_SUMS: &str = "loss_sums";
 
 /// What the listener wants after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub struct Trainer {
     best: Option<(u32, f64)>,
     /// Weights and running statistics of the best epoch.
     best_weights: Option<Trained>,
+    /// The evaluation of this step is still to be made: a stop broke it off.
+    is_due: bool,
     /// Of the next call of the session; kept so that no step allocates.
     args: Vec<StepArgs<f64>>,
 }
@@ -97,6 +102,7 @@ impl Trainer {
             seconds: 0.0,
             best: None,
             best_weights: None,
+            is_due: false,
             args: vec![],
         })
     }
@@ -117,6 +123,10 @@ impl Trainer {
         self.best = last.best;
         self.session.set_running(&last.trained.running)?;
         self.best_weights = last.best_weights.clone();
+        self.is_due = last.is_due;
+        if let Some((_, sums)) = last.optimizer.iter().find(|(name, _)| name == LOSS_SUMS) {
+            self.session.set_raw_sums(sums)?;
+        }
         Ok(())
     }
 
@@ -143,7 +153,7 @@ impl Trainer {
 
     /// Back to step 0 of the schedule with the weights as they are.
     pub fn restart_schedule(&mut self) {
-        (self.step, self.snapshots, self.best, self.best_weights) = (0, 0, None, None);
+        (self.step, self.snapshots, self.best, self.best_weights, self.is_due) = (0, 0, None, None, false);
     }
 
     /// Whole epochs done.
@@ -176,6 +186,12 @@ impl Trainer {
     }
 
     pub fn checkpoint(&mut self) -> Result<Checkpoint> {
+        let mut optimizer = self.session.optimizer()?;
+        // Between two evaluations the losses so far belong to the state, too.
+        let sums = self.session.raw_sums()?;
+        if sums.iter().any(|v| *v != 0.0) {
+            optimizer.push((LOSS_SUMS.into(), sums));
+        }
         Ok(Checkpoint {
             epoch: self.epoch(),
             step: self.step,
@@ -184,8 +200,9 @@ impl Trainer {
             best: self.best,
             members: self.plan.setup.members as usize,
             trained: self.weights()?,
-            optimizer: self.session.optimizer()?,
+            optimizer,
             best_weights: self.best_weights.clone(),
+            is_due: self.is_due,
         })
     }
 
@@ -224,6 +241,7 @@ impl Trainer {
             trained,
             optimizer: vec![],
             best_weights: None,
+            is_due: false,
             epoch,
             step: if epoch == last.epoch {
                 last.step
@@ -282,20 +300,26 @@ impl Trainer {
         let per_epoch = u64::from(self.plan.steps_per_epoch());
         let next = (self.epoch() + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
         let end = u64::from(next) * per_epoch;
-        let count = most.min(MAX_STEPS).min(end.saturating_sub(self.step));
+        let left = if self.is_due { 0 } else { end.saturating_sub(self.step) };
+        let count = most.min(MAX_STEPS).min(left);
         self.args.clear();
         for step in self.step..self.step + count {
             self.args.push(self.plan.counted_args(step, &mut self.snapshots));
         }
         self.session.run(&self.args)?;
         self.step += count;
-        let evaluated = (self.step == end && count > 0).then(|| self.evaluate()).transpose()?;
+        self.is_due |= self.step == end && count > 0;
+        let evaluated = self.is_due.then(|| self.evaluate()).transpose()?;
+        if evaluated.is_some() {
+            self.session.clear_sums()?;
+            self.is_due = false;
+        }
         self.seconds += started.elapsed().as_secs_f64();
         Ok(evaluated.map(|row| EpochRow { seconds: self.seconds, ..row }))
     }
 
     fn evaluate(&mut self) -> Result<EpochRow> {
-        let losses = self.session.take_sums()?;
+        let losses = self.session.sums()?;
         if let Some((step, term)) = losses.bad {
             return Err(Error::run(
                 format!("step {step}"),

@@ -33,6 +33,8 @@ pub(super) struct Found {
     pub format: Format,
     pub train: Vec<PathBuf>,
     pub test: Vec<PathBuf>,
+    /// Beside a test half; without one it is the test half.
+    pub validation: Vec<PathBuf>,
     /// Images of no named half.
     pub whole: Vec<PathBuf>,
     /// The path itself is the one file.
@@ -110,7 +112,16 @@ fn find_file(path: &Path) -> Result<Found> {
         return Err(Error::data(place(path), "is no image set by its name", READABLE, "name another file or folder"));
     };
     let whole = vec![path.to_path_buf()];
-    Ok(Found { format, train: vec![], test: vec![], whole, single: true, notes: vec![], train_notes: vec![] })
+    Ok(Found {
+        format,
+        train: vec![],
+        test: vec![],
+        validation: vec![],
+        whole,
+        single: true,
+        notes: vec![],
+        train_notes: vec![],
+    })
 }
 
 /// Archives and the Python version of CIFAR, which people fetch by mistake.
@@ -136,13 +147,20 @@ fn refuse_archive(path: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// What systems, archives and cameras leave in folders: no part of any set.
+fn is_of_the_system(name: &str) -> bool {
+    const NAMES: [&str; 7] =
+        ["__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "Thumbs.db", "desktop.ini"];
+    name.starts_with('.') || NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// Files and folders directly inside, sorted by name, without the hidden ones.
 pub(super) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(dir).map_err(|e| Error::io(dir, "read", &e))? {
         let path = entry.map_err(|e| Error::io(dir, "read", &e))?.path();
         let name = file_name(&path);
-        if name.starts_with('.') || name == "__MACOSX" {
+        if is_of_the_system(&name) {
             continue;
         }
         match std::fs::metadata(&path) {
@@ -211,7 +229,16 @@ fn find_binary(dir: &Path, files: &[PathBuf]) -> Result<Option<Found>> {
     };
     let mut add = |format: Format, train: Vec<PathBuf>, test: Vec<PathBuf>, whole: Vec<PathBuf>, notes: Vec<String>| {
         if train.len() + test.len() + whole.len() > 0 {
-            sets.push(Found { format, train, test, whole, single: false, notes, train_notes: vec![] });
+            sets.push(Found {
+                format,
+                train,
+                test,
+                validation: vec![],
+                whole,
+                single: false,
+                notes,
+                train_notes: vec![],
+            });
         }
     };
 
@@ -247,6 +274,7 @@ fn find_binary(dir: &Path, files: &[PathBuf]) -> Result<Option<Found>> {
                 format,
                 train: vec![],
                 test: vec![],
+                validation: vec![],
                 whole: bins,
                 single: false,
                 notes: vec![],
@@ -303,7 +331,11 @@ impl Found {
             Err(Error::data(place(path), found, "", cure))
         };
         let files = match part {
-            Part::All => self.train.iter().chain(&self.test).chain(&self.whole).cloned().collect(),
+            Part::All => {
+                self.train.iter().chain(&self.test).chain(&self.validation).chain(&self.whole).cloned().collect()
+            }
+            Part::Validation if !self.validation.is_empty() => self.validation.clone(),
+            Part::Validation => return missing("validation", &self.train),
             Part::Train if !self.train.is_empty() => self.train.clone(),
             Part::Test if !self.test.is_empty() => self.test.clone(),
             Part::Train if self.test.is_empty() => {

@@ -1,4 +1,4 @@
-//! A folder of images: one subfolder a class, optionally inside train/ and test/ (or val/). Classes are the sorted
+//! A folder of images: one subfolder a class, optionally inside train/, val/ and test/. Classes are the sorted
 //! names of the subfolders of all parts together, so that a class has one number everywhere. Pixels are
 //! `folder_decode`'s.
 
@@ -6,6 +6,7 @@ use super::find::{Format, Found, entries};
 use super::folder_decode::{self as decode, Header};
 use super::{ImageSet, Options, check_bytes, counted, file_name, listed, place};
 use crate::error::{Error, Result};
+use crate::system::memory;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub(super) fn is_image_name(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
-/// The halves of a folder: train/ and test/ (or val/) if it has no other subfolders, else the folder itself. `None` if
+/// The parts of a folder: train/, test/ and val/, by any of their names, if it has no other subfolders, else the folder itself. `None` if
 /// there is neither an image nor a subfolder.
 pub(super) fn find(dir: &Path, files: &[PathBuf], dirs: &[PathBuf]) -> Result<Option<Found>> {
     if dirs.is_empty() && !files.iter().any(|f| is_image_name(&file_name(f))) {
@@ -26,14 +27,15 @@ pub(super) fn find(dir: &Path, files: &[PathBuf], dirs: &[PathBuf]) -> Result<Op
     }
     let role = |d: &PathBuf| match file_name(d).to_lowercase().as_str() {
         "train" | "training" => Some(0),
-        "test" | "testing" => Some(1),
-        "val" | "valid" | "validation" => Some(2),
+        "test" | "testing" | "eval" | "evaluation" => Some(1),
+        "val" | "valid" | "validation" | "dev" => Some(2),
         _ => None,
     };
     let mut found = Found {
         format: Format::Folder,
         train: vec![],
         test: vec![],
+        validation: vec![],
         whole: vec![],
         single: false,
         notes: vec![],
@@ -53,8 +55,8 @@ pub(super) fn find(dir: &Path, files: &[PathBuf], dirs: &[PathBuf]) -> Result<Op
     let validation = all(2);
     if found.test.is_empty() {
         found.test = validation;
-    } else if !validation.is_empty() {
-        found.notes.push("The validation folder beside the test folder is left out; name it to read it.".into());
+    } else {
+        found.validation = validation;
     }
     Ok(Some(found))
 }
@@ -106,7 +108,7 @@ pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
     let mut classes: BTreeSet<String> = items.iter().filter_map(|item| item.class.clone()).collect();
     if unlabelled == 0 {
         let here = classes.clone();
-        for dir in found.train.iter().chain(&found.test).filter(|dir| !chosen.contains(dir)) {
+        for dir in found.train.iter().chain(&found.test).chain(&found.validation).filter(|dir| !chosen.contains(dir)) {
             classes.extend(scan(dir, &mut Skipped::default())?.into_iter().filter_map(|item| item.class));
         }
         let missing: Vec<String> = classes.difference(&here).cloned().collect();
@@ -117,39 +119,121 @@ pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
     }
     let classes: Vec<String> = classes.into_iter().collect();
     let number = |item: &Item| item.class.as_ref().and_then(|c| classes.binary_search(c).ok()).map(|i| i as u32);
-    let labels: Vec<u32> = items.iter().filter_map(number).collect();
-    if labels.is_empty() && root.is_dir() {
+    if unlabelled != 0 && root.is_dir() {
         notes.push("The folder has no subfolders: the images are unlabelled.".into());
     }
 
     let headers: Vec<Result<Header>> = items.par_iter().map(|item| decode::header(&item.path)).collect();
-    let headers = all_or_first(headers)?;
+    let n_items = items.len();
+    let mut broken = vec![];
+    let (mut items, headers) = sound(items.into_iter().zip(headers), &mut broken)?;
+    if headers.is_empty() {
+        return Err(refuse_broken(root, broken, n_items));
+    }
     let c = if headers.iter().all(|header| header.grey) { 1 } else { 3 };
     let (h, w) = choose_size(&headers, options, &mut notes);
     check_bytes(root, items.len(), h, w, c)?;
 
     let size = h * w * c;
+    let at_once = side_by_side(&items, &headers, (items.len() * size) as u64)?;
     let mut bytes = vec![0u8; items.len() * size];
-    let converted: Vec<Result<decode::Converted>> = bytes
-        .par_chunks_exact_mut(size)
-        .zip(&items)
-        .map(|(to, item)| decode::decode(&item.path, (h, w, c), to))
-        .collect();
-    notes.extend(decode::sentences(&all_or_first(converted)?, c));
+    let decoded: Vec<Result<decode::Converted>> = at_once.run(|| {
+        let pieces = bytes.par_chunks_exact_mut(size).zip(&items);
+        pieces.map(|(to, item)| decode::decode(&item.path, (h, w, c), to)).collect()
+    });
+    let good: Vec<bool> = decoded.iter().map(Result::is_ok).collect();
+    let (kept, converted) = sound(items.into_iter().zip(decoded), &mut broken)?;
+    items = kept;
+    if items.is_empty() || !(broken.is_empty() || options.skip_broken) {
+        return Err(refuse_broken(root, broken, n_items));
+    }
+    if !broken.is_empty() {
+        let names: Vec<String> = broken.iter().map(|(path, _)| id(root, path)).collect();
+        notes.push(format!("Left out {} that cannot be read: {}.", counted(names.len(), "image"), listed(&names, 10)));
+    }
+    let mut places = (0..good.len()).filter(|&i| good[i]);
+    for to in 0..items.len() {
+        let from = places.next().unwrap_or(to);
+        bytes.copy_within(from * size..(from + 1) * size, to * size);
+    }
+    bytes.truncate(items.len() * size);
+    notes.extend(decode::sentences(&converted, c));
+    let labels: Vec<u32> = items.iter().filter_map(number).collect();
     let ids = items.iter().map(|item| id(root, &item.path)).collect();
     Ok(ImageSet { bytes, labels, n: items.len(), h, w, c, classes, ids, notes, ..Default::default() })
 }
 
-/// All results, or the first error with the number of the others.
-fn all_or_first<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
-    let bad = results.iter().filter(|r| r.is_err()).count();
-    results.into_iter().collect::<Result<Vec<T>>>().map_err(|e| match e {
-        Error::Data(mut fault) if bad > 1 => {
-            fault.cure.push_str(&format!(" ({} more like it)", counted(bad - 1, "file")));
+/// A file that cannot be read, and why.
+type Broken = (PathBuf, Error);
+
+/// The items whose result is one; the others go to `broken`. What is no fault of a file ends the reading.
+fn sound<T>(all: impl Iterator<Item = (Item, Result<T>)>, broken: &mut Vec<Broken>) -> Result<(Vec<Item>, Vec<T>)> {
+    let (mut items, mut values) = (vec![], vec![]);
+    for (item, result) in all {
+        match result {
+            Ok(value) => {
+                items.push(item);
+                values.push(value);
+            }
+            Err(e @ (Error::Data(_) | Error::Io(_))) => broken.push((item.path, e)),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((items, values))
+}
+
+/// One line for all files that cannot be read; for a single one what is wrong with it.
+fn refuse_broken(root: &Path, mut broken: Vec<Broken>, of: usize) -> Error {
+    const SKIP: &str = "`vifo fit --skip-broken` trains without";
+    broken.sort_by(|a, b| a.0.cmp(&b.0));
+    let names: Vec<String> = broken.iter().map(|(path, _)| id(root, path)).collect();
+    let n = broken.len();
+    match broken.into_iter().next() {
+        Some((_, Error::Data(mut fault))) if n == 1 => {
+            fault.cure.push_str(&format!("; {SKIP} it"));
             Error::Data(fault)
         }
-        other => other,
-    })
+        Some((_, error)) if n == 1 => error,
+        first => {
+            let why = match first {
+                Some((_, Error::Data(f) | Error::Io(f))) => format!("; the first {}", f.found),
+                _ => String::new(),
+            };
+            let found = format!("{n} of its {of} images cannot be read: {}{why}", listed(&names, 10));
+            Error::data(place(root), found, "", format!("bring whole files or take them out; {SKIP} them"))
+        }
+    }
+}
+
+/// How many pictures are decoded at once.
+struct AtOnce(Option<rayon::ThreadPool>);
+
+impl AtOnce {
+    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.0 {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+}
+
+/// As many as the memory takes beside the set itself: a picture is in memory whole, however small the network's images are.
+fn side_by_side(items: &[Item], headers: &[Header], set: u64) -> Result<AtOnce> {
+    let largest = items.iter().zip(headers).max_by_key(|(_, header)| header.bytes);
+    let (Some((item, header)), Some(usable)) = (largest, memory::usable()) else { return Ok(AtOnce(None)) };
+    // The picture, and the copy that a conversion or a turn makes of it.
+    let each = 2 * header.bytes;
+    if each < 16 << 20 {
+        return Ok(AtOnce(None));
+    }
+    memory::room_for(&item.path, set + each, "save it smaller, take it out of the folder, or give it more memory")?;
+    let most = ((usable.saturating_sub(set)) / each).max(1) as usize;
+    if most >= rayon::current_num_threads() {
+        return Ok(AtOnce(None));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(most).build();
+    pool.map(|pool| AtOnce(Some(pool)))
+        .map_err(|e| Error::run("images", e.to_string(), "try again with fewer --threads"))
 }
 
 /// Path relative to the root, with forward slashes.

@@ -4,6 +4,7 @@
 use super::transform::{Resampler, luma};
 use super::{counted, place, read_bytes};
 use crate::error::{Error, Result};
+use crate::system::stop;
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use std::io::Cursor;
@@ -19,6 +20,8 @@ pub(super) struct Header {
     pub h: usize,
     pub w: usize,
     pub grey: bool,
+    /// Of the whole picture, decoded.
+    pub bytes: u64,
 }
 
 /// What had to be changed on the way.
@@ -68,11 +71,13 @@ pub(super) fn header(path: &Path) -> Result<Header> {
     if w == 0 || h == 0 {
         return Err(Error::data(place(path), format!("has the size {h} x {w}"), ALLOWED, "take it out of the folder"));
     }
-    Ok(Header { h: h as usize, w: w as usize, grey: !decoder.color_type().has_color() })
+    let (grey, bytes) = (!decoder.color_type().has_color(), decoder.total_bytes());
+    Ok(Header { h: h as usize, w: w as usize, grey, bytes })
 }
 
 /// Decodes into `to`, `[h, w, c]`.
 pub(super) fn decode(path: &Path, (h, w, c): (usize, usize, usize), to: &mut [u8]) -> Result<Converted> {
+    stop::check()?;
     let raw = read_bytes(path)?;
     let (format, mut decoder) = decoder(path, &raw)?;
     let mut converted = Converted { misnamed: ImageFormat::from_path(path).ok() != Some(format), ..Default::default() };

@@ -109,7 +109,12 @@ fn train_and_test_folders_share_their_classes() {
     save(&at("test/dog/1.png"), &rgb(2, 2, [9; 3]), ImageFormat::Png);
     let test = open(dir.path(), Part::Test).unwrap();
     assert_eq!((test.n, test.bytes[0]), (1, 9));
-    assert_says(&test.notes.join(" "), &["validation folder"]);
+    // Beside a test folder, the validation folder is a part of its own.
+    let val = open(dir.path(), Part::Validation).unwrap();
+    assert_eq!(
+        (&val.labels[..], val.ids[0].as_str(), open(dir.path(), Part::All).unwrap().n),
+        (&[1, 2][..], "val/dog/1.png", 5)
+    );
     // Beside other folders "train" is a vehicle.
     save(&at("bus/1.png"), &rgb(2, 2, [9; 3]), ImageFormat::Png);
     let set = open(dir.path(), Part::Train).unwrap();
@@ -173,6 +178,9 @@ fn folders_without_images_say_what_they_hold() {
     assert_says(&refusal(dir.path(), Part::All), &["1 .tif", "PNG"]);
     std::fs::write(dir.path().join("a/1.png"), "no picture").unwrap();
     std::fs::write(dir.path().join("a/2.png"), "no picture").unwrap();
-    assert_says(&refusal(dir.path(), Part::All), &["1.png", "first bytes", "1 file more like it"]);
+    assert_says(
+        &refusal(dir.path(), Part::All),
+        &["2 of its 2 images cannot be read", "1.png", "2.png", "first bytes", "--skip-broken"],
+    );
     assert_says(&refusal(&dir.path().join("a/1.png"), Part::All), &["1.png", "is no image by its first bytes"]);
 }

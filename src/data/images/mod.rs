@@ -123,10 +123,11 @@ impl ImageSet {
     }
 }
 
-/// Which half of a set that comes in halves.
+/// Which part of a set that comes in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Train,
+    Validation,
     Test,
     All,
 }
@@ -140,6 +141,8 @@ pub struct Options {
     pub size: Option<(usize, usize)>,
     /// Where `size` is left open: square images of at most this side.
     pub most: Option<usize>,
+    /// Pictures of a folder that cannot be read are left out, with a note, instead of refused.
+    pub skip_broken: bool,
 }
 
 impl Options {
@@ -207,6 +210,11 @@ pub fn open_with(path: &Path, part: Part, options: &Options) -> Result<ImageSet>
 pub fn is_divided(path: &Path) -> Result<bool> {
     let found = find::find(&without_suffix(path).0)?;
     Ok(!found.train.is_empty() && !found.test.is_empty())
+}
+
+/// Whether the set at `path` has a validation part beside its test part.
+pub fn has_validation(path: &Path) -> Result<bool> {
+    Ok(!find::find(&without_suffix(path).0)?.validation.is_empty())
 }
 
 /// Largest side of an image a set may have.

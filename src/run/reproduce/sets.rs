@@ -61,7 +61,9 @@ impl Places {
 
 fn cure_of(error: &Error) -> String {
     match error {
-        Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) => f.cure.clone(),
+        Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f) => {
+            f.cure.clone()
+        }
     }
 }
 

@@ -258,8 +258,8 @@ impl Prepared {
         let mut tell = |event: &Event, notes: &[String]| listen(News::Training(event, notes));
         if run.state == State::Remains {
             let folder = RunFolder { path: run.folder.clone() };
-            drop(folder.lock()?);
-            std::fs::remove_dir_all(&run.folder).map_err(|e| Error::io(&run.folder, "replace", &e))?;
+            let _lock = folder.lock()?;
+            folder.remove_own()?;
         }
         let fitted = match run.state {
             State::Begun(_) => fit::resume(&run.folder, device, &mut tell),

@@ -3,7 +3,7 @@
 
 use super::slurm;
 use super::values::{axes, distinct, free, seeds, single, take, without};
-use crate::config::{Recipe, keys, read_toml};
+use crate::config::{Recipe, keys, no_name, read_toml};
 use crate::error::{Error, Result};
 use crate::run::fit::recipe_name;
 use std::path::{Path, PathBuf};
@@ -125,6 +125,9 @@ impl Asked {
         let seed = base.get("seed").and_then(Value::as_integer).map_or(1, |s| s as u32);
         let seeds = own.get("seeds").map_or(Ok(vec![seed]), |v| seeds(v, place))?;
         let without = own.get("without").map_or(Ok(vec![]), |v| without(v, place, folder, (&axes, &seeds)))?;
+        if let Some(found) = own_name.as_deref().and_then(no_name) {
+            return Err(Error::usage(format!("{place}: name"), found, "a name that is no path", ""));
+        }
         // The recipe that it starts from has a name of its own.
         let name = own_name.unwrap_or_else(|| stem.to_string());
         let text = |key: &str| match own.get(key) {

@@ -7,6 +7,7 @@ use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::program::plan::plan;
+use crate::system::memory;
 
 /// What the runs of a sweep ask of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Nee
         }
         let Some((_, data)) = &loaded else { continue };
         let plan = Plan::new(recipe, data.train.n, &data.encoder).map_err(|e| e.within(&within))?;
-        needs.bytes = needs.bytes.max(memory(&plan, data)?);
+        needs.bytes = needs.bytes.max(bytes_of(&plan, data)?);
         if let Some(weights) = &recipe.net.weights
             && let Err(e) = std::fs::File::open(weights)
         {
@@ -50,7 +51,7 @@ pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Nee
 
 /// Bytes of a training process: the program's buffers; weights on the host (best, checkpoint, its file, each with the
 /// optimizer's state); rows as they were read and as they are trained on.
-fn memory(plan_: &Plan, data: &Loaded) -> Result<u64> {
+fn bytes_of(plan_: &Plan, data: &Loaded) -> Result<u64> {
     let recorded = plan_.setup.record_training(u64::MAX)?;
     let buffers = 4 * plan(&recorded.program).elements() as u64;
     let weights = recorded.program.info(recorded.weights).len as u64 * 4;
@@ -62,26 +63,11 @@ fn memory(plan_: &Plan, data: &Loaded) -> Result<u64> {
 
 /// How many runs go side by side, and what decided it: `cores`, the memory that is free, or a GPU, which one run fills.
 pub fn jobs(needs: &Needs, cores: usize, todo: usize) -> (usize, &'static str) {
-    let by_memory = free_memory().map_or(usize::MAX, |free| (free / needs.bytes.max(1)) as usize).max(1);
+    let by_memory = memory::usable().map_or(usize::MAX, |free| (free / needs.bytes.max(1)) as usize).max(1);
     let (most, why) = match needs.cpu {
         false => (1, "on one GPU"),
         true if by_memory < cores => (by_memory, "by memory"),
         true => (cores, "by cores"),
     };
     (most.min(todo.max(1)), why)
-}
-
-/// Bytes that a new process may take: of the machine, and of the control group this one runs in. None where the system does
-/// not tell.
-pub fn free_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
-    let machine = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
-    let group = |name: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok();
-    let number = |name: &str| group(name)?.trim().parse::<u64>().ok();
-    // What the group holds as a cache of files is given back when it is asked for.
-    let cache = || group("memory.stat")?.lines().find_map(|l| l.strip_prefix("inactive_file ")?.parse::<u64>().ok());
-    let used = || number("memory.current").unwrap_or(0).saturating_sub(cache().unwrap_or(0));
-    let left = number("memory.max").map(|most| most.saturating_sub(used()));
-    Some(left.map_or(machine, |left| left.min(machine)))
 }

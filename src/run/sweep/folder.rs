@@ -8,7 +8,7 @@
 
 use super::ask::{Asked, FILE};
 use super::grid::Run;
-use crate::config::{Recipe, keys};
+use crate::config::{Recipe, keys, plain_path};
 use crate::error::{Error, Result};
 use crate::run::training::outside_of_the_images;
 use crate::run::{RunFolder, write_atomic};
@@ -64,6 +64,7 @@ impl SweepFolder {
     /// there: its runs count where they are of the same recipe.
     pub fn look(asked: &Asked, runs: &[Run]) -> Result<SweepFolder> {
         let out = &asked.out;
+        plain_path(out, "--out")?;
         let path = std::path::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
         let folder = SweepFolder { path };
         for run in runs {
@@ -152,7 +153,7 @@ impl SweepFolder {
             (recipe.device, recipe.train.checkpoint_seconds, recipe.name) = (String::new(), 0.0, None);
             Recipe::parse(&recipe.to_toml()?, "sweep")
         };
-        let (there, wanted) = (table(&folder.recipe()?)?, table(&run.recipe)?);
+        let (there, wanted) = (table(&folder.recipe_as_written()?)?, table(&run.recipe)?);
         let of = |table: &Table, key: &str| match key.split_once('.') {
             Some((section, name)) => table.get(section).and_then(|s| s.get(name)).cloned(),
             None => table.get(key).cloned(),

@@ -4,6 +4,7 @@ use super::folder::{State, SweepFolder};
 use super::grid::Run;
 use crate::error::{Error, Result};
 use crate::exec::Device;
+use crate::run::RunFolder;
 use crate::run::fit::{self, Fitted};
 use crate::train::{Event, Flow};
 use std::path::Path;
@@ -66,11 +67,16 @@ fn train(folder: &SweepFolder, run: &Run, listen: &mut dyn FnMut(&Event, &[Strin
     // What stood in the way of this look is gone with the error's file: failed runs go on where they were.
     match folder.state(run)? {
         State::Remains => {
-            drop(own.lock()?);
-            std::fs::remove_dir_all(&own.path).map_err(|e| Error::io(&own.path, "replace", &e))?;
+            clear(&own)?;
             fit::fit(&run.recipe, &own.path, false, &device, listen)
         }
         State::Begun(_) => fit::resume(&own.path, &device, listen),
         _ => fit::fit(&run.recipe, &own.path, false, &device, listen),
     }
+}
+
+/// Removes what a run left that was killed before its first checkpoint.
+fn clear(folder: &RunFolder) -> Result<()> {
+    let _lock = folder.lock()?;
+    folder.remove_own()
 }

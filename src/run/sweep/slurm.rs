@@ -56,7 +56,7 @@ impl Options {
                 for text in list.iter().filter_map(Value::as_str) {
                     if key == "options" {
                         out.add(text, &place)?;
-                    } else if text.contains(['\n', '\r', '\0']) {
+                    } else if text.contains(|c: char| c.is_control() && c != '\t') {
                         return Err(Error::usage(
                             place.as_str(),
                             format!("{text:?} has several lines"),
@@ -175,8 +175,10 @@ pub struct Script<'a> {
     /// vifo itself.
     pub program: &'a Path,
     pub name: &'a str,
-    /// Numbers of the runs to train, ascending.
+    /// Numbers of the tasks, ascending.
     pub tasks: &'a [usize],
+    /// What is added to a task's number to make it its run's.
+    pub offset: usize,
     /// So many at a time; None leaves it to the queue.
     pub jobs: Option<usize>,
     /// Bytes that a run is thought to take.
@@ -210,10 +212,12 @@ pub fn script(folder: &SweepFolder, options: &Options, s: &Script) -> String {
     }));
     let sbatch: String = lines.iter().map(|l| format!("#SBATCH {l}\n")).collect();
     let setup: String = options.setup.iter().map(|l| format!("{l}\n")).collect();
+    let offset = s.offset;
     let (program, path) = (shell(&s.program.display().to_string()), shell(&path));
     format!(
         "#!/usr/bin/env bash
-# Written by `vifo sweep --slurm`: task N trains run N of those that `vifo sweep {path} --list` tells.
+# Written by `vifo sweep --slurm`: task N trains run N + OFFSET of those that `vifo sweep {path} --list` tells; OFFSET is
+# this script's argument, or {offset}.
 {sbatch}
 {setup}# A minute before its time limit a run saves, and its task goes back into the queue.
 again() {{
@@ -227,7 +231,7 @@ again() {{
 }}
 trap again USR1
 
-{program} --threads \"${{SLURM_CPUS_PER_TASK:-1}}\" sweep run {path} \"$SLURM_ARRAY_TASK_ID\" &
+{program} --threads \"${{SLURM_CPUS_PER_TASK:-1}}\" sweep run {path} \"$((SLURM_ARRAY_TASK_ID + ${{1:-{offset}}}))\" &
 run=$!
 wait \"$run\"
 "

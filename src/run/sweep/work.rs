@@ -3,6 +3,7 @@
 use super::folder::{State, SweepFolder};
 use super::grid::Run;
 use crate::error::{Error, Result};
+use crate::system::stop;
 use crate::train::Flow;
 use std::fs::File;
 use std::path::Path;
@@ -53,6 +54,8 @@ pub fn carry_out(
     (jobs, threads): (usize, usize),
     listen: &mut dyn FnMut(News) -> Flow,
 ) -> Result<Outcome> {
+    // The runs save when this process tells them to, and it waits for them.
+    let _waits = stop::hold();
     let mut left = todo.iter();
     let mut workers: Vec<Worker> = vec![];
     let (mut failed, mut stopping) = (0, false);

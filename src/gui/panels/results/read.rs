@@ -145,7 +145,7 @@ pub struct Predicted {
 pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
     let model = Model::open(folder)?;
     let (data, mut notes) = model.read(file, Part::All, false, None)?;
-    notes.extend(Model::unfinished(folder)?);
+    notes.extend(Model::caveats(folder)?);
     let device = Device::open("auto")?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));

@@ -1,0 +1,107 @@
+//! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
+
+use crate::config::{Data, FILE_KEYS, Recipe};
+use crate::data::pixels;
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+/// The paths of a recipe with their keys.
+fn paths(recipe: &mut Recipe) -> [(&'static str, &mut Option<PathBuf>); 6] {
+    let Recipe { data: d, net, .. } = recipe;
+    debug_assert_eq!(FILE_KEYS.len(), 6, "a key with a file that is not looked for");
+    [
+        ("data.file", &mut d.file),
+        ("data.images", &mut d.images),
+        ("data.target_file", &mut d.target_file),
+        ("data.test_file", &mut d.test_file),
+        ("data.split_file", &mut d.split_file),
+        ("net.weights", &mut net.weights),
+    ]
+}
+
+/// Of each file of `recipe`, its path as seen from `folder`.
+pub fn relative(recipe: &Recipe, folder: &Path) -> BTreeMap<String, PathBuf> {
+    let Ok(folder) = std::path::absolute(folder) else { return BTreeMap::new() };
+    let seen = |(key, path): (&str, &mut Option<PathBuf>)| {
+        let path = path.as_deref().filter(|p| !pixels::is_bundled(p))?;
+        Some((key.to_string(), from(&folder, &std::path::absolute(path).ok()?)?))
+    };
+    paths(&mut recipe.clone()).into_iter().filter_map(seen).collect()
+}
+
+/// `to` as seen from the folder `base`, both absolute; None where they share nothing, as two drives do.
+fn from(base: &Path, to: &Path) -> Option<PathBuf> {
+    let (base, to): (Vec<Component>, Vec<Component>) = (base.components().collect(), to.components().collect());
+    let common = base.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n(Component::ParentDir, base.len() - common);
+    (common > 0).then(|| up.chain(to[common..].iter().copied()).collect())
+}
+
+/// Files that are gone are looked for where `relative` says, seen from `folder`.
+pub fn follow(recipe: &mut Recipe, folder: &Path, relative: &BTreeMap<String, PathBuf>) {
+    let Ok(folder) = std::path::absolute(folder) else { return };
+    for (key, path) in paths(recipe) {
+        let (Some(path), Some(relative)) = (path, relative.get(key)) else { continue };
+        let there = plain(&folder.join(relative));
+        if !path.exists() && !pixels::is_bundled(path) && there.exists() {
+            *path = there;
+        }
+    }
+}
+
+/// Without "..": `folder` may be a link whose parent is another folder than its name says.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(out.pop()),
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Names the run's data anew: `--data FILE`.
+pub fn replace(data: &mut Data, file: &Path) -> Result<()> {
+    let absolute = pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+    match (&mut data.file, &mut data.images) {
+        (Some(own), _) | (None, Some(own)) => *own = absolute,
+        (None, None) => {
+            let cure = "leave it out";
+            return Err(Error::usage("--data", "the run was not trained on a file", "", cure));
+        }
+    }
+    Ok(())
+}
+
+/// An error that says how to name data that is gone.
+pub fn expect(data: &Data, run: &Path) -> Result<()> {
+    let own = data.file.as_deref().or(data.images.as_deref());
+    let without_suffix =
+        |p: &Path| p.to_str().and_then(|t| t.strip_suffix("#coarse")).is_some_and(|t| Path::new(t).exists());
+    let gone = own.filter(|p| !p.exists() && !pixels::is_bundled(p) && !without_suffix(p));
+    match gone {
+        None => Ok(()),
+        Some(path) => Err(Error::data(
+            path.display().to_string(),
+            format!("the data of the run {} is not there, nor beside the run as it was", run.display()),
+            "",
+            "bring it back, or say where it is with --data FILE (`vifo evaluate`, `vifo fit --resume`)",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b17_paths_are_seen_from_the_folder() {
+        let seen = |base: &str, to: &str| from(Path::new(base), Path::new(to)).map(|p| p.display().to_string());
+        assert_eq!(seen("/a/runs/r", "/a/t.csv").as_deref(), Some("../../t.csv"));
+        assert_eq!(seen("/a", "/a/b/t.csv").as_deref(), Some("b/t.csv"));
+        assert_eq!(seen("/a/b", "/c/t.csv").as_deref(), Some("../../c/t.csv"));
+        assert_eq!(plain(Path::new("/x/runs/r/../../t.csv")), Path::new("/x/t.csv"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Files that are whole or absent: every file of the program is written here, under a name of its own first.
+
+use crate::error::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Temporary names begin so, followed by the number of the process that writes.
+const TEMPORARY: &str = ".tmp-vifo-";
+
+/// Writes beside `path`, syncs, renames. A link at `path` is replaced, never followed; nothing is left behind where it fails.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let io = |e: &std::io::Error| Error::io(path, "write", e);
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let prefix = format!("{TEMPORARY}{}-", std::process::id());
+    let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir).map_err(|e| io(&e))?;
+    file.write_all(bytes).map_err(|e| io(&e))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // A temporary file is private; a result is for whoever may read the folder.
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
+    }
+    file.as_file().sync_all().map_err(|e| io(&e))?;
+    file.persist(path).map_err(|e| io(&e.error))?;
+    Ok(())
+}
+
+/// The process that left a temporary file of this name; None where the name is nobody's of ours.
+pub fn writer_of(name: &str) -> Option<u32> {
+    name.strip_prefix(TEMPORARY)?.split_once('-')?.0.parse().ok()
+}
+
+/// Removes the temporary files in `dir` whose process has ended without renaming them.
+pub fn sweep_remains(dir: &Path) {
+    let Ok(entries) = dir.read_dir() else { return };
+    let left: Vec<_> = entries
+        .flatten()
+        .filter_map(|e| Some((writer_of(&e.file_name().to_string_lossy())?, e)))
+        .filter(|(pid, e)| *pid != std::process::id() && e.file_type().is_ok_and(|t| t.is_file()))
+        .collect();
+    if left.is_empty() {
+        return;
+    }
+    let Ok(mut system) = sysinfo::System::new() else { return };
+    let pids: Vec<sysinfo::Pid> = left.iter().map(|(pid, _)| sysinfo::Pid::from_u32(*pid)).collect();
+    system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&pids), true);
+    for ((_, entry), pid) in left.iter().zip(&pids) {
+        if system.process(*pid).is_none() {
+            // One that cannot go is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether `path` itself is a symbolic link, wherever it leads.
+pub fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+/// Opens a file to lock: made where it is missing, its content untouched, a link refused.
+pub fn open_lock(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o644).custom_flags(libc::O_NOFOLLOW);
+    }
+    #[cfg(not(unix))]
+    if is_link(path) {
+        return Err(std::io::Error::other("is a symbolic link"));
+    }
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn one_permission_for_all_and_a_link_is_replaced_not_followed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let (outside, link) = (dir.path().join("outside"), dir.path().join("link"));
+        std::fs::write(&outside, "kept").expect("written");
+        std::os::unix::fs::symlink(&outside, &link).expect("a link");
+        write_atomic(&link, b"new").expect("written");
+        assert_eq!(std::fs::read_to_string(&outside).expect("read"), "kept");
+        assert!(!is_link(&link));
+        assert_eq!(link.metadata().expect("there").permissions().mode() & 0o777, 0o644);
+    }
+
+    /// C11: of the remains only ours go, and only those of processes that have ended.
+    #[test]
+    fn c11_remains_of_the_dead_go_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut ended = std::process::Command::new(std::env::current_exe().expect("this test"))
+            .arg("--list")
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("started");
+        let dead = ended.id();
+        ended.wait().expect("ended");
+        let parent = std::process::id();
+        let names = [
+            format!(".tmp-vifo-{dead}-aaa"),
+            format!(".tmp-vifo-{parent}-bbb"),
+            ".tmpXYZ".into(),
+            ".tmp-vifo-x".into(),
+        ];
+        for name in &names {
+            std::fs::write(dir.path().join(name), "half").expect("written");
+        }
+        sweep_remains(dir.path());
+        let there: Vec<bool> = names.iter().map(|n| dir.path().join(n).exists()).collect();
+        assert_eq!(there, [false, true, true, true]);
+    }
+}

@@ -1,0 +1,8 @@
+//! What the program asks of the system it runs on: files that are whole or absent, how much memory is free, and the request
+//! to stop. Nothing here knows of networks, data or runs.
+
+pub mod file;
+pub mod memory;
+pub mod stop;
+
+pub use file::write_atomic;

@@ -1,0 +1,83 @@
+//! The request to stop: by Ctrl-C, by SIGTERM, or because the process above has ended. Long work asks here between two
+//! pieces of it, so that a run is saved within two seconds of the request.
+
+use crate::error::{Error, Result};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What takes longer than this after the request is broken off; what is nearly done comes to its end.
+const GRACE: Duration = Duration::from_millis(700);
+/// Between two looks while another thread works.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Milliseconds since `start`, and 1, at the first request; 0 before it.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+/// Runs that have something to save.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+fn now() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_millis() as u64
+}
+
+/// Asks for the stop. False where it was asked for before.
+pub fn request() -> bool {
+    ASKED.compare_exchange(0, now() + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+pub fn requested() -> bool {
+    ASKED.load(Ordering::Relaxed) != 0
+}
+
+/// Whether the request is so old that work has to be left where it is.
+pub fn is_overdue() -> bool {
+    match ASKED.load(Ordering::Relaxed) {
+        0 => false,
+        asked => now() + 1 >= asked + GRACE.as_millis() as u64,
+    }
+}
+
+/// An error that ends work which a stop can no longer wait for.
+pub fn check() -> Result<()> {
+    if is_overdue() { Err(Error::stopped()) } else { Ok(()) }
+}
+
+/// While one lives, a request waits for whoever holds it to save; without any, the program may end at once.
+pub struct Hold(());
+
+pub fn hold() -> Hold {
+    HELD.fetch_add(1, Ordering::Relaxed);
+    Hold(())
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub fn is_held() -> bool {
+    HELD.load(Ordering::Relaxed) > 0
+}
+
+/// Carries out what cannot be interrupted on a thread of its own, which a stop abandons.
+///
+/// # Errors
+/// Those of `work`, and the stop.
+pub fn abandonable<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let (done, result) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().spawn(move || {
+        // Nobody waits any more where the receiver is gone.
+        let _ = done.send(work());
+    });
+    let lost = |found: String| Error::run("a thread", found, "try again, with fewer programs beside this one");
+    thread.map_err(|e| lost(e.to_string()))?;
+    loop {
+        match result.recv_timeout(LOOK_EVERY) {
+            Ok(value) => return value,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => check()?,
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return Err(lost("ended without an answer".into())),
+        }
+    }
+}
