@@ -1,7 +1,7 @@
 //! `vifo demo`: the paper's toy in one command.
 
 use super::progress::{Style, duration};
-use super::{say, tell};
+use super::{say, say_line, tell};
 use crate::exec::Device;
 use crate::run::{demo, tables::Format};
 use crate::train::{Event, Flow};
@@ -45,8 +45,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "Auxiliary inputs make the band outside the data {:.1} times as wide ({with:.2} against {without:.2}): VIFO then knows where it has seen nothing.",
         with / without
     ));
-    say(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
-    say(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
+    say_line(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
+    say_line(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
     say(&format!(
         "Done in {}. Next: `vifo fit DATA.csv --target COLUMN` on your own table (or `cargo run --release -- fit ...`).",
         duration(start.elapsed().as_secs_f64())

@@ -1,12 +1,13 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
-use super::{say, tell};
+use super::{hand_over, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::model::targets;
 use crate::run::{Model, RunFolder, calibrate, tables};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -21,6 +22,9 @@ pub struct Args {
     /// Lines to leave out at the top of the file [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
+    /// Put an apostrophe before texts that begin with = + - or @, which a spreadsheet would compute
+    #[arg(long)]
+    spreadsheet: bool,
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
@@ -37,11 +41,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let model = Model::open(&folder)?;
     let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
-    let stem = args
-        .file
-        .file_name()
-        .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
-    let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
+    let (path, beside) = match &args.out {
+        Some(path) => (path.clone(), None),
+        None => own_name(&folder, &args.file)?,
+    };
     let same = |a: &PathBuf, b: &PathBuf| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(&path, &args.file) {
         return Err(Error::usage(
@@ -52,12 +55,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let (data, mut notes) = model.read(&args.file, Part::All, false, args.skip_lines)?;
-    notes.extend(Model::unfinished(&folder)?);
+    let (data, said) = model.read(&args.file, Part::All, false, args.skip_lines)?;
+    let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::unfinished(&folder)?).collect();
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
-    let table = match &calibration {
+    let mut table = match &calibration {
         Some(c) => {
             let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
             notes.extend(said);
@@ -65,12 +68,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
     };
+    if args.spreadsheet {
+        table.for_spreadsheets();
+    }
     if to_stdout {
-        say(&table.csv());
+        hand_over(&table.csv());
     } else {
         tables::write_csv(&path, &table)?;
+        if args.out.is_none() {
+            remember(&folder, &path, &args.file)?;
+        }
         if !args.quiet {
-            say(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
+            say_line(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
         }
     }
     if !args.quiet {
@@ -79,4 +88,49 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Which file of rows each predictions file of a run was made from, by name: what `predict` may replace.
+const SOURCES: &str = "predictions.json";
+
+fn sources(folder: &RunFolder) -> BTreeMap<String, PathBuf> {
+    let text = std::fs::read_to_string(folder.file(SOURCES)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The file itself, however it is reached.
+fn real(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_path_buf())
+}
+
+/// predictions-STEM.csv in the run folder for the rows of `file`, STEM being its name but for the endings of tables. A
+/// name that holds the predictions of other rows is left to them: the next number is taken, which is said.
+fn own_name(folder: &RunFolder, file: &Path) -> Result<(PathBuf, Option<String>), Error> {
+    const ENDINGS: [&str; 10] = ["gz", "bz2", "xz", "zst", "zip", "csv", "tsv", "txt", "dat", "data"];
+    let name = file.file_name().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let mut stem = name.as_str();
+    while let Some((rest, ending)) = stem.rsplit_once('.').filter(|(rest, _)| !rest.is_empty()) {
+        if !ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) {
+            break;
+        }
+        stem = rest;
+    }
+    let (sources, own) = (sources(folder), real(file));
+    for i in 1u64.. {
+        let name = if i == 1 { format!("predictions-{stem}.csv") } else { format!("predictions-{stem}-{i}.csv") };
+        let path = folder.file(&name);
+        let is_free = !path.exists() || sources.get(&name) == Some(&own);
+        if is_free {
+            let taken = || format!("predictions-{stem}.csv holds the predictions of other rows: these are in {name}");
+            return Ok((path, (i > 1).then(taken)));
+        }
+    }
+    Err(Error::usage("--out", "no free name in the run folder", "", "name a file with --out"))
+}
+
+fn remember(folder: &RunFolder, path: &Path, file: &Path) -> Result<(), Error> {
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let mut sources = sources(folder);
+    sources.insert(name.to_string_lossy().into_owned(), real(file));
+    folder.write_json(SOURCES, &sources)
 }

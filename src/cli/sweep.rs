@@ -6,7 +6,7 @@ use self::lines::Lines;
 use super::fit::without_effect;
 use super::options::input;
 use super::progress::{Progress, Style, request_stop, stopped};
-use super::{say, shell, tell};
+use super::{say, say_line, shell, tell};
 use crate::error::Error;
 use crate::run::fit::Fitted;
 use crate::run::sweep::{
@@ -207,7 +207,7 @@ fn list(runs: &[Run], states: &[State]) {
     let width = runs.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let digits = runs.len().to_string().len();
     for (run, state) in runs.iter().zip(states) {
-        say(&format!("{:>digits$}  {:width$}  {}", run.number, run.name, in_words(state)));
+        say_line(&format!("{:>digits$}  {:width$}  {}", run.number, run.name, in_words(state)));
     }
 }
 
@@ -247,7 +247,7 @@ fn by_slurm(args: &SweepArgs, asked: &Asked, folder: &SweepFolder, todo: &[&Run]
     }
     let script = write_script(folder, asked, todo, &program()?, needs.bytes)?;
     if args.write_only {
-        say(&format!("job script {}: submit it with `sbatch {}`", script.display(), shell(&script)));
+        say_line(&format!("job script {}: submit it with `sbatch {}`", script.display(), shell(&script)));
         return Ok(());
     }
     let job = submit(folder, todo, &script)?;
@@ -289,7 +289,7 @@ fn here(
 }
 
 fn show(r: &Report, out: &Path, format: Format, style: Style) {
-    say(&r.render(format));
+    super::show(&r.render(format), format);
     let noisy = style == Style::Normal;
     for note in r.notes.iter().filter(|_| noisy) {
         tell(&format!("note: {note}"));

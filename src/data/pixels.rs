@@ -247,10 +247,10 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         }
         None => dataset(&encoder, &set.select(&split.test)),
     };
-    let hash = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let hash: String = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
     let train = dataset(&encoder, &set.select(&split.train));
     let validation = dataset(&encoder, &set.select(&split.validation));
-    Ok(Loaded { train, validation, test, encoder, notes, hash })
+    Ok(Loaded { train, validation, test, encoder, notes, values: hash.clone(), hash })
 }
 
 /// Images in the shape of the run's own: bytes, class indices if known, ids.

@@ -1,6 +1,9 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
-use super::tables::number;
+mod uncertain;
+
+use self::uncertain::{Uncertain, error_of_mean, few_rows};
+use super::tables::{apart, number};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::{Classification, Regression};
@@ -122,6 +125,18 @@ pub fn regression(
     }
     notes.extend(against_constant(&out, n, "rmse", "always giving the mean of the training rows"));
     notes.extend(coverage_verdict(&out, n));
+    let squares: Vec<f64> = p.mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect();
+    let surprises: Vec<f64> = rows().zip(y).map(|(m, y)| -m.log_density(*y)).collect();
+    let rmse = metrics::rmse(&p.mean, y);
+    notes.extend(few_rows(
+        n,
+        &[
+            // Of a root: half the relative error of what stands under it.
+            Uncertain::relative("rmse", unit, rmse, error_of_mean(&squares) / (2.0 * rmse * rmse)),
+            Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&surprises)),
+            Uncertain::share("coverage_90", out.iter().find(|m| m.name == "coverage_90"), n),
+        ],
+    ));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
 }
 
@@ -133,7 +148,8 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
         let is_worse = if m.better == Better::Higher { ours < theirs } else { ours > theirs };
         (n >= FEW && is_worse).then(|| {
             let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
-            format!("{name} {} against {}{unit}", number(ours), number(theirs))
+            let (ours, theirs) = apart(ours, theirs);
+            format!("{name} {ours} against {theirs}{unit}")
         })
     };
     match (worse(point), worse("nll")) {
@@ -147,18 +163,14 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
     }
 }
 
-/// Whether the 90 % intervals hold what they promise, in words; and how little few rows can say.
-fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
-    if n < FEW {
-        return few_rows(n).into_iter().collect();
-    }
+/// Whether the 90 % intervals hold what they promise, in words.
+fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
     let nominal: f64 = 0.9;
-    let Some(observed) = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()) else {
-        return vec![];
-    };
+    let observed =
+        metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()).filter(|_| n >= FEW)?;
     let error = (nominal * (1.0 - nominal) / n.max(1) as f64).sqrt();
     let z = (observed - nominal) / error;
-    let mut notes = vec![if z < -2.0 {
+    Some(if z < -2.0 {
         format!(
             "the error bars are too narrow: the 90 % intervals hold {:.0} % of the rows, {:.1} standard errors too few",
             observed * 100.0,
@@ -175,22 +187,11 @@ fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
             observed * 100.0,
             error * 200.0
         )
-    }];
-    notes.extend(few_rows(n));
-    notes
+    })
 }
 
 /// Fewer test rows than this say nothing about error bars.
 pub(super) const FEW: usize = 20;
-
-fn few_rows(n: usize) -> Option<String> {
-    (n < 50).then(|| {
-        format!(
-            "{n} rows are few: every figure here is uncertain by some {:.0} % of itself",
-            100.0 / (2.0 * n.max(1) as f64).sqrt()
-        )
-    })
-}
 
 /// The metrics of a Gaussian with one sd for all rows.
 fn beside(out: &mut [Metric], mean: &[f64], sd: f64, y: &[f64], place: impl Fn(&mut Metric) -> &mut Option<f64>) {
@@ -279,8 +280,26 @@ pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -
     } else {
         format!("the probabilities hold on average: {said}, within two standard errors")
     });
-    notes.extend(few_rows(y.len()));
+    let kept = |f: &dyn Fn(&[f64], usize) -> f64| -> Vec<f64> {
+        p.probs.chunks(k).zip(y).map(|(row, c)| f(row, *c)).collect()
+    };
+    let surprises = kept(&|row, c| metrics::nll(row, &[c], k));
+    let squares = kept(&|row, c| metrics::brier(row, &[c], k));
+    let value = |name: &str| out.iter().find(|m| m.name == name).and_then(|m| m.value.value()).unwrap_or(f64::NAN);
+    notes.extend(few_rows(
+        y.len(),
+        &[
+            Uncertain::share("accuracy", out.iter().find(|m| m.name == "accuracy"), y.len()),
+            Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&surprises)),
+            Uncertain::plain("brier", "", value("brier"), error_of_mean(&squares)),
+        ],
+    ));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }
+}
+
+/// Absolute rounding of a mutual information: it is the difference of two entropies of up to ln k.
+pub(super) fn mutual_information_error(k: usize) -> f64 {
+    metrics::ROUNDING * (k.max(2) as f64).ln()
 }
 
 /// In- against out-of-distribution, by maximum probability, total entropy and mutual information (in-distribution positive).
@@ -293,12 +312,17 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
         outside.total.iter().sum::<f64>() / outside.total.len().max(1) as f64,
         Better::Higher,
     )];
-    for (by, a, b) in [
-        ("max_probability", conf(inside), conf(outside)),
-        ("entropy", negate(&inside.total), negate(&outside.total)),
-        ("mutual_information", negate(&inside.epistemic), negate(&outside.epistemic)),
+    for (by, a, b, error) in [
+        ("max_probability", conf(inside), conf(outside), 0.0),
+        ("entropy", negate(&inside.total), negate(&outside.total), 0.0),
+        (
+            "mutual_information",
+            negate(&inside.epistemic),
+            negate(&outside.epistemic),
+            mutual_information_error(inside.k),
+        ),
     ] {
-        out.extend(separation(by, &a, &b));
+        out.extend(separation(by, &a, &b, error));
     }
     let notes = ood_notes(&out, inside.total.len(), outside.total.len());
     Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes }
@@ -308,8 +332,8 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
 pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
     let total = |r: &Regression| (0..r.n()).map(|i| -r.sd(i)).collect::<Vec<_>>();
     let epistemic = |r: &Regression| r.epistemic.iter().map(|v| -v.sqrt()).collect::<Vec<_>>();
-    let mut out = separation("total_sd", &total(inside), &total(outside));
-    out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside)));
+    let mut out = separation("total_sd", &total(inside), &total(outside), 0.0);
+    out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside), 0.0));
     let notes = ood_notes(&out, inside.n(), outside.n());
     Results { set: "ood".into(), rows: outside.n(), metrics: out, notes }
 }
@@ -331,12 +355,14 @@ fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {
     notes
 }
 
-fn separation(by: &str, inside: &[f64], outside: &[f64]) -> Vec<Metric> {
+/// `error`: as in [`metrics::Ranking::new`].
+fn separation(by: &str, inside: &[f64], outside: &[f64], error: f64) -> Vec<Metric> {
+    let ranking = metrics::Ranking::new(inside, outside, error);
     let measure = |name: &str, value, better| Metric { value, ..metric(&format!("{name}_{by}"), "", 0.0, better) };
     vec![
-        measure("auroc", metrics::auroc(inside, outside), Better::Higher),
-        measure("aupr", metrics::aupr(inside, outside), Better::Higher),
-        measure("fpr95", metrics::fpr95(inside, outside), Better::Lower),
+        measure("auroc", ranking.auroc(), Better::Higher),
+        measure("aupr", ranking.aupr(), Better::Higher),
+        measure("fpr95", ranking.fpr95(), Better::Lower),
     ]
 }
 
