@@ -1,6 +1,8 @@
 //! The one error type of the library. A message is one line: the place, what was found there, what is allowed, and
 //! the cure. Library code returns it and never prints; `main` turns it into an exit code.
 
+use crate::base::visible::visible;
+
 /// What every message says, in the order in which it is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -57,10 +59,10 @@ fn fault(
     allowed: impl Into<String>,
     cure: impl Into<String>,
 ) -> Fault {
-    // Texts of other libraries may span lines; ours may not.
-    let one_line = |s: String| s.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Texts of other libraries may span lines; ours may not. A place is a name, of which every blank counts.
+    let one_line = |s: String| visible(&s.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
     Fault {
-        place: one_line(place.into()),
+        place: visible(&place.into()).into_owned(),
         found: one_line(found.into()),
         allowed: one_line(allowed.into()),
         cure: one_line(cure.into()),

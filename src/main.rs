@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     match vifo::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            vifo::cli::tell(&format!("error: {error}"));
             ExitCode::from(error.downcast_ref::<vifo::error::Error>().map_or(1, |e| e.exit_code()))
         }
     }

@@ -197,3 +197,45 @@ fn what_is_no_finished_run_is_named() {
     assert!(v["notes"][0].as_str().unwrap().contains("the same recipe, data, seed and split"), "{v}");
     assert_eq!(v["blocks"][0]["groups"][0]["metrics"][0]["n"], 1);
 }
+
+#[test]
+fn a3_runs_are_of_the_same_data_by_its_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |i: u32, sep: &str, end: &str| format!("{}{sep}{i}{end}", f64::from(i) / 4.0);
+    let plain = (0..60).map(|i| row(i, ",", "\n")).collect::<String>();
+    // Other delimiter, line ends and digits, another name and place: the same numbers.
+    let other = (0..60).map(|i| format!("{:.6}{}{i}.0\r\n", f64::from(i) / 4.0, ';')).collect::<String>();
+    let changed = plain.replacen("0,0", "0,1", 1);
+    std::fs::create_dir(dir.path().join("else")).unwrap();
+    for (file, text) in [
+        ("a.csv", "x,y\n".to_string() + &plain),
+        ("else/b.txt", "x;y\r\n".to_string() + &other),
+        ("c.csv", "x,y\n".to_string() + &changed),
+    ] {
+        std::fs::write(dir.path().join(file), text).unwrap();
+    }
+    for (file, seed, out) in [("a.csv", "1", "a"), ("else/b.txt", "2", "b"), ("c.csv", "1", "c")] {
+        let args = ["--method", "base", "--members", "1", "--eta-aux", "0", "--epochs", "5", "--device", "cpu", "-q"];
+        let mut c = vifo(dir.path());
+        c.args(["fit", file, "--target", "y", "--seed", seed, "--out", out]).args(args).assert().success();
+    }
+    let v = json(dir.path(), &["a", "b"]);
+    assert_eq!(v["blocks"].as_array().unwrap().len(), 1, "{v}");
+    assert_eq!(v["blocks"][0]["groups"][0]["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(json(dir.path(), &["a", "c"])["blocks"].as_array().unwrap().len(), 2);
+    // A run is evaluated on its own rows after its file was written anew, and not after a value was changed.
+    std::fs::copy(dir.path().join("else/b.txt"), dir.path().join("a.csv")).unwrap();
+    vifo(dir.path()).args(["evaluate", "a"]).assert().success();
+    std::fs::copy(dir.path().join("c.csv"), dir.path().join("a.csv")).unwrap();
+    let out = vifo(dir.path()).args(["evaluate", "a"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&out.stderr).contains("has changed"), "{out:?}");
+    // The training rows under another name are no test.
+    let out = vifo(dir.path()).args(["evaluate", "b", "--test", "else/b.txt"]).output().unwrap();
+    let copy = dir.path().join("copy.csv");
+    std::fs::copy(dir.path().join("else/b.txt"), &copy).unwrap();
+    let again = vifo(dir.path()).args(["evaluate", "b", "--test", "copy.csv"]).output().unwrap();
+    for out in [out, again] {
+        let err = String::from_utf8_lossy(&out.stderr).to_string();
+        assert!(out.status.success() && err.contains("rows that the run was trained on"), "{err}");
+    }
+}

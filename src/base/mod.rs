@@ -4,5 +4,6 @@
 pub mod gamma;
 pub mod real;
 pub mod rng;
+pub mod visible;
 
 pub use real::Real;

@@ -1,6 +1,6 @@
 //! `vifo bench`: parity, then medians, on this machine.
 
-use super::{say, tell};
+use super::{hand_over, say, show, tell};
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::bench;
@@ -44,7 +44,7 @@ fn methods(args: &Args) -> anyhow::Result<()> {
     let device = Device::open(&args.device)?;
     let b = bench::methods::run(&device, args.seconds.clamp(0.05, 600.0), net)?;
     if args.json {
-        say(&serde_json::to_string(&b)?);
+        hand_over(&serde_json::to_string(&b)?);
         return Ok(());
     }
     tell(&format!("on {}: {}, 128 images a step, medians of {} rounds", b.device, b.network, b.rounds));
@@ -68,8 +68,9 @@ fn methods(args: &Args) -> anyhow::Result<()> {
             format!("{:.1}", c.end_steps),
         ]);
     }
-    say(&t.render(args.format));
-    say(
+    show(&t.render(args.format), args.format);
+    let prose = prose(args.format);
+    prose(
         "\nsingle networks beside a plain one; ensembles of 5 beside 5 plain ones; the paper's ratios are of epochs (Table 1); end = what follows the last step (averages and their statistics, a posterior)",
     );
     Ok(())
@@ -86,7 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let device = Device::open(&args.device)?;
     let b = bench::run(&device, args.seconds.clamp(0.05, 600.0), args.only.as_deref())?;
     if args.json {
-        say(&serde_json::to_string(&b)?);
+        hand_over(&serde_json::to_string(&b)?);
         return Ok(());
     }
     tell(&format!("on {}", b.device));
@@ -94,13 +95,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(&format!("parity ok: {what}: {error:.1e} (bound {bound:.0e})"));
     }
     let g = &b.gemm;
-    say(&format!(
+    let prose = prose(args.format);
+    prose(&format!(
         "matrix product on the CPU: {:.0} GFLOP/s with one thread, {:.0} with {} at 1024x1024x1024; {:.0} with one at \
          100x50x50 (n = 25 each)\n\n",
         g.one_thread, g.all_threads, g.threads, g.small
     ));
     if let Some(warning) = g.warning() {
-        say(&format!("{warning}\n\n"));
+        prose(&format!("{warning}\n\n"));
     }
     let mut t =
         TextTable::new(&["case", "what", "median ms/step", "quartiles", "rounds", "GFLOP/s", "share of GEMM rate"]);
@@ -115,7 +117,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             format!("{:.0} %", 100.0 * c.gflops / g.all_threads),
         ]);
     }
-    say(&(t.render(args.format) + "\n"));
+    show(&(t.render(args.format) + "\n"), args.format);
     let mut t = TextTable::new(&["ratio (median over rounds)", "value", "bound", ""]);
     for (name, value, bound) in &b.ratios {
         let (bound, verdict) = if bound.is_finite() {
@@ -126,12 +128,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         t.rows.push(vec![name.clone(), number(*value), bound, verdict.into()]);
     }
     if !t.rows.is_empty() {
-        say(&t.render(args.format));
+        show(&t.render(args.format), args.format);
     }
     if args.only.is_none() {
-        say(&format!("\n{}", app_frame(args.seconds)));
+        prose(&format!("\n{}", app_frame(args.seconds)));
     }
     Ok(())
+}
+
+/// Words beside a table: with it for people, apart from it where a program reads.
+fn prose(format: Format) -> fn(&str) {
+    if format == Format::Text { say } else { |text| tell(text.trim()) }
 }
 
 /// What a frame of the app costs its UI thread with long learning curves.

@@ -1,7 +1,7 @@
 //! `vifo calibrate`: temperature and conformal intervals or sets of a trained run, stored in it.
 
 use super::options::open_run;
-use super::{say, shell, tell};
+use super::{hand_over, say, say_line, shell, tell};
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
 use crate::run::calibrate::{Asked, calibrate};
@@ -47,16 +47,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let done = calibrate(&folder, &device, &asked)?;
     let c = &done.calibration;
     if args.json {
-        say(&serde_json::to_string(c)?);
+        hand_over(&serde_json::to_string(c)?);
     } else if !args.quiet {
         let run = shell(&args.run);
-        say(&format!("{} calibrated on {}", args.run.display(), c.on()));
+        say_line(&format!("{} calibrated on {}", args.run.display(), c.on()));
         if let Some(said) = c.temperature_said() {
-            say(&said);
+            say_line(&said);
         }
         say(&c.definition());
         say(&c.levels_table(folder.encoder()?.target_name()).render(Format::Text));
-        say(&format!("`vifo predict {run} FILE` and `vifo evaluate {run}` use it from now on"));
+        say_line(&format!("`vifo predict {run} FILE` and `vifo evaluate {run}` use it from now on"));
     }
     if !args.quiet {
         for note in done.notes {

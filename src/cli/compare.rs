@@ -1,6 +1,6 @@
 //! `vifo compare`: runs side by side, mean and sd over seeds, win rates, overlaid learning curves.
 
-use super::{say, tell};
+use super::{hand_over, show, tell};
 use crate::run::compare;
 use crate::run::tables::Format;
 use std::path::PathBuf;
@@ -35,13 +35,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => vec![],
     };
     if args.json {
-        say(&serde_json::to_string(&comparison)?);
+        hand_over(&serde_json::to_string(&comparison)?);
         return Ok(());
     }
     for note in &comparison.notes {
         tell(&format!("note: {note}"));
     }
-    say(&comparison.render(args.format));
+    show(&comparison.render(args.format), args.format);
     if let Some(dir) = &args.out {
         tell(&format!("tables in {}", dir.join("comparison.*").display()));
     }

@@ -1,7 +1,7 @@
 //! `vifo demo`: the paper's toy in one command.
 
 use super::progress::{Style, duration};
-use super::{say, tell};
+use super::{say, say_line, tell};
 use crate::exec::Device;
 use crate::run::{demo, tables::Format};
 use crate::train::{Event, Flow};
@@ -51,8 +51,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     say(
         "Read off: on the data all methods do about as well; where there is none, an NLL above that of a wide band says that a method was sure and wrong.",
     );
-    say(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
-    say(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
+    say_line(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
+    say_line(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
     say(
         "In it VI-mean's samples spread no more where data is missing. The paper's caption says they do: its picture follows from a variance of gamma a, where a draw from the learned prior has gamma (2 - a).",
     );

@@ -1,6 +1,6 @@
 //! `vifo doctor`: what this machine can do, whether it computes rightly, and what to install if something is missing.
 
-use super::say;
+use super::{hand_over, say};
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
 use crate::run::bench;
@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 "device": name, "passed": r.is_ok(), "relative_error": r.as_ref().ok(), "error": r.as_ref().err(),
             })).collect::<Vec<_>>(),
         });
-        say(&value.to_string());
+        hand_over(&value.to_string());
     } else {
         say(&format!(
             "vifo {} ({}), {} CPU threads, instructions: {}",

@@ -1,13 +1,13 @@
 //! `vifo evaluate`: a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
 use super::options::open_run;
-use super::{say, tell};
+use super::{hand_over, say, say_line, show, tell};
 use crate::data::images::Corruption;
 use crate::exec::Device;
 use crate::run::Results;
 use crate::run::evaluate::{Asked, evaluate, parse_corruption};
 use crate::run::report::evaluations::corruptions;
-use crate::run::tables::Format;
+use crate::run::tables::{Format, of_sets};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -75,14 +75,24 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(&format!("note: {}", note.trim_end_matches('.')));
     }
     if args.json {
-        say(&serde_json::to_string(&done.results)?);
+        hand_over(&serde_json::to_string(&done.results)?);
         return Ok(());
     }
     let method = folder.recipe()?.method.name;
+    if args.format != Format::Text {
+        // These are there to be piped: the table alone.
+        let sets: Vec<&Results> = done.results.iter().collect();
+        show(&of_sets(&sets, &method, args.format).render(args.format), args.format);
+        for r in &sets {
+            r.notes.iter().for_each(|note| tell(&format!("note: {}: {note}", r.set)));
+        }
+        done.figures.iter().for_each(|(f, caption)| tell(&format!("figure {}: {caption}", f.display())));
+        return Ok(());
+    }
     let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k}.{s}"));
     for r in done.results.iter().filter(|r| of(r).is_none()) {
-        say(&format!("{}: {} rows", r.set, r.rows));
-        say(&r.table(&method).render(args.format));
+        say_line(&format!("{}: {} rows", r.set, r.rows));
+        say(&r.table(&method).render(Format::Text));
         for note in &r.notes {
             tell(&format!("note: {note}"));
         }
@@ -90,10 +100,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let corrupted: Vec<&Results> = done.results.iter().filter(|r| of(r).is_some()).collect();
     if !corrupted.is_empty() {
         say(&format!("corrupted test images: {} rows each", corrupted[0].rows));
-        say(&corruptions(&corrupted).render(args.format));
+        say(&corruptions(&corrupted).render(Format::Text));
     }
     for (figure, caption) in &done.figures {
-        say(&format!("figure {}: {caption}", figure.display()));
+        say_line(&format!("figure {}: {caption}", figure.display()));
     }
     Ok(())
 }

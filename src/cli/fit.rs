@@ -2,7 +2,7 @@
 
 use super::options::{DataFlags, input, open_run, set, set_pair};
 use super::progress::{Progress, Style};
-use super::{say, shell, tell};
+use super::{hand_over, say, say_line, shell, tell};
 use crate::config::{NetName, Optimizer, Recipe, Schedule, keys};
 use crate::error::Error;
 use crate::exec::Device;
@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     if args.dry_run {
-        say(&recipe.to_toml()?);
+        hand_over(&recipe.to_toml()?);
         return Ok(());
     }
     let device = Device::open(&recipe.device)?;
@@ -285,7 +285,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     progress.finish(ending);
     if style == Style::Json {
         let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
-        say(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
+        hand_over(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
         if fitted.ending == Ending::Stopped {
             std::process::exit(130);
         }
@@ -303,7 +303,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     }
     match &fitted.results {
         Some(results) => {
-            say(&format!(
+            say_line(&format!(
                 "test of {} rows, target {} ({})",
                 results.rows,
                 fitted.data.encoder.target_name(),
@@ -311,7 +311,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
             ));
             say(&results.table(&recipe.method.name).render(Format::Text));
             for note in &results.notes {
-                say(&format!("note: {note}"));
+                say_line(&format!("note: {note}"));
             }
         }
         None if recipe.data.points.is_some() => {
@@ -319,7 +319,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         }
         None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
     }
-    say(&format!(
+    say_line(&format!(
         "run folder {0}: open {0}/report.html; predict with `vifo predict {1} {2}`",
         path.display(),
         shell(path),

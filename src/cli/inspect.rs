@@ -1,7 +1,7 @@
 //! `vifo inspect`: what a data file holds, what looks wrong, and what `vifo fit` would do with it.
 
 use super::options::{DataFlags, is_images, set};
-use super::say;
+use super::{hand_over, say};
 use crate::config::Recipe;
 use crate::data::inspect_images::inspect_images;
 use crate::data::{inspect, load};
@@ -21,7 +21,11 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if is_images(&args.file) {
         let report = inspect_images(&args.file)?;
-        say(&if args.json { serde_json::to_string(&report)? } else { report.to_string() });
+        if args.json {
+            hand_over(&serde_json::to_string(&report)?)
+        } else {
+            say(&report.to_string())
+        }
         return Ok(());
     }
     let name = args.file.display().to_string();
@@ -31,6 +35,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let data = Recipe::from_table(&table, &name)?.data;
     let table = load::read(&data, &args.file)?;
     let report = inspect::inspect(&table, data.target.as_deref(), data.task, &load::rules(&data))?;
-    say(&if args.json { serde_json::to_string(&report)? } else { report.to_string() });
+    if args.json {
+        hand_over(&serde_json::to_string(&report)?)
+    } else {
+        say(&report.to_string())
+    }
     Ok(())
 }

@@ -20,8 +20,12 @@ mod score;
 mod sweep;
 mod theory;
 
+use crate::base::visible::{visible, visible_lines};
+use crate::error::Error;
+use crate::run::tables::Format;
 use clap::{CommandFactory, Parser, Subcommand};
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
 
 #[derive(Parser)]
 #[command(
@@ -79,7 +83,7 @@ pub fn run() -> anyhow::Result<()> {
     let args = Args::try_parse().unwrap_or_else(|e| refuse(&e));
     if let Some(n) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(n)).build_global();
-        pool.map_err(|e| crate::error::Error::run("--threads", e.to_string(), "give a smaller number"))?;
+        pool.map_err(|e| Error::run("--threads", e.to_string(), "give a smaller number"))?;
     }
     match args.verb {
         Verb::Demo(a) => demo::run(&a),
@@ -103,7 +107,8 @@ pub fn run() -> anyhow::Result<()> {
 /// Help and version print as clap has them; a wrong command line is one line like every other error.
 fn refuse(error: &clap::Error) -> ! {
     if !error.use_stderr() || std::env::args_os().len() < 2 {
-        error.exit();
+        written(error.print().and_then(|()| std::io::stdout().flush()));
+        std::process::exit(error.exit_code());
     }
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|l| {
@@ -117,21 +122,53 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(2)
 }
 
-/// Prints a result. A closed pipe (`vifo inspect data.csv | head`) is no error.
+/// Prints a result for people: lines of ours. What is in them of files and their names can do nothing to a terminal.
 pub(crate) fn say(text: &str) {
+    print(&visible_lines(text));
+}
+
+/// Prints one line for people, whatever the names in it.
+pub(crate) fn say_line(text: &str) {
+    print(&visible(text));
+}
+
+/// Prints a result for programs, to the byte; to a terminal as `say` does.
+pub(crate) fn hand_over(text: &str) {
+    if std::io::stdout().is_terminal() { say(text) } else { print(text) }
+}
+
+/// Prints a table in the format asked for; CSV is for programs.
+pub(crate) fn show(table: &str, format: Format) {
+    if format == Format::Csv { hand_over(table) } else { say(table) }
+}
+
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let newline = if text.ends_with('\n') { "" } else { "\n" };
-    if write!(out, "{text}{newline}").and_then(|()| out.flush()).is_err() {
+    written(write!(out, "{text}{newline}").and_then(|()| out.flush()));
+}
+
+/// A closed pipe (`vifo inspect data.csv | head`) is no error; a result that is lost (a full disk) is one.
+fn written(result: std::io::Result<()>) {
+    let Err(e) = result else { return };
+    if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    tell(&format!("error: {}", Error::io(std::path::Path::new("standard output"), "write", &e)));
+    std::process::exit(1)
 }
 
 /// A path as a shell reads it back, for commands to copy.
 pub(crate) fn shell(path: &std::path::Path) -> String {
-    crate::data::inspect::shell(&path.display().to_string())
+    let text = path.display().to_string();
+    match visible(&text) {
+        Cow::Borrowed(text) => crate::data::inspect::shell(text),
+        // In $'...' a shell reads escapes.
+        Cow::Owned(_) => format!("$'{}'", visible(&text.replace('\\', "\\\\").replace('\'', "\\'"))),
+    }
 }
 
-/// Tells the user something beside the result.
-pub(crate) fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+/// Tells the user something beside the result, in one line. Nobody may be there to read it.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }

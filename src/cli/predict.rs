@@ -1,15 +1,16 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
 use super::options::{open_run, yes_or_no};
-use super::{say, tell};
+use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::data::source::is_stream;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::explain::explain;
 use crate::run::model::{NewRows, targets};
-use crate::run::{Model, calibrate, tables};
-use std::path::PathBuf;
+use crate::run::{Model, RunFolder, calibrate, tables};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -31,6 +32,9 @@ pub struct Args {
     /// yes or no: whether the first line holds names [default: found, by the names of the training file too]
     #[arg(long, value_name = "YES|NO")]
     header: Option<String>,
+    /// Put an apostrophe before texts that begin with = + - or @, which a spreadsheet would compute
+    #[arg(long)]
+    spreadsheet: bool,
     /// Predict as if the run had not been calibrated
     #[arg(long)]
     uncalibrated: bool,
@@ -50,12 +54,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let model = Model::open(&folder)?;
     let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
-    let stem = args
-        .file
-        .file_name()
-        .map_or_else(String::new, |s| s.to_string_lossy().split('.').next().unwrap_or("").to_string());
-    let stem = if is_stream(&args.file) { "stream".into() } else { stem };
-    let path = args.out.clone().unwrap_or_else(|| folder.file(&format!("predictions-{stem}.csv")));
+    let (path, beside) = match &args.out {
+        Some(path) => (path.clone(), None),
+        None => own_name(&folder, &args.file)?,
+    };
     let same = |a: &PathBuf, b: &PathBuf| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(&path, &args.file) {
         return Err(Error::usage(
@@ -67,8 +69,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let header = yes_or_no(args.header.as_deref())?;
-    let NewRows { data, mut notes, refused } = model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
-    notes.extend(Model::caveats(&folder)?);
+    let NewRows { data, notes: said, refused } =
+        model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
+    let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::caveats(&folder)?).collect();
     let device = Device::open(&args.device)?;
     let predictive = model.predict(&device, data.inputs())?;
     let y = (!data.y.is_empty()).then(|| targets(&data));
@@ -94,15 +97,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         explained.save(&folder)?;
         notes.extend(explained.words());
     }
+    if args.spreadsheet {
+        table.for_spreadsheets();
+    }
     if to_stdout {
-        say(&table.csv());
+        hand_over(&table.csv());
     } else {
         tables::write_csv(&path, &table)?;
+        if args.out.is_none() {
+            remember(&folder, &path, &args.file)?;
+        }
         if !args.quiet {
-            say(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
+            say_line(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
             if let Some(explained) = &explained {
                 say(&explained.table().render(tables::Format::Text));
-                say(&format!("importance.csv and figures/importance.svg in {}", folder.path.display()));
+                say_line(&format!("importance.csv and figures/importance.svg in {}", folder.path.display()));
             }
         }
     }
@@ -112,4 +121,49 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Which file of rows each predictions file of a run was made from, by name: what `predict` may replace.
+const SOURCES: &str = "predictions.json";
+
+fn sources(folder: &RunFolder) -> BTreeMap<String, PathBuf> {
+    let text = std::fs::read_to_string(folder.file(SOURCES)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The file itself, however it is reached.
+fn real(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_path_buf())
+}
+
+/// predictions-STEM.csv in the run folder for the rows of `file`, STEM being its name but for the endings of tables. A
+/// name that holds the predictions of other rows is left to them: the next number is taken, which is said.
+fn own_name(folder: &RunFolder, file: &Path) -> Result<(PathBuf, Option<String>), Error> {
+    const ENDINGS: [&str; 10] = ["gz", "bz2", "xz", "zst", "zip", "csv", "tsv", "txt", "dat", "data"];
+    let name = file.file_name().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let mut stem = name.as_str();
+    while let Some((rest, ending)) = stem.rsplit_once('.').filter(|(rest, _)| !rest.is_empty()) {
+        if !ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) {
+            break;
+        }
+        stem = rest;
+    }
+    let (sources, own) = (sources(folder), real(file));
+    for i in 1u64.. {
+        let name = if i == 1 { format!("predictions-{stem}.csv") } else { format!("predictions-{stem}-{i}.csv") };
+        let path = folder.file(&name);
+        let is_free = !path.exists() || sources.get(&name) == Some(&own);
+        if is_free {
+            let taken = || format!("predictions-{stem}.csv holds the predictions of other rows: these are in {name}");
+            return Ok((path, (i > 1).then(taken)));
+        }
+    }
+    Err(Error::usage("--out", "no free name in the run folder", "", "name a file with --out"))
+}
+
+fn remember(folder: &RunFolder, path: &Path, file: &Path) -> Result<(), Error> {
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let mut sources = sources(folder);
+    sources.insert(name.to_string_lossy().into_owned(), real(file));
+    folder.write_json(SOURCES, &sources)
 }

@@ -1,6 +1,6 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
-use super::{say, tell};
+use super::{hand_over, tell};
 use crate::system::stop;
 use crate::train::{Event, Flow};
 use crate::view::RunView;
@@ -113,7 +113,7 @@ impl Progress {
             },
             Event::Checkpoint => serde_json::json!({ "event": "checkpoint" }),
         };
-        say(&value.to_string());
+        hand_over(&value.to_string());
     }
 
     /// Clears the bar and says how training went.

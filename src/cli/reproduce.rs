@@ -1,7 +1,7 @@
 //! `vifo reproduce`: a table of the paper, ours beside theirs; trains and evaluates what is missing.
 
 use super::progress::{Progress, Style, duration, stopped};
-use super::{say, tell};
+use super::{say, show, tell};
 use crate::exec::Device;
 use crate::run::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, State, Words, prepare};
 use crate::run::tables::Format;
@@ -176,7 +176,7 @@ fn make(
         Err(_) if stopped() => stop(),
         report => report?,
     };
-    say(&report.render(args.format));
+    show(&report.render(args.format), args.format);
     report.notes.iter().for_each(|n| note(n, style));
     for (figure, _) in &report.figures {
         tell(&format!("figure {} (and .png)", figure.display()));

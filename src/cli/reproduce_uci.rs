@@ -2,7 +2,7 @@
 
 use super::progress::{Progress, Style, duration, stopped};
 use super::reproduce::{Args, stop};
-use super::{say, tell};
+use super::{say, show, tell};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::reproduce::uci::{Asked, News, Outcome, Prepared, Words, prepare};
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         stop();
     }
     let report = prepared.report()?;
-    say(&report.render(args.format));
+    show(&report.render(args.format), args.format);
     if style == Style::Normal {
         report.notes.iter().for_each(|n| tell(&format!("note: {n}")));
     }

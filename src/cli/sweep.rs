@@ -6,7 +6,7 @@ use self::lines::Lines;
 use super::fit::without_effect;
 use super::options::input;
 use super::progress::{Progress, Style, request_stop, stopped};
-use super::{say, shell, tell};
+use super::{say, say_line, shell, tell};
 use crate::error::Error;
 use crate::run::fit::Fitted;
 use crate::run::sweep::{
@@ -207,7 +207,7 @@ fn list(runs: &[Run], states: &[State]) {
     let width = runs.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let digits = runs.len().to_string().len();
     for (run, state) in runs.iter().zip(states) {
-        say(&format!("{:>digits$}  {:width$}  {}", run.number, run.name, in_words(state)));
+        say_line(&format!("{:>digits$}  {:width$}  {}", run.number, run.name, in_words(state)));
     }
 }
 
@@ -249,7 +249,7 @@ fn by_slurm(args: &SweepArgs, asked: &Asked, folder: &SweepFolder, todo: &[&Run]
     if args.write_only {
         let words = |c: &Vec<String>| c.iter().map(|w| shell(Path::new(w))).collect::<Vec<_>>().join(" ");
         let all = commands.iter().map(|c| format!("`sbatch {}`", words(c))).collect::<Vec<_>>().join(" and ");
-        say(&format!("job script {}: submit it with {all}", script.display()));
+        say_line(&format!("job script {}: submit it with {all}", script.display()));
         return Ok(());
     }
     let job = submit(folder, asked, todo, &commands)?;
@@ -291,7 +291,7 @@ fn here(
 }
 
 fn show(r: &Report, out: &Path, format: Format, style: Style) {
-    say(&r.render(format));
+    super::show(&r.render(format), format);
     let noisy = style == Style::Normal;
     for note in r.notes.iter().filter(|_| noisy) {
         tell(&format!("note: {note}"));

@@ -1,6 +1,6 @@
 //! `vifo theory`: the theorems of the paper, computed: what each says, what came out, a figure.
 
-use super::say;
+use super::{say, say_line};
 use crate::error::Error;
 use crate::figure::{self, CurvesFigure};
 use crate::run::tables::{Format, TextTable, number};
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     say(&format!("{}\n", shown.claim));
     say(&shown.table.render(Format::Text));
     say(&shown.finding);
-    say(&format!("Figure: {}", saved.png.display()));
+    say_line(&format!("Figure: {}", saved.png.display()));
     if !shown.holds {
         let found = format!("the numbers of seed {} do not show what the theorem says", common.seed);
         return Err(Error::run(format!("theory {}", shown.stem), found, "try another --seed and report it").into());

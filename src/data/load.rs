@@ -6,7 +6,7 @@ use super::points::{self, Prepared};
 use super::roles::Roles;
 use super::source;
 use super::split::{Split, by_fraction, by_index_file};
-use super::table::{Kind, ReadOptions, Table, read_table};
+use super::table::{Cells, Kind, ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::config;
@@ -25,6 +25,9 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// SHA-256 of the data file or of the points, or the toy's own description.
     pub hash: String,
+    /// SHA-256 of what a table holds, whatever the writing of its numbers, its delimiter, its line ends and its place;
+    /// of other data the same as `hash`, which is of their values already.
+    pub values: String,
 }
 
 /// How a recipe says its files are to be read.
@@ -143,6 +146,8 @@ pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
 fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     let data = &recipe.data;
     let seed = u64::from(recipe.seed);
+    let toy_text =
+        format!("toy {kind:?} {:?} rows {} noise {:?} seed {}", data.gap, data.rows, data.noise, recipe.seed);
     let train: Toy = toy::make(kind, data.gap, data.rows, data.noise, seed);
     let test = Toy::test_set(kind, data.gap, 200, data.noise, seed + 1);
     let (train, test) = (train.to_table(), test.to_table());
@@ -160,7 +165,8 @@ fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
         test: encoder.encode(&test, &(0..test.rows()).collect::<Vec<_>>(), true)?,
         encoder,
         notes: vec![],
-        hash: format!("toy {kind:?} {:?} rows {} noise {:?} seed {}", data.gap, data.rows, data.noise, recipe.seed),
+        values: toy_text.clone(),
+        hash: toy_text,
     })
 }
 
@@ -183,6 +189,7 @@ fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
         encoder,
         notes,
         hash: points::hash(points),
+        values: points::hash(points),
     })
 }
 
@@ -238,6 +245,12 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     if !data.standardise {
         in_own_units(&mut encoder);
     }
+    let mut values = Sha256::new();
+    add_values(&mut values, &table);
+    if let Some(path) = &data.split_file {
+        let text = source::read_text(path)?;
+        text.lines().for_each(|line| line.split_whitespace().for_each(|n| add_text(&mut values, n)));
+    }
     let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();
     let read_test = |path: &PathBuf| {
         memory::room_for_table(path)?;
@@ -246,6 +259,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let own_test = data.test_file.as_ref().map(read_test).transpose()?;
     let (test_table, test_rows) = match &own_test {
         Some(test) => {
+            add_values(&mut values, test);
             let usable = encoder.usable(test, true)?;
             let path = test.path.display();
             notes.extend(usable.notes.iter().map(|note| format!("{path}: {note}")));
@@ -263,7 +277,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         (test_table, &test_rows[..], &mut test),
     ];
     roles.weigh(data.weight.as_deref(), parts, &mut notes)?;
-    Ok(Loaded { train, validation, test, encoder, notes, hash: hash(&data.files())? })
+    Ok(Loaded { train, validation, test, encoder, notes, hash: hash(&data.files())?, values: hex(values) })
 }
 
 /// Most lines about columns that a training prints.
@@ -304,6 +318,34 @@ fn same_files(data: &config::Data) -> Result<Vec<String>> {
         }
     }
     Ok(notes)
+}
+
+fn add_text(digest: &mut Sha256, text: &str) {
+    digest.update((text.len() as u64).to_le_bytes());
+    digest.update(text.as_bytes());
+}
+
+/// Names and cells: equal numbers are equal however they are written.
+fn add_values(digest: &mut Sha256, table: &Table) {
+    digest.update((table.rows() as u64).to_le_bytes());
+    for column in &table.columns {
+        add_text(digest, &column.name);
+        match &column.cells {
+            // All that is missing is one, and so are 0 and -0.
+            Cells::Number(v) => {
+                digest.update(b"numbers");
+                v.iter()
+                    .for_each(|v| digest.update((if v.is_nan() { f64::NAN } else { v + 0.0 }).to_bits().to_le_bytes()));
+            }
+            Cells::Text(v) => {
+                digest.update(b"texts");
+                for cell in v {
+                    digest.update([u8::from(cell.is_some())]);
+                    add_text(digest, cell.as_deref().unwrap_or_default());
+                }
+            }
+        }
+    }
 }
 
 /// SHA-256 over the contents of all files, each preceded by its length.

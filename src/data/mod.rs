@@ -32,6 +32,7 @@ pub mod toy;
 
 pub use fit::{detect_task, strata};
 
+use crate::base::visible::visible;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -162,9 +163,9 @@ fn cell_place(path: &Path, line: usize, column: &str) -> String {
     format!("{}, line {line}, column {}", path.display(), quoted(column))
 }
 
-/// Text of a file inside a message: quoted, at most 40 characters, no control characters.
+/// Text of a file inside a message: quoted, at most 40 characters, with control characters as escapes.
 fn quoted(text: &str) -> String {
-    let mut shown: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut shown = visible(&text.chars().take(40).collect::<String>()).into_owned();
     if text.chars().nth(40).is_some() {
         shown.push_str("...");
     }
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn quoted_text_is_short_and_on_one_line() {
-        assert_eq!(quoted("a\nb"), "'a b'");
+        assert_eq!(quoted("a\nb"), "'a\\nb'");
         assert_eq!(quoted(&"x".repeat(50)).len(), 45);
     }
 }

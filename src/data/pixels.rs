@@ -275,9 +275,9 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         }
         None => dataset(&encoder, &set.select(&split.validation)),
     };
-    let hash = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let hash: String = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
     let train = dataset(&encoder, &set.select(&split.train));
-    Ok(Loaded { train, validation, test, encoder, notes, hash })
+    Ok(Loaded { train, validation, test, encoder, notes, values: hash.clone(), hash })
 }
 
 /// Images in the shape of the run's own: bytes, class indices if known, ids.

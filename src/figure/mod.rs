@@ -46,7 +46,7 @@ pub use dots::{DotsFigure, DotsPanel, DotsSeries, dots};
 pub use heat::{HeatFigure, HeatPanel, heat2d};
 pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
-pub use numbers::{Cell, Numbers};
+pub use numbers::{Cell, Numbers, exact};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
 pub use raster::Raster;
 pub use report::{HtmlTable, Report, Section, Tone, replace_sections, write_report};

@@ -54,13 +54,17 @@ impl Cell {
     fn text(&self) -> String {
         match self {
             Cell::Number(v) if v.is_nan() => String::new(),
-            // Hundreds of zeros would be exact too, but nobody could read them.
-            Cell::Number(v) if *v != 0.0 && v.is_finite() && !(1e-5..1e16).contains(&v.abs()) => format!("{v:e}"),
-            Cell::Number(v) => v.to_string(),
+            Cell::Number(v) => exact(*v),
             Cell::Text(text) => text.clone(),
             Cell::Empty => String::new(),
         }
     }
+}
+
+/// The shortest decimals that read back as the same f64: "0.1", "1.7e-13", "NaN", "-inf".
+pub fn exact(v: f64) -> String {
+    // Hundreds of zeros would be exact too, but nobody could read them.
+    if v != 0.0 && v.is_finite() && !(1e-5..1e16).contains(&v.abs()) { format!("{v:e}") } else { v.to_string() }
 }
 
 /// A column's name: its key, and the figure's own label where it has one that says more.

@@ -1,7 +1,7 @@
 //! Calibration: expected calibration error, reliability bins, and the coverage of intervals (MATH.md section 7, ECE and
 //! PICP/MPIW). `conf` [n] holds confidences, `correct` [n] whether the prediction was right.
 
-use super::mean_of_pairs;
+use super::{is_same, mean_of_pairs};
 use std::collections::BTreeMap;
 
 /// One bar of a reliability diagram.
@@ -20,7 +20,8 @@ pub struct ReliabilityBin {
 
 /// Expected calibration error, in 0..=1, over `bins` bins of equal width: sum over bins of (rows in the bin / n) *
 /// |mean confidence - accuracy|. Bin i holds (i/bins, (i+1)/bins], bin 0 also 0; values outside 0..=1 go to the outer
-/// bins. An edge is the f64 nearest to i/bins, so with 100 bins 0.28 lies in (0.27, 0.28] although 0.28 * 100 > 28 in f64.
+/// bins. An edge is the f64 nearest to i/bins, so with 100 bins 0.28 lies in (0.27, 0.28] although 0.28 * 100 > 28 in f64;
+/// a confidence that is the edge up to rounding, as 0.1 + 0.2 is 0.3, lies on it.
 /// NaN for no rows, no bins, unequal lengths or a confidence that is not finite. MATH.md section 7, ECE.
 pub fn ece_equal_width(conf: &[f64], correct: &[bool], bins: usize) -> f64 {
     ece(equal_width(conf, &as_shares(correct), bins), conf.len())
@@ -73,6 +74,26 @@ pub fn mean_width(lower: &[f64], upper: &[f64]) -> f64 {
     mean_of_pairs(lower, upper, |l, u| u - l)
 }
 
+/// Mean over rows of the interval score (Winkler) of the central interval of `level`, in the target's unit, smaller is
+/// better: upper - lower + 2 / (1 - level) times the distance of y outside. NaN for no rows, unequal lengths or a level
+/// outside of (0, 1). Source: Gneiting and Raftery 2007, section 6.2.
+pub fn interval_score(lower: &[f64], upper: &[f64], y: &[f64], level: f64) -> f64 {
+    if lower.len() != y.len() || !(level > 0.0 && level < 1.0) {
+        return f64::NAN;
+    }
+    // Not f64::max, which would hide NaN.
+    let beyond = |d: f64| if d < 0.0 { 0.0 } else { d };
+    let outside = mean_of_pairs(lower, y, |l, y| beyond(l - y)) + mean_of_pairs(upper, y, |u, y| beyond(y - u));
+    mean_width(lower, upper) + 2.0 / (1.0 - level) * outside
+}
+
+/// Mean over rows of the pinball (quantile) loss of `quantile` [n], the predicted quantile at `share` in 0..=1, in the
+/// target's unit, smaller is better: share * (y - q) where y is above, (1 - share) * (q - y) below. NaN for no rows or
+/// unequal lengths. Source: Koenker and Bassett 1978.
+pub fn pinball(quantile: &[f64], y: &[f64], share: f64) -> f64 {
+    mean_of_pairs(quantile, y, |q, y| if y >= q { share * (y - q) } else { (1.0 - share) * (q - y) })
+}
+
 /// For each level in `levels` [m] the observed share of rows, in 0..=1, whose predictive CDF at the target,
 /// `cdf_values` [n], lies in the central interval of that level: |2 cdf - 1| <= level. A calibrated prediction gives
 /// back the levels. A level or CDF value that is NaN, or no rows, gives NaN. MATH.md section 7, PICP at every level.
@@ -102,14 +123,15 @@ fn usable(conf: &[f64], shares: &[f64], bins: usize) -> bool {
     bins > 0 && !conf.is_empty() && conf.len() == shares.len() && conf.iter().all(|c| c.is_finite())
 }
 
-/// The bin with i/bins < conf <= (i+1)/bins, edges rounded to f64. The product only guesses: it may be off by one where
+/// The bin with i/bins < conf <= (i+1)/bins, edges rounded to f64 and what is within rounding of them taken for them. The product only guesses: it may be off by one where
 /// conf is an edge.
 fn bin_of(conf: f64, bins: usize) -> usize {
     let edge = |i: usize| i as f64 / bins as f64;
+    let is_above = |i: usize| conf > edge(i) && !is_same(conf, edge(i), 0.0);
     let mut i = ((conf * bins as f64).ceil().max(1.0) as usize - 1).min(bins - 1);
-    if i > 0 && conf <= edge(i) {
+    if i > 0 && !is_above(i) {
         i -= 1;
-    } else if i + 1 < bins && conf > edge(i + 1) {
+    } else if i + 1 < bins && is_above(i + 1) {
         i += 1;
     }
     i
@@ -144,7 +166,7 @@ fn equal_mass(conf: &[f64], shares: &[f64], bins: usize) -> Option<Vec<Reliabili
     let bins = bins.min(n);
     let mut rows: Vec<(f64, f64)> = conf.iter().copied().zip(shares.iter().copied()).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for run in rows.chunk_by_mut(|a, b| a.0 == b.0) {
+    for run in rows.chunk_by_mut(|a, b| is_same(a.0, b.0, 0.0)) {
         let mean = run.iter().map(|r| r.1).sum::<f64>() / run.len() as f64;
         run.iter_mut().for_each(|r| r.1 = mean);
     }
@@ -199,7 +221,8 @@ mod tests {
             for i in 0..bins {
                 let edge = (i + 1) as f64 / bins as f64;
                 assert_eq!(bin_of(edge, bins), i, "{edge} in {bins} bins");
-                assert_eq!(bin_of(edge.next_up(), bins), (i + 1).min(bins - 1));
+                assert_eq!(bin_of(edge.next_up(), bins), i, "one unit of rounding is the edge itself");
+                assert_eq!(bin_of(edge * (1.0 + 1e-12), bins), (i + 1).min(bins - 1));
             }
             assert_eq!((bin_of(-3.0, bins), bin_of(3.0, bins)), (0, bins - 1));
         }

@@ -1,6 +1,8 @@
 //! Metrics of class probabilities (MATH.md section 7). `probs` is [n, k] row-major, `y` [n] labels in 0..k. Whether a
 //! row sums to one is the caller's business.
 
+use super::sum_of;
+
 /// The least probability `nll` takes the logarithm of: the smallest positive normal f64, 2.2e-308. A row that gave its
 /// true class probability 0 costs 708.4 nats, a large number that can still be averaged.
 const P_FLOOR: f64 = f64::MIN_POSITIVE;
@@ -37,7 +39,7 @@ pub fn brier(probs: &[f64], y: &[usize], k: usize) -> f64 {
     mean_over_rows(probs, y, k, |p, c| p.iter().enumerate().map(|(j, &pj)| (pj - f64::from(j == c)).powi(2)).sum())
 }
 
-/// Entropy of each row in nats, [n], with 0 log 0 = 0. Empty where k = 0 or `probs` is no whole number of rows.
+/// Entropy of each row in nats, [n], with 0 log 0 = 0; the order of the classes changes no bit. Empty where k = 0 or `probs` is no whole number of rows.
 /// MATH.md section 7, entropy.
 pub fn entropy(probs: &[f64], k: usize) -> Vec<f64> {
     rows(probs, k).map(entropy_of).collect()
@@ -90,7 +92,7 @@ fn rows(probs: &[f64], k: usize) -> impl Iterator<Item = &[f64]> {
 
 fn entropy_of(p: &[f64]) -> f64 {
     // Adding 0 turns the -0 of a certain row into 0.
-    0.0 - p.iter().map(|&p| if p == 0.0 { 0.0 } else { p * p.ln() }).sum::<f64>()
+    0.0 - sum_of(p.iter().map(|&p| if p == 0.0 { 0.0 } else { p * p.ln() }))
 }
 
 fn max_and_argmax(p: &[f64]) -> (f64, usize) {
@@ -140,6 +142,21 @@ mod tests {
         let h = entropy(&[1.0, 0.0, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25], 4);
         assert_eq!(h[0].to_bits(), 0.0f64.to_bits());
         assert_near(h[1], 4f64.ln(), 1e-15);
+    }
+
+    #[test]
+    fn a3_entropy_does_not_know_the_order_of_the_classes() {
+        let mut rng = Rng(17);
+        for k in [3, 10, 101] {
+            let mut p: Vec<f64> = (0..k).map(|_| rng.uniform()).collect();
+            let sum = sum_of(p.iter().copied());
+            p.iter_mut().for_each(|v| *v /= sum);
+            let first = entropy(&p, k)[0];
+            for _ in 0..50 {
+                (1..k).for_each(|i| p.swap(i, rng.below(i + 1)));
+                assert_eq!(entropy(&p, k)[0].to_bits(), first.to_bits());
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! MATH.md section 7, AUROC / AUPR / FPR95. The score is the caller's: maximum probability, or minus entropy, or minus
 //! mutual information, so that in-distribution is the high side. Counts are integers; only the last division rounds.
 
-use super::Measure;
+use super::{Measure, is_same};
 
 /// Rows that share one score, of which `pos` and `neg` are from either set.
 struct Tie {
@@ -10,8 +10,88 @@ struct Tie {
     neg: u64,
 }
 
-/// The distinct scores in descending order, each with its counts: all that the three measures need. O(n log n).
-fn descending_ties(pos: &[f64], neg: &[f64]) -> Result<Vec<Tie>, &'static str> {
+/// Both sets in one descending order, rows of one score together: all that the measures need. Scores are one where
+/// they differ by rounding alone ([`is_same`]): which of them came first would be an accident of how they were summed.
+pub struct Ranking {
+    ties: Result<Vec<Tie>, &'static str>,
+    n_pos: u64,
+    n_neg: u64,
+}
+
+impl Ranking {
+    /// Of `pos` [p] and `neg` [q]; `error` is the absolute error of a score beside its relative rounding, 0 where it is no
+    /// difference of larger numbers. O(n log n).
+    pub fn new(pos: &[f64], neg: &[f64], error: f64) -> Ranking {
+        Ranking { ties: descending_ties(pos, neg, error), n_pos: pos.len() as u64, n_neg: neg.len() as u64 }
+    }
+
+    fn measure(&self, f: impl Fn(&[Tie], u64, u64) -> f64) -> Measure {
+        match &self.ties {
+            Ok(ties) => Measure::Value(f(ties, self.n_pos, self.n_neg)),
+            Err(why) => Measure::Undefined(*why),
+        }
+    }
+
+    /// Area under the ROC curve, in 0..=1: the probability that a row of `pos` scores above a row of `neg`, ties counted
+    /// one half. Undefined where a set is empty or a score is NaN. MATH.md section 7, AUROC.
+    pub fn auroc(&self) -> Measure {
+        self.measure(|ties, n_pos, n_neg| {
+            let (mut pos_above, mut twice_wins) = (0u64, 0u128);
+            for t in ties {
+                twice_wins += u128::from(t.neg) * u128::from(2 * pos_above + t.pos);
+                pos_above += t.pos;
+            }
+            twice_wins as f64 / (2 * u128::from(n_pos) * u128::from(n_neg)) as f64
+        })
+    }
+
+    /// Average precision, in 0..=1: sum over thresholds of precision times the gain in recall, every distinct score one
+    /// threshold (no interpolation). Undefined as `auroc`. MATH.md section 7, AUPR.
+    pub fn aupr(&self) -> Measure {
+        self.measure(|ties, n_pos, _| {
+            let (mut hits, mut taken, mut sum) = (0u64, 0u64, 0.0);
+            for t in ties {
+                hits += t.pos;
+                taken += t.pos + t.neg;
+                sum += t.pos as f64 * (hits as f64 / taken as f64);
+            }
+            sum / n_pos as f64
+        })
+    }
+
+    /// False positive rate, in 0..=1, at the largest threshold (rows with score >= threshold are called in-distribution)
+    /// whose true positive rate is at least 0.95. Undefined as `auroc`. MATH.md section 7, FPR95.
+    pub fn fpr95(&self) -> Measure {
+        self.measure(|ties, n_pos, n_neg| {
+            let (mut hits, mut false_hits) = (0u64, 0u64);
+            for t in ties {
+                hits += t.pos;
+                false_hits += t.neg;
+                // hits / n_pos >= 0.95, in integers: 0.95 has no exact f64.
+                if u128::from(hits) * 20 >= u128::from(n_pos) * 19 {
+                    break;
+                }
+            }
+            false_hits as f64 / n_neg as f64
+        })
+    }
+
+    /// The ROC curve: false and true positive rates from (0, 0) on, one point a distinct score; (0, 0) alone where
+    /// `auroc` is undefined.
+    pub fn curve(&self) -> (Vec<f64>, Vec<f64>) {
+        let (mut fpr, mut tpr, mut fp, mut tp) = (vec![0.0], vec![0.0], 0, 0);
+        for t in self.ties.as_deref().unwrap_or_default() {
+            fp += t.neg;
+            tp += t.pos;
+            fpr.push(fp as f64 / self.n_neg as f64);
+            tpr.push(tp as f64 / self.n_pos as f64);
+        }
+        (fpr, tpr)
+    }
+}
+
+/// The distinct scores in descending order, each with its counts.
+fn descending_ties(pos: &[f64], neg: &[f64], error: f64) -> Result<Vec<Tie>, &'static str> {
     if pos.is_empty() {
         return Err("no in-distribution rows");
     }
@@ -23,65 +103,35 @@ fn descending_ties(pos: &[f64], neg: &[f64]) -> Result<Vec<Tie>, &'static str> {
         return Err("a score is NaN");
     }
     scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    // Equality by value, so that 0 and -0, neighbours in the total order, are one score.
-    Ok(scores
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|run| {
-            let pos = run.iter().filter(|(_, is_pos)| *is_pos).count() as u64;
-            Tie { pos, neg: run.len() as u64 - pos }
-        })
-        .collect())
-}
-
-fn measure(pos: &[f64], neg: &[f64], f: impl Fn(&[Tie], u64, u64) -> f64) -> Measure {
-    match descending_ties(pos, neg) {
-        Ok(ties) => Measure::Value(f(&ties, pos.len() as u64, neg.len() as u64)),
-        Err(why) => Measure::Undefined(why),
+    let mut ties: Vec<Tie> = vec![];
+    // Each against the first of its tie, not its neighbour: a tie must not grow along a chain of near neighbours.
+    let mut first = f64::NAN;
+    for (score, is_pos) in scores {
+        if !is_same(first, score, error) {
+            first = score;
+            ties.push(Tie { pos: 0, neg: 0 });
+        }
+        if let Some(t) = ties.last_mut() {
+            t.pos += u64::from(is_pos);
+            t.neg += u64::from(!is_pos);
+        }
     }
+    Ok(ties)
 }
 
-/// Area under the ROC curve, in 0..=1: the probability that a row of `pos` [p] scores above a row of `neg` [q], ties
-/// counted one half. Undefined where a set is empty or a score is NaN. MATH.md section 7, AUROC.
+/// [`Ranking::auroc`] of scores that are no differences.
 pub fn auroc(pos: &[f64], neg: &[f64]) -> Measure {
-    measure(pos, neg, |ties, n_pos, n_neg| {
-        let (mut pos_above, mut twice_wins) = (0u64, 0u128);
-        for t in ties {
-            twice_wins += u128::from(t.neg) * u128::from(2 * pos_above + t.pos);
-            pos_above += t.pos;
-        }
-        twice_wins as f64 / (2 * u128::from(n_pos) * u128::from(n_neg)) as f64
-    })
+    Ranking::new(pos, neg, 0.0).auroc()
 }
 
-/// Average precision, in 0..=1: sum over thresholds of precision times the gain in recall, every distinct score one
-/// threshold (no interpolation). Undefined as in [`auroc`]. MATH.md section 7, AUPR.
+/// [`Ranking::aupr`] of scores that are no differences.
 pub fn aupr(pos: &[f64], neg: &[f64]) -> Measure {
-    measure(pos, neg, |ties, n_pos, _| {
-        let (mut hits, mut taken, mut sum) = (0u64, 0u64, 0.0);
-        for t in ties {
-            hits += t.pos;
-            taken += t.pos + t.neg;
-            sum += t.pos as f64 * (hits as f64 / taken as f64);
-        }
-        sum / n_pos as f64
-    })
+    Ranking::new(pos, neg, 0.0).aupr()
 }
 
-/// False positive rate, in 0..=1, at the largest threshold (rows with score >= threshold are called in-distribution)
-/// whose true positive rate is at least 0.95. Undefined as in [`auroc`]. MATH.md section 7, FPR95.
+/// [`Ranking::fpr95`] of scores that are no differences.
 pub fn fpr95(pos: &[f64], neg: &[f64]) -> Measure {
-    measure(pos, neg, |ties, n_pos, n_neg| {
-        let (mut hits, mut false_hits) = (0u64, 0u64);
-        for t in ties {
-            hits += t.pos;
-            false_hits += t.neg;
-            // hits / n_pos >= 0.95, in integers: 0.95 has no exact f64.
-            if u128::from(hits) * 20 >= u128::from(n_pos) * 19 {
-                break;
-            }
-        }
-        false_hits as f64 / n_neg as f64
-    })
+    Ranking::new(pos, neg, 0.0).fpr95()
 }
 
 #[cfg(test)]
@@ -100,6 +150,27 @@ mod tests {
         assert_eq!(val(auroc(&[1.0], &[0.0])), 1.0);
         assert_eq!(val(auroc(&[0.0], &[1.0, 2.0])), 0.0);
         assert_eq!(val(auroc(&[0.0; 7], &[-0.0; 3])), 0.5);
+    }
+
+    #[test]
+    fn a3_scores_that_differ_by_rounding_are_ties() {
+        let near = [0.3, 0.1 + 0.2, 0.3f64.next_down()];
+        for f in [auroc, aupr] {
+            assert_eq!(val(f(&near, &near)), 0.5);
+        }
+        assert_eq!(val(auroc(&[0.1 + 0.2; 4], &[0.3; 5])), 0.5);
+        assert_eq!(val(fpr95(&[0.3], &[0.3f64.next_down()])), 1.0);
+        // What single precision can tell apart is apart, and so is what is a thousand units of rounding apart.
+        assert_eq!(val(auroc(&[0.3 * (1.0 + 2f64.powi(-24))], &[0.3])), 1.0);
+        assert_eq!(val(auroc(&[1.0], &[1.0 - 2.5e-13])), 1.0);
+        // What is left of a difference of numbers near 1 is nothing.
+        assert_eq!(val(auroc(&[1e-16], &[3e-17])), 1.0);
+        assert_eq!(val(Ranking::new(&[1e-16], &[3e-17], super::super::ROUNDING).auroc()), 0.5);
+        // Neighbours within rounding do not chain the first to the last.
+        let chain: Vec<f64> = (0..1000).map(|i| 1.0 + f64::from(i) * 8.0 * f64::EPSILON).collect();
+        assert!(val(auroc(&chain[500..], &chain[..500])) > 0.99);
+        let (fpr, tpr) = Ranking::new(&[0.9, 0.3], &[0.1 + 0.2], 0.0).curve();
+        assert_eq!((fpr, tpr), (vec![0.0, 0.0, 1.0], vec![0.0, 0.5, 1.0]));
     }
 
     #[test]

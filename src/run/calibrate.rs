@@ -184,7 +184,7 @@ fn fit(to: &mut Calibration, p: &Predictive, y: &[f64], alphas: &[f64], sets: Se
 fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
     let place = folder.path.display().to_string();
     let data = model.data()?;
-    if data.hash != folder.manifest()?.data {
+    if !folder.manifest()?.is_of(&data) {
         return Err(Error::data(
             place,
             "the data file has changed since the run was trained: its validation rows cannot be told from the others",
@@ -219,7 +219,7 @@ fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usiz
     }
     let (rows, mut notes) = model.read(file, Part::All, true, skip_lines)?;
     // A copy under another name; without the run's own data there is nothing to compare with.
-    let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash));
+    let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.is_of(own)));
     let Some(own) = own else {
         notes.push(
             "the run's own data cannot be read as it was: whether these rows are among it was not checked".into(),
@@ -227,8 +227,7 @@ fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usiz
         return Ok((rows, notes));
     };
     for (part, name) in [(&own.train, "training"), (&own.test, "test")] {
-        let known: HashSet<u64> = keys(part).collect();
-        let twins = keys(&rows).filter(|k| known.contains(k)).count();
+        let twins = twins(&rows, part);
         if 2 * twins > rows.n {
             return refuse(format!("{twins} of its {} rows are {name} rows of the run", rows.n));
         }
@@ -243,6 +242,12 @@ fn same(own: Option<&Path>, file: &Path) -> bool {
     let Some(own) = own else { return false };
     // A bundled set has a name and no path.
     own == file || matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// How many of the rows are among the known, by inputs and target.
+pub(super) fn twins(rows: &Dataset, known: &Dataset) -> usize {
+    let known: HashSet<u64> = keys(known).collect();
+    keys(rows).filter(|k| known.contains(k)).count()
 }
 
 /// One number a row, of its inputs and target: equal for equal rows.

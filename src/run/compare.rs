@@ -22,8 +22,21 @@ use tally::Tally;
 
 /// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
 const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
-/// Keys of the data that are part of the pairing or replaced by the hash of the file.
-const NOT_THE_DATA: [&str; 5] = ["split", "file", "images", "points", "task"];
+/// Keys of the data that are part of the pairing or replaced by the hash of the values: where a table lies and how it is
+/// written make no other data.
+const NOT_THE_DATA: [&str; 11] = [
+    "split",
+    "file",
+    "images",
+    "points",
+    "task",
+    "target_file",
+    "test_file",
+    "split_file",
+    "delimiter",
+    "header",
+    "skip_lines",
+];
 /// Shown and counted unless others are named: the rest would make a table that no screen holds.
 pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
 
@@ -33,8 +46,11 @@ pub struct Run {
     pub recipe: Recipe,
     pub results: Results,
     pub rows: Vec<EpochRow>,
-    /// SHA-256 of the data file; empty for a toy, whose description names the seed.
+    /// SHA-256 of the values in the data; empty for a toy, whose description names the seed. Of the bytes of the files
+    /// for a run of before the values were taken.
     hash: String,
+    /// SHA-256 of the bytes of the files.
+    bytes: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -97,7 +113,7 @@ pub struct Wins {
 
 /// Opens run folders, and the run folders inside other folders. Returns the runs and what was skipped.
 pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
-    let (mut runs, mut notes, mut seen) = (vec![], vec![], HashSet::new());
+    let (mut runs, mut notes, mut seen): (Vec<Run>, _, _) = (vec![], vec![], HashSet::new());
     for path in paths {
         for folder in folders(path)? {
             let real = folder.path.canonicalize().map_err(|e| Error::io(&folder.path, "read", &e))?;
@@ -112,6 +128,12 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
             }
             runs.push(read(&folder)?);
         }
+    }
+    // An old run of the same files as a newer one has the newer one's values.
+    let values: BTreeMap<String, String> =
+        runs.iter().filter(|r| r.hash != r.bytes).map(|r| (r.bytes.clone(), r.hash.clone())).collect();
+    for run in runs.iter_mut().filter(|r| r.hash == r.bytes) {
+        run.hash = values.get(&run.bytes).unwrap_or(&run.hash).clone();
     }
     if runs.is_empty() {
         let place = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -146,12 +168,18 @@ fn folders(path: &Path) -> Result<Vec<RunFolder>> {
 
 fn read(folder: &RunFolder) -> Result<Run> {
     let recipe = folder.recipe()?;
-    let hash = if recipe.data.toy.is_some() { String::new() } else { folder.manifest()?.data };
+    let manifest = folder.manifest()?;
+    let (bytes, values) = (manifest.data, manifest.values);
+    let hash = match recipe.data.toy {
+        Some(_) => String::new(),
+        None if values.is_empty() => bytes.clone(),
+        None => values,
+    };
     let mut results = folder.results()?;
     results.metrics.extend(evaluated(folder)?);
     // Curves are beside the point of a table: a run without them still counts.
     let rows = if folder.file("metrics.csv").is_file() { folder.metrics(u32::MAX)? } else { vec![] };
-    Ok(Run { path: folder.path.clone(), recipe, results, rows, hash })
+    Ok(Run { path: folder.path.clone(), recipe, results, rows, hash, bytes })
 }
 
 /// What `vifo evaluate` found on other sets, under names of their own: "auroc_entropy" and "ood_mean_entropy" of the one
@@ -369,7 +397,9 @@ fn group(label: String, members: Vec<Run>, metrics: &[Column]) -> Group {
 /// Mean, and sd with n - 1 from two values on.
 pub fn summary(values: &[f64]) -> Summary {
     let n = values.len();
-    let mean = values.iter().sum::<f64>() / n as f64;
+    // Equal values have no sd, and rounding must not give them one.
+    let is_one = values.iter().all(|v| *v == values[0]);
+    let mean = if is_one && n > 0 { values[0] } else { values.iter().sum::<f64>() / n as f64 };
     let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
     Summary { mean, sd: (n > 1).then(|| (square / (n - 1) as f64).sqrt()), n, best: false }
 }

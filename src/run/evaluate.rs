@@ -66,8 +66,8 @@ pub fn evaluate(
     let calibration = calibration.as_ref();
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
     let data = model.data();
-    let recorded = folder.manifest()?.data;
-    let changed = data.as_ref().is_ok_and(|d| d.hash != recorded);
+    let manifest = folder.manifest()?;
+    let changed = data.as_ref().is_ok_and(|d| !manifest.is_of(d));
     // Baselines are fitted on the training rows: on other rows they would be no baselines.
     let known = data.as_ref().ok().filter(|_| !changed);
     let mut lines = vec![];
@@ -82,7 +82,14 @@ pub fn evaluate(
         Some(file) => {
             let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
             notes.extend(said);
-            if is_training_file(&model, file) {
+            // By their values: a copy under another name is no better. Where the training rows cannot be read, by the path.
+            let twins = known.map_or(0, |own| calibrate::twins(&rows, &own.train));
+            if 2 * twins > rows.n {
+                notes.push(format!(
+                    "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
+                    rows.n
+                ));
+            } else if known.is_none() && is_training_file(&model, file) {
                 notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
             }
             if calibration.is_some_and(|c| is_source(c, file)) {

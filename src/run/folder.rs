@@ -3,6 +3,7 @@
 use super::parts::Read;
 use crate::config::{Recipe, plain_path};
 use crate::data::encode::Encoder;
+use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::system::file::{is_link, open_lock, sweep_remains};
 pub use crate::system::write_atomic;
@@ -20,6 +21,9 @@ pub struct Manifest {
     pub seed: u32,
     /// SHA-256 of the data files, or a toy's description.
     pub data: String,
+    /// SHA-256 of the values in the data files (`Loaded::values`); empty in a run of before it was written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub values: String,
     pub train_rows: usize,
     pub validation_rows: usize,
     pub test_rows: usize,
@@ -43,6 +47,11 @@ pub struct Manifest {
 impl Manifest {
     pub fn version() -> (String, String) {
         (env!("CARGO_PKG_VERSION").into(), env!("VIFO_GIT").into())
+    }
+
+    /// Whether the run was trained on these data: the same values, or the same bytes where only they are known.
+    pub fn is_of(&self, data: &Loaded) -> bool {
+        self.data == data.hash || (!self.values.is_empty() && self.values == data.values)
     }
 }
 

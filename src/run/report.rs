@@ -7,7 +7,7 @@ use super::RunFolder;
 use super::calibrate;
 use super::fit::{Fitted, recipe_name};
 use super::model::{self, targets};
-use super::results::Results;
+use super::results::{self, Results};
 use super::tables::{TextTable, number};
 use crate::config::Recipe;
 use crate::data::encode::{Encoder, FeatureKind, Target};
@@ -348,6 +348,7 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
         }
         _ => return Ok(vec![]),
     };
+    let inside_k = if let Predictive::Classification(c) = inside { c.k } else { 1 };
     let [a, b] = groups;
     // One member without output variance has no epistemic part: a curve of zeros against zeros would say nothing.
     let mut scores = scores;
@@ -363,7 +364,11 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
         curves: scores
             .into_iter()
             .map(|(name, inside, outside)| {
-                let (fpr, tpr) = roc_curve(&inside, &outside);
+                // Low uncertainty says in distribution; the mutual information is a difference of entropies.
+                let certain = |v: &[f64]| v.iter().map(|v| -v).collect::<Vec<_>>();
+                let error =
+                    if name == "mutual information" { results::mutual_information_error(inside_k) } else { 0.0 };
+                let (fpr, tpr) = metrics::Ranking::new(&certain(&inside), &certain(&outside), error).curve();
                 (name.to_string(), fpr, tpr)
             })
             .collect(),
@@ -375,26 +380,6 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
         ),
         drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
     ])
-}
-
-/// Uncertainty scores: low = in distribution = positive.
-fn roc_curve(inside: &[f64], outside: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let mut all: Vec<(f64, bool)> =
-        inside.iter().map(|v| (*v, true)).chain(outside.iter().map(|v| (*v, false))).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut fpr, mut tpr, mut fp, mut tp) = (vec![0.0], vec![0.0], 0usize, 0usize);
-    for (i, (v, positive)) in all.iter().enumerate() {
-        if *positive {
-            tp += 1
-        } else {
-            fp += 1
-        }
-        if all.get(i + 1).is_none_or(|next| next.0 != *v) {
-            fpr.push(fp as f64 / outside.len().max(1) as f64);
-            tpr.push(tp as f64 / inside.len().max(1) as f64);
-        }
-    }
-    (fpr, tpr)
 }
 
 pub fn html(table: &TextTable) -> HtmlTable {

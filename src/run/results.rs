@@ -1,8 +1,11 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
+mod uncertain;
+
+use self::uncertain::{Uncertain, error_of_mean, few_rows};
 use super::baselines::against_boosting;
 pub use super::baselines::{Baselines, ClassBaselines};
-use super::tables::number;
+use super::tables::{apart, number};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::{Classification, Regression};
@@ -124,6 +127,18 @@ pub fn regression(
     notes.extend(against_constant(&out, said, "rmse", "always giving the mean of the training rows"));
     notes.extend(against_boosting(&out, "rmse").filter(|_| said >= FEW));
     notes.extend(coverage_verdict(&out, said));
+    let squares: Vec<f64> = p.mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect();
+    let surprises: Vec<f64> = y.iter().enumerate().map(|(i, y)| -p.log_density(i, *y)).collect();
+    let rmse = metrics::rmse(&p.mean, y);
+    notes.extend(few_rows(
+        said,
+        &[
+            // Of a root: half the relative error of what stands under it.
+            Uncertain::relative("rmse", unit, rmse, error_of_mean(&squares) / (2.0 * rmse * rmse)),
+            Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&surprises)),
+            Uncertain::share("coverage_90", out.iter().find(|m| m.name == "coverage_90"), said),
+        ],
+    ));
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures".into()));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
 }
@@ -136,7 +151,8 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
         let is_worse = if m.better == Better::Higher { ours < theirs } else { ours > theirs };
         (n >= FEW && is_worse).then(|| {
             let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
-            format!("{name} {} against {}{unit}", number(ours), number(theirs))
+            let (ours, theirs) = apart(ours, theirs);
+            format!("{name} {ours} against {theirs}{unit}")
         })
     };
     match (worse(point), worse("nll")) {
@@ -150,19 +166,15 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
     }
 }
 
-/// Whether the 90 % intervals hold what they promise, in words; and how little few rows can say.
-fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
-    if n < FEW {
-        return few_rows(n).into_iter().collect();
-    }
+/// Whether the 90 % intervals hold what they promise, in words.
+fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
     let nominal: f64 = 0.9;
-    let Some(observed) = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()) else {
-        return vec![];
-    };
+    let observed =
+        metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()).filter(|_| n >= FEW)?;
     let error = (nominal * (1.0 - nominal) / n.max(1) as f64).sqrt();
     let z = (observed - nominal) / error;
     let (at_most, at_least) = metrics::count_tails(&vec![nominal; n], (observed * n as f64).round() as usize);
-    let mut notes = vec![if at_most < CHANCE {
+    Some(if at_most < CHANCE {
         format!(
             "the error bars are too narrow: the 90 % intervals hold {:.0} % of the rows, {:.1} standard errors too few",
             observed * 100.0,
@@ -179,9 +191,7 @@ fn coverage_verdict(metrics: &[Metric], n: usize) -> Vec<String> {
             observed * 100.0,
             error * 200.0
         )
-    }];
-    notes.extend(few_rows(n));
-    notes
+    })
 }
 
 /// A fault of the error bars is one that chance alone would show less often than this, on its side.
@@ -189,15 +199,6 @@ pub(super) const CHANCE: f64 = 0.025;
 
 /// Fewer test rows than this say nothing about error bars.
 pub(super) const FEW: usize = 20;
-
-fn few_rows(n: usize) -> Option<String> {
-    (n < 50).then(|| {
-        format!(
-            "{n} rows are few: every figure here is uncertain by some {:.0} % of itself",
-            100.0 / (2.0 * n.max(1) as f64).sqrt()
-        )
-    })
-}
 
 fn weighted_rmse(mean: &[f64], y: &[f64], weights: &[f32]) -> f64 {
     weighted::mean(mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)), weights).sqrt()
@@ -336,9 +337,27 @@ pub fn classification_of_rows(
     } else {
         format!("the probabilities hold on average: {said}, no further apart than chance allows")
     });
-    notes.extend(few_rows(y.len()));
+    let kept = |f: &dyn Fn(&[f64], usize) -> f64| -> Vec<f64> {
+        p.probs.chunks(k).zip(y).map(|(row, c)| f(row, *c)).collect()
+    };
+    let surprises = kept(&|row, c| metrics::nll(row, &[c], k));
+    let squares = kept(&|row, c| metrics::brier(row, &[c], k));
+    let value = |name: &str| out.iter().find(|m| m.name == name).and_then(|m| m.value.value()).unwrap_or(f64::NAN);
+    notes.extend(few_rows(
+        y.len(),
+        &[
+            Uncertain::share("accuracy", out.iter().find(|m| m.name == "accuracy"), y.len()),
+            Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&surprises)),
+            Uncertain::plain("brier", "", value("brier"), error_of_mean(&squares)),
+        ],
+    ));
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures but ece_*".into()));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }
+}
+
+/// Absolute rounding of a mutual information: it is the difference of two entropies of up to ln k.
+pub(super) fn mutual_information_error(k: usize) -> f64 {
+    metrics::ROUNDING * (k.max(2) as f64).ln()
 }
 
 /// In- against out-of-distribution, by maximum probability, total entropy and mutual information (in-distribution positive).
@@ -351,12 +370,17 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
         outside.total.iter().sum::<f64>() / outside.total.len().max(1) as f64,
         Better::Higher,
     )];
-    for (by, a, b) in [
-        ("max_probability", conf(inside), conf(outside)),
-        ("entropy", negate(&inside.total), negate(&outside.total)),
-        ("mutual_information", negate(&inside.epistemic), negate(&outside.epistemic)),
+    for (by, a, b, error) in [
+        ("max_probability", conf(inside), conf(outside), 0.0),
+        ("entropy", negate(&inside.total), negate(&outside.total), 0.0),
+        (
+            "mutual_information",
+            negate(&inside.epistemic),
+            negate(&outside.epistemic),
+            mutual_information_error(inside.k),
+        ),
     ] {
-        out.extend(separation(by, &a, &b));
+        out.extend(separation(by, &a, &b, error));
     }
     let notes = ood_notes(&out, inside.total.len(), outside.total.len());
     Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes }
@@ -366,8 +390,8 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
 pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
     let total = |r: &Regression| (0..r.n()).map(|i| -r.sd(i)).collect::<Vec<_>>();
     let epistemic = |r: &Regression| r.epistemic.iter().map(|v| -v.sqrt()).collect::<Vec<_>>();
-    let mut out = separation("total_sd", &total(inside), &total(outside));
-    out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside)));
+    let mut out = separation("total_sd", &total(inside), &total(outside), 0.0);
+    out.extend(separation("epistemic_sd", &epistemic(inside), &epistemic(outside), 0.0));
     let notes = ood_notes(&out, inside.n(), outside.n());
     Results { set: "ood".into(), rows: outside.n(), metrics: out, notes }
 }
@@ -389,12 +413,14 @@ fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {
     notes
 }
 
-fn separation(by: &str, inside: &[f64], outside: &[f64]) -> Vec<Metric> {
+/// `error`: as in [`metrics::Ranking::new`].
+fn separation(by: &str, inside: &[f64], outside: &[f64], error: f64) -> Vec<Metric> {
+    let ranking = metrics::Ranking::new(inside, outside, error);
     let measure = |name: &str, value, better| Metric { value, ..metric(&format!("{name}_{by}"), "", 0.0, better) };
     vec![
-        measure("auroc", metrics::auroc(inside, outside), Better::Higher),
-        measure("aupr", metrics::aupr(inside, outside), Better::Higher),
-        measure("fpr95", metrics::fpr95(inside, outside), Better::Lower),
+        measure("auroc", ranking.auroc(), Better::Higher),
+        measure("aupr", ranking.aupr(), Better::Higher),
+        measure("fpr95", ranking.fpr95(), Better::Lower),
     ]
 }
 

@@ -1,8 +1,10 @@
 //! Tables for people and papers: aligned text, Markdown, LaTeX and CSV from the same rows; and predictions as CSV.
 
 use super::results::{Better, Results};
+use crate::base::visible::visible;
 use crate::data::encode::{Encoder, Target};
 use crate::error::{Error, Result};
+use crate::figure::exact;
 use crate::method::Predictive;
 use serde::Serialize;
 
@@ -34,11 +36,24 @@ impl TextTable {
         }
     }
 
+    /// Puts an apostrophe before every cell that a spreadsheet would take for a formula; numbers stay.
+    pub fn for_spreadsheets(&mut self) {
+        let is_number = |s: &str| s.parse::<f64>().is_ok_and(f64::is_finite);
+        for cell in self.rows.iter_mut().flatten().chain(&mut self.header) {
+            if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell) {
+                cell.insert(0, '\'');
+            }
+        }
+    }
+
     /// Numbers to the right, words to the left.
     fn aligned(&self, left: &str, between: &str, right: &str, markdown: bool) -> String {
-        let width: Vec<usize> = (0..self.header.len())
+        // A newline in a name would break the line.
+        let clean = |row: &Vec<String>| row.iter().map(|s| visible(s).into_owned()).collect::<Vec<_>>();
+        let (header, rows) = (clean(&self.header), self.rows.iter().map(clean).collect::<Vec<_>>());
+        let width: Vec<usize> = (0..header.len())
             .map(|c| {
-                let cells = self.rows.iter().chain([&self.header]).filter_map(|r| r.get(c));
+                let cells = rows.iter().chain([&header]).filter_map(|r| r.get(c));
                 // Markdown wants three dashes under a column.
                 cells.map(|s| s.chars().count()).max().unwrap_or(0).max(if markdown { 3 } else { 0 })
             })
@@ -54,14 +69,14 @@ impl TextTable {
                 .collect();
             format!("{left}{}{right}", cells.join(between)).trim_end().to_string() + "\n"
         };
-        let mut out = line(&self.header);
+        let mut out = line(&header);
         let rule: Vec<String> = width
             .iter()
             .enumerate()
             .map(|(c, w)| if markdown && c > 0 { "-".repeat(w.saturating_sub(1)) + ":" } else { "-".repeat(*w) })
             .collect();
         out += &line(&rule);
-        for row in &self.rows {
+        for row in &rows {
             out += &line(row);
         }
         out
@@ -70,7 +85,7 @@ impl TextTable {
     fn latex(&self) -> String {
         let escape = |s: &String| {
             let mut t = String::new();
-            for c in s.chars() {
+            for c in visible(s).chars() {
                 match c {
                     '_' | '%' | '&' | '#' | '$' => t.extend(['\\', c]),
                     '{' | '}' => t.extend(['\\', c]),
@@ -109,8 +124,7 @@ pub fn number(v: f64) -> String {
         return v.to_string();
     }
     let size = v.abs();
-    // What is left of a difference of equal numbers is nothing to show.
-    if size < 1e-12 {
+    if v == 0.0 {
         "0".into()
     } else if !(1e-4..1e6).contains(&size) {
         format!("{v:.3e}")
@@ -120,50 +134,68 @@ pub fn number(v: f64) -> String {
     }
 }
 
+/// Two unequal numbers as `number` writes them, with as many digits more as it takes to see which is larger.
+pub fn apart(a: f64, b: f64) -> (String, String) {
+    let short = (number(a), number(b));
+    if short.0 != short.1 || a == b || !(a.is_finite() && b.is_finite()) {
+        return short;
+    }
+    let all = (4..17).map(|digits| (format!("{a:.digits$e}"), format!("{b:.digits$e}")));
+    // As plain numbers where `number` has them plain.
+    let as_short = |text: String| match text.parse::<f64>() {
+        Ok(v) if !short.0.contains('e') => v.to_string(),
+        _ => text,
+    };
+    all.into_iter().find(|(a, b)| a != b).map_or(short.clone(), |(a, b)| (as_short(a), as_short(b)))
+}
+
 impl Results {
     /// One row a metric: ours, and the baselines where they exist.
     pub fn table(&self, ours: &str) -> TextTable {
-        let has = |f: fn(&super::Metric) -> Option<f64>| self.metrics.iter().any(|m| f(m).is_some());
-        let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
-        let boosting = has(|m| m.boosting);
-        let mut t = TextTable::new(&["metric", "unit", ours]);
-        if calibrated {
-            t.header.push("calibrated".into());
-        }
-        if constant {
-            t.header.push("constant".into());
-        }
-        if linear {
-            t.header.push("least squares".into());
-        }
-        if boosting {
-            t.header.push("boosting".into());
-        }
-        for m in &self.metrics {
-            let mark = match m.better {
-                Better::Higher => " ↑",
-                Better::Lower => " ↓",
-                Better::Neither => "",
-            };
-            let value = m.value.value().map_or_else(|| m.value.to_string(), number);
-            let mut row = vec![format!("{}{mark}", m.name), m.unit.clone(), value];
-            let baseline = |v: Option<f64>| v.map_or(String::new(), number);
-            if calibrated {
-                row.push(baseline(m.calibrated));
-            }
-            if constant {
-                row.push(baseline(m.constant));
-            }
-            if linear {
-                row.push(baseline(m.least_squares));
-            }
-            if boosting {
-                row.push(baseline(m.boosting));
-            }
-            t.rows.push(row);
-        }
-        t
+        metrics_of(&[self], ours, number, true)
     }
+}
+
+/// The metrics of all sets in one table, for a format that is read by programs or set in a paper: with a column of sets
+/// where there are several; CSV has every digit and bare names.
+pub fn of_sets(sets: &[&Results], ours: &str, format: Format) -> TextTable {
+    let is_csv = format == Format::Csv;
+    metrics_of(sets, ours, if is_csv { full as fn(f64) -> String } else { number }, !is_csv)
+}
+
+fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: bool) -> TextTable {
+    let has = |f: fn(&super::Metric) -> Option<f64>| sets.iter().flat_map(|r| &r.metrics).any(|m| f(m).is_some());
+    let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
+    let mut t = TextTable::new(&["metric", "unit", ours]);
+    if sets.len() > 1 {
+        t.header.insert(0, "set".into());
+    }
+    let boosting = has(|m| m.boosting);
+    let beside =
+        [(calibrated, "calibrated"), (constant, "constant"), (linear, "least squares"), (boosting, "boosting")];
+    for (is_there, name) in beside {
+        if is_there {
+            t.header.push(name.into());
+        }
+    }
+    for (set, m) in sets.iter().flat_map(|r| r.metrics.iter().map(move |m| (&r.set, m))) {
+        let mark = match m.better {
+            Better::Higher if arrows => " ↑",
+            Better::Lower if arrows => " ↓",
+            _ => "",
+        };
+        let value = m.value.value().map_or_else(|| m.value.to_string(), write);
+        let mut row = if sets.len() > 1 { vec![set.clone()] } else { vec![] };
+        row.extend([format!("{}{mark}", m.name), m.unit.clone(), value]);
+        let values = [m.calibrated, m.constant, m.least_squares, m.boosting];
+        for ((is_there, _), value) in beside.iter().zip(values) {
+            if *is_there {
+                row.push(value.map_or(String::new(), write));
+            }
+        }
+        t.rows.push(row);
+    }
+    t
 }
 
 /// Quantiles of predictions.csv.
@@ -175,7 +207,6 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
     if y.is_some() {
         t.header.push(encoder.target_name().to_string());
     }
-    let exact = |v: f64| v.to_string();
     let has_target = y.is_some();
     match predictive {
         Predictive::Regression(r) => {
@@ -184,7 +215,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             distinct_target(&mut t.header, has_target);
             for i in 0..r.n() {
                 let mut row = vec![ids[i].clone()];
-                row.extend(y.map(|y| exact(y[i])));
+                row.extend(y.map(|y| full(y[i])));
                 row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
                 let mixture = r.row(i);
                 row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
@@ -236,9 +267,9 @@ pub fn mark_refused(table: &mut TextTable, refused: &[(String, String)]) {
     table.rows.sort_by_key(|row| row[0].parse::<u64>().unwrap_or(u64::MAX));
 }
 
-/// Nine digits: the weights have seven, and a reader none to spare.
+/// Every digit: a target of Unix seconds needs more than single precision has, and what is read back is what was said.
 pub(super) fn full(v: f64) -> String {
-    format!("{v:.8e}").parse::<f64>().map_or_else(|_| v.to_string(), |v| v.to_string())
+    exact(v)
 }
 
 /// A target named "sd" would give two columns of that name.
@@ -273,11 +304,47 @@ mod tests {
             (12.3456, "12.35"),
             (123456.0, "123456"),
             (1e-7, "1.000e-7"),
+            // A4: a small number is no zero.
+            (3.25e-13, "3.250e-13"),
+            (-1e-30, "-1.000e-30"),
+            (1e30, "1.000e30"),
+            (-0.0, "0"),
             (-3.21, "-3.210"),
         ] {
             assert_eq!(number(v), want);
         }
         assert_eq!(number(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn a4_unequal_numbers_are_written_unequal() {
+        let of = |a: f64, b: f64| apart(a, b);
+        assert_eq!(of(3.2, 3.0), ("3.200".into(), "3.000".into()));
+        assert_eq!(of(3.20001, 3.20002), ("3.20001".into(), "3.20002".into()));
+        assert_eq!(of(2.5e-20, 2.500001e-20), ("2.500000e-20".into(), "2.500001e-20".into()));
+        assert_eq!(of(1.0, 1.0), ("1.000".into(), "1.000".into()));
+        let (a, b) = of(0.3, 0.1 + 0.2);
+        assert!(a != b && a.parse::<f64>().unwrap() < b.parse::<f64>().unwrap(), "{a} {b}");
+    }
+
+    #[test]
+    fn a2_numbers_read_back_as_they_were() {
+        for v in [1_700_000_000.123_456_7, 2_460_000.500_011_574, 1e-300, -1.0 / 3.0, f64::MAX, 0.1 + 0.2, 5e-324] {
+            assert_eq!(full(v).parse::<f64>().unwrap().to_bits(), v.to_bits());
+        }
+    }
+
+    #[test]
+    fn c13_a_spreadsheet_computes_no_text() {
+        let mut t = TextTable::new(&["line", "@target"]);
+        t.rows = ["=1+1", "+a", "-b", "@c", "\td", "plain", "-1.5", "+2", "1e-3", "-inf"]
+            .iter()
+            .map(|s| vec!["1".to_string(), s.to_string()])
+            .collect();
+        t.for_spreadsheets();
+        assert_eq!(t.header, ["line", "'@target"]);
+        let cells: Vec<&str> = t.rows.iter().map(|r| r[1].as_str()).collect();
+        assert_eq!(cells, ["'=1+1", "'+a", "'-b", "'@c", "'\td", "plain", "-1.5", "+2", "1e-3", "'-inf"]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Training {
             None => None,
         };
         let data = data.map_or_else(|| load::load(&recipe), Ok)?;
-        if before.data != data.hash && recipe.data.points.is_none() {
+        if !before.is_of(&data) && recipe.data.points.is_none() {
             return Err(Error::data(
                 path.display().to_string(),
                 "the data file has changed since this run began",
@@ -163,6 +163,7 @@ impl Training {
             device: self.trainer.device().into(),
             seed: self.recipe.seed,
             data: data.hash.clone(),
+            values: data.values.clone(),
             train_rows: data.train.n,
             validation_rows: data.validation.n,
             test_rows: data.test.n,

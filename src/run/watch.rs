@@ -160,7 +160,8 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     let plan = || Plan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
     let hash = match (&recipe, &manifest) {
         (Some(r), _) if r.data.toy.is_some() => String::new(),
-        (_, Some(m)) => m.data.clone(),
+        (_, Some(m)) if m.values.is_empty() => m.data.clone(),
+        (_, Some(m)) => m.values.clone(),
         // Nobody knows its data: it is nobody's second seed.
         _ => path.display().to_string(),
     };
@@ -209,6 +210,7 @@ mod tests {
             device: "cpu".into(),
             seed: 3,
             data: "toy".into(),
+            values: String::new(),
             train_rows: 60,
             validation_rows: 0,
             test_rows: 0,

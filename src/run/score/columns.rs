@@ -2,22 +2,52 @@
 //! that name columns.
 
 use super::Asked;
+use super::names::{self, BESIDE, CLASSES, End, MEANS, PROBABILITIES, SDS, Side, TARGETS, VARIANCES, plain};
 use crate::data::table::{Cells, Table};
 use crate::error::{Error, Result};
-
-const TARGETS: [&str; 3] = ["y", "target", "label"];
-const MEANS: [&str; 1] = ["mean"];
-const SDS: [&str; 4] = ["sd", "std", "sigma", VARIANCE];
-pub const VARIANCE: &str = "variance";
-/// Columns of vifo's own predictions.csv, and usual row numbers: never the target unless named.
-const BESIDE: [&str; 9] =
-    ["line", "id", "row", "index", "predicted", "entropy", "aleatoric_entropy", "mutual_information", "aleatoric_sd"];
 
 /// Which column is what, by index.
 #[derive(Debug, Clone)]
 pub enum Columns {
-    Regression { mean: usize, sd: usize },
-    Classification { probs: Vec<usize>, labels: Vec<String> },
+    Numbers(Numbers),
+    /// One column a class.
+    Classes {
+        probs: Vec<usize>,
+        labels: Vec<String>,
+    },
+    /// The probability of one of two classes; its label where the name holds it.
+    Binary {
+        prob: usize,
+        label: Option<String>,
+    },
+    /// The predicted class alone.
+    Class {
+        predicted: usize,
+    },
+}
+
+/// What a file tells of the distribution of a number.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers {
+    pub mean: Option<usize>,
+    pub sd: Option<Spread>,
+    /// By level, ascending.
+    pub quantiles: Vec<(f64, usize)>,
+    pub intervals: Vec<Interval>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    pub column: usize,
+    pub is_variance: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    /// None where neither name nor user tells.
+    pub level: Option<f64>,
+    pub lower: usize,
+    pub upper: usize,
 }
 
 pub fn place(table: &Table) -> String {
@@ -35,45 +65,150 @@ pub fn unknown(table: &Table, found: &str) -> Error {
     Error::usage(
         place(table),
         format!("{found} among {}", listed(table)),
-        "columns mean and sd (or std, sigma, variance), or one column p_LABEL a class",
-        "name them with --mean and --sd, or with --probs",
+        "columns mean and sd (or y_pred and y_std, ...), quantiles (q05, 0.95, ...), lower and upper, or one column p_LABEL a class",
+        "name them with --mean and --sd, with --lower and --upper, or with --probs",
     )
 }
 
 pub fn find(table: &Table, asked: &Asked) -> Result<(Columns, usize)> {
     let asked_target = asked.target.as_ref().map(|t| table.column_index(t)).transpose()?;
-    let probs: Vec<String> = if asked.probs.is_empty() { prefixed(table) } else { asked.probs.clone() };
-    let gaussian = moments(table, asked)?;
-    if gaussian.is_some() && probs.len() > 1 && asked.mean.is_none() && asked.probs.is_empty() {
-        return Err(unknown(table, "both mean and sd and probabilities"));
+    let Some(columns) = predictions(table, asked, asked_target)? else { return bare(table, asked_target) };
+    let used = match &columns {
+        Columns::Numbers(n) => n.used(),
+        Columns::Classes { probs, .. } => probs.clone(),
+        Columns::Binary { prob, .. } => vec![*prob],
+        Columns::Class { predicted } => vec![*predicted],
+    };
+    Ok((columns, target(table, asked_target, &used)?))
+}
+
+/// The predictions; None where only bare labels as names of columns are left.
+fn predictions(table: &Table, asked: &Asked, asked_target: Option<usize>) -> Result<Option<Columns>> {
+    let probs = asked.probs.iter().map(|p| table.column_index(p)).collect::<Result<Vec<_>>>()?;
+    if let [prob] = probs[..] {
+        return Ok(Some(Columns::Binary { prob, label: names::class(&table.columns[prob].name).map(|c| c.1.into()) }));
     }
-    match gaussian {
-        Some((mean, sd)) if asked.probs.is_empty() => {
-            let target = target(table, asked_target, &[mean, sd])?;
-            Ok((Columns::Regression { mean, sd }, target))
+    let numbers = Numbers::find(table, asked, asked_target)?;
+    let is_named = asked.mean.is_some() || asked.sd.is_some() || asked.lower.is_some();
+    let by_name = if probs.is_empty() { prefixed(table) } else { probs };
+    if by_name.len() > 1 && !is_named {
+        if numbers.mean.is_some() && numbers.sd.is_some() && asked.probs.is_empty() {
+            return Err(unknown(table, "both mean and sd and probabilities"));
         }
-        _ if !probs.is_empty() => {
-            let probs = probs.iter().map(|p| table.column_index(p)).collect::<Result<Vec<_>>>()?;
-            if probs.len() < 2 {
-                let found = format!("one column of probabilities, '{}'", table.columns[probs[0]].name);
-                return Err(Error::usage(
-                    place(table),
-                    found,
-                    "one column a class",
-                    "add the column of the other class",
-                ));
+        let labels = by_name.iter().map(|&c| label_of(table, c)).collect();
+        return Ok(Some(Columns::Classes { probs: by_name, labels }));
+    }
+    if is_named || numbers.is_distribution() {
+        return Ok(Some(Columns::Numbers(numbers)));
+    }
+    let is_number = |c: &usize| matches!(table.columns[*c].cells, Cells::Number(_));
+    let free = |c: &usize| Some(*c) != asked_target;
+    let named = |names: &[&str]| by_names(table, names, &free);
+    let single = by_name.first().copied().or_else(|| named(&PROBABILITIES));
+    if let Some(prob) = single.filter(is_number) {
+        let label = names::class(&table.columns[prob].name).map(|c| c.1.to_string());
+        return Ok(Some(Columns::Binary { prob, label }));
+    }
+    if bare(table, asked_target).is_ok() {
+        return Ok(None);
+    }
+    if let Some(predicted) = named(&CLASSES).filter(|c| !is_number(c)) {
+        return Ok(Some(Columns::Class { predicted }));
+    }
+    Ok(numbers.mean.filter(is_number).map(|_| Columns::Numbers(numbers)))
+}
+
+impl Numbers {
+    pub fn find(table: &Table, asked: &Asked, target: Option<usize>) -> Result<Numbers> {
+        let free = |c: &usize| Some(*c) != target;
+        let one = |asked: &Option<String>, names: &[&str]| match asked {
+            Some(name) => table.column_index(name).map(Some),
+            None => Ok(by_names(table, names, &free)),
+        };
+        let is_variance = |c: usize| VARIANCES.contains(&plain(&table.columns[c].name).as_str());
+        let sd = one(&asked.sd, &[&SDS[..], &VARIANCES[..]].concat())?;
+        let all = || (0..table.columns.len()).filter(free);
+        let quantile = |c: usize| names::quantile(&table.columns[c].name).map(|q| (q, c));
+        let mut quantiles: Vec<(f64, usize)> = all().filter_map(quantile).collect();
+        quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if are_classes(table, &quantiles) {
+            quantiles.clear();
+        }
+        Ok(Numbers {
+            mean: one(&asked.mean, &MEANS)?,
+            sd: sd.map(|column| Spread { column, is_variance: is_variance(column) }),
+            quantiles,
+            intervals: intervals(table, asked, all())?,
+        })
+    }
+
+    /// More than a point.
+    fn is_distribution(&self) -> bool {
+        (self.mean.is_some() && self.sd.is_some()) || !self.quantiles.is_empty() || !self.intervals.is_empty()
+    }
+
+    fn used(&self) -> Vec<usize> {
+        let ends = self.intervals.iter().flat_map(|i| [i.lower, i.upper]);
+        let quantiles = self.quantiles.iter().map(|q| q.1);
+        self.mean.into_iter().chain(self.sd.map(|s| s.column)).chain(quantiles).chain(ends).collect()
+    }
+}
+
+/// Pairs of ends with the same level and the same other words; of two pairs of one level that of the observations, since
+/// a confidence interval of the mean says nothing about rows.
+fn intervals(table: &Table, asked: &Asked, all: impl Iterator<Item = usize>) -> Result<Vec<Interval>> {
+    let asked_level = asked.level.map(|l| if l > 1.0 { l / 100.0 } else { l });
+    if let Some(l) = asked_level.filter(|l| !(*l > 0.0 && *l < 1.0)) {
+        let (allowed, cure) = ("a share or per cent, 0.9 or 90", "give the level of --lower and --upper");
+        return Err(Error::usage("--level", format!("is {l}"), allowed, cure));
+    }
+    if let (Some(lower), Some(upper)) = (&asked.lower, &asked.upper) {
+        let (lower, upper) = (table.column_index(lower)?, table.column_index(upper)?);
+        let of_name = names::end(&table.columns[lower].name).and_then(|e| e.level);
+        return Ok(vec![Interval { level: asked_level.or(of_name), lower, upper }]);
+    }
+    let ends: Vec<(End, usize)> = all.filter_map(|c| names::end(&table.columns[c].name).map(|e| (e, c))).collect();
+    let mut found: Vec<(Interval, &End)> = vec![];
+    for (low, lower) in ends.iter().filter(|(e, _)| e.side == Side::Lower) {
+        let fits = |e: &End| e.side == Side::Upper && e.level == low.level && e.rest == low.rest;
+        let Some((_, upper)) = ends.iter().find(|(e, _)| fits(e)) else { continue };
+        let interval = Interval { level: low.level.or(asked_level), lower: *lower, upper: *upper };
+        let is_of_rows = |e: &End| e.rest.iter().any(|w| w == "obs" || w == "pi");
+        match found.iter().position(|(i, _)| i.level == interval.level) {
+            None => found.push((interval, low)),
+            Some(at) if is_of_rows(low) && !is_of_rows(found[at].1) => found[at] = (interval, low),
+            Some(at) if is_of_rows(found[at].1) && !is_of_rows(low) => {}
+            Some(_) => {
+                let found = "two pairs of ends of one level";
+                return Err(Error::usage(place(table), found, listed(table), "name one with --lower and --upper"));
             }
-            let target = target(table, asked_target, &probs)?;
-            let labels = probs.iter().map(|&c| label_of(table, c)).collect();
-            Ok((Columns::Classification { probs, labels }, target))
         }
-        _ => bare(table, asked_target),
     }
+    Ok(found.into_iter().map(|(i, _)| i).collect())
+}
+
+/// p1, p2, p3 may be percentiles or classes: rows that sum to 1 are classes.
+fn are_classes(table: &Table, quantiles: &[(f64, usize)]) -> bool {
+    let values: Vec<&Vec<f64>> = quantiles
+        .iter()
+        .filter_map(|(_, c)| match &table.columns[*c].cells {
+            Cells::Number(v) => Some(v),
+            Cells::Text(_) => None,
+        })
+        .collect();
+    let is_one = |row: usize| (values.iter().map(|v| v[row]).sum::<f64>() - 1.0).abs() < 0.02;
+    values.len() > 1 && values.len() == quantiles.len() && table.rows() > 0 && (0..table.rows()).all(is_one)
+}
+
+/// The first column that bears one of the names, by their order.
+fn by_names(table: &Table, names: &[&str], free: &dyn Fn(&usize) -> bool) -> Option<usize> {
+    let plain: Vec<String> = table.columns.iter().map(|c| plain(&c.name)).collect();
+    names.iter().find_map(|n| (0..plain.len()).filter(free).find(|&c| plain[c] == *n))
 }
 
 /// Columns named after the labels themselves: all labels of the target column are names of columns of numbers.
 fn bare(table: &Table, asked_target: Option<usize>) -> Result<(Columns, usize)> {
-    let named = || (0..table.columns.len()).find(|&c| is_one_of(&table.columns[c].name, &TARGETS));
+    let named = || by_names(table, &TARGETS, &|_| true);
     let none = || unknown(table, "no predictions");
     let target = asked_target.or_else(named).ok_or_else(none)?;
     let is_class = |&c: &usize| {
@@ -88,42 +223,48 @@ fn bare(table: &Table, asked_target: Option<usize>) -> Result<(Columns, usize)> 
     if probs.len() < 2 || !(0..table.rows()).all(known) {
         return Err(none());
     }
-    Ok((Columns::Classification { probs, labels }, target))
+    Ok((Columns::Classes { probs, labels }, target))
 }
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|n| name.eq_ignore_ascii_case(n))
+    names.contains(&plain(name).as_str())
 }
 
+/// What a prediction or a row number is called, and a target is not.
 fn is_beside(name: &str) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    let is_quantile = name.strip_prefix('q').is_some_and(is_number);
-    // lower_90, upper_90, set_90 of a calibrated run.
-    let is_conformal = ["lower_", "upper_", "set_"].iter().any(|p| name.strip_prefix(p).is_some_and(is_number));
-    is_one_of(name, &BESIDE) || is_one_of(name, &["epistemic_sd"]) || is_quantile || is_conformal
+    [&BESIDE[..], &MEANS[..], &SDS[..], &VARIANCES[..], &PROBABILITIES[..], &CLASSES[..]]
+        .iter()
+        .any(|names| is_one_of(name, names))
+        || names::quantile(name).is_some()
+        || names::end(name).is_some()
+        || names::class(name).is_some()
+        || name.strip_prefix("set_").is_some_and(is_number)
 }
 
-pub fn prefixed(table: &Table) -> Vec<String> {
-    let names: Vec<String> = table.names().iter().filter(|n| n.starts_with("p_")).map(|n| n.to_string()).collect();
-    // One alone may be anything.
-    if names.len() > 1 { names } else { vec![] }
+/// The columns of probabilities that are named in one way, if there are several; vifo's own way first.
+pub fn prefixed(table: &Table) -> Vec<usize> {
+    let ways: Vec<(&'static str, usize)> =
+        (0..table.columns.len()).filter_map(|c| names::class(&table.columns[c].name).map(|n| (n.0, c))).collect();
+    let of = |way: &str| ways.iter().filter(|(w, _)| *w == way).map(|(_, c)| *c).collect::<Vec<_>>();
+    let own = of("p_");
+    if own.len() > 1 {
+        return own;
+    }
+    // The first way of the longest lists.
+    ways.iter().rev().map(|(way, _)| of(way)).max_by_key(Vec::len).unwrap_or_default()
 }
 
 pub fn label_of(table: &Table, column: usize) -> String {
     let name = &table.columns[column].name;
-    name.strip_prefix("p_").unwrap_or(name).to_string()
+    names::class(name).map_or(name.as_str(), |c| c.1).to_string()
 }
 
-/// Columns of mean and sd: as asked, or by name.
-pub fn moments(table: &Table, asked: &Asked) -> Result<Option<(usize, usize)>> {
-    let by_name = |names: &[&str]| {
-        names.iter().find_map(|n| (0..table.columns.len()).find(|&c| table.columns[c].name.eq_ignore_ascii_case(n)))
-    };
-    let one = |asked: &Option<String>, names: &[&str]| match asked {
-        Some(name) => table.column_index(name).map(Some),
-        None => Ok(by_name(names)),
-    };
-    Ok(one(&asked.mean, &MEANS)?.zip(one(&asked.sd, &SDS)?))
+/// The one column that bears the name of a probability.
+pub fn only_probability(table: &Table) -> Result<Columns> {
+    let prob = by_names(table, &PROBABILITIES, &|_| true);
+    let binary = prob.map(|prob| Columns::Binary { prob, label: None });
+    binary.ok_or_else(|| unknown(table, "no column of probabilities"))
 }
 
 /// The target: as asked, by a usual name, or the only column that is nothing else.
@@ -150,9 +291,12 @@ fn target(table: &Table, asked: Option<usize>, used: &[usize]) -> Result<usize> 
     }
 }
 
-/// The class of a label: the same text, or the same number ("1.0" is 1).
+/// The class of a label: the same text, or the same number ("1.0" is 1); an apostrophe before what a spreadsheet would
+/// compute is no part of it.
 pub fn class_of(label: &str, labels: &[String]) -> Option<usize> {
     let number = label.parse::<f64>().ok();
     let same = |l: &&String| number.is_some() && l.parse::<f64>().ok() == number;
-    labels.iter().position(|l| l == label).or_else(|| labels.iter().position(|l| same(&l)))
+    let own = || label.strip_prefix('\'').filter(|l| l.starts_with(['=', '+', '-', '@', '\t', '\r']));
+    let exact = |label: &str| labels.iter().position(|l| l == label);
+    exact(label).or_else(|| labels.iter().position(|l| same(&l))).or_else(|| own().and_then(exact))
 }

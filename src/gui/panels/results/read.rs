@@ -123,7 +123,7 @@ pub fn test_images(folder: &RunFolder) -> Result<Option<Pixels>> {
         return Ok(None);
     }
     let data = load::load(&recipe)?;
-    if data.hash != folder.manifest()?.data {
+    if !folder.manifest()?.is_of(&data) {
         return Err(Error::data(
             folder.path.display().to_string(),
             "the images have changed since the run was trained: the table shows none",

@@ -137,6 +137,7 @@ impl Source {
             encoder,
             notes: vec![],
             hash: self.hash.clone(),
+            values: self.hash.clone(),
         })
     }
 

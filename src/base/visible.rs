@@ -1,0 +1,52 @@
+//! Foreign text made fit to be shown: names of files, columns and classes may hold escape sequences that move a
+//! terminal's cursor, newlines that forge a line of ours, or marks that turn the order of the letters around.
+
+use std::borrow::Cow;
+
+/// Characters that act on a terminal instead of showing: control characters, separators of lines, marks of direction.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+    let acts = |c: char| acts(c) && !kept.contains(&c);
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !acts(c) => out.push(c),
+            '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+            c if (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    out.into()
+}
+
+/// One line: whatever does not show is written as an escape, newlines too: "\n", "\x1b", "\u{202e}".
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, &[])
+}
+
+/// Several lines: as [`visible`], but line breaks and tabs stay.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, &['\n', '\t'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c12_what_acts_on_a_terminal_is_written_out() {
+        assert_eq!(visible("a\u{1b}[31mred\nb\r\u{7}\u{9b}2J"), "a\\x1b[31mred\\nb\\r\\x07\\x9b2J");
+        assert_eq!(visible("gpj.\u{202e}exe\u{7f}"), "gpj.\\u{202e}exe\\x7f");
+        assert_eq!(visible_lines("a\tb\nc\u{1b}"), "a\tb\nc\\x1b");
+        for text in ["Größe ± 2 [µm] ↑", "日本語", "C:\\data\\new", ""] {
+            assert!(matches!(visible(text), Cow::Borrowed(t) if t == text));
+        }
+    }
+}
