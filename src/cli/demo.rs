@@ -48,9 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "Auxiliary inputs make the band outside the data {:.1} times as wide ({with:.2} against {without:.2}): VIFO then knows where it has seen nothing.",
         with / without
     ));
-    say(
-        "Read off: on the data all methods do about as well; where there is none, an NLL above that of a wide band says that a method was sure and wrong.",
-    );
+    say("Read off: where there is no data, in the gap and outside, a high NLL says that a method was sure and wrong.");
     say_line(&format!("Figure 1, bands:         {}", demo.bands.png.display()));
     say_line(&format!("Figure 2, prior samples: {}", demo.priors.png.display()));
     say(

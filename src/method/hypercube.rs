@@ -4,8 +4,8 @@ use crate::base::rng::{Draw, Stream};
 use crate::metrics::normal_quantile;
 
 /// Each of k numbers falls into every one of S strata of equal probability once, in an order of its own, all of a number at the
-/// same random place within their strata. What adds over the numbers then has no noise left, and most of log softmax does: the
-/// mean mutual information of a set has a third of the error of independent draws (MATH.md section 12).
+/// same random place within their strata. What adds over the numbers then has little noise left, and most of log softmax does:
+/// a row's mutual information has about half of the error of independent draws (MATH.md section 12).
 pub struct Hypercube {
     samples: usize,
     /// [places, S]: the normal's quantiles at (stratum + place) / S.

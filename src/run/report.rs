@@ -9,7 +9,7 @@ use super::fit::{Fitted, recipe_name};
 use super::model::{self, targets};
 use super::results::{self, Results};
 use super::tables::{TextTable, number};
-use crate::config::Recipe;
+use crate::config::{Recipe, usual_eta};
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
 use crate::data::pixels::Pixels;
@@ -396,8 +396,9 @@ pub fn write(
 ) -> Result<()> {
     let (data, setup) = (&fitted.data, &fitted.plan.setup);
     let m = &recipe.method;
+    let eta = m.eta.unwrap_or(usual_eta(&m.name, setup.task));
     let mut summary = vec![
-        ("method".to_string(), format!("{}, {} members, eta {}, eta_aux {}", m.name, m.members, m.eta, m.eta_aux)),
+        ("method".to_string(), format!("{}, {} members, eta {eta}, eta_aux {}", m.name, m.members, m.eta_aux)),
         (
             "network".into(),
             format!(
