@@ -54,16 +54,19 @@ fn loss_reduce(
         total.y += p.extra_scale * extra;
         bad.y += select(1.0, 0.0, is_finite(extra));
     }
+    // A quotient of equals may not come out as 1.
+    let full = loss_args.n_valid == p.data_rows;
+    let share = select(f32(loss_args.n_valid) / f32(p.data_rows), 1.0, full);
     let sums = e * SUM_WORDS;
     for (var t = 0u; t < 3u; t++) {
-        loss_sums[sums + t] += total[t];
+        loss_sums[sums + t] += share * total[t];
         let is_bad = bad[t] > 0.0 || !is_finite(total[t]);
         if is_bad && loss_sums[sums + SUM_BAD_STEP] == 0.0 {
             loss_sums[sums + SUM_BAD_STEP] = f32(loss_args.step) + 1.0;
             loss_sums[sums + SUM_BAD_TERM] = f32(t) + 1.0;
         }
     }
-    loss_sums[sums + SUM_STEPS] += 1.0;
+    loss_sums[sums + SUM_STEPS] += share;
 }
 
 struct SumSquares {

@@ -38,6 +38,13 @@ impl RunView {
         }
     }
 
+    /// Its epochs and their steps have changed while it goes on.
+    pub fn change(&mut self, event: &Event) {
+        if let Event::Started { epochs, steps_per_epoch, .. } = event {
+            (self.epochs, self.steps_per_epoch) = (*epochs, *steps_per_epoch);
+        }
+    }
+
     /// Rows of an earlier part of the run, as a resumed one finds them in its folder.
     pub fn take(&mut self, rows: &[EpochRow]) {
         self.rows.extend_from_slice(rows);

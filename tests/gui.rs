@@ -221,7 +221,7 @@ fn moons_show_a_map_a_boundary_and_points_of_any_class() {
     for kind in ["Total entropy", "Mutual information", "Probability"] {
         click(&mut h, kind);
     }
-    // A class that is there keeps the training; a new one begins anew.
+    // A class that is there keeps the training; a new one asks before it begins anew.
     click(&mut h, "1");
     let place = screen(&mut h, [-1.3, -0.8]);
     let n = app(&mut h).playground.points().len();
@@ -233,6 +233,8 @@ fn moons_show_a_map_a_boundary_and_points_of_any_class() {
     let place = screen(&mut h, [2.0, 1.3]);
     button(&mut h, place, PointerButton::Primary, true);
     button(&mut h, place, PointerButton::Primary, false);
+    wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
+    click(&mut h, "Restart with changes");
     wait(&mut h, "three classes", |a| {
         a.playground.group.look.lanes.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
     });

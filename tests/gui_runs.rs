@@ -208,6 +208,39 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
 }
 
 #[test]
+fn bug_15_a_run_in_training_does_not_keep_others_from_being_compared() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let (root, home) = (dirs[0].path(), dirs[1].path());
+    train(&recipe(1, SHORT), &root.join("done"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let (path, told) = (root.join("live"), stop.clone());
+    let writer = std::thread::spawn(move || {
+        let long = recipe(5, "[train]\nepochs = 100000\ncheckpoint_seconds = 0\n");
+        let mut listen = |event: &Event, _: &[String]| {
+            if matches!(event, Event::Epoch(_)) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if told.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
+        };
+        fit(&long, &path, false, &Device::Cpu, &mut listen).map(|_| ())
+    });
+    let mut test = page(root, home, Ground::Light, SIZE, false);
+    until(&mut test, "both", |t| count(t, "live") > 0 && count(t, "done") > 0);
+    click(&mut test, Role::Button, "Tick all");
+    until(&mut test, "the table", |t| says(t, "★") && says(t, "live: no results to compare (training)"));
+    // From look to look of the live run: the table stands, and nothing is said to be under way.
+    let epoch = |t: &Test| t.state().app().runs.seen().iter().find(|s| s.name == "live").map_or(0, |s| s.epoch);
+    for _ in 0..3 {
+        let before = epoch(&test);
+        until(&mut test, "its next epochs", |t| epoch(t) > before);
+        assert!(!says(&test, "comparing") && says(&test, "★"));
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
+    until(&mut test, "its end", |t| says(t, "live: no results to compare (stopped)") && !says(t, "comparing"));
+}
+
+#[test]
 fn another_folder_and_one_that_is_none() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let (root, home) = (dirs[0].path(), dirs[1].path());

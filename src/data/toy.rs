@@ -34,6 +34,15 @@ impl ToyKind {
         }
     }
 
+    /// Number of classes; 0 for a regression.
+    pub fn classes(self) -> usize {
+        match self {
+            ToyKind::Moons | ToyKind::Rings => 2,
+            ToyKind::Blobs => 3,
+            _ => 0,
+        }
+    }
+
     /// The curve without its noise; None for classes.
     pub fn truth(self) -> Option<fn(f64) -> f64> {
         match self {

@@ -15,6 +15,7 @@ use super::settings::{Ground, Settings, Tab};
 use super::theme;
 use crate::config::Recipe;
 use crate::error::Result;
+use crate::live::State;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
 
@@ -40,6 +41,8 @@ pub struct App {
     pub recipe: RecipePage,
     pub exports: Exports,
     close_after: Option<u64>,
+    /// Whether the window has been fitted to its monitor.
+    fitted: bool,
     /// Seconds that a frame takes, smoothed.
     frame_seconds: f64,
     frames: u64,
@@ -76,6 +79,7 @@ impl App {
             banner: Banner::default(),
             settings,
             close_after,
+            fitted: false,
             frame_seconds: 0.0,
             frames: 0,
             began: std::time::Instant::now(),
@@ -99,7 +103,12 @@ impl App {
     pub fn logic(&mut self, ctx: &egui::Context) {
         // A slow drawing adapter must not be asked for more frames than it can draw.
         let interval = (1.2 * self.frame_seconds).clamp(0.033, 0.11);
-        self.playground.poll(interval, &mut self.settings, &mut self.banner);
+        // Nor for a picture of a page that is not in front: once a second is enough for the bar at the foot.
+        let tab = self.settings.tab;
+        let of_playground = if matches!(tab, Tab::Playground | Tab::Curves) { interval } else { 1.0 };
+        self.playground.poll(of_playground, &mut self.settings, &mut self.banner);
+        self.side.in_front(tab == Tab::SideBySide);
+        self.priors.in_front(tab == Tab::Priors);
         self.side.poll(interval, &mut self.banner);
         self.priors.poll(interval, &mut self.banner);
         self.data.poll(ctx, &mut self.banner);
@@ -115,7 +124,7 @@ impl App {
             self.results.open(ctx, &path);
             self.settings.tab = Tab::Results;
         }
-        if self.close_after.is_some_and(|steps| self.playground.group.look.step >= steps) {
+        if self.close_after.is_some_and(|steps| self.playground.group.step() >= steps) {
             ctx.send_viewport_cmd(egui::ViewportCommand::Close);
         }
     }
@@ -127,6 +136,7 @@ impl App {
             Ground::Light => egui::ThemePreference::Light,
             Ground::Dark => egui::ThemePreference::Dark,
         });
+        self.fit_to_monitor(ui.ctx());
         self.keys(ui);
         self.dropped(ui);
         egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
@@ -157,6 +167,20 @@ impl App {
         }
         self.exports.dialog_ui(ui, &mut self.banner);
         self.frames += 1;
+    }
+
+    /// Once the window knows its monitor: neither its size nor the least of it may be more than the monitor has.
+    fn fit_to_monitor(&mut self, ctx: &egui::Context) {
+        if self.fitted {
+            return;
+        }
+        let (monitor, inner) = ctx.input(|i| (i.viewport().monitor_size, i.viewport().inner_rect.map(|r| r.size())));
+        let Some(monitor) = monitor else { return };
+        self.fitted = true;
+        ctx.send_viewport_cmd(egui::ViewportCommand::MinInnerSize(super::least_size(monitor)));
+        if let Some(size) = inner.and_then(|inner| super::fitting_size(monitor, inner)) {
+            ctx.send_viewport_cmd(egui::ViewportCommand::InnerSize(size));
+        }
     }
 
     fn tabs_ui(&mut self, ui: &mut egui::Ui) {
@@ -203,7 +227,13 @@ impl App {
         };
         let Some(group) = group else { return };
         if pressed(Key::Space) {
-            super::panels::controls::toggle(group);
+            match self.settings.tab {
+                Tab::Playground => return self.playground.toggle(),
+                _ => super::panels::controls::toggle(group),
+            }
+        }
+        if group.state == State::Empty {
+            return;
         }
         if pressed(Key::S) {
             group.send(crate::live::Command::Step(1));
@@ -221,7 +251,7 @@ impl App {
         if path.extension().is_some_and(|e| e == "toml") {
             match Recipe::read(&path).and_then(|t| Recipe::from_table(&t, &path.display().to_string())) {
                 Ok(recipe) => {
-                    self.playground.take_recipe(recipe, &mut self.settings);
+                    self.playground.take_recipe(recipe);
                     self.settings.tab = Tab::Playground;
                 }
                 Err(e) => self.banner.error(e),
@@ -252,7 +282,7 @@ impl eframe::App for App {
     fn on_exit(&mut self) {
         if self.close_after.is_some() {
             let seconds = self.began.elapsed().as_secs_f64();
-            let step = self.playground.group.look.step;
+            let step = self.playground.group.step();
             let rate = self.frames as f64 / seconds;
             eprintln!("closed at step {step}: {} frames in {seconds:.1} s, {rate:.1} a second", self.frames);
         }

@@ -26,6 +26,9 @@ pub struct Options {
 
 const ID: &str = "vifo";
 
+/// Points that every page has room in.
+const LEAST: egui::Vec2 = egui::vec2(900.0, 600.0);
+
 /// Opens the window; returns when it is closed.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub fn run(options: Options) -> Result<()> {
             .with_title("vifo")
             .with_app_id(ID)
             .with_inner_size([1280.0, 800.0])
-            .with_min_inner_size([900.0, 600.0]),
+            .with_min_inner_size(LEAST),
         persistence_path: Some(home.join("app.ron")),
         ..Default::default()
     };
@@ -50,6 +53,24 @@ pub fn run(options: Options) -> Result<()> {
         Ok(Box::new(App::new(&cc.egui_ctx, settings, home, options.open, options.close_after)?))
     };
     eframe::run_native("vifo", native, Box::new(made)).map_err(|e| cannot_open(&e.to_string()))
+}
+
+/// Points above and below a window that belong to its title and to the desktop's bar.
+const BARS: f32 = 80.0;
+
+/// The least that a window on this monitor may be made, points.
+pub fn least_size(monitor: egui::Vec2) -> egui::Vec2 {
+    LEAST.min(room(monitor))
+}
+
+/// A size that shows the whole window where `inner` is more than the monitor has; None where it fits.
+pub fn fitting_size(monitor: egui::Vec2, inner: egui::Vec2) -> Option<egui::Vec2> {
+    let size = inner.min(room(monitor));
+    (size != inner).then_some(size)
+}
+
+fn room(monitor: egui::Vec2) -> egui::Vec2 {
+    (monitor - egui::vec2(0.0, BARS)).max(egui::vec2(320.0, 240.0))
 }
 
 /// What to do about a window that does not open.
@@ -74,6 +95,18 @@ fn cannot_open(found: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 1280 x 800 with a title on a screen of that size; scale 2 on 1920 x 1080, which are 960 x 540 points.
+    #[test]
+    fn bug_11_the_window_and_its_least_size_fit_the_monitor() {
+        let small = egui::vec2(1280.0, 800.0);
+        assert_eq!(fitting_size(small, small), Some(egui::vec2(1280.0, 720.0)));
+        assert_eq!(least_size(small), LEAST);
+        let scaled = egui::vec2(960.0, 540.0);
+        assert_eq!(least_size(scaled), egui::vec2(900.0, 460.0));
+        assert_eq!(fitting_size(scaled, small), Some(egui::vec2(960.0, 460.0)));
+        assert_eq!(fitting_size(egui::vec2(2560.0, 1440.0), small), None);
+    }
 
     /// The words of winit 0.30 and wgpu 30.
     #[test]

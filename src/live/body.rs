@@ -5,14 +5,14 @@ use super::lane::Lane;
 use super::picture::Look;
 use super::speed::Speed;
 use super::worker::{Command, Report, Snapshot, State};
-use crate::config::Recipe;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::Training;
 use crate::train::{Ending, EpochRow};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
+
+mod commands;
 
 /// Seconds of steps between two looks for commands: what a click waits at most, if a single step is shorter.
 const SLICE: f64 = 0.012;
@@ -35,6 +35,8 @@ pub struct Body {
     device: Option<(String, Device)>,
     lanes: Vec<Lane>,
     report_at_end: bool,
+    /// The first training's run is complete, or over: its folder is not this program's any more.
+    closed: bool,
     state: State,
     /// Of a command to step.
     steps_left: Option<u64>,
@@ -71,6 +73,7 @@ impl Body {
             device: None,
             lanes: vec![],
             report_at_end: false,
+            closed: false,
             state: State::Empty,
             steps_left: None,
             pace: None,
@@ -139,135 +142,6 @@ impl Body {
         }
     }
 
-    fn obey(&mut self, command: Command) -> Result<()> {
-        match command {
-            Command::Start { recipes, keep, running } => {
-                self.leave();
-                for recipe in &recipes {
-                    let device = self.device(&recipe.device)?;
-                    self.lanes.push(Lane::new(Training::new(recipe, &device)?, device));
-                }
-                if let (Some(keep), Some(lane)) = (&keep, self.lanes.first_mut())
-                    && let Err(e) = lane.training.keep_in(&keep.path, keep.force)
-                {
-                    if keep.report {
-                        // Without a folder it would train for nothing.
-                        self.lanes.clear();
-                        return Err(e);
-                    }
-                    self.tell(Report::Failed(e));
-                }
-                self.report_at_end = keep.is_some_and(|k| k.report);
-                self.started();
-                self.set_running(running);
-            }
-            Command::Resume { path, running } => {
-                self.leave();
-                let folder = crate::run::RunFolder::open(&path)?;
-                let device = self.device(&folder.recipe()?.device)?;
-                self.lanes.push(Lane::new(Training::resume(&path, &device)?, device));
-                self.started();
-                self.set_running(running);
-            }
-            Command::Run => self.set_running(true),
-            Command::Pause => {
-                self.set_running(false);
-                self.save()?;
-            }
-            Command::Step(n) => {
-                self.set_running(true);
-                self.steps_left = Some(n);
-            }
-            Command::Stop => {
-                for lane in &mut self.lanes {
-                    lane.training.save()?;
-                    lane.training.mark_stopped()?;
-                }
-                if !self.lanes.is_empty() {
-                    self.steps_left = None;
-                    self.set_state(State::Stopped);
-                }
-            }
-            Command::Reset => {
-                let running = self.state == State::Running;
-                for lane in &mut self.lanes {
-                    let recipe = lane.training.recipe.clone();
-                    lane.training.restart(&recipe, &lane.device)?;
-                }
-                self.started();
-                self.set_running(running);
-            }
-            Command::Change(recipes) => self.change(&recipes)?,
-            Command::Pace(pace) => {
-                self.pace = pace.filter(|p| p.is_finite() && *p > 0.0);
-                (self.allowance, self.allowed_at) = (0.0, Instant::now());
-            }
-            Command::Look(look) => self.look = look,
-            Command::Save { lane, path, force } => {
-                if let Some(lane) = self.lanes.get_mut(lane) {
-                    lane.training.report_in(&path, force)?;
-                    self.tell(Report::Saved(path));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn change(&mut self, recipes: &[Recipe]) -> Result<()> {
-        let mut anew = false;
-        let pairs = self.lanes.len().min(recipes.len());
-        for i in 0..pairs {
-            let before = self.lanes[i].training.recipe.data.points.clone();
-            let lane = &mut self.lanes[i];
-            if lane.change(&recipes[i])? {
-                anew = true;
-                self.tell_started(i);
-                continue;
-            }
-            let lane = &mut self.lanes[i];
-            let after = &lane.training.recipe;
-            let points_changed = before != after.data.points;
-            // Of fewer points the schedule may be over already.
-            if points_changed && lane.training.trainer.ending().is_some() {
-                lane.training.trainer.restart_schedule();
-            }
-            let (recipe, points) = (Box::new(lane.training.recipe.clone()), Box::new(lane.points()));
-            self.tell(Report::Changed { lane: i, recipe, points });
-        }
-        match self.state {
-            // Data that was edited after the end is trained on at once; so is what had failed and begins anew.
-            State::Ended(_) if self.lanes.iter().any(|l| l.training.trainer.ending().is_none()) => {
-                self.set_running(true)
-            }
-            State::Failed if anew => self.set_running(true),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn device(&mut self, choice: &str) -> Result<Device> {
-        match &self.device {
-            Some((name, device)) if name == choice => Ok(device.clone()),
-            _ => {
-                let device = Device::open(choice)?;
-                self.device = Some((choice.into(), device.clone()));
-                Ok(device)
-            }
-        }
-    }
-
-    /// Lets go of the present trainings, with a checkpoint of those that are kept.
-    fn leave(&mut self) {
-        for mut lane in self.lanes.drain(..) {
-            if let Err(e) = lane.training.stop() {
-                let _ = self.reports.try_send(Report::Failed(e));
-            }
-        }
-        self.report_at_end = false;
-        self.rows.clear();
-        self.state = State::Empty;
-    }
-
     fn started(&mut self) {
         for i in 0..self.lanes.len() {
             self.tell_started(i);
@@ -316,6 +190,7 @@ impl Body {
     }
 
     fn fail(&mut self, e: Error) {
+        self.close();
         self.tell(Report::Failed(e));
         self.set_state(State::Failed);
     }
@@ -382,6 +257,7 @@ impl Body {
             lane.training.report()?;
             if let Some(path) = lane.training.folder() {
                 let path = path.to_path_buf();
+                self.close();
                 self.tell(Report::Saved(path));
             }
         } else {

@@ -2,6 +2,7 @@
 //! begin it anew. The app asks before it applies one, the worker when it does.
 
 use crate::config::Recipe;
+use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 /// In order: the worst of several changes counts.
@@ -63,16 +64,30 @@ fn effect_of_key(key: &str, a: &Recipe, b: &Recipe) -> Effect {
             Effect::Rebuilds
         }
         "method.sigma_link" | "method.noise_link" | "net.dropout" => Effect::Rebuilds,
-        "data.points" if a.data.points.is_some() && b.data.points.is_some() => Effect::Rebuilds,
+        "data.points" if is_taken_over(a, b) => Effect::Rebuilds,
         key if key.starts_with("prior.") => Effect::Steers,
         _ => Effect::Restarts,
     }
 }
 
+/// The classes that a recipe's own points have, or its toy's; None where neither tells.
+fn classes(recipe: &Recipe) -> Option<BTreeSet<u64>> {
+    let data = &recipe.data;
+    let of_points = |rows: &Vec<Vec<f64>>| rows.iter().filter_map(|r| r.get(2)).map(|c| c.to_bits()).collect();
+    let of_toy = |kind: crate::data::toy::ToyKind| (0..kind.classes()).map(|c| (c as f64).to_bits()).collect();
+    data.points.as_ref().map(of_points).or(data.toy.map(of_toy))
+}
+
+/// Whether the points of `b` are those of `a`, or of its toy, moved, added to or fewer: the weights keep their meaning. Another
+/// class is another output of the network.
+fn is_taken_over(a: &Recipe, b: &Recipe) -> bool {
+    b.data.points.is_some() && classes(a).is_some_and(|of| Some(of) == classes(b))
+}
+
 /// The worst of what the changes from `a` to `b` do.
 pub fn effect_of(a: &Recipe, b: &Recipe) -> Effect {
-    // A toy whose points are taken over one by one is the same data; the worker restarts by itself if they do not fit.
-    let taken_over = b.data.points.is_some() && (a.data.toy.is_some() || a.data.points.is_some());
+    // A toy whose points are taken over one by one is the same data.
+    let taken_over = is_taken_over(a, b);
     let of = |key: &String| match key.as_str() {
         k if k.starts_with("data.") && taken_over => Effect::Rebuilds,
         k => effect_of_key(k, a, b),
@@ -83,11 +98,20 @@ pub fn effect_of(a: &Recipe, b: &Recipe) -> Effect {
 /// Of the changes from `running` to `draft`: the recipe with those that need no restart, and the keys of the others.
 pub fn split(running: &Recipe, draft: &Recipe) -> (Recipe, Vec<String>) {
     let keys = changed_keys(running, draft);
-    let taken_over = draft.data.points.is_some() && effect_of(running, draft) < Effect::Restarts;
-    let waits = |key: &String| !taken_over && effect_of_key(key, running, draft) == Effect::Restarts;
-    let (waiting, live): (Vec<String>, Vec<String>) = keys.into_iter().partition(waits);
+    let taken_over = is_taken_over(running, draft);
+    let waits = |key: &String| match key.as_str() {
+        k if k.starts_with("data.") && taken_over => false,
+        k => effect_of_key(k, running, draft) == Effect::Restarts,
+    };
+    let (waiting, mut live): (Vec<String>, Vec<String>) = keys.into_iter().partition(waits);
     if waiting.is_empty() {
         return (draft.clone(), waiting);
+    }
+    // The weights, priors and rates of another method, or of other data, say nothing about the ones that run.
+    if waiting.iter().any(|k| k == "method.name") {
+        live.retain(|k| k.starts_with("data."));
+    } else if waiting.iter().any(|k| k == "data.toy") {
+        live.clear();
     }
     let (mut next, from) = (Table::try_from(running).unwrap_or_default(), Table::try_from(draft).unwrap_or_default());
     for key in &live {
@@ -142,6 +166,40 @@ mod tests {
         assert_eq!((next.method.eta, next.prior.variance, next.seed), (Some(0.7), Some(2.0), 1));
         assert_eq!(waiting, ["net.hidden", "seed"]);
         assert_eq!(split(&running, &running), (running.clone(), vec![]));
+    }
+
+    /// SWAG takes eta_aux, the schedule and more with it; moons take the noise link. None of it is for the training that runs.
+    #[test]
+    fn bug_2_a_choice_of_method_or_data_changes_nothing_that_runs() {
+        let running = recipe(&[("method.eta_aux", "1"), ("train.schedule", "\"constant\"")]);
+        let draft = recipe(&[("method.name", "\"swag\""), ("method.eta", "0.7"), ("seed", "5")]);
+        let (next, waiting) = split(&running, &draft);
+        assert_eq!(next, running);
+        assert_eq!(waiting, ["method.name", "seed"]);
+        let draft = recipe(&[("data.toy", "\"moons\""), ("method.noise_link", "\"exp\""), ("method.eta", "0.7")]);
+        assert_eq!(split(&running, &draft), (running.clone(), vec!["data.toy".into()]));
+    }
+
+    #[test]
+    fn bug_10_a_point_of_a_new_class_waits_for_consent() {
+        let with = |classes: &[f64]| {
+            let mut r = recipe(&[("data.toy", "\"moons\""), ("data.validation_fraction", "0")]);
+            r.data.toy = None;
+            r.data.points = Some(classes.iter().enumerate().map(|(i, c)| vec![i as f64, 0.5, *c]).collect());
+            r
+        };
+        let moons = recipe(&[("data.toy", "\"moons\"")]);
+        let (two, moved, three) = (with(&[0.0, 1.0, 1.0]), with(&[0.0, 1.0, 0.0, 1.0]), with(&[0.0, 1.0, 2.0]));
+        assert_eq!(effect_of(&two, &moved), Effect::Rebuilds);
+        assert_eq!(effect_of(&moons, &two), Effect::Rebuilds);
+        for before in [&two, &moons] {
+            assert_eq!(effect_of(before, &three), Effect::Restarts);
+            let (next, waiting) = split(before, &three);
+            assert_eq!(&next, before);
+            assert!(waiting.contains(&"data.points".to_string()), "{waiting:?}");
+        }
+        // The last point of a class goes: another network as well.
+        assert_eq!(effect_of(&three, &two), Effect::Restarts);
     }
 
     #[test]

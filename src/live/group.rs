@@ -16,14 +16,23 @@ pub struct Group {
     /// Errors and saved folders since the caller last took them.
     pub errors: Vec<Error>,
     pub saved: Vec<PathBuf>,
+    /// Counts trainings that began: another one than before is shown.
+    pub begun: u64,
     /// Counts everything that may change a drawing.
     pub revision: u64,
     /// The training is a run folder that its end completes: it must not begin anew in the same place.
     pub kept: bool,
+    /// Paused because its page is not in front.
+    held: bool,
     /// Recipes that were sent but not yet taken up.
     sent: Option<Vec<Recipe>>,
     /// A start that the worker has not yet told of: what the lanes show is of the training before.
-    starting: Option<Vec<Recipe>>,
+    starting: Option<Starting>,
+}
+
+struct Starting {
+    recipes: Vec<Recipe>,
+    kept: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -45,8 +54,10 @@ impl Group {
             look: Snapshot::default(),
             errors: vec![],
             saved: vec![],
+            begun: 0,
             revision: 0,
             kept: false,
+            held: false,
             sent: None,
             starting: None,
         })
@@ -58,17 +69,35 @@ impl Group {
 
     pub fn start(&mut self, recipes: Vec<Recipe>, keep: Option<Keep>, running: bool) {
         self.sent = None;
-        self.starting = Some(recipes.clone());
-        self.kept = keep.as_ref().is_some_and(|k| k.report);
+        self.starting = Some(Starting { recipes: recipes.clone(), kept: keep.as_ref().is_some_and(|k| k.report) });
         self.worker.send(Command::Start { recipes, keep, running });
     }
 
-    /// Sends recipes that differ from what was sent last.
+    /// Sends recipes that differ from what the trainings have, and from what was sent last.
     pub fn change(&mut self, recipes: Vec<Recipe>) {
+        let have = self.lanes.iter().map(|l| l.recipe.as_deref());
+        if self.sent.is_none() && have.eq(recipes.iter().map(Some)) {
+            return;
+        }
         // A change meant for the training before would undo the one that begins.
         if self.starting.is_none() && self.sent.as_ref() != Some(&recipes) {
             self.sent = Some(recipes.clone());
             self.worker.send(Command::Change(recipes));
+        }
+    }
+
+    /// Whether the last change that was sent is another than `recipe`: it may have been refused.
+    pub fn owes(&self, recipe: &Recipe) -> bool {
+        self.sent.as_ref().is_some_and(|s| s.first() != Some(recipe))
+    }
+
+    /// Holds what trains while nobody sees it, and lets it go on when it is seen again; what was paused by hand stays so.
+    pub fn in_front(&mut self, seen: bool) {
+        if !seen && self.is_running() && !self.held {
+            self.held = true;
+            self.send(Command::Pause);
+        } else if seen && std::mem::take(&mut self.held) {
+            self.send(Command::Run);
         }
     }
 
@@ -79,6 +108,17 @@ impl Group {
 
     pub fn is_running(&self) -> bool {
         self.state == State::Running
+    }
+
+    /// Steps made, as far as is known here: rows may be ahead of the latest look, and a curve must not end beyond the number
+    /// beside it.
+    pub fn step(&self) -> u64 {
+        self.lanes.iter().filter_map(|l| l.run.last()).map(|r| r.step).fold(self.look.step, u64::max)
+    }
+
+    /// Whole epochs done, as far as is known here.
+    pub fn epoch(&self) -> u32 {
+        self.lanes.iter().filter_map(|l| l.run.last()).map(|r| r.epoch).fold(self.look.epoch, u32::max)
     }
 
     /// The latest look at one lane; an empty one before the first.
@@ -104,9 +144,12 @@ impl Group {
     fn fold(&mut self, report: Report) {
         match report {
             Report::Started { lane, event, recipe, points, rows, notes, of } => {
-                if self.starting.as_ref().is_some_and(|s| s.get(lane) == Some(&*recipe)) {
-                    self.starting = None;
+                if let Some(starting) = self.starting.take_if(|s| s.recipes.get(lane) == Some(&*recipe)) {
+                    self.kept = starting.kept;
                 }
+                self.begun += 1;
+                // Steps of the training before are not this one's.
+                (self.look.step, self.look.epoch) = (0, 0);
                 // A picture of the training before would lie under the points of this one.
                 if let Some(look) = self.look.lanes.get_mut(lane) {
                     *look = LaneSnapshot::default();
@@ -117,8 +160,9 @@ impl Group {
                 run.take(&rows);
                 self.lanes[lane] = LaneView { recipe: Some(recipe), points: *points, run, notes };
             }
-            Report::Changed { lane, points, recipe } => {
+            Report::Changed { lane, event, points, recipe } => {
                 if let Some(lane) = self.lanes.get_mut(lane) {
+                    lane.run.change(&event);
                     (lane.points, lane.recipe) = (*points, Some(recipe));
                 }
             }
@@ -129,9 +173,15 @@ impl Group {
                     }
                 }
             }
-            Report::State(state) => self.state = state,
+            Report::State(state) => {
+                self.state = state;
+                if state == State::Empty {
+                    (self.lanes, self.look) = (vec![], Snapshot::default());
+                }
+            }
             Report::Saved(path) => self.saved.push(path),
-            Report::Failed(error) => {
+            Report::Failed(error) => self.errors.push(error),
+            Report::Refused(error) => {
                 self.starting = None;
                 self.errors.push(error);
             }
@@ -141,4 +191,4 @@ impl Group {
 
 #[cfg(test)]
 #[path = "group_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -6,7 +6,7 @@ use crate::live::picture::Picture;
 use crate::train::Ending;
 use std::time::{Duration, Instant};
 
-fn recipe(sets: &[(&str, &str)]) -> Recipe {
+pub(in crate::live) fn recipe(sets: &[(&str, &str)]) -> Recipe {
     let text = "[data]\ntoy = \"sinusoid\"\nrows = 24\nvalidation_fraction = 0.0\n[net]\nhidden = [8]\n[method]\nmembers = 1\neta_aux = 0.5\n\
                 [train]\nepochs = 1000000\nbatch = 8\nevaluate_every = 5\nschedule = \"constant\"\n";
     let mut table = Recipe::parse(text, "t").expect("a recipe");
@@ -16,12 +16,12 @@ fn recipe(sets: &[(&str, &str)]) -> Recipe {
     Recipe::from_table(&table, "t").expect("a recipe")
 }
 
-fn group() -> Group {
+pub(in crate::live) fn group() -> Group {
     Group::new("test", || {}).expect("a group")
 }
 
 /// Polls until `done`, or fails.
-fn wait(group: &mut Group, what: &str, done: impl Fn(&Group) -> bool) {
+pub(in crate::live) fn wait(group: &mut Group, what: &str, done: impl Fn(&Group) -> bool) {
     let began = Instant::now();
     while !done(group) {
         assert!(

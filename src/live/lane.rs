@@ -131,6 +131,11 @@ impl Lane {
         let effect = effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();
         let keys = changed_keys(&self.training.recipe, recipe);
+        // What is changed after the end is to be trained on.
+        let ended = self.training.trainer.ending().is_some();
+        if ended && matches!(effect, Effect::Steers | Effect::Rebuilds) && keys.iter().any(|k| k != "name") {
+            self.training.trainer.restart_schedule()?;
+        }
         match effect {
             Effect::Nothing => return Ok(false),
             Effect::Steers => self.training.steer(recipe)?,

@@ -3,12 +3,16 @@
 //! holds the latest alone. Knows nothing of windows.
 
 mod body;
+#[cfg(test)]
+mod bug_tests;
 pub mod change;
 pub mod group;
 pub mod job;
 pub mod lane;
 pub mod picture;
 mod speed;
+#[cfg(test)]
+mod walk_tests;
 pub mod worker;
 
 pub use change::{Effect, effect_of};

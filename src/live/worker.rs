@@ -70,6 +70,8 @@ pub enum Report {
     /// It goes on, with this recipe and these points.
     Changed {
         lane: usize,
+        /// Epochs and their steps, which other points may have changed.
+        event: Event,
         recipe: Box<Recipe>,
         points: Box<Points>,
     },
@@ -78,6 +80,8 @@ pub enum Report {
     /// A run folder is complete.
     Saved(PathBuf),
     Failed(Error),
+    /// A start or a resume that could not be: what was there before goes on.
+    Refused(Error),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,14 +7,15 @@ use rayon::prelude::*;
 
 /// Words of one member's entry in `sums`.
 pub const SUM_WORDS: usize = 8;
-/// Places in it: summed nll, regularizer, auxiliary, number of steps, first bad step + 1, bad term + 1.
+/// Places in it: summed nll, regularizer, auxiliary, number of full batches, first bad step + 1, bad term + 1.
 pub const SUM_STEPS: usize = 3;
 pub const SUM_BAD_STEP: usize = 4;
 pub const SUM_BAD_TERM: usize = 5;
 
 params! {
     /// sums [E, 8] += this step's means of terms [E * samples, rows, 3] over the member's samples and rows, plus
-    /// `extra_scale` * extra [E] in the regularizer's place. The first step whose terms are not finite is remembered.
+    /// `extra_scale` * extra [E] in the regularizer's place, times the share of the batch that is filled: an epoch's mean is
+    /// the sums over their number of full batches, and a last batch of one row weighs one row. The first step whose terms are not finite is remembered.
     LossReduce {
         members: u32,
         samples: u32,
@@ -56,6 +57,8 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
     let count = (p.samples * p.rows) as usize;
     let data = T::of((p.samples * args.n_valid) as f64);
     let aux = T::of((p.samples * (p.rows - p.data_rows)).max(1) as f64);
+    let full = args.n_valid == p.data_rows;
+    let share = if full { T::one() } else { T::of(args.n_valid as f64) / T::of(p.data_rows as f64) };
     for e in 0..p.members as usize {
         let mut total = [T::zero(); 3];
         for row in terms[e * count * 3..(e + 1) * count * 3].chunks_exact(3) {
@@ -71,13 +74,13 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
         }
         let sums = &mut sums[e * SUM_WORDS..(e + 1) * SUM_WORDS];
         for t in 0..3 {
-            sums[t] += total[t];
+            sums[t] += share * total[t];
             if !total[t].is_finite() && sums[SUM_BAD_STEP] == T::zero() {
                 sums[SUM_BAD_STEP] = T::of(args.step as f64 + 1.0);
                 sums[SUM_BAD_TERM] = T::of(t as f64 + 1.0);
             }
         }
-        sums[SUM_STEPS] += T::one();
+        sums[SUM_STEPS] += share;
     }
 }
 
@@ -133,7 +136,9 @@ mod tests {
         let mut sums = [0.0; SUM_WORDS];
         let mut args = StepArgs { n_valid: 2, step: 10, ..Default::default() };
         loss_reduce(&p, &args, &terms, &[4.0], &mut sums);
-        assert_eq!(sums[..4], [2.0, 5.0, 7.0, 1.0]);
+        // Means 2, 5 and 7, of a batch that is two thirds full.
+        let share = 2.0 / 3.0;
+        assert_eq!(sums[..4], [share * 2.0, share * 5.0, share * 7.0, share]);
         for (step, t) in [(11, f64::NAN), (12, f64::INFINITY)] {
             args.step = step;
             let mut bad = terms;

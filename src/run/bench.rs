@@ -14,6 +14,7 @@ use crate::exec::cpu::CpuExecutor;
 use crate::method::{DataX, Kind, Reg, Setup};
 use crate::net::{AlexNet, Last, Net, PreResNet};
 use crate::ops::gemm::{Finish, Isa, Mat, gemm, naive, pack_len};
+use crate::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use crate::train::session::Session;
 use std::time::Instant;
 
@@ -383,7 +384,8 @@ fn step_error(case: &Case, device: &Device) -> Result<f64> {
         let members = f64::from(plan.setup.members);
         let sums = twin.get(p.sums).to_vec();
         for term in 0..3 {
-            want.push(sums.chunks_exact(crate::ops::reduce::SUM_WORDS).map(|s| s[term]).sum::<f64>() / members);
+            let mean = |s: &[f64]| s[term] / s[SUM_STEPS];
+            want.push(sums.chunks_exact(SUM_WORDS).map(mean).sum::<f64>() / members);
         }
     }
     Ok(worst(&got, &want))

@@ -103,7 +103,6 @@ impl Training {
         }
         if folder.last().is_file() {
             let last = Model::checkpoint(&folder, LAST, training.trainer.plan())?;
-            // By step: an edit of the points may have set the epochs back.
             training.rows = folder.metrics(u32::MAX)?;
             training.rows.retain(|r| r.step <= last.step);
             training.trainer.restore(&last)?;
@@ -144,6 +143,11 @@ impl Training {
 
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(|f| f.0.path.as_path())
+    }
+
+    /// Lets go of the folder: others may write to it from now on, and nothing more of this training comes into it.
+    pub fn let_go(&mut self) {
+        self.folder = None;
     }
 
     fn write_recipe(&self) -> Result<()> {

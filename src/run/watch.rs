@@ -1,8 +1,8 @@
 //! Run folders as they stand, for a list that is looked at again and again: finished ones, ones that another process writes,
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
-use super::RunFolder;
 use super::compare::inside;
+use super::{Manifest, RunFolder};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::inspect::shell;
@@ -32,6 +32,15 @@ impl State {
             State::Ended(word) => word,
             State::Unreadable => "unreadable",
         }
+    }
+}
+
+/// The state of a run by its manifest and by whether a process holds its folder.
+pub fn state_of(manifest: &Manifest, held: bool) -> State {
+    match manifest.state.as_str() {
+        "training" if held => State::Training,
+        "training" => State::Interrupted,
+        word => State::Ended(word.into()),
     }
 }
 
@@ -139,9 +148,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     }
     let state = match &manifest {
         None => State::Unreadable,
-        Some(m) if m.state != "training" => State::Ended(m.state.clone()),
-        Some(_) if held => State::Training,
-        Some(_) => State::Interrupted,
+        Some(manifest) => state_of(manifest, held),
     };
     let has_checkpoint = folder.last().is_file();
     match &state {

@@ -16,6 +16,9 @@ pub struct Checkpoint {
     /// Epochs and steps done.
     pub epoch: u32,
     pub step: u64,
+    /// Place in the schedule, and epochs of the schedules before it: `step` and 0 unless data were edited in training.
+    pub at: u64,
+    pub epochs_before: u32,
     /// Weights collected for an average (SWA, SWAG).
     pub snapshots: u32,
     pub seconds: f64,
@@ -83,6 +86,10 @@ impl Checkpoint {
         meta.insert("vifo_version".to_string(), VERSION.to_string());
         meta.insert("epoch".to_string(), self.epoch.to_string());
         meta.insert("step".to_string(), self.step.to_string());
+        if (self.at, self.epochs_before) != (self.step, 0) {
+            meta.insert("schedule_step".to_string(), self.at.to_string());
+            meta.insert("epochs_before".to_string(), self.epochs_before.to_string());
+        }
         meta.insert("snapshots".to_string(), self.snapshots.to_string());
         meta.insert("seconds".to_string(), self.seconds.to_string());
         meta.insert("members".to_string(), self.members.to_string());
@@ -209,6 +216,8 @@ impl Checkpoint {
         Ok(Checkpoint {
             epoch: number("epoch")? as u32,
             step: number("step")? as u64,
+            at: number("schedule_step").or_else(|_| number("step"))? as u64,
+            epochs_before: number("epochs_before").unwrap_or(0.0) as u32,
             // Runs of the first vifo have none.
             snapshots: number("snapshots").unwrap_or(0.0) as u32,
             seconds: number("seconds")?,
@@ -239,6 +248,8 @@ mod tests {
             Checkpoint {
                 epoch: 3,
                 step: 12,
+                at: 4,
+                epochs_before: 2,
                 snapshots: 7,
                 seconds: 0.5,
                 best: Some((2, 0.1 + 0.2)),

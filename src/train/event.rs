@@ -11,7 +11,8 @@ pub struct EpochRow {
     pub step: u64,
     pub seconds: f64,
     pub learning_rate: f64,
-    /// Means over the steps since the last row and over the members; the weights of the terms are those of the last step.
+    /// Means over the rows of the steps since the last row, and over the members: a batch that is not full counts for what it
+    /// holds. The weights of the terms are those of the last step.
     pub loss: f64,
     pub expected_nll: f64,
     pub regularizer: f64,

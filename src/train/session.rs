@@ -29,7 +29,7 @@ pub struct Session {
     pub device: String,
 }
 
-/// Sums since the last `take_sums`, averaged over steps and members.
+/// Sums since the last `take_sums`, averaged over the rows of the steps and over members.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Losses {
     pub nll: f64,
@@ -232,7 +232,8 @@ impl Session {
         let of_wanted: Vec<&[f32]> =
             sums.chunks_exact(SUM_WORDS).enumerate().filter_map(|(m, s)| wanted(m / per_set).then_some(s)).collect();
         for s in &of_wanted {
-            let steps = (s[SUM_STEPS] as f64).max(1.0) * of_wanted.len() as f64;
+            let batches = if s[SUM_STEPS] > 0.0 { s[SUM_STEPS] as f64 } else { 1.0 };
+            let steps = batches * of_wanted.len() as f64;
             losses.nll += s[0] as f64 / steps;
             losses.regularizer += s[1] as f64 / steps;
             losses.auxiliary += s[2] as f64 / steps;

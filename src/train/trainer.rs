@@ -68,8 +68,13 @@ pub struct Trainer {
     /// Watched, never chosen by.
     test: Option<Held>,
     target_sd: f64,
-    /// Steps done.
+    /// Steps made.
     step: u64,
+    /// Place in the schedule, which the plan is asked with. Another than `step` where edited data have given an epoch other
+    /// steps, or the schedule has begun anew.
+    at: u64,
+    /// Epochs of the schedules before this one.
+    epochs_before: u32,
     /// Weights collected for an average.
     snapshots: u32,
     /// Spent in steps and evaluations.
@@ -98,6 +103,8 @@ impl Trainer {
             target_sd: data.encoder.target_sd(),
             plan: plan.clone(),
             step: 0,
+            at: 0,
+            epochs_before: 0,
             snapshots: 0,
             seconds: 0.0,
             best: None,
@@ -117,7 +124,7 @@ impl Trainer {
     pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
         self.session.set_weights(&last.trained.weights)?;
         self.session.set_optimizer(&last.optimizer)?;
-        self.step = last.step;
+        (self.step, self.at, self.epochs_before) = (last.step, last.at, last.epochs_before);
         self.snapshots = last.snapshots;
         self.seconds = last.seconds;
         self.best = last.best;
@@ -138,29 +145,37 @@ impl Trainer {
         next.session.set_running(&self.session.running()?)?;
         next.session.set_optimizer(&self.session.optimizer()?)?;
         next.seconds = self.seconds;
-        // Steps count what was made. With other rows an epoch has other steps, so the number of epochs is another.
-        next.step = self.step;
+        // Steps and epochs count what was made. With other rows an epoch has other steps: the same share of it is behind.
+        let (before, now) = (u64::from(self.plan.steps_per_epoch()), u64::from(plan.steps_per_epoch()));
+        (next.step, next.at, next.epochs_before) = (self.step, self.at * now / before.max(1), self.epochs_before);
         next.snapshots = self.snapshots;
         *self = next;
         Ok(())
     }
 
     /// What changes from step to step, from the next step on: eta, eta_aux (if it was above 0), the prior, the learning
-    /// rate, M of the VIFO head. Everything else of `plan` must be as before.
+    /// rate, M of the VIFO head. Everything else of `plan` must be as before. The best weights so far were the best of
+    /// another objective and are forgotten.
     pub fn steer(&mut self, plan: &Plan) {
         self.plan = plan.clone();
+        (self.best, self.best_weights) = (None, None);
     }
 
-    /// Back to step 0 of the schedule with the weights as they are.
-    pub fn restart_schedule(&mut self) {
-        (self.step, self.snapshots, self.best, self.best_weights, self.is_due) = (0, 0, None, None, false);
+    /// The schedule begins anew with the weights that training would end with; steps and epochs count on.
+    pub fn restart_schedule(&mut self) -> Result<()> {
+        let weights = self.final_weights()?;
+        self.session.set_weights(&weights.weights)?;
+        self.session.set_running(&weights.running)?;
+        self.epochs_before = self.epoch();
+        (self.at, self.snapshots, self.best, self.best_weights, self.is_due) = (0, 0, None, None, false);
+        Ok(())
     }
 
     /// Whole epochs done.
     pub fn epoch(&self) -> u32 {
-        (self.step / u64::from(self.plan.steps_per_epoch())) as u32
+        self.epochs_before.saturating_add((self.at / u64::from(self.plan.steps_per_epoch())) as u32)
     }
-    /// Steps done.
+    /// Steps made.
     pub fn step(&self) -> u64 {
         self.step
     }
@@ -195,6 +210,8 @@ impl Trainer {
         Ok(Checkpoint {
             epoch: self.epoch(),
             step: self.step,
+            at: self.at,
+            epochs_before: self.epochs_before,
             snapshots: self.snapshots,
             seconds: self.seconds,
             best: self.best,
@@ -221,9 +238,9 @@ impl Trainer {
         self.concluded(last, train, device)
     }
 
-    /// The same of the weights as they are now, for a look in the course of training.
+    /// The same of the weights as they are now, for a look in the course of training; after its end, of those it ends with.
     pub fn look(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
-        let now = self.weights()?;
+        let now = if self.ending().is_some() { self.final_weights()? } else { self.weights()? };
         self.concluded(now, train, device)
     }
 
@@ -237,24 +254,26 @@ impl Trainer {
     pub fn best_checkpoint(&mut self, trained: Trained) -> Result<Checkpoint> {
         let last = self.checkpoint()?;
         let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch(), |b| b.0) } else { self.epoch() };
+        let per_epoch = u64::from(self.plan.steps_per_epoch());
+        let since = u64::from(last.epoch - epoch.min(last.epoch)) * per_epoch + self.at % per_epoch;
         Ok(Checkpoint {
             trained,
             optimizer: vec![],
             best_weights: None,
             is_due: false,
             epoch,
-            step: if epoch == last.epoch {
-                last.step
-            } else {
-                u64::from(epoch) * u64::from(self.plan.steps_per_epoch())
-            },
+            step: if epoch == last.epoch { last.step } else { last.step.saturating_sub(since) },
             ..last
         })
     }
 
     /// Before the first step: what it runs on and how far it will go.
     pub fn started(&self) -> Event {
-        Event::started(&self.plan, &self.session.device, self.epoch())
+        let mut event = Event::started(&self.plan, &self.session.device, self.epoch());
+        if let Event::Started { epochs, .. } = &mut event {
+            *epochs = epochs.saturating_add(self.epochs_before);
+        }
+        event
     }
 
     /// None while there is something left to train.
@@ -264,7 +283,7 @@ impl Trainer {
             patience > 0 && self.best.is_some_and(|(epoch, _)| self.epoch() >= epoch.saturating_add(patience));
         match exhausted {
             true => Some(Ending::Early),
-            false if self.step >= self.plan.total_steps() => Some(Ending::Finished),
+            false if self.at >= self.plan.total_steps() => Some(Ending::Finished),
             false => None,
         }
     }
@@ -298,17 +317,18 @@ impl Trainer {
     pub fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
         let started = Instant::now();
         let per_epoch = u64::from(self.plan.steps_per_epoch());
-        let next = (self.epoch() + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
+        let epoch = (self.at / per_epoch) as u32;
+        let next = (epoch + 1).next_multiple_of(self.plan.train.evaluate_every).min(self.plan.epochs);
         let end = u64::from(next) * per_epoch;
-        let left = if self.is_due { 0 } else { end.saturating_sub(self.step) };
+        let left = if self.is_due { 0 } else { end.saturating_sub(self.at) };
         let count = most.min(MAX_STEPS).min(left);
         self.args.clear();
-        for step in self.step..self.step + count {
-            self.args.push(self.plan.counted_args(step, &mut self.snapshots));
+        for at in self.at..self.at + count {
+            self.args.push(self.plan.counted_args(at, &mut self.snapshots));
         }
         self.session.run(&self.args)?;
-        self.step += count;
-        self.is_due |= self.step == end && count > 0;
+        (self.step, self.at) = (self.step + count, self.at + count);
+        self.is_due |= self.at == end && count > 0;
         let evaluated = self.is_due.then(|| self.evaluate()).transpose()?;
         if evaluated.is_some() {
             self.session.clear_sums()?;
@@ -320,14 +340,15 @@ impl Trainer {
 
     fn evaluate(&mut self) -> Result<EpochRow> {
         let losses = self.session.sums()?;
-        if let Some((step, term)) = losses.bad {
+        if let Some((at, term)) = losses.bad {
+            let step = (self.step + at).saturating_sub(self.at);
             return Err(Error::run(
                 format!("step {step}"),
                 format!("the {term} is not a finite number"),
                 self.plan.cure(),
             ));
         }
-        let args = self.plan.args(self.step.saturating_sub(1));
+        let args = self.plan.args(self.at.saturating_sub(1));
         let mut row = EpochRow {
             epoch: self.epoch(),
             step: self.step,
@@ -341,7 +362,7 @@ impl Trainer {
             eta_aux: Some(args.eta_aux),
             ..Default::default()
         };
-        let last = self.step >= self.plan.total_steps();
+        let last = self.at >= self.plan.total_steps();
         if self.validation.is_none() && self.test.is_none() && !last {
             return Ok(row);
         }

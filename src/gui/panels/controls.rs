@@ -4,7 +4,7 @@ use crate::live::{Command, Group, State};
 use crate::train::Ending;
 use eframe::egui;
 
-/// Start what is paused, pause what runs, begin anew what has ended.
+/// Start what is paused, pause what runs, begin anew what has ended. Where nothing is there yet, its owner may start something.
 pub fn toggle(group: &mut Group) {
     match group.state {
         State::Running => group.send(Command::Pause),
@@ -18,7 +18,9 @@ pub fn toggle(group: &mut Group) {
     }
 }
 
-pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group) {
+/// True where nothing is there to control and Start was pressed: `can_begin` tells whether that is possible.
+pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> bool {
+    let mut begin = false;
     ui.horizontal(|ui| {
         let (name, tip) = match group.state {
             State::Running => ("Pause", "Hold training where it is (Space)"),
@@ -26,12 +28,13 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group) {
             _ => ("Start", "Train from step 0 (Space)"),
         };
         let ready = match group.state {
-            State::Empty => false,
+            State::Empty => can_begin && !group.is_starting(),
             State::Running | State::Paused => true,
             _ => !group.kept,
         };
         if ui.add_enabled(ready, egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).on_hover_text(tip).clicked()
         {
+            begin = group.state == State::Empty;
             toggle(group);
         }
         let can_step = matches!(group.state, State::Running | State::Paused);
@@ -43,6 +46,7 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group) {
             group.send(Command::Step(1));
         }
         let reset = egui::Button::new("Reset");
+        let ready = ready && group.state != State::Empty;
         if !group.kept && ui.add_enabled(ready, reset).on_hover_text("Back to step 0 with fresh weights (R)").clicked()
         {
             group.send(Command::Reset);
@@ -55,18 +59,20 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group) {
             group.send(Command::Stop);
         }
     });
+    begin
 }
 
 /// "running", "paused at step 3", in words.
 pub fn state_text(group: &Group) -> &'static str {
     match group.state {
+        State::Empty if group.is_starting() => "starting",
         State::Empty => "nothing to train yet",
         State::Paused => "paused",
         State::Running => "training",
         State::Stopped => "stopped",
         State::Failed if group.kept => "failed: train again",
         State::Failed => "failed: Reset begins anew",
-        State::Ended(Ending::Early) => "stopped early: no better for a while",
+        State::Ended(Ending::Early) => "stopped early: the best so far is kept and shown",
         State::Ended(_) => "all epochs done",
     }
 }

@@ -207,7 +207,7 @@ impl DataPage {
     fn path_ui(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 600.0).min(700.0);
+            let width = (ui.available_width() - 690.0).min(700.0);
             let enter =
                 self.path.field_ui(ui, "file or folder", "a table (CSV, TSV, .gz) or a folder of images", width);
             let ready = self.path.path().is_some();
@@ -287,7 +287,12 @@ impl DataPage {
             ui.separator();
         }
         ui.heading("How");
-        keys::method_ui(ui, "method", &mut choice.method);
+        let task = content.task(&choice);
+        if !keys::suits(&choice.method, task) {
+            // Of the target before.
+            choice.method = content.choice.method.clone();
+        }
+        keys::method_ui(ui, "method", &mut choice.method, task);
         keys::whole_ui(ui, "members of the ensemble", "method.members", &mut choice.members, 1..=50);
         if choice.method != "base" {
             let task = match &content.kind {

@@ -2,6 +2,7 @@
 
 use crate::config::keys;
 use crate::config::{Recipe, Schedule};
+use crate::data::Task;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 use std::ops::RangeInclusive;
 
@@ -66,15 +67,34 @@ pub fn method_name(key: &str) -> String {
     }
 }
 
-pub fn method_ui(ui: &mut egui::Ui, label: &str, method: &mut String) -> bool {
+/// Whether a method can learn such a target: Dirichlet spreads its belief over classes.
+pub fn suits(method: &str, task: Task) -> bool {
+    task == Task::Classification || method != "dirichlet"
+}
+
+/// The methods that suit the task; true where another was chosen.
+pub fn method_ui(ui: &mut egui::Ui, label: &str, method: &mut String, task: Task) -> bool {
     let before = method.clone();
     let shown = ComboBox::from_label(label).width(150.0).selected_text(method_name(method)).show_ui(ui, |ui| {
-        for key in keys::METHODS {
+        for key in keys::METHODS.iter().filter(|key| suits(key, task)) {
             ui.selectable_value(method, key.to_string(), method_name(key));
         }
     });
     shown.response.on_hover_text("How the network's uncertainty is learnt. Another method restarts training.");
     *method != before
+}
+
+/// Another method in a draft, beside a training that runs: what an earlier choice took away for its own sake comes back.
+pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>) {
+    if let Some(running) = running {
+        draft.method.eta_aux = running.method.eta_aux;
+        draft.method.expectation = running.method.expectation;
+        draft.prior = running.prior.clone();
+        let (to, from) = (&mut draft.train, &running.train);
+        (to.patience, to.optimizer, to.schedule) = (from.patience, from.optimizer, from.schedule);
+        draft.net.dropout = running.net.dropout;
+    }
+    suit_method(draft);
 }
 
 /// Makes the other keys fit a method just chosen: what it does not know would be refused.
@@ -185,6 +205,34 @@ mod tests {
         let wanted =
             "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
         assert_eq!(tip("method.eta_aux"), wanted);
+    }
+
+    #[test]
+    fn bug_2_the_method_in_training_comes_back_with_all_its_keys() {
+        for running in keys::METHODS {
+            let mut t = Recipe::parse("[data]\ntoy = \"moons\"\n", "t").expect("a recipe");
+            keys::set(&mut t, "method.name", running, "t").expect("a method");
+            let mut running = Recipe::from_table(&t, "t").expect("a recipe");
+            running.train.schedule = Some(Schedule::Constant);
+            running.method.eta_aux = 1.0;
+            suit_method(&mut running);
+            for other in keys::METHODS {
+                let mut draft = running.clone();
+                for method in [other.to_string(), running.method.name.clone()] {
+                    draft.method.name = method;
+                    choose_method(&mut draft, Some(&running));
+                }
+                assert_eq!(draft, running, "{} -> {other} and back", running.method.name);
+            }
+        }
+    }
+
+    #[test]
+    fn bug_1_dirichlet_is_offered_for_classes_alone() {
+        let offered = |task| keys::METHODS.iter().filter(|m| suits(m, task)).count();
+        assert_eq!(offered(Task::Classification), keys::METHODS.len());
+        assert_eq!(offered(Task::Regression), keys::METHODS.len() - 1);
+        assert!(!suits("dirichlet", Task::Regression));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The playground: points that can be moved, a training that follows, and every setting within reach.
 
 use super::banner::Banner;
-use crate::config::{Recipe, recipes};
+use super::controls;
+use super::keys;
+use crate::config::{Recipe, Schedule, recipes};
 use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::error::Result;
@@ -10,7 +12,7 @@ use crate::gui::plots::{curves, map};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::change::split;
-use crate::live::{Command, Group, Keep, Look, Picture};
+use crate::live::{Command, Group, Keep, Look, Picture, State};
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,10 @@ pub struct Playground {
     pub draft: Recipe,
     /// The toy that the points came from: its curve stays when they are moved.
     pub truth: Option<ToyKind>,
+    /// What `truth` becomes once the start that was asked for has succeeded.
+    taking: Option<Option<ToyKind>>,
+    /// Trainings that have begun, as far as they are followed here.
+    begun: u64,
     /// Where the plot's points lay on the screen in the last frame; for tests, and for the mouse.
     pub transform: Option<PlotTransform>,
     session: PathBuf,
@@ -53,8 +59,8 @@ pub fn first_recipe() -> Recipe {
     let text = recipes::find("sinusoid").unwrap_or_default();
     let table = Recipe::parse(text, "sinusoid").unwrap_or_default();
     let mut recipe = Recipe::from_table(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
-    recipe.train.epochs = Some(20_000);
-    recipe.train.lr = Some(0.003);
+    // The rate falls to 0: held, it would go on to thread the points, and the band of the end be the worst.
+    (recipe.train.epochs, recipe.train.lr, recipe.train.schedule) = (Some(6000), Some(0.003), Some(Schedule::Cosine));
     recipe.train.watch_test = true;
     recipe
 }
@@ -79,6 +85,10 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     recipe.data.noise = None;
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
+    if !keys::suits(&recipe.method.name, kind.task()) {
+        recipe.method.name = "vifo-mean".into();
+        keys::suit_method(&mut recipe);
+    }
     if kind.task() == Task::Classification {
         recipe.data.standardise = true;
         recipe.method.noise_link = crate::config::Link::Exp;
@@ -105,7 +115,9 @@ impl Playground {
         let draft = asked.or_else(stored).unwrap_or_else(first_recipe);
         let mut playground = Playground {
             group,
-            truth: draft.data.toy,
+            truth: None,
+            taking: Some(draft.data.toy),
+            begun: 0,
             draft,
             transform: None,
             session,
@@ -129,6 +141,7 @@ impl Playground {
             let path = playground.session.clone();
             playground.group.send(Command::Resume { path, running: settings.running });
         } else {
+            playground.fell_back = true;
             playground.start(true);
         }
         Ok(playground)
@@ -139,18 +152,52 @@ impl Playground {
         self.group.start(vec![self.draft.clone()], Some(keep), running);
     }
 
-    /// From step 0 with another recipe.
-    pub fn take_recipe(&mut self, recipe: Recipe, settings: &mut Settings) {
-        self.truth = recipe.data.toy;
+    /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
+    pub fn take_recipe(&mut self, recipe: Recipe) {
+        self.taking = Some(recipe.data.toy);
         self.draft = recipe;
-        self.asked = None;
-        settings.recipe = self.draft.to_toml().unwrap_or_default();
-        self.stored = Some(self.draft.clone());
         self.start(true);
+    }
+
+    /// From step 0 with what the controls say. The curve behind points that were moved stays.
+    pub fn begin(&mut self) {
+        let moved = self.draft.data.points.is_some() && !self.group.lanes.is_empty();
+        self.taking = Some(self.draft.data.toy.or(self.truth.filter(|_| moved)));
+        self.start(true);
+    }
+
+    /// Nothing is in training and nothing is about to be: a start was refused.
+    pub fn is_empty(&self) -> bool {
+        self.group.lanes.is_empty() && !self.group.is_starting() && self.fell_back
+    }
+
+    /// As `controls::toggle`; where nothing is in training it begins with what the controls say.
+    pub fn toggle(&mut self) {
+        match self.group.state {
+            State::Empty if self.is_empty() => self.begin(),
+            _ => controls::toggle(&mut self.group),
+        }
+    }
+
+    /// Takes over what a start has been waiting for, or drops it with the start.
+    fn follow_start(&mut self) {
+        if self.group.is_starting() {
+            return;
+        }
+        if self.group.begun != self.begun {
+            self.begun = self.group.begun;
+            if let Some(truth) = self.taking.take() {
+                (self.truth, self.asked, self.show_all) = (truth, None, true);
+                self.send_look();
+            }
+        } else if !self.group.errors.is_empty() && self.fell_back {
+            self.taking = None;
+        }
     }
 
     pub fn poll(&mut self, interval: f64, settings: &mut Settings, banner: &mut Banner) {
         self.group.poll();
+        self.follow_start();
         // Here, not on the page: another page may be in front from the start.
         if settings.pace.to_bits() != self.pace.to_bits() {
             self.pace = settings.pace;
@@ -200,9 +247,9 @@ impl Playground {
     fn send_changes(&mut self) {
         let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
         let Some(recipe) = recipe.filter(|_| !self.group.is_starting()) else { return };
-        if *recipe != self.draft {
+        if *recipe != self.draft || self.group.owes(&self.draft) {
             let (next, _) = split(recipe, &self.draft);
-            if next != *recipe {
+            if next != *recipe || self.group.owes(&next) {
                 self.group.change(vec![next]);
             }
         }
@@ -233,6 +280,21 @@ impl Playground {
             },
             (None, Some(task)) => task,
             (None, None) => self.draft.data.toy.map_or(Task::Regression, ToyKind::task),
+        }
+    }
+
+    /// What the controls ask for; None where only the data will tell.
+    pub fn asked_task(&self) -> Option<Task> {
+        let of_running = || {
+            let running = self.group.lanes.first()?;
+            let same = running.recipe.as_ref().is_some_and(|r| r.data == self.draft.data);
+            running.points.task.filter(|_| same)
+        };
+        match (&self.draft.data.points, self.draft.data.toy) {
+            (Some(_), _) => Some(self.task()),
+            (None, Some(kind)) => Some(kind.task()),
+            (None, None) if self.draft.data.images.is_some() => Some(Task::Classification),
+            _ => self.draft.data.task.or_else(of_running),
         }
     }
 

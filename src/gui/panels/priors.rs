@@ -33,6 +33,13 @@ impl Priors {
         }
     }
 
+    /// Nobody sees it train behind another page, and nothing there could stop it.
+    pub fn in_front(&mut self, seen: bool) {
+        if let Some(group) = &mut self.group {
+            group.in_front(seen);
+        }
+    }
+
     fn start(&mut self, ui: &egui::Ui, banner: &mut Banner) {
         let wake = ui.ctx().clone();
         let started = || {
@@ -63,7 +70,7 @@ impl Priors {
         egui::Panel::top("prior controls").show(ui, |ui| {
             ui.horizontal_wrapped(|ui| {
                 if let Some(group) = &mut self.group {
-                    controls_ui(ui, group);
+                    controls_ui(ui, group, false);
                 }
                 ui.separator();
                 if ui.button("Resample").on_hover_text("Another draw from the same priors").clicked() {

@@ -40,7 +40,7 @@ impl RecipePage {
                     let parsed = Recipe::parse(&text, "recipe").and_then(|t| Recipe::from_table(&t, "recipe"));
                     match parsed {
                         Ok(recipe) => {
-                            playground.take_recipe(recipe, settings);
+                            playground.take_recipe(recipe);
                             self.edited = None;
                             settings.tab = Tab::Playground;
                         }

@@ -5,12 +5,14 @@ mod gallery;
 mod metrics;
 pub mod predictions;
 pub mod read;
+mod second;
 mod view;
 
 use super::banner::Banner;
 use super::curves::CurveCache;
 use super::keys::method_name;
 use super::pick::{Ask, PathPick, file_name, taken, working_ui};
+use crate::data::inspect::shell;
 use crate::exec::Device;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
@@ -18,13 +20,15 @@ use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
 use crate::run::calibrate::{self, Calibrated, calibrate};
-use crate::run::evaluate::{Asked, Evaluation, evaluate};
+use crate::run::evaluate::Evaluation;
 use crate::run::fit::recipe_name;
 use crate::run::tables::write_csv;
+use crate::run::watch::State;
 use eframe::egui::{self, Label};
-use gallery::{Gallery, is_of_second_set};
+use gallery::Gallery;
 use read::{Pixels, Predicted, Run};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 use view::{Thumbnails, View};
 
 #[derive(Default)]
@@ -49,7 +53,16 @@ pub struct ResultsPage {
     said: Vec<String>,
     gallery: Gallery,
     curves: CurveCache,
+    /// When its metrics were last written, and whether a process trains in the folder.
+    seen: (Option<SystemTime>, bool),
+    /// When the folder was last looked at; None while the page is not in front.
+    looked: Option<Instant>,
+    /// The folder of what is shown is not there any more.
+    removed: bool,
 }
+
+/// Between two looks at whether the folder is still there, and still in training.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Sub {
@@ -64,6 +77,10 @@ impl ResultsPage {
     /// Reads a run folder.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
         self.path.set(path);
+        self.read(ctx, path);
+    }
+
+    fn read(&mut self, ctx: &egui::Context, path: &Path) {
         let (path, wake) = (path.to_path_buf(), ctx.clone());
         let what = format!("Reading {}", path.display());
         self.reading = Some(Job::start(what, move || wake.request_repaint(), move || read::read(&path)));
@@ -118,12 +135,32 @@ impl ResultsPage {
             }
         }
         self.gallery.poll(banner);
+        self.follow(ctx);
         for view in [&mut self.own, &mut self.other].into_iter().flatten() {
             view.poll(banner);
         }
     }
 
+    /// Notices that the folder is gone, or that a training in it has ended or gone on.
+    fn follow(&mut self, ctx: &egui::Context) {
+        let Some(run) = self.run.as_ref().filter(|_| self.looked.is_some_and(|at| at.elapsed() >= INTERVAL)) else {
+            return;
+        };
+        self.looked = None;
+        self.removed = !run.folder.file("manifest.json").is_file();
+        let written = |name: &str| std::fs::metadata(run.folder.file(name)).and_then(|m| m.modified()).ok();
+        let now = (written("metrics.csv"), run.folder.is_held());
+        if !self.removed && self.reading.is_none() && now != self.seen {
+            let path = run.folder.path.clone();
+            // Not `open`: another path may just be typed.
+            self.read(ctx, &path);
+        }
+    }
+
     fn show(&mut self, ctx: &egui::Context, run: Run) {
+        let written = std::fs::metadata(run.folder.file("metrics.csv")).and_then(|m| m.modified()).ok();
+        self.seen = (written, run.held);
+        self.removed = false;
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
         if other_run {
             (self.other, self.tab) = (None, Sub::Predictions);
@@ -146,6 +183,10 @@ impl ResultsPage {
     }
 
     pub fn results_ui(&mut self, ui: &mut egui::Ui, _banner: &mut Banner, exports: &mut Exports) {
+        if self.run.is_some() {
+            self.looked.get_or_insert_with(Instant::now);
+            ui.ctx().request_repaint_after(INTERVAL);
+        }
         egui::Panel::top("run path").show(ui, |ui| self.path_ui(ui));
         if let Some(run) = &self.run {
             let width = metrics::width(run).min(0.4 * ui.available_width());
@@ -224,7 +265,7 @@ impl ResultsPage {
                 ui.heading(recipe_name(&run.recipe));
                 ui.label(method_name(&run.recipe.method.name));
                 ui.separator();
-                ui.label(&m.state);
+                ui.label(if self.removed { "removed" } else { run.state.word() });
                 ui.separator();
                 ui.label(format!(
                     "{} training, {} validation, {} test rows",
@@ -233,6 +274,10 @@ impl ResultsPage {
                 ui.separator();
                 ui.label(&m.device);
             });
+            if self.removed {
+                let text = "This folder has been removed: what is shown was read before.";
+                ui.colored_label(ui.visuals().error_fg_color, text);
+            }
         }
         ui.add_space(2.0);
     }
@@ -269,15 +314,17 @@ impl ResultsPage {
     /// What there is of a run without predictions.
     fn unfinished_ui(&self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
-        let text = match (run.manifest.state.as_str(), run.manifest.test_rows) {
-            ("training", _) => "No results yet: this run is still in training, or was killed.",
-            ("stopped", _) => "No results yet: this training was stopped before its end.",
+        let text = match (&run.state, run.manifest.test_rows) {
+            (State::Training, _) => "No results yet: this run is in training. They come here when it ends.",
+            (State::Interrupted, _) => "No results yet: this training was interrupted before its end.",
+            (State::Ended(word), _) if word == "stopped" => "No results yet: this training was stopped before its end.",
             (_, 0) => "No test rows were held out: predict rows of another file below.",
             _ => "No predictions in this folder.",
         };
         ui.add(Label::new(text).wrap());
-        if matches!(run.manifest.state.as_str(), "training" | "stopped") {
-            let path = run.folder.path.display();
+        let stopped = matches!(&run.state, State::Ended(word) if word == "stopped");
+        if !self.removed && (stopped || run.state == State::Interrupted) {
+            let path = shell(&run.folder.path.display().to_string());
             ui.add(Label::new(format!("Go on with: vifo fit --resume {path}")).wrap());
         }
         let series = self.curves.shown(&CurveOptions::default());
@@ -331,81 +378,6 @@ impl ResultsPage {
             }
         });
         ui.add_space(2.0);
-    }
-
-    fn second_ui(&mut self, ui: &mut egui::Ui) {
-        let Some(run) = &self.run else { return };
-        ui.add(Label::new(
-            "Rows or images unlike those of the training, without a target if need be. A model that knows what it does not know is less \
-             certain of them than of its own test rows.",
-        ).wrap());
-        ui.horizontal(|ui| {
-            let width = (ui.available_width() - 470.0).min(600.0);
-            let enter = self.second.field_ui(ui, "second set", "a table or a folder of images", width);
-            let ready = self.second.path().is_some() && self.evaluating.is_none();
-            let go = ui.add_enabled(ready, egui::Button::new("Evaluate as out-of-distribution"));
-            if (enter && ready) || go.clicked() {
-                let asked = Asked { ood: self.second.path().into_iter().collect(), ..Asked::default() };
-                let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
-                let work = move || evaluate(&folder, &Device::open("auto")?, &asked, &mut |_| {});
-                self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
-            }
-            if ui.button("File…").on_hover_text("Choose a file").clicked() {
-                self.second.ask(ui.ctx(), Ask::File);
-            }
-            if ui.button("Folder…").on_hover_text("Choose a folder").clicked() {
-                self.second.ask(ui.ctx(), Ask::Folder);
-            }
-        });
-        working_ui(ui, &self.evaluating);
-        for note in &self.said {
-            ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
-        }
-        let sets: Vec<_> = run.evaluation.iter().filter(|r| r.set.starts_with("ood")).collect();
-        if sets.is_empty() {
-            ui.weak("No second set has been evaluated yet.");
-            return;
-        }
-        egui::ScrollArea::vertical().id_salt("second").auto_shrink([false, false]).show(ui, |ui| {
-            for (i, results) in sets.into_iter().enumerate() {
-                egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
-                    .id_salt(("second", i))
-                    .default_open(true)
-                    .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
-            }
-            ui.separator();
-            self.gallery.gallery_ui(ui, is_of_second_set);
-        });
-    }
-
-    fn report_ui(&mut self, ui: &mut egui::Ui) {
-        let Some(run) = &self.run else { return };
-        match &run.report {
-            Some(path) => {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                ui.label("The report has everything on one page, for a browser, without the net:");
-                ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
-                if ui.button("Copy path").clicked() {
-                    ui.copy_text(path.display().to_string());
-                }
-            }
-            None => {
-                ui.label("No report yet: it is written at the end of training.");
-            }
-        }
-        ui.add_space(8.0);
-        ui.strong("Also in the folder");
-        for (name, what) in [
-            ("recipe.toml", "the recipe that repeats this run"),
-            ("predictions.csv", "every test row with its uncertainty"),
-            ("results.json", "the numbers on the left"),
-            ("metrics.csv", "loss and its terms, epoch by epoch"),
-            ("figures", "each figure as PNG, SVG and CSV"),
-        ] {
-            if run.folder.file(name).exists() {
-                ui.label(format!("{name}: {what}"));
-            }
-        }
     }
 }
 

@@ -99,7 +99,7 @@ impl RunsPage {
                 }
             }
         }
-        self.compared.poll();
+        self.compared.poll(ctx);
         self.ctx.get_or_insert_with(|| ctx.clone());
         self.followed = self.front.take();
         if !self.followed {

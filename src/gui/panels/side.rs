@@ -5,6 +5,7 @@ use super::controls::controls_ui;
 use super::keys;
 use super::playground::{Playground, band_options_ui};
 use crate::config::Recipe;
+use crate::data::Task;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::{axes, bands, map};
@@ -48,6 +49,13 @@ impl SideBySide {
         }
     }
 
+    /// Nobody sees it train behind another page, and nothing there could stop it.
+    pub fn in_front(&mut self, seen: bool) {
+        if let Some(group) = &mut self.group {
+            group.in_front(seen);
+        }
+    }
+
     fn start(&mut self, ui: &egui::Ui, settings: &Settings, playground: &Playground, banner: &mut Banner) {
         let wake = ui.ctx().clone();
         let group = match self.group.take() {
@@ -75,19 +83,26 @@ impl SideBySide {
         banner: &mut Banner,
         exports: &mut Exports,
     ) {
+        let task = playground.asked_task().unwrap_or(Task::Classification);
+        for method in settings.side.iter_mut().filter(|m| !keys::suits(m, task)) {
+            // Of points before.
+            *method = "vifo-mean".into();
+        }
         if self.group.is_none() {
             self.start(ui, settings, playground, banner);
         }
         let wanted: Vec<Recipe> = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
         egui::Panel::top("side controls").show(ui, |ui| {
             ui.horizontal_wrapped(|ui| {
-                if let Some(group) = &mut self.group {
-                    controls_ui(ui, group);
+                let can_begin = self.group.as_ref().is_some_and(|g| !g.is_starting());
+                let begin = self.group.as_mut().is_some_and(|group| controls_ui(ui, group, can_begin));
+                if begin {
+                    self.start(ui, settings, playground, banner);
                 }
                 ui.separator();
                 for i in 0..settings.side.len() {
                     let mut method = settings.side[i].clone();
-                    if keys::method_ui(ui, &format!("method {}", i + 1), &mut method) {
+                    if keys::method_ui(ui, &format!("method {}", i + 1), &mut method, task) {
                         settings.side[i] = method;
                     }
                 }
@@ -99,7 +114,7 @@ impl SideBySide {
                 }
             });
             ui.horizontal_wrapped(|ui| {
-                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each.");
+                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Held while another page is in front.");
                 if wanted != self.started
                     && ui
                         .button("Restart with changes")
@@ -124,7 +139,8 @@ impl SideBySide {
         let Some(group) = &self.group else { return };
         let n = group.lanes.len().min(group.look.lanes.len());
         if n == 0 {
-            ui.weak("starting");
+            let idle = group.lanes.is_empty() && !group.is_starting();
+            ui.weak(if idle { "Nothing is in training: choose other methods, then start." } else { "starting" });
             return;
         }
         if matches!(group.look.lanes[0].picture, Picture::Band(_)) {

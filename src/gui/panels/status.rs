@@ -25,7 +25,7 @@ pub fn status_ui(
     };
     ui.horizontal(|ui| {
         let Some(lane) = group.lanes.first() else {
-            ui.label("no training yet");
+            ui.label(state_text(group));
             return;
         };
         ui.label(state_text(group));
@@ -33,7 +33,7 @@ pub fn status_ui(
         ui.label(&lane.run.device)
             .on_hover_text("What trains: the CPU, or the adapter that the recipe's device key names");
         ui.separator();
-        ui.label(format!("step {}, epoch {} of {}", group.look.step, group.look.epoch, lane.run.epochs));
+        ui.label(format!("step {}, epoch {} of {}", group.step(), group.epoch(), lane.run.epochs));
         ui.separator();
         ui.label(format!("{} steps/s", rate(group.look.steps_per_second)));
         ui.separator();

@@ -2,10 +2,19 @@
 
 use crate::gui::theme;
 use eframe::egui;
-use egui_plot::{GridInput, GridMark, Plot};
+use egui_plot::{AxisHints, GridInput, GridMark, Plot};
 
 /// Screen points between two grid lines that egui_plot takes for the closest.
-const CLOSEST: f64 = 8.0;
+pub const CLOSEST: f64 = 8.0;
+
+/// `step_size` of a mark that is to have its number whatever the distance to the next line.
+pub const LABELLED: f64 = 1e9;
+
+/// Room for "-0.005" and its margins beside the title, so that the first frame has what later ones measure.
+const NUMBERS: f32 = 54.0;
+const TITLE: f32 = 20.0;
+/// Of a line of numbers.
+const LINE: f32 = 16.0;
 
 /// 1, 2 or 5 times a power of ten, at least `step`.
 fn nice(step: f64) -> f64 {
@@ -39,9 +48,11 @@ fn label(mark: GridMark) -> String {
 
 /// A plot with the app's grid and words on its axes.
 pub fn plot<'a>(ui: &egui::Ui, id: impl std::hash::Hash + std::fmt::Debug, x_label: &str, y_label: &str) -> Plot<'a> {
+    let x_axis = AxisHints::new_x().label(x_label.to_string()).min_thickness(LINE + TITLE);
+    let y_axis = AxisHints::new_y().label(y_label.to_string()).min_thickness(NUMBERS + TITLE);
     Plot::new(id)
-        .x_axis_label(x_label.to_string())
-        .y_axis_label(y_label.to_string())
+        .custom_x_axes(vec![x_axis])
+        .custom_y_axes(vec![y_axis])
         .x_grid_spacer(|input| marks(input, 64.0))
         .y_grid_spacer(|input| marks(input, 30.0))
         .x_axis_formatter(|mark, _| label(mark))
@@ -65,6 +76,30 @@ mod tests {
         let of = |value: f64, step_size: f64| label(GridMark { value, step_size });
         assert_eq!([of(0.5, 0.5), of(1.0, 0.5), of(-1e-17, 0.5), of(20.0, 10.0)], ["0.5", "1.0", "0", "20"]);
         assert_eq!([of(0.02, 0.02), of(2e6, 1e6), of(3e-8, 1e-8)], ["0.02", "2e6", "3e-8"]);
+    }
+
+    /// What the first frame leaves for numbers and titles is what later ones need: nothing is cut and nothing moves.
+    #[test]
+    fn bug_13_the_first_frame_has_room_for_numbers_and_titles() {
+        let ctx = egui::Context::default();
+        theme::set_up(&ctx);
+        for height in [0.005, 3.0, 250.0] {
+            let mut frames = vec![];
+            for _ in 0..4 {
+                let input = egui::RawInput {
+                    screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(800.0, 400.0))),
+                    ..Default::default()
+                };
+                let mut output = ctx.run_ui(input, |ui| {
+                    let shown = plot(ui, format!("{height}"), "step", "nats per row").show(ui, |plot| {
+                        plot.line(egui_plot::Line::new("y", vec![[0.0, -height], [1000.0, height]]));
+                    });
+                    frames.push(*shown.transform.frame());
+                });
+                output.textures_delta.clear();
+            }
+            assert!(frames.windows(2).all(|f| f[0] == f[1]), "{height}: {frames:?}");
+        }
     }
 
     /// 372 points for 9.4 units: a unit is 40 points wide, so two units hold a label.

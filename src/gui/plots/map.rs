@@ -10,7 +10,7 @@ use egui_plot::{Line, PlotImage, PlotPoint, PlotPoints, PlotUi};
 #[derive(Default)]
 pub struct MapTexture {
     texture: Option<TextureHandle>,
-    of: Option<(u64, MapKind)>,
+    of: Option<(u64, MapKind, bool)>,
 }
 
 /// Values of an uncertainty and the largest that the colours reach.
@@ -21,7 +21,7 @@ pub fn values(map: &Map, kind: MapKind) -> (&[f64], f64) {
     }
 }
 
-/// Classes mixed by their probabilities, paler towards a tie.
+/// Classes mixed by their probabilities, fading into the ground towards a tie.
 fn mixed(probs: &[f64], ground: f64) -> Color32 {
     let k = probs.len() as f64;
     let top = probs.iter().copied().fold(0.0, f64::max);
@@ -41,10 +41,11 @@ fn mixed(probs: &[f64], ground: f64) -> Color32 {
 impl MapTexture {
     /// `number` tells maps apart.
     pub fn update(&mut self, ui: &egui::Ui, map: &Map, kind: MapKind, number: u64) {
-        if self.of == Some((number, kind)) && self.texture.is_some() {
+        let dark = ui.visuals().dark_mode;
+        if self.of == Some((number, kind, dark)) && self.texture.is_some() {
             return;
         }
-        let ground = if ui.visuals().dark_mode { 40.0 } else { 255.0 };
+        let ground = if dark { 40.0 } else { 255.0 };
         let n = map.n;
         let colour = |i: usize| match kind {
             MapKind::Probability => mixed(&map.probs[i * map.k..(i + 1) * map.k], ground),
@@ -60,7 +61,7 @@ impl MapTexture {
             Some(texture) => texture.set(image, TextureOptions::LINEAR),
             None => self.texture = Some(ui.load_texture("map", image, TextureOptions::LINEAR)),
         }
-        self.of = Some((number, kind));
+        self.of = Some((number, kind, dark));
     }
 
     pub fn draw<'a>(&self, plot: &mut PlotUi<'a>, map: &Map) {
@@ -132,6 +133,40 @@ pub fn boundary_ui<'a>(plot: &mut PlotUi<'a>, segments: &[[PlotPoint; 2]], colou
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether a frame in this theme makes the texture anew.
+    fn redraws(ctx: &egui::Context, texture: &mut MapTexture, dark: bool) -> bool {
+        let map = Map { n: 2, k: 2, x_range: (0.0, 1.0), y_range: (0.0, 1.0), probs: vec![0.5; 8], ..Map::default() };
+        let mut pixel = None;
+        let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
+            *ui.visuals_mut() = if dark { egui::Visuals::dark() } else { egui::Visuals::light() };
+            texture.update(ui, &map, MapKind::Probability, 1);
+            pixel = texture.texture.as_ref().map(|t| t.id());
+        });
+        let made = output.textures_delta.set.iter().any(|(id, _)| Some(*id) == pixel);
+        output.textures_delta.clear();
+        made
+    }
+
+    #[test]
+    fn bug_12_another_theme_draws_a_map_anew_that_stands_still() {
+        let (ctx, mut texture) = (egui::Context::default(), MapTexture::default());
+        let made: Vec<bool> =
+            [false, false, true, true, false].map(|dark| redraws(&ctx, &mut texture, dark)).into_iter().collect();
+        assert_eq!(made, [true, false, true, false, true]);
+    }
+
+    /// What the hint says: nearer to the ground where the classes tie, on light and on dark.
+    #[test]
+    fn bug_12_colours_fade_into_the_ground_where_nothing_is_sure() {
+        for ground in [255.0, 40.0] {
+            let far = |probs: &[f64]| {
+                let [r, g, b, _] = mixed(probs, ground).to_array();
+                [r, g, b].iter().map(|v| (f64::from(*v) - ground).abs()).sum::<f64>()
+            };
+            assert!(far(&[0.5, 0.5]) < 0.6 * far(&[0.95, 0.05]), "ground {ground}");
+        }
+    }
 
     /// p(1) rises from left to right and crosses one half at x = 0.25.
     #[test]

@@ -109,6 +109,14 @@ impl Content {
         })
     }
 
+    /// What the target asks for.
+    pub fn task(&self, choice: &Choice) -> Task {
+        match &self.kind {
+            Kind::Table { report, .. } => choice.task.unwrap_or(report.task),
+            Kind::Images(_) => Task::Classification,
+        }
+    }
+
     /// Why no training can begin; None where one can.
     pub fn obstacle(&self) -> Option<String> {
         match &self.kind {

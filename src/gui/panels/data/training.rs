@@ -45,7 +45,7 @@ impl DataPage {
         let folder = training.folder.clone();
         ui.add(ProgressBar::new(share).text(format!("epoch {done} of {epochs}{left}")));
         ui.horizontal_wrapped(|ui| {
-            controls_ui(ui, &mut self.group);
+            controls_ui(ui, &mut self.group, false);
             if open {
                 let name = if self.group.state == State::Stopped { "Show the stopped run" } else { "Show results" };
                 if ui.button(name).clicked() {

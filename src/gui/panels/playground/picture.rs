@@ -17,7 +17,7 @@ impl Playground {
                  seen nothing, it should be wide."
             }
             Task::Classification => {
-                "Colour is the class that the network expects, pale where it is not sure. Switch to entropy to see where it knows nothing."
+                "Colour is the class that the network expects; it fades where it is not sure. Switch to entropy to see where it knows nothing."
             }
         };
         ui.horizontal_wrapped(|ui| {
@@ -50,6 +50,7 @@ impl Playground {
 
     pub(super) fn no_picture_ui(&self, ui: &mut egui::Ui, height: f32) {
         let text = match self.group.lanes.first() {
+            None if self.is_empty() => "Nothing is in training: change the recipe on the left, then start it.",
             None => "starting",
             Some(lane) if !lane.points.ranges.is_empty() => "starting",
             Some(_) => {
@@ -152,8 +153,9 @@ impl Playground {
             }
             ui.checkbox(&mut settings.boundary, "decision boundary");
             ui.separator();
-            ui.label("click adds")
-                .on_hover_text("The class of a point that a click adds. A new class restarts training.");
+            ui.label("click adds").on_hover_text(
+                "The class of a point that a click adds. A new class restarts training, after you agree.",
+            );
             for class in 0..(classes.len() + 1).min(8) {
                 let name = classes.get(class).cloned().unwrap_or_else(|| "new class".into());
                 let text = egui::RichText::new(name).color(if self.new_class == class {
@@ -168,7 +170,7 @@ impl Playground {
                 }
             }
             if self.new_class >= classes.len() {
-                ui.weak("its first point restarts training");
+                ui.weak("its first point asks for a restart");
             }
             self.show_all_ui(ui);
         });
@@ -228,7 +230,10 @@ impl Playground {
     /// Names of the classes; the recipe's points count them by number.
     pub(super) fn classes(&self, k: usize) -> Vec<String> {
         let known = self.group.lanes.first().map_or(&[][..], |l| l.points.classes.as_slice());
-        (0..k.max(known.len())).map(|i| known.get(i).cloned().unwrap_or_else(|| i.to_string())).collect()
+        // A class that waits for a restart has points already.
+        let drawn = self.draft.data.points.iter().flatten().filter_map(|r| r.get(2)).fold(0.0, |most, c| c.max(most));
+        let drawn = if self.draft.data.points.is_some() { drawn as usize + 1 } else { 0 };
+        (0..k.max(known.len()).max(drawn)).map(|i| known.get(i).cloned().unwrap_or_else(|| i.to_string())).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The controls beside the playground's picture.
 
 use super::{Playground, toy_recipe};
+use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::controls::controls_ui;
@@ -13,7 +14,10 @@ use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 impl Playground {
     pub(super) fn settings_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, banner: &mut Banner) {
         ui.add_space(4.0);
-        controls_ui(ui, &mut self.group);
+        let can_begin = self.is_empty();
+        if controls_ui(ui, &mut self.group, can_begin) {
+            self.begin();
+        }
         ui.horizontal(|ui| {
             let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0).logarithmic(true).smallest_positive(1.0).max_decimals(0);
             let shown = slider.custom_formatter(|v, _| if v == 0.0 { "max".into() } else { format!("{v:.0}") });
@@ -26,14 +30,16 @@ impl Playground {
         keys::live_keys_ui(ui, &mut self.draft, lr);
         ui.separator();
         ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you agree");
-        if keys::method_ui(ui, "method", &mut self.draft.method.name) {
-            keys::suit_method(&mut self.draft);
+        let task = self.asked_task().unwrap_or(Task::Classification);
+        if keys::method_ui(ui, "method", &mut self.draft.method.name, task) {
+            let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+            keys::choose_method(&mut self.draft, running);
         }
         keys::whole_ui(ui, "members of the ensemble", "method.members", &mut self.draft.method.members, 1..=1000);
         self.network_ui(ui);
         self.data_ui(ui, settings);
         keys::whole_ui(ui, "seed", "seed", &mut self.draft.seed, 0..=u32::MAX);
-        self.waiting_ui(ui, settings);
+        self.waiting_ui(ui);
         ui.separator();
         if ui
             .button("Save as run")
@@ -91,7 +97,7 @@ impl Playground {
             }
         });
         if let Some(kind) = chosen.filter(|_| chosen != now) {
-            self.draft = toy_recipe(kind, &self.draft);
+            self.choose_toy(kind);
         }
         if let Some(kind) = self.draft.data.toy {
             let mut rows = self.draft.data.rows as u32;
@@ -108,13 +114,42 @@ impl Playground {
         }
     }
 
-    pub(super) fn waiting_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+    /// The toy in training comes back as it is; another one is no reason to keep what an earlier choice has brought along.
+    fn choose_toy(&mut self, kind: ToyKind) {
+        let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+        if let Some(running) = running {
+            self.draft.data = running.data.clone();
+            self.draft.name.clone_from(&running.name);
+            (self.draft.method.noise_link, self.draft.method.expectation) =
+                (running.method.noise_link, running.method.expectation);
+            if running.data.toy == Some(kind) {
+                keys::suit_method(&mut self.draft);
+                return;
+            }
+        }
+        self.draft = toy_recipe(kind, &self.draft);
+    }
+
+    /// Where nothing is in training: what to do about it.
+    fn empty_ui(&mut self, ui: &mut egui::Ui) {
+        egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
+            ui.label("This recipe could not begin. Change it, then start it.");
+            if ui.button("Start with changes").clicked() {
+                self.begin();
+            }
+        });
+    }
+
+    pub(super) fn waiting_ui(&mut self, ui: &mut egui::Ui) {
+        if self.is_empty() {
+            self.empty_ui(ui);
+        }
         let waiting = self.waiting();
         if waiting.is_empty() {
             return;
         }
         egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
-            let step = self.group.look.step;
+            let step = self.group.step();
             ui.label(format!("{} will restart training: {step} steps begin anew.", what(&waiting)));
             let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
             if let (Some(points), None) = (running.and_then(|r| r.data.points.as_ref()), &self.draft.data.points) {
@@ -122,8 +157,7 @@ impl Playground {
             }
             ui.horizontal(|ui| {
                 if ui.button("Restart with changes").clicked() {
-                    let recipe = self.draft.clone();
-                    self.take_recipe(recipe, settings);
+                    self.begin();
                 }
                 if ui.button("Undo").on_hover_text("Keep training as it is").clicked()
                     && let Some(recipe) = self.group.lanes.first().and_then(|l| l.recipe.as_deref())

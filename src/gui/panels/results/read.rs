@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::model::targets;
 use crate::run::tables::{self, TextTable};
+use crate::run::watch::{State, state_of};
 use crate::run::{Manifest, Model, Results, RunFolder, calibrate};
 use crate::train::EpochRow;
 use std::collections::HashMap;
@@ -19,6 +20,10 @@ pub struct Run {
     pub folder: RunFolder,
     pub recipe: Recipe,
     pub manifest: Manifest,
+    /// Whether it is in training, was interrupted, or has ended.
+    pub state: State,
+    /// A process holds the folder.
+    pub held: bool,
     pub encoder: Encoder,
     /// Of the test rows; None before the end of training, or without such rows.
     pub results: Option<Results>,
@@ -36,6 +41,9 @@ pub struct Run {
 /// A run that is still in training, or was stopped, has no results yet: that is no error.
 pub fn read(path: &Path) -> Result<Run> {
     let folder = RunFolder::open(path)?;
+    // Before the manifest: a writer's end shows there before it lets go of the folder.
+    let held = folder.is_held();
+    let manifest = folder.manifest()?;
     let encoder = folder.encoder()?;
     let has = |name: &str| folder.file(name).is_file();
     let predictions = match has("predictions.csv") {
@@ -44,7 +52,9 @@ pub fn read(path: &Path) -> Result<Run> {
     };
     Ok(Run {
         recipe: folder.recipe()?,
-        manifest: folder.manifest()?,
+        state: state_of(&manifest, held),
+        held,
+        manifest,
         results: if has("results.json") { Some(folder.results()?) } else { None },
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,

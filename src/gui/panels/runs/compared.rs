@@ -1,6 +1,5 @@
 //! The table of the ticked runs: mean and sd over seeds, the best marked, and copies of it for papers.
 
-use super::overlay::same;
 use crate::error::Result;
 use crate::live::Job;
 use crate::run::compare::{self, Comparison};
@@ -18,6 +17,8 @@ type Found = (Option<Comparison>, Vec<String>);
 pub struct Compared {
     /// What is or will be compared.
     of: Vec<Arc<Seen>>,
+    /// Ticked meanwhile; they wait for the job to end.
+    next: Option<Vec<Arc<Seen>>>,
     job: Option<Job<Found>>,
     found: Found,
     /// Which copy was made, and when.
@@ -25,21 +26,35 @@ pub struct Compared {
 }
 
 impl Compared {
-    pub fn poll(&mut self) {
+    pub fn poll(&mut self, ctx: &egui::Context) {
         match self.job.as_ref().and_then(Job::poll) {
             Some(Ok(found)) => (self.job, self.found) = (None, found),
             Some(Err(e)) => (self.job, self.found) = (None, (None, vec![e.to_string()])),
             None => {}
         }
+        if self.job.is_none()
+            && let Some(next) = self.next.take()
+        {
+            self.begin(ctx, next);
+        }
     }
 
-    /// Begins anew where the ticked runs are others than before, or one of them has changed.
+    /// Begins anew where the ticked runs are others than before, or the results of one of them are. A run in training changes
+    /// with every look and has no results: it must not keep the others from being shown.
     pub fn update(&mut self, ctx: &egui::Context, ticked: &[Arc<Seen>]) {
-        if same(&self.of, ticked) {
+        let latest = self.next.as_ref().unwrap_or(&self.of);
+        if same(latest, ticked) {
             return;
         }
-        self.of = ticked.to_vec();
-        let (wake, runs) = (ctx.clone(), ticked.to_vec());
+        match self.job {
+            Some(_) => self.next = Some(ticked.to_vec()),
+            None => self.begin(ctx, ticked.to_vec()),
+        }
+    }
+
+    fn begin(&mut self, ctx: &egui::Context, runs: Vec<Arc<Seen>>) {
+        self.of.clone_from(&runs);
+        let wake = ctx.clone();
         self.job = Some(Job::start("comparing runs", move || wake.request_repaint(), move || compare(&runs)));
     }
 
@@ -103,6 +118,14 @@ fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::run::tables::TextTable)
             ui.end_row();
         }
     });
+}
+
+/// Whether a comparison of both comes out the same.
+fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
+    let of =
+        |s: &Seen| (s.has_results, s.nll.map(f64::to_bits), s.rmse.map(f64::to_bits), s.accuracy.map(f64::to_bits));
+    let alike = |a: &Seen, b: &Seen| a.path == b.path && a.state == b.state && of(a) == of(b);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b) || alike(a, b))
 }
 
 /// Whatever can be compared is: one that cannot be read does not hide the others.

@@ -1,0 +1,86 @@
+//! The second set, and the report: what a run says of rows unlike its own, and where all of it stands on one page.
+
+use super::gallery::is_of_second_set;
+use super::{ResultsPage, metrics};
+use crate::exec::Device;
+use crate::gui::panels::pick::{Ask, working_ui};
+use crate::live::Job;
+use crate::run::evaluate::{Asked, evaluate};
+use eframe::egui::{self, Label};
+
+impl ResultsPage {
+    pub(super) fn second_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        ui.add(Label::new(
+            "Rows or images unlike those of the training, without a target if need be. A model that knows what it does not know is less \
+             certain of them than of its own test rows.",
+        ).wrap());
+        ui.horizontal(|ui| {
+            let width = (ui.available_width() - 470.0).min(600.0);
+            let enter = self.second.field_ui(ui, "second set", "a table or a folder of images", width);
+            let ready = self.second.path().is_some() && self.evaluating.is_none();
+            let go = ui.add_enabled(ready, egui::Button::new("Evaluate as out-of-distribution"));
+            if (enter && ready) || go.clicked() {
+                let asked = Asked { ood: self.second.path().into_iter().collect(), ..Asked::default() };
+                let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
+                let work = move || evaluate(&folder, &Device::open("auto")?, &asked, &mut |_| {});
+                self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
+            }
+            if ui.button("File…").on_hover_text("Choose a file").clicked() {
+                self.second.ask(ui.ctx(), Ask::File);
+            }
+            if ui.button("Folder…").on_hover_text("Choose a folder").clicked() {
+                self.second.ask(ui.ctx(), Ask::Folder);
+            }
+        });
+        working_ui(ui, &self.evaluating);
+        for note in &self.said {
+            ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
+        }
+        let sets: Vec<_> = run.evaluation.iter().filter(|r| r.set.starts_with("ood")).collect();
+        if sets.is_empty() {
+            ui.weak("No second set has been evaluated yet.");
+            return;
+        }
+        egui::ScrollArea::vertical().id_salt("second").auto_shrink([false, false]).show(ui, |ui| {
+            for (i, results) in sets.into_iter().enumerate() {
+                egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
+                    .id_salt(("second", i))
+                    .default_open(true)
+                    .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
+            }
+            ui.separator();
+            self.gallery.gallery_ui(ui, is_of_second_set);
+        });
+    }
+
+    pub(super) fn report_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(run) = &self.run else { return };
+        match &run.report {
+            Some(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                ui.label("The report has everything on one page, for a browser, without the net:");
+                ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
+                if ui.button("Copy path").clicked() {
+                    ui.copy_text(path.display().to_string());
+                }
+            }
+            None => {
+                ui.label("No report yet: it is written at the end of training.");
+            }
+        }
+        ui.add_space(8.0);
+        ui.strong("Also in the folder");
+        for (name, what) in [
+            ("recipe.toml", "the recipe that repeats this run"),
+            ("predictions.csv", "every test row with its uncertainty"),
+            ("results.json", "the numbers on the left"),
+            ("metrics.csv", "loss and its terms, epoch by epoch"),
+            ("figures", "each figure as PNG, SVG and CSV"),
+        ] {
+            if run.folder.file(name).exists() {
+                ui.label(format!("{name}: {what}"));
+            }
+        }
+    }
+}

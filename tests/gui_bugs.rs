@@ -1,0 +1,314 @@
+//! Faults that were seen on the screen, by their numbers: each as a user meets it.
+
+use eframe::egui::{self, PointerButton, accesskit::Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use vifo::config::Recipe;
+use vifo::data::toy::ToyKind;
+use vifo::exec::Device;
+use vifo::gui::app::{App, Open};
+use vifo::gui::panels::keys;
+use vifo::gui::panels::playground::first_recipe;
+use vifo::gui::settings::{Settings, Tab};
+use vifo::live::{Picture, State};
+use vifo::run::Training;
+use vifo::run::fit::fit;
+use vifo::train::Flow;
+
+struct Desk {
+    app: Option<App>,
+    settings: Settings,
+    open: Option<Open>,
+    home: tempfile::TempDir,
+}
+
+type Bench = Harness<'static, Desk>;
+
+fn sized(settings: Settings, open: Option<Open>, size: [f32; 2]) -> Bench {
+    let frame = |ui: &mut egui::Ui, desk: &mut Desk| {
+        let ctx = ui.ctx().clone();
+        let app = desk.app.get_or_insert_with(|| {
+            App::new(&ctx, desk.settings.clone(), desk.home.path().into(), desk.open.clone(), None).expect("an app")
+        });
+        app.logic(&ctx);
+        app.show(ui);
+    };
+    let desk = Desk { app: None, settings, open, home: tempfile::tempdir().expect("a folder") };
+    let mut h = Harness::builder().with_size(size).with_max_steps(40).build_ui_state(frame, desk);
+    h.step();
+    h
+}
+
+fn bench(settings: Settings, open: Option<Open>) -> Bench {
+    sized(settings, open, [1280.0, 800.0])
+}
+
+fn app(h: &mut Bench) -> &mut App {
+    h.state_mut().app.as_mut().expect("after a frame")
+}
+
+/// Frames until `done`, or fails.
+fn wait(h: &mut Bench, what: &str, done: impl Fn(&App) -> bool) {
+    let began = Instant::now();
+    loop {
+        h.step();
+        let app = app(h);
+        if done(app) {
+            return;
+        }
+        let texts: Vec<&str> = app.banner.texts().collect();
+        let state = app.playground.group.state;
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}; {texts:?}; {state:?}");
+        std::thread::sleep(Duration::from_millis(4));
+    }
+}
+
+fn step_of(app: &App) -> u64 {
+    app.playground.group.step()
+}
+
+fn says(h: &Bench, text: &str) -> bool {
+    h.query_all_by_label_contains(text).next().is_some()
+}
+
+fn click(h: &mut Bench, label: &str) {
+    // A banner may just have moved the page.
+    h.step();
+    h.get_by_role_and_label(Role::Button, label).click();
+    h.step();
+    h.step();
+}
+
+fn tab(h: &mut Bench, tab: Tab) {
+    app(h).settings.tab = tab;
+    h.step();
+    h.step();
+}
+
+fn running() -> Bench {
+    let mut h = bench(Settings::default(), None);
+    wait(&mut h, "the first steps", |a| step_of(a) > 20 && a.playground.transform.is_some());
+    h
+}
+
+fn recipe(text: &str) -> Recipe {
+    Recipe::from_table(&Recipe::parse(text, "test").expect("TOML"), "test").expect("a recipe")
+}
+
+#[test]
+fn bug_1_a_refused_restart_leaves_training_truth_and_controls_as_they_were() {
+    let mut h = running();
+    let truth = app(&mut h).playground.truth;
+    assert_eq!(truth, Some(ToyKind::Sinusoid));
+    let running = app(&mut h).playground.draft.clone();
+    app(&mut h).playground.draft.method.name = "dirichlet".into();
+    app(&mut h).playground.draft.method.eta_aux = 0.0;
+    wait(&mut h, "a word of warning", |a| !a.playground.waiting().is_empty());
+    click(&mut h, "Restart with changes");
+    wait(&mut h, "the refusal", |a| a.banner.texts().any(|t| t.contains("dirichlet")));
+    let at = step_of(app(&mut h));
+    wait(&mut h, "further steps", |a| step_of(a) > at + 20);
+    assert_eq!(app(&mut h).playground.truth, truth);
+    click(&mut h, "Undo");
+    assert_eq!(app(&mut h).playground.draft, running);
+    click(&mut h, "Pause");
+    wait(&mut h, "a pause", |a| a.playground.group.state == State::Paused);
+    click(&mut h, "Reset");
+    wait(&mut h, "step 0", |a| step_of(a) == 0);
+}
+
+#[test]
+fn bug_1_a_recipe_that_cannot_begin_says_so_and_can_be_changed() {
+    let text = "[data]\ntoy = \"sinusoid\"\n[method]\nname = \"dirichlet\"\n";
+    let mut h = bench(Settings::default(), Some(Open::Recipe(Box::new(recipe(text)))));
+    wait(&mut h, "the refusal", |a| a.banner.texts().any(|t| t.contains("dirichlet")));
+    h.step();
+    assert!(says(&h, "This recipe could not begin") && !says(&h, "starting"));
+    app(&mut h).playground.draft.method.name = "vifo-mean".into();
+    click(&mut h, "Start");
+    wait(&mut h, "training", |a| a.playground.group.state == State::Running && step_of(a) > 5);
+    assert_eq!(app(&mut h).playground.truth, Some(ToyKind::Sinusoid));
+}
+
+#[test]
+fn bug_2_a_method_in_the_list_changes_nothing_before_one_agrees() {
+    let mut h = running();
+    let before = app(&mut h).playground.draft.clone();
+    assert!(before.method.eta_aux > 0.0, "else nothing could be lost");
+    // As the list does.
+    let draft = &mut app(&mut h).playground.draft;
+    draft.method.name = "swag".into();
+    keys::choose_method(draft, Some(&before));
+    wait(&mut h, "a word of warning", |a| a.playground.waiting().contains(&"method.name".into()));
+    assert_eq!(app(&mut h).playground.draft.method.eta_aux, 0.0, "it suits the new method");
+    let at = step_of(app(&mut h));
+    wait(&mut h, "steps", |a| step_of(a) > at + 50);
+    let trained = |a: &mut App| a.playground.group.lanes[0].recipe.as_deref().expect("a recipe").clone();
+    assert_eq!(trained(app(&mut h)), before);
+    assert!(app(&mut h).playground.group.lanes[0].run.last().is_some_and(|r| r.eta_aux == Some(before.method.eta_aux)));
+    click(&mut h, "Undo");
+    assert_eq!(app(&mut h).playground.draft, before);
+}
+
+/// To its end, as the first launch trains it: the held-out loss of the end is the best of all, within what one evaluation
+/// differs from the next.
+#[test]
+fn bug_7_the_first_launch_ends_as_well_as_it_ever_was() {
+    let mut t = Training::new(&first_recipe(), &Device::Cpu).expect("a training");
+    while t.trainer.ending().is_none() {
+        t.advance(4096).expect("steps");
+    }
+    let nll: Vec<f64> = t.rows.iter().filter_map(|r| r.test_nll).collect();
+    let (best, last) = (nll.iter().copied().fold(f64::INFINITY, f64::min), nll[nll.len() - 1]);
+    eprintln!("test NLL: best {best}, last {last}, of {} rows", nll.len());
+    assert!(last < best + 0.15, "best {best}, at the end {last}");
+}
+
+#[test]
+fn bug_8_side_by_side_and_priors_rest_behind_other_pages() {
+    let mut h = running();
+    for (page, name) in [(Tab::SideBySide, "side"), (Tab::Priors, "priors")] {
+        let group = move |a: &App| match page {
+            Tab::SideBySide => a.side.group.as_ref().map(|g| (g.state, g.step())),
+            _ => a.priors.group.as_ref().map(|g| (g.state, g.step())),
+        };
+        tab(&mut h, page);
+        wait(&mut h, name, |a| group(a).is_some_and(|g| g.0 == State::Running && g.1 > 3));
+        tab(&mut h, Tab::Recipe);
+        wait(&mut h, "a rest", |a| group(a).is_some_and(|g| g.0 == State::Paused));
+        tab(&mut h, page);
+        wait(&mut h, "it goes on", |a| group(a).is_some_and(|g| g.0 == State::Running));
+    }
+    // Nothing but the bar at the foot follows the playground here: it asks for one look a second.
+    tab(&mut h, Tab::Runs);
+    h.step();
+    let number = app(&mut h).playground.group.look.number;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(1500) {
+        h.step();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let looks = app(&mut h).playground.group.look.number - number;
+    assert!(looks <= 3, "{looks} looks in 1.5 s that nobody sees");
+}
+
+const SMALL: &str =
+    "[data]\ntoy = \"sinusoid\"\nrows = 80\n[net]\nhidden = [8]\n[train]\nepochs = 12\ncheckpoint_seconds = 0\n";
+
+fn open_run(path: &Path) -> Bench {
+    bench(Settings { running: false, ..Settings::default() }, Some(Open::Run(path.to_path_buf())))
+}
+
+fn until(h: &mut Bench, what: &str, so: impl Fn(&Bench) -> bool) {
+    let began = Instant::now();
+    while !so(h) {
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+        h.step();
+    }
+}
+
+fn half_a_run(dir: &Path) -> PathBuf {
+    let path = dir.join("half");
+    let mut epochs = 0;
+    fit(&recipe(SMALL), &path, false, &Device::Cpu, &mut |_, _| {
+        epochs += 1;
+        if epochs > 5 { Flow::Stop } else { Flow::Continue }
+    })
+    .expect("a run");
+    let manifest = path.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).expect("text");
+    std::fs::write(&manifest, text.replace("\"stopped\"", "\"training\"")).expect("as a kill leaves it");
+    path
+}
+
+#[test]
+fn bug_9_results_tell_a_killed_run_from_a_live_one_and_notice_what_is_gone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = half_a_run(dir.path());
+    let mut h = open_run(&path);
+    until(&mut h, "what became of it", |h| says(h, "interrupted"));
+    assert!(says(&h, "vifo fit --resume"));
+    // Somebody goes on with it.
+    let folder = vifo::run::RunFolder::open(&path).expect("a run");
+    let lock = folder.lock().expect("free");
+    until(&mut h, "that it trains", |h| says(h, "this run is in training"));
+    assert!(!says(&h, "--resume"), "which the lock would refuse");
+    drop(lock);
+    until(&mut h, "that it was interrupted", |h| says(h, "interrupted"));
+    std::fs::remove_dir_all(&path).expect("removed");
+    until(&mut h, "that it is gone", |h| says(h, "has been removed"));
+    assert!(!says(&h, "--resume"));
+}
+
+fn press(h: &mut Bench, at: [f64; 2]) {
+    let t = app(h).playground.transform.expect("a plot");
+    let pos = t.position_from_point(&egui_plot::PlotPoint::new(at[0], at[1]));
+    for pressed in [true, false] {
+        h.event(egui::Event::PointerMoved(pos));
+        let modifiers = egui::Modifiers::NONE;
+        h.event(egui::Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers });
+        h.step();
+    }
+}
+
+#[test]
+fn bug_10_a_new_class_asks_before_it_restarts() {
+    let text = "[data]\ntoy = \"moons\"\nrows = 60\nvalidation_fraction = 0.0\n[net]\nhidden = [8]\n[train]\nepochs = 1000000\nschedule = \"constant\"\n";
+    let mut h = bench(Settings::default(), Some(Open::Recipe(Box::new(recipe(text)))));
+    wait(&mut h, "a map", |a| {
+        step_of(a) > 20 && a.playground.group.look.lanes.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)))
+    });
+    click(&mut h, "new class");
+    let points = app(&mut h).playground.points().len();
+    press(&mut h, [2.0, 1.3]);
+    wait(&mut h, "a word of warning", |a| a.playground.waiting().contains(&"data.points".into()));
+    assert_eq!(app(&mut h).playground.points().len(), points + 1);
+    h.step();
+    assert!(says(&h, "data will restart training"));
+    let at = step_of(app(&mut h));
+    wait(&mut h, "steps of the two classes", |a| step_of(a) > at + 20);
+    click(&mut h, "Undo");
+    assert_eq!(app(&mut h).playground.points().len(), points);
+    press(&mut h, [2.0, 1.3]);
+    wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
+    click(&mut h, "Restart with changes");
+    wait(&mut h, "three classes", |a| {
+        a.playground.group.look.lanes.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
+    });
+}
+
+/// What the window's first width shows, and the bar at the foot at the least size on a monitor of scale 2.
+#[test]
+fn bug_11_nothing_is_off_the_screen() {
+    let mut h = bench(Settings { tab: Tab::Data, ..Settings::default() }, None);
+    for _ in 0..4 {
+        h.step();
+    }
+    let right = h.get_by_role_and_label(Role::Button, "Example: digits").rect().right();
+    assert!(right <= 1280.0, "its right edge is at {right}");
+    let least = vifo::gui::least_size(egui::vec2(960.0, 540.0));
+    for page in Tab::ALL.map(|t| t.0) {
+        let mut h = sized(Settings { tab: page, ..Settings::default() }, None, least.into());
+        until(&mut h, "the bar", |h| says(h, "numbers a network"));
+        let bar = h.get_by_label_contains("numbers a network").rect();
+        assert!(bar.bottom() <= least.y, "{page:?}: {bar:?} in {least:?}");
+    }
+}
+
+/// The bar beside the curve.
+#[test]
+fn bug_14_the_bar_says_the_step_of_the_curve() {
+    let mut h = running();
+    for _ in 0..200 {
+        h.step();
+        let app = app(&mut h);
+        let last = app.playground.group.lanes[0].run.last().map_or(0, |r| r.step);
+        let step = step_of(app);
+        assert!(step >= last);
+        assert!(says(&h, &format!("step {step}, epoch ")), "not the bar's step: {step}");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
