@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use vifo::base::rng::philox;
 use vifo::config::Recipe;
 use vifo::data::load::{self, Loaded};
+use vifo::data::meaning::Rules;
 use vifo::data::table::{ReadOptions, read_table};
 use vifo::data::{images, inspect};
 use vifo::error::{Error, Result};
@@ -84,10 +85,70 @@ impl Random {
 
 /// Texts that have a meaning somewhere: separators, quotes, numbers at the edge of their type, dates, markers, escapes.
 const TOKENS: &[&str] = &[
-    ",", ";", "\t", "|", " ", "\"", "'", "\n", "\r\n", "\r", "\0", "#", "\u{feff}", "NaN", "inf", "-inf", "1e999", "-1e999", "1e-320", "1e308",
-    "-1e308", "9007199254740993", "18446744073709551616", "-0", "007", "1.299,99", "1,234.5", "1 037", "\u{2212}3", "(12)", "$5", "45%", "12 kg",
-    "2024-02-30", "31.12.2024", "12/31/2024", "2024-01-01T00:00:00Z", "NA", "None", "?", "-", ".", "#N/A", "<NA>", "\\N", "true", "no", "\u{1b}[2J",
-    "=1+1", "\u{202e}", "\u{e9}", "[", "]", "{", "}", "= ", "[[", "0x1F", "1_000", "''", "id", "mean", "sd", "prob_0",
+    ",",
+    ";",
+    "\t",
+    "|",
+    " ",
+    "\"",
+    "'",
+    "\n",
+    "\r\n",
+    "\r",
+    "\0",
+    "#",
+    "\u{feff}",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e999",
+    "-1e999",
+    "1e-320",
+    "1e308",
+    "-1e308",
+    "9007199254740993",
+    "18446744073709551616",
+    "-0",
+    "007",
+    "1.299,99",
+    "1,234.5",
+    "1 037",
+    "\u{2212}3",
+    "(12)",
+    "$5",
+    "45%",
+    "12 kg",
+    "2024-02-30",
+    "31.12.2024",
+    "12/31/2024",
+    "2024-01-01T00:00:00Z",
+    "NA",
+    "None",
+    "?",
+    "-",
+    ".",
+    "#N/A",
+    "<NA>",
+    "\\N",
+    "true",
+    "no",
+    "\u{1b}[2J",
+    "=1+1",
+    "\u{202e}",
+    "\u{e9}",
+    "[",
+    "]",
+    "{",
+    "}",
+    "= ",
+    "[[",
+    "0x1F",
+    "1_000",
+    "''",
+    "id",
+    "mean",
+    "sd",
+    "prob_0",
 ];
 
 /// One to eight changes of `input`, of which some take a piece of `other`.
@@ -195,7 +256,7 @@ fn wrong(what: &str) -> Error {
 
 fn table(file: &Path) -> Result<Loaded> {
     let table = read_table(file, &ReadOptions::default())?;
-    inspect::inspect(&table, None, None, &[], None)?;
+    inspect::inspect(&table, None, None, &Rules::default())?;
     let loaded = load::load(&recipe_of(file)?)?;
     for part in [&loaded.train, &loaded.validation, &loaded.test] {
         let numbers = part.x.iter().chain(&part.y).map(|&v| f64::from(v)).chain(part.target.iter().copied());

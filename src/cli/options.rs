@@ -37,7 +37,7 @@ pub struct DataFlags {
     /// Most levels of a text column with an input each; rarer ones share one [default: 300]
     #[arg(long, value_name = "N")]
     pub max_levels: Option<String>,
-    /// Stop at whatever is not clear in the data instead of guessing
+    /// Stop at the first cell, row or column that is not clear, instead of leaving it out or guessing
     #[arg(long)]
     pub strict: bool,
     /// Column to leave out (repeat for more)
@@ -52,9 +52,6 @@ pub struct DataFlags {
     /// Text that stands for a missing cell, instead of NA, null, ?, - and the like (repeat for more)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub missing_marker: Vec<String>,
-    /// Stop at the first cell or row that would be left out
-    #[arg(long)]
-    pub strict: bool,
 }
 
 impl DataFlags {

@@ -3,7 +3,6 @@
 use super::options::{open_run, yes_or_no};
 use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
-use crate::data::source::is_stream;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::run::explain::explain;

@@ -116,7 +116,7 @@ keys! {
     "data.skip_lines", Kind::Whole(0, 1_000_000), "0", "Lines to leave out at the top of the file.";
     "data.missing", Kind::Choice(&["flag", "mean", "drop", "error"]), "\"flag\"", "Missing inputs: the training mean with an input beside it that tells (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
     "data.max_levels", Kind::Whole(2, 100_000), "300", "Most levels of a text column with an input each; rarer ones share one.";
-    "data.strict", Kind::Bool, "false", "What is not clear is an error: missing cells (unless data.missing is given), unseen levels, texts with many levels; nothing is left out by a guess.";
+    "data.strict", Kind::Bool, "false", "What is not clear is an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless data.missing is given), unseen levels; nothing is left out by a guess.";
     "data.ignore", Kind::TextList, "[]", "Columns to leave out.";
     "data.group", Kind::Text, "", "Column whose rows of one value (a patient, a site) stay in one part of the split; it is no input unless data.keep names it.";
     "data.time", Kind::Text, "", "Column of dates or numbers that sort the rows: the last are the test part, those before them validate; it is no input unless data.keep names it.";
@@ -125,7 +125,6 @@ keys! {
     "data.text_columns", Kind::TextList, "[]", "Columns that are text although they look like numbers.";
     "data.as", Kind::TextList, "[]", "What columns are where the reader would take them for something else: \"column=kind\", kind one of number, text, date, ignore.";
     "data.missing_markers", Kind::TextList, "", "Texts that stand for a missing cell, instead of the usual ones (NA, NaN, null, ?, -, #N/A, ...); an empty cell always does.";
-    "data.strict", Kind::Bool, "false", "Stop at the first cell that is no number in a column of numbers, and at the first row with too many or too few cells, instead of leaving them out.";
     "data.split_file", Kind::Text, "", "File with one line a split: the 0-based test rows.";
     "data.split", Kind::Whole(0, 1_000_000), "0", "Which line of split_file.";
     "data.test_fraction", Kind::Number(0.0, 0.9), "0.1", "Share of the rows held out for the test.";

@@ -64,7 +64,6 @@ pub struct Data {
     pub kinds: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_markers: Option<Vec<String>>,
-    pub strict: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_file: Option<PathBuf>,
     pub split: usize,

@@ -339,9 +339,9 @@ fn add_values(digest: &mut Sha256, table: &Table) {
             }
             Cells::Text(v) => {
                 digest.update(b"texts");
-                for cell in v {
+                for cell in v.iter() {
                     digest.update([u8::from(cell.is_some())]);
-                    add_text(digest, cell.as_deref().unwrap_or_default());
+                    add_text(digest, cell.unwrap_or_default());
                 }
             }
         }

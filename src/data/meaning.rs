@@ -7,7 +7,7 @@ use super::encode::{Encoder, Missing, number_text};
 use super::feature::{Calendar, FeatureKind, Scale, Unseen};
 use super::fit::{Stats, known, labels_of, range_error};
 use super::quoted;
-use super::table::{Cells, Column, Table};
+use super::table::{Cells, Column, Kind, Table};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
@@ -52,13 +52,29 @@ pub(super) fn of(
     rows: &[usize],
     notes: &mut Vec<String>,
 ) -> Result<Meaning> {
-    match &column.cells {
-        Cells::Number(values) => of_numbers(table, column, values, rules, rows),
-        Cells::Text(texts) => of_texts(table, column, texts, rules, rows, notes),
+    let said = table.kind_of(column);
+    if said == Some(Kind::Ignore) {
+        return Ok(Meaning::Nothing("ignored (--as)".into()));
     }
+    let meaning = match &column.cells {
+        Cells::Number(values) => of_numbers(table, column, values, rules, rows, said)?,
+        Cells::Text(texts) => of_texts(table, column, texts, rules, rows, said, notes)?,
+    };
+    // Who names a column's kind wants it.
+    Ok(match meaning {
+        Meaning::Guess(_, kind) if said.is_some() => Meaning::Input(kind),
+        meaning => meaning,
+    })
 }
 
-fn of_numbers(table: &Table, column: &Column, values: &[f64], rules: &Rules, rows: &[usize]) -> Result<Meaning> {
+fn of_numbers(
+    table: &Table,
+    column: &Column,
+    values: &[f64],
+    rules: &Rules,
+    rows: &[usize],
+    said: Option<Kind>,
+) -> Result<Meaning> {
     let known = known(values, rows);
     let Some(stats) = Stats::of(&known) else {
         return Ok(Meaning::Nothing("no value in the training rows".into()));
@@ -71,7 +87,7 @@ fn of_numbers(table: &Table, column: &Column, values: &[f64], rules: &Rules, row
         return Err(range_error(table, column, stats));
     }
     let has_gaps = known.len() < rows.len();
-    if !rules.strict && min >= 1e7 && max < 3e7 {
+    if said != Some(Kind::Number) && (!rules.strict || said == Some(Kind::Date)) && min >= 1e7 && max < 3e7 {
         let moments: Option<Vec<Moment>> =
             known.iter().map(|v| calendar::parse(&number_text(*v), Default::default())).collect();
         if let Some(moments) = moments {
@@ -178,6 +194,7 @@ fn of_texts(
     texts: &super::column::Texts,
     rules: &Rules,
     rows: &[usize],
+    said: Option<Kind>,
     notes: &mut Vec<String>,
 ) -> Result<Meaning> {
     let levels = texts.levels();
@@ -194,7 +211,7 @@ fn of_texts(
         return Ok(Meaning::Nothing(format!("constant in the training rows ({level})")));
     }
     let flag = missing > 0 && rules.missing == Missing::Flag;
-    if rules.strict {
+    if rules.strict && said != Some(Kind::Date) {
         return of_strict(table, column, rules);
     }
     let words = || seen.iter().map(|&code| levels[code].as_str());
@@ -205,8 +222,10 @@ fn of_texts(
         return Ok(Meaning::Input(FeatureKind::Switch { no, yes, share, flag }));
     }
     // A few texts among dates are missing dates, where those are filled.
+    let is_text = said == Some(Kind::Text);
     let all_dates = |order| words().all(|text| calendar::parse(text, order).is_some());
-    if let Some(found) = calendar::detect(words()).filter(|f| rules.missing.fills() || all_dates(f.order)) {
+    if let Some(found) = calendar::detect(words()).filter(|f| !is_text && (rules.missing.fills() || all_dates(f.order)))
+    {
         let of_level: Vec<Option<Moment>> = levels.iter().map(|text| calendar::parse(text, found.order)).collect();
         let moments: Vec<Moment> =
             rows.iter().filter_map(|&row| texts.code(row).and_then(|code| of_level[code])).collect();
@@ -220,8 +239,13 @@ fn of_texts(
         let flag = rules.missing == Missing::Flag && moments.len() < rows.len();
         return Ok(of_dates(&moments, found.order, flag));
     }
+    if said == Some(Kind::Date) {
+        let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
+        let found = "dates that cannot be read, or no dates";
+        return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", "take back --as"));
+    }
     let there = texts.len() - texts.missing();
-    if there >= MIN_IDS && levels.len() * 20 >= there * 19 {
+    if !is_text && there >= MIN_IDS && levels.len() * 20 >= there * 19 {
         let reason = "an identifier or free text: it differs in nearly every row";
         return Ok(Meaning::Nothing(reason.into()));
     }

@@ -22,7 +22,7 @@ pub struct Roles {
 fn text(table: &Table, column: usize, row: usize) -> Option<String> {
     match &table.columns[column].cells {
         Cells::Number(values) => Some(values[row]).filter(|v| !v.is_nan()).map(number_text),
-        Cells::Text(values) => values[row].clone(),
+        Cells::Text(texts) => texts.get(row).map(String::from),
     }
 }
 

@@ -96,6 +96,13 @@ impl Table {
         all
     }
 
+    /// What the reader was told that a column is.
+    pub fn kind_of(&self, column: &Column) -> Option<Kind> {
+        let is_it = |name: &str| self.column_index(name).is_ok_and(|i| self.columns[i].name == column.name);
+        let told = self.options.kinds.iter().rev().find(|(name, _)| is_it(name)).map(|(_, kind)| *kind);
+        told.or_else(|| self.options.text_columns.iter().any(|name| is_it(name)).then_some(Kind::Text))
+    }
+
     /// Place of a cell for a message.
     pub fn place(&self, row: usize, column: &str) -> String {
         cell_place(&self.path, self.lines.get(row), column)

@@ -108,7 +108,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
     let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
     let Some(own) = own else { return Ok(()) };
     let (p, y) = (model.predict(device, own.test.inputs())?, targets(&own.test));
-    let mut results = super::fit::test(&own, &p, &y)?;
+    let mut results = super::fit::test(&own, &p, &y, model.recipe.baselines.boosting)?;
     calibration.beside(&mut results, &p, &y);
     let run = Evaluated {
         folder,

@@ -70,7 +70,7 @@ pub struct Explained {
 fn losses(p: &Predictive, y: &[f64]) -> Vec<(f64, f64)> {
     match p {
         Predictive::Regression(r) => {
-            y.iter().enumerate().map(|(i, y)| (-r.row(i).log_density(*y), (r.mean[i] - y).powi(2))).collect()
+            y.iter().enumerate().map(|(i, y)| (-r.log_density(i, *y), (r.mean[i] - y).powi(2))).collect()
         }
         Predictive::Classification(c) => {
             let rows = c.probs.chunks_exact(c.k).zip(y.iter().map(|y| *y as usize));

@@ -7,6 +7,7 @@ use super::parts::{self, BEST};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, Scale, Target};
+use crate::data::feature::FeatureKind;
 use crate::data::images::Part;
 use crate::data::load::{self, read_options, skipped_row};
 use crate::data::table::{Kind, read_table};
@@ -124,10 +125,12 @@ impl Model {
         // A few rows say less about a column than the training file did.
         for feature in &self.encoder.features {
             options.expected.push(feature.name.clone());
-            let is_number = matches!(feature.kind, FeatureKind::Numeric { .. });
-            let is_text = matches!(feature.kind, FeatureKind::Levels { .. });
-            if (is_number || is_text) && !options.kinds.iter().any(|(name, _)| *name == feature.name) {
-                let kind = if is_number { Kind::Number } else { Kind::Text };
+            if !options.kinds.iter().any(|(name, _)| *name == feature.name) {
+                let kind = match feature.kind {
+                    FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. } => Kind::Number,
+                    FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => Kind::Text,
+                    FeatureKind::Date(_) => Kind::Date,
+                };
                 options.kinds.push((feature.name.clone(), kind));
             }
         }

@@ -17,6 +17,7 @@ fn tell(folder: &RunFolder) {
         device: "cpu".into(),
         seed: 1,
         data: "toy".into(),
+        values: String::new(),
         train_rows: 60,
         validation_rows: 0,
         test_rows: 0,

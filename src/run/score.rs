@@ -179,7 +179,7 @@ fn same_classes(table: &Table, columns: &Columns, labels: &[String], asked: &Ask
 /// By value, whatever the names and the writing.
 fn is_same(a: &Predictive, b: &Predictive) -> bool {
     match (a, b) {
-        (Predictive::Regression(a), Predictive::Regression(b)) => a.mean == b.mean && a.vars == b.vars,
+        (Predictive::Regression(a), Predictive::Regression(b)) => a.mean == b.mean && a.parts == b.parts,
         (Predictive::Classification(a), Predictive::Classification(b)) => a.k == b.k && a.probs == b.probs,
         _ => false,
     }

@@ -199,7 +199,7 @@ impl Body {
 
     /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller tells what comes after.
     fn leave(&mut self) {
-        for lane in std::mem::take(&mut self.lanes) {
+        for mut lane in std::mem::take(&mut self.lanes) {
             if let Err(e) = lane.training.stop() {
                 self.tell(Report::Failed(e));
             }

@@ -197,7 +197,7 @@ fn a9_departures_are_those_of_the_recipes_that_are_run() {
     // The paper's values, whatever the defaults of a recipe are.
     for run in &p.runs {
         let r = run.recipe.as_ref().expect("a recipe");
-        assert_eq!((r.method.eta, r.predict.samples), (0.1, 10), "{}", run.title());
+        assert_eq!((r.method.eta, r.predict.samples), (Some(0.1), 10), "{}", run.title());
     }
 }
 

@@ -69,15 +69,7 @@ mod tests {
         let notes = classification(&sure, &[0; 4], None).notes.join("\n");
         assert!(notes.contains("accuracy 1.000 ± 0.1531,"), "{notes}");
         // Squared errors 1, 1, 1, 9: mean 3, sd 4, error 2 of the mean, so 2 / (2 * 3) of the root.
-        let r = Regression {
-            weights: vec![1.0],
-            means: vec![0.0; 4],
-            vars: vec![1.0; 4],
-            mean: vec![0.0; 4],
-            aleatoric: vec![1.0; 4],
-            epistemic: vec![0.0; 4],
-            member_means: vec![],
-        };
+        let r = Regression::normals(vec![0.0; 4], &[1.0; 4], vec![1.0; 4], vec![0.0; 4]);
         let notes = regression(&r, &[1.0, -1.0, 1.0, 3.0], &Dataset::default(), None, "m").expect("metrics").notes;
         let notes = notes.join("\n");
         assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 % of itself)") && !notes.contains("every figure"), "{notes}");

@@ -108,7 +108,7 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
         // Beside its own rounding, so that a sum on the very edge counts as within.
         if (sum - 1.0).abs() > tolerance * (1.0 + 1e-9) {
             let (first, last) = (&table.columns[columns[0]].name, &table.columns[columns[k - 1]].name);
-            let place = format!("{}, line {}, columns '{first}' to '{last}'", place(table), table.lines[row]);
+            let place = format!("{}, line {}, columns '{first}' to '{last}'", place(table), table.lines.get(row));
             let found = format!("the {k} probabilities sum to {sum}");
             let allowed = format!("1 within {tolerance}, the rounding of numbers with so many digits");
             return Err(Error::data(
@@ -145,9 +145,9 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
 fn labels_of(table: &Table, column: usize) -> Result<Vec<String>> {
     let name = &table.columns[column].name;
     let Cells::Text(values) = &table.columns[column].cells else { return Err(bug()) };
-    let one = |(row, value): (usize, &Option<String>)| {
+    let one = |(row, value): (usize, Option<&str>)| {
         let cure = "mend the cell or leave the row out";
-        value.clone().ok_or_else(|| Error::data(table.place(row, name), "the label is missing", "", cure))
+        value.map(String::from).ok_or_else(|| Error::data(table.place(row, name), "the label is missing", "", cure))
     };
     values.iter().enumerate().map(one).collect()
 }

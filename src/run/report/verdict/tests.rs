@@ -4,25 +4,18 @@ use crate::method::predictive::{Classification, Regression};
 
 fn encoder(labels: Option<&[&str]>) -> Encoder {
     let target = match labels {
-        None => Target::Regression { name: "price".into(), mean: 0.0, sd: 1.0 },
+        None => Target::Regression { name: "price".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
         Some(l) => Target::Classes { name: "kind".into(), labels: l.iter().map(|l| l.to_string()).collect() },
     };
-    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, pixels: None }
+    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, strict: false, pixels: None }
 }
 
 /// Normals of these sd around 0.
 fn normals(sd: &[f64]) -> Predictive {
     let n = sd.len();
     let vars: Vec<f64> = sd.iter().map(|s| s * s).collect();
-    Predictive::Regression(Regression {
-        weights: vec![1.0],
-        means: vec![0.0; n],
-        mean: (0..n).map(|i| (i % 7) as f64 * 1e-9).collect(),
-        aleatoric: vars.clone(),
-        vars,
-        epistemic: vec![0.0; n],
-        member_means: vec![0.0; n],
-    })
+    let mean = (0..n).map(|i| (i % 7) as f64 * 1e-9).collect();
+    Predictive::Regression(Regression::normals(mean, &vars, vars.clone(), vec![0.0; n]))
 }
 
 /// The k-th of n evenly spread normal deviates: exactly nine in ten lie inside the 90 % interval.
