@@ -54,9 +54,9 @@ fn loss_reduce(
         total.y += p.extra_scale * extra;
         bad.y += select(1.0, 0.0, is_finite(extra));
     }
-    // A quotient of equals may not come out as 1.
-    let full = loss_args.n_valid == p.data_rows;
-    let share = select(f32(loss_args.n_valid) / f32(p.data_rows), 1.0, full);
+    // A quotient of equals may not come out as 1. Without data rows there are auxiliary rows alone.
+    let full = loss_args.n_valid == p.data_rows || p.data_rows == 0u;
+    let share = select(f32(loss_args.n_valid) / f32(max(p.data_rows, 1u)), 1.0, full);
     let sums = e * SUM_WORDS;
     for (var t = 0u; t < 3u; t++) {
         loss_sums[sums + t] += share * total[t];

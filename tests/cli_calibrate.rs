@@ -157,7 +157,8 @@ fn a_regression_from_calibrate_to_evaluate() {
     assert!(report().contains("6 calibration rows cannot") && report().matches("<h2>Calibration</h2>").count() == 1);
     // Another tool reads the columns for what they are.
     ok(d, "predict run t.csv -q --out p.csv");
-    ok(d, "score p.csv");
+    let (_, notes) = ok(d, "score p.csv");
+    assert!(notes.contains("width_90 and interval_score_90 left out: 300 of 300 intervals are infinite"), "{notes}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use vifo::net::{Mlp, Pass};
 use vifo::ops::head::*;
 use vifo::ops::linear::*;
 use vifo::ops::optimizer::{Adam, Sgd, adam, sgd};
-use vifo::ops::reduce::{LossReduce, SUM_WORDS, loss_reduce};
+use vifo::ops::reduce::{LossReduce, SUM_STEPS, SUM_WORDS, loss_reduce};
 use vifo::ops::regularizer::{self, ColumnMoments, SIGMA_EXP, SIGMA_SOFTPLUS, column_moments, sigma};
 use vifo::ops::step::Prior;
 use vifo::ops::{Op, StepArgs};
@@ -417,7 +417,8 @@ fn mean_terms<T: Real>(terms: &[T], rows: u32, data_rows: u32, args: &StepArgs<T
     let mut sums = [T::zero(); SUM_WORDS];
     let p = LossReduce { members: 1, samples: 1, rows, data_rows, has_extra: 0, extra_scale: 0.0 };
     loss_reduce(&p, args, terms, &[T::zero()], &mut sums);
-    [sums[0], sums[1], sums[2]]
+    let full = sums[SUM_STEPS];
+    [sums[0] / full, sums[1] / full, sums[2] / full]
 }
 
 fn likelihood<T: Real>(row: &Value) -> Vec<Check<T>> {

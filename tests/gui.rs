@@ -298,7 +298,7 @@ fn a_recipe_is_copied_and_pasted_back() {
         a.playground.group.lanes[0]
             .recipe
             .as_ref()
-            .is_some_and(|r| r.method.eta == 0.7 && r.net.hidden.as_ref().is_some_and(|n| n[0] == 3))
+            .is_some_and(|r| r.method.eta == Some(0.7) && r.net.hidden.as_ref().is_some_and(|n| n[0] == 3))
     });
 }
 

@@ -8,7 +8,7 @@
 use vifo::exec::cpu::CpuExecutor;
 use vifo::ops::dirichlet::DirichletHead;
 use vifo::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX};
-use vifo::ops::reduce::{LossReduce, SUM_WORDS};
+use vifo::ops::reduce::{LossReduce, SUM_STEPS, SUM_WORDS};
 use vifo::ops::vbll::{VbllHead, VbllRegularizer};
 use vifo::ops::{Op, StepArgs};
 use vifo::program::builder::{LinearAt, Tensor, VbllAt};
@@ -107,7 +107,9 @@ impl Objective {
         self.exec.set(self.sums, &[0.0; REPLICAS as usize * SUM_WORDS]);
         self.exec.step(&StepArgs { n_valid: VALID, eta, seed: 3, step: 2, ..Default::default() });
         let sums = self.exec.get(self.sums);
-        std::array::from_fn(|r| sums[r * SUM_WORDS] + eta * sums[r * SUM_WORDS + 1])
+        // The batch is not full, and the sums are weighted by how full it is.
+        let mean = |r: usize, t: usize| sums[r * SUM_WORDS + t] / sums[r * SUM_WORDS + SUM_STEPS];
+        std::array::from_fn(|r| mean(r, 0) + eta * mean(r, 1))
     }
 
     /// The largest share of the tolerance that a weight uses; the gradient is that of a step with `eta`.

@@ -284,7 +284,7 @@ fn ladders() {
     let mut found = serde_json::Map::new();
     for (name, base) in FIXTURES {
         for method in METHODS.iter().filter(|m| suits(m, base)) {
-            let (plan, data) = fixture(base, method, "train.epochs = 10\ntrain.batch = 40");
+            let (plan, data) = fixture(base, method, "train.epochs = 10\ntrain.batch = 40\nmethod.eta = 0.1");
             let losses: Vec<f64> = train(&plan, &data).1.iter().map(|r| r.loss).collect();
             assert_eq!(losses.len(), 10, "{name}, {method}");
             found.insert(format!("{name}, {method}"), serde_json::json!(losses));

@@ -15,7 +15,7 @@ use vifo::method::{DataX, Kind, Reg, Setup, TrainProgram};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
-use vifo::ops::reduce::SUM_WORDS;
+use vifo::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use vifo::ops::regularizer::{SIGMA_EXP, SIGMA_MIN, SIGMA_SOFTPLUS, sigma};
 use vifo::program::{Act, Buf};
 
@@ -143,7 +143,7 @@ impl Objective {
         let sums = self.exec.get(self.sums);
         std::array::from_fn(|e| {
             let s = &sums[e * SUM_WORDS..];
-            s[0] + args.eta * s[1] + args.eta_aux * s[2]
+            (s[0] + args.eta * s[1] + args.eta_aux * s[2]) / s[SUM_STEPS]
         })
     }
 

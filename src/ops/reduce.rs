@@ -57,7 +57,8 @@ pub fn loss_reduce<T: Real>(p: &LossReduce, args: &StepArgs<T>, terms: &[T], ext
     let count = (p.samples * p.rows) as usize;
     let data = T::of((p.samples * args.n_valid) as f64);
     let aux = T::of((p.samples * (p.rows - p.data_rows)).max(1) as f64);
-    let full = args.n_valid == p.data_rows;
+    // Without data rows there are auxiliary rows alone.
+    let full = args.n_valid == p.data_rows || p.data_rows == 0;
     let share = if full { T::one() } else { T::of(args.n_valid as f64) / T::of(p.data_rows as f64) };
     for e in 0..p.members as usize {
         let mut total = [T::zero(); 3];

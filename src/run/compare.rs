@@ -267,7 +267,7 @@ fn labels(methods: &[Keys], blocks: &[Vec<usize>]) -> Vec<String> {
     differ.sort();
     differ.dedup();
     let label = |m: &Keys| {
-        let part = |k: &String| format!("{}={}", short(k), m.get(k).map_or("none", String::as_str));
+        let part = |k: &String| format!("{}={}", short(k), m.get(k).map_or("default", String::as_str));
         let name = m.get("method.name").cloned().unwrap_or_default();
         std::iter::once(name).chain(differ.iter().map(part)).collect::<Vec<_>>().join(" ")
     };

@@ -82,14 +82,15 @@ pub fn evaluate(
         Some(file) => {
             let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
             notes.extend(said);
-            // By their values: a copy under another name is no better. Where the training rows cannot be read, by the path.
+            // By their values: a copy under another name is no better. By the path where the training rows
+            // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
             let twins = known.map_or(0, |own| calibrate::twins(&rows, &own.train));
-            if 2 * twins > rows.n {
+            if twins > 0 && 2 * twins >= rows.n {
                 notes.push(format!(
                     "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
                     rows.n
                 ));
-            } else if known.is_none() && is_training_file(&model, file) {
+            } else if is_training_file(&model, file) {
                 notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
             }
             if calibration.is_some_and(|c| is_source(c, file)) {

@@ -16,7 +16,16 @@ const MANIFEST: &str = "manifest.json";
 pub const PARTS: [&str; 7] = ["recipe.toml", "encoder.json", "metrics.csv", "results.json", CALIBRATION, BEST, LAST];
 
 /// Other files of a run, which nothing is decided by.
-const OTHERS: [&str; 6] = [".lock", MANIFEST, "evaluation.json", "predictions.csv", "report.html", "reproduce.json"];
+const OTHERS: [&str; 8] = [
+    ".lock",
+    MANIFEST,
+    "evaluation.json",
+    "predictions.csv",
+    "predictions.json",
+    "importance.csv",
+    "report.html",
+    "reproduce.json",
+];
 /// What file managers leave in every folder they show.
 const OF_THE_SYSTEM: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
 
@@ -129,7 +138,7 @@ impl RunFolder {
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let mut manifest: Manifest = self.parse(MANIFEST, &bytes)?;
         let mut changed: Vec<String> = vec![];
-        if check_seal(&bytes, &manifest.sha256).is_none() {
+        if check_seal(&bytes, &manifest).is_none() {
             changed.push(MANIFEST.into());
         }
         let there = self.sums_there();
@@ -151,7 +160,7 @@ impl RunFolder {
         let path = self.path.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let manifest: Manifest = self.parse(MANIFEST, &bytes)?;
-        match check_seal(&bytes, &manifest.sha256) {
+        match check_seal(&bytes, &manifest) {
             Some(()) => Ok(manifest),
             None => Err(Error::data(
                 path.display().to_string(),
@@ -182,6 +191,7 @@ impl RunFolder {
             || ["checkpoints", "figures"].contains(&name)
             || name.starts_with(".tmp")
             || (name.starts_with("predictions-") && name.ends_with(".csv"))
+            || ["data", "target", "test", "split"].iter().any(|what| *name == format!("{what}.kept"))
     }
 
     /// A file in the folder that vifo did not make, or a link where it would make one.
@@ -252,9 +262,10 @@ fn walk(
 }
 
 /// None where a manifest is not what its own sum says; one of vifo 0.1.0 has none.
-fn check_seal(bytes: &[u8], sha256: &str) -> Option<()> {
+fn check_seal(bytes: &[u8], manifest: &Manifest) -> Option<()> {
+    let sha256 = manifest.sha256.as_str();
     if sha256.is_empty() {
-        return Some(());
+        return manifest.sums.is_empty().then_some(());
     }
     let text = std::str::from_utf8(bytes).ok()?;
     let at = text.rfind(sha256)?;

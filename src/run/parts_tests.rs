@@ -35,6 +35,8 @@ fn sums_of(folder: &RunFolder, name: &str) -> usize {
     folder.manifest().expect("a manifest").sums[name].len()
 }
 
+const RECIPE: &str = "seed = 2\n[data]\ntoy = \"sinusoid\"\n";
+
 /// C1: every bit of every part, and every bit of the manifest itself.
 #[test]
 fn c1_any_flipped_bit_is_noticed() {
@@ -82,7 +84,7 @@ fn c1_a_crash_between_manifest_and_part_leaves_a_run_that_is_read() {
 fn c1_what_was_changed_on_purpose_is_accepted_once_and_remembered() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = run(dir.path());
-    std::fs::write(folder.file("recipe.toml"), "seed = 2\n").expect("edited");
+    std::fs::write(folder.file("recipe.toml"), RECIPE).expect("edited");
     let e = folder.recipe_as_written().expect_err("edited").to_string();
     assert!(e.contains("recipe.toml") && e.contains("--accept-changed"), "{e}");
     assert_eq!(folder.accept_changed().expect("accepted"), ["recipe.toml"]);
@@ -109,9 +111,9 @@ fn c1_runs_without_sums_are_read() {
         value.as_object_mut().expect("a table").remove(key);
     }
     std::fs::write(folder.file(MANIFEST), value.to_string()).expect("written");
-    std::fs::write(folder.file("recipe.toml"), "seed = 2\n").expect("edited");
+    std::fs::write(folder.file("recipe.toml"), RECIPE).expect("edited");
     assert_eq!(folder.recipe_as_written().expect("read").seed, 2);
-    folder.write("recipe.toml", b"seed = 3\n").expect("written");
+    folder.write("recipe.toml", RECIPE.replace('2', "3").as_bytes()).expect("written");
     assert!(folder.manifest().expect("read").sums.is_empty(), "half a list of sums would refuse the other parts");
     tell(&folder);
     assert_eq!(sums_of(&folder, "recipe.toml"), 1);

@@ -233,6 +233,17 @@ fn numbers(table: &Table, column: usize) -> Result<Vec<f64>> {
     }
 }
 
+/// As [`numbers`], with the infinite ends that few calibration rows give.
+fn ends(table: &Table, column: usize) -> Result<Vec<f64>> {
+    if let Cells::Text(texts) = &table.columns[column].cells {
+        let parse = |t: Option<&str>| t?.parse::<f64>().ok().filter(|v| !v.is_nan());
+        if let Some(values) = texts.iter().map(parse).collect() {
+            return Ok(values);
+        }
+    }
+    numbers(table, column)
+}
+
 /// A column of numbers if there is one of this name.
 fn optional(table: &Table, name: &str) -> Result<Option<Vec<f64>>> {
     (0..table.columns.len()).find(|&c| table.columns[c].name == name).map(|c| numbers(table, c)).transpose()

@@ -67,11 +67,21 @@ pub fn is_held() -> bool {
 /// Those of `work`, and the stop.
 pub fn abandonable<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let (done, result) = std::sync::mpsc::channel();
-    let thread = std::thread::Builder::new().spawn(move || {
-        // Nobody waits any more where the receiver is gone.
-        let _ = done.send(work());
-    });
     let lost = |found: String| Error::run("a thread", found, "try again, with fewer programs beside this one");
+    // Who waits here is one of rayon's own threads where splits are concluded side by side: work that asked the same pool for
+    // threads might wait for one that waits for it. It gets a pool of its own, of the one thread that its share is.
+    let own = match rayon::current_thread_index() {
+        Some(_) => Some(rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| lost(e.to_string()))?),
+        None => None,
+    };
+    let thread = std::thread::Builder::new().spawn(move || {
+        let value = match own {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        // Nobody waits any more where the receiver is gone.
+        let _ = done.send(value);
+    });
     thread.map_err(|e| lost(e.to_string()))?;
     loop {
         match result.recv_timeout(LOOK_EVERY) {
@@ -79,5 +89,21 @@ pub fn abandonable<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => check()?,
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return Err(lost("ended without an answer".into())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+
+    /// All threads of the pool wait for work that itself asks rayon for threads.
+    #[test]
+    fn c5_work_of_a_full_pool_does_not_wait_for_itself() {
+        let sum = || Ok((0..1000u64).into_par_iter().map(|i| i % 7).sum::<u64>());
+        let all: Vec<u64> =
+            (0..4 * rayon::current_num_threads()).into_par_iter().filter_map(|_| abandonable(sum).ok()).collect();
+        assert_eq!(all, vec![(0..1000).map(|i| i % 7).sum::<u64>(); 4 * rayon::current_num_threads()]);
+        assert_eq!(abandonable(sum).ok(), all.first().copied());
     }
 }

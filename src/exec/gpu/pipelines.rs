@@ -21,7 +21,6 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("activation", shader!("common/activation.wgsl")),
     ("rng", shader!("common/rng.wgsl")),
     ("step", shader!("common/step.wgsl")),
-    ("weigh", shader!("weigh.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
     ("tile", shader!("common/tile.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),
@@ -50,6 +49,7 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("dirichlet", shader!("dirichlet.wgsl")),
     ("repulsion", shader!("repulsion.wgsl")),
     ("vbll", shader!("vbll.wgsl")),
+    ("weigh", shader!("weigh.wgsl")),
     ("step", shader!("step.wgsl")),
 ];
 

@@ -123,7 +123,7 @@ mod tests {
             [of("a", Some(one)), of("broken", None), of("c", Some(other)), of("b", Some(two)), of("again", Some(one))];
         let names = |g: &[Group]| g.iter().map(|g| (g.name.clone(), g.members.clone())).collect::<Vec<_>>();
         let expected = [
-            ("vifo-mean eta=0.1, 2 seeds", vec![0, 3]),
+            ("vifo-mean eta=default, 2 seeds", vec![0, 3]),
             ("broken", vec![1]),
             ("c", vec![2]),
             // The same seed of the same recipe is no second seed.

@@ -1,7 +1,7 @@
 //! Scores of intervals and quantiles, which need no whole distribution: coverage, width, interval score, pinball loss.
 
 use super::columns::Numbers;
-use super::numbers;
+use super::{ends, numbers};
 use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::method::predictive::Regression;
@@ -51,7 +51,7 @@ pub fn of_columns(table: &Table, columns: &Numbers, y: &[f64], results: &mut Res
     }
     let mut notes = vec![];
     for i in &columns.intervals {
-        let (low, high) = (numbers(table, i.lower)?, numbers(table, i.upper)?);
+        let (low, high) = (ends(table, i.lower)?, ends(table, i.upper)?);
         in_order(table, (i.lower, low.as_slice()), (i.upper, high.as_slice()))?;
         let suffix = i.level.map_or(String::new(), |l| format!("_{}", percent(l)));
         if i.level.is_none() {
@@ -66,10 +66,18 @@ pub fn of_columns(table: &Table, columns: &Numbers, y: &[f64], results: &mut Res
     }
     for e in &all {
         put(results, &format!("coverage{}", e.suffix), metrics::coverage(&e.low, &e.high, y), Better::Neither);
-        put(results, &format!("width{}", e.suffix), metrics::mean_width(&e.low, &e.high), Better::Neither);
+        let (width, score) = (format!("width{}", e.suffix), format!("interval_score{}", e.suffix));
+        let infinite = e.low.iter().zip(&e.high).filter(|(l, h)| l.is_infinite() || h.is_infinite()).count();
+        if infinite > 0 {
+            // Not those of the Gaussian either, which would stand beside the coverage of these intervals.
+            results.metrics.retain(|m| m.name != width && m.name != score);
+            notes.push(format!("{width} and {score} left out: {infinite} of {} intervals are infinite", e.low.len()));
+            continue;
+        }
+        put(results, &width, metrics::mean_width(&e.low, &e.high), Better::Neither);
         if let Some(level) = e.level {
             let value = metrics::interval_score(&e.low, &e.high, y, level);
-            put(results, &format!("interval_score{}", e.suffix), value, Better::Lower);
+            put(results, &score, value, Better::Lower);
         }
     }
     let losses: Vec<(f64, f64)> = quantiles.iter().map(|(q, _, v)| (*q, metrics::pinball(v, y, *q))).collect();
