@@ -68,6 +68,7 @@ fn kinds_markers_and_strictness_are_flags() {
     let text: String = (0..30).map(row).collect();
     std::fs::write(d.join("t.csv"), format!("w,code,y\n{text}")).expect("written");
     let (shown, _) = ok(d, "inspect t.csv");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("unit 'kg' taken off") && shown.contains("'oops' in line 9"), "{shown}");
     let (recipe, _) =
         ok(d, "fit t.csv --dry-run --as code=text --as w=number --missing-marker oops --missing-marker -9 --strict");

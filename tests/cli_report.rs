@@ -127,7 +127,10 @@ fn images_show_classes_corruptions_and_both_sides_of_a_calibration() {
     ok(d, "evaluate run --device cpu --corrupt fog:1 --corrupt fog:5 --corrupt contrast:3");
     let html = report(d);
     whole(&html, drawn + 2);
-    assert!(html.contains("Evaluation: corrupted test images, 360 each") && html.contains("<td>contrast</td>"));
+    let results = std::fs::read_to_string(d.join("run/results.json")).expect("results");
+    let results: serde_json::Value = serde_json::from_str(&results).expect("JSON");
+    let heading = format!("Evaluation: corrupted test images, {} each", results["rows"]);
+    assert!(html.contains(&heading) && html.contains("<td>contrast</td>"), "{heading}");
     for stem in ["corruption_accuracy", "corruption_ece"] {
         for ending in ["png", "svg", "csv"] {
             assert!(d.join(format!("run/figures/{stem}.{ending}")).is_file(), "{stem}.{ending}");

@@ -91,9 +91,12 @@ fn digits_are_trained_once_and_shown_in_every_format() {
     let (_, said) = ok(d, &nll.replace("nll", "accuracy"));
     assert!(said.contains("4 runs, 4 done"), "{said}");
     // A run folder of this name that was trained otherwise is never taken for it.
-    let recipe = runs.join("digits-cnn-base-x2-2ep-100im-seed1/recipe.toml");
-    let text = std::fs::read_to_string(&recipe).expect("a recipe");
-    std::fs::write(&recipe, text.replace("lr = 0.05", "lr = 0.06")).expect("written");
+    let folder = runs.join("digits-cnn-base-x2-2ep-100im-seed1");
+    let text = std::fs::read_to_string(folder.join("recipe.toml")).expect("a recipe");
+    std::fs::write(d.join("other.toml"), text.replace("lr = 0.05", "lr = 0.06")).expect("written");
+    let mut fit = Command::new(env!("CARGO_BIN_EXE_vifo"));
+    fit.current_dir(d).env("NODEVICE_SELECT", "1").args(["fit", "other.toml", "--force", "-q", "--out"]).arg(&folder);
+    assert!(fit.output().expect("the binary runs").status.success());
     refused(d, &format!("{nll} -q"), 2, &["train.lr = 0.06, not 0.05", "--runs"]);
 }
 

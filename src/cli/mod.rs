@@ -24,7 +24,6 @@ use crate::base::visible::{visible, visible_lines};
 use crate::error::Error;
 use crate::run::tables::Format;
 use clap::{CommandFactory, Parser, Subcommand};
-use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 #[derive(Parser)]
@@ -160,12 +159,7 @@ fn written(result: std::io::Result<()>) {
 
 /// A path as a shell reads it back, for commands to copy.
 pub(crate) fn shell(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    match visible(&text) {
-        Cow::Borrowed(text) => crate::data::inspect::shell(text),
-        // In $'...' a shell reads escapes.
-        Cow::Owned(_) => format!("$'{}'", visible(&text.replace('\\', "\\\\").replace('\'', "\\'"))),
-    }
+    crate::data::inspect::shell(&path.display().to_string())
 }
 
 /// Tells the user something beside the result, in one line. Nobody may be there to read it.

@@ -6,8 +6,10 @@ use super::fit::{Stats, detect_task, labels_of};
 use super::meaning::{self, Rules};
 use super::table::{Cells, Column, Table};
 use super::{Task, cautions, counted, listed, quoted, report};
+use crate::base::visible::visible;
 use crate::error::{Error, Result};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -297,7 +299,11 @@ pub(crate) fn shell(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_string();
     }
-    format!("'{}'", word.replace('\'', "'\\''"))
+    match visible(word) {
+        Cow::Borrowed(word) => format!("'{}'", word.replace('\'', "'\\''")),
+        // In $'...' a shell reads escapes.
+        Cow::Owned(_) => format!("$'{}'", visible(&word.replace('\\', "\\\\").replace('\'', "\\'"))),
+    }
 }
 
 #[cfg(test)]

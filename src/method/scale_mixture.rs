@@ -23,6 +23,11 @@ pub struct ScaleMixture {
 /// The link of a normal whose variance is all in `v`.
 pub const NO_NOISE: u32 = u32::MAX;
 
+/// Half the squared distance beyond which the exponents of the integrand have no place among the numbers.
+const FARTHEST: f64 = 1e280;
+/// Steps on one side of the mode: a log-concave integrand falls below `CUT` in some fifty.
+const MAX_STEPS: i32 = 100_000;
+
 /// log 2 pi.
 const LN_TWO_PI: f64 = 1.837_877_066_409_345_5;
 /// Below this the spread of L changes no log density by 1e-9, 1,000 standard deviations out: the first correction
@@ -156,6 +161,9 @@ impl ScaleMixture {
         if !(half_square.is_finite() && self.v.is_finite() && self.l.is_finite() && self.sd.is_finite()) {
             return if half_square == f64::INFINITY { f64::NEG_INFINITY } else { f64::NAN };
         }
+        if half_square > FARTHEST || self.sd > 1e100 {
+            return f64::NEG_INFINITY;
+        }
         let f = Integrand { half_square, v: self.v, l: self.l, precision: self.sd.powi(-2), link: self.link };
         let norm = -LN_TWO_PI - self.sd.ln();
         match self.shape(&f) {
@@ -251,7 +259,8 @@ impl ScaleMixture {
                 }
                 let t = term(x, e);
                 sum += t;
-                if t < CUT * sum {
+                // Also where it is no number, and where a step is too small to be one.
+                if t < CUT * sum || t.is_nan() || counts[side] == MAX_STEPS {
                     ends[side] = x;
                     break;
                 }
@@ -264,6 +273,9 @@ impl ScaleMixture {
         }
         // From -left to right; halving doubles both.
         let [mut left, mut right] = counts;
+        if sum.is_nan() || left.max(right) == MAX_STEPS {
+            return top + (h * sum).ln();
+        }
         for _ in 0..HALVINGS {
             let first = centre - (f64::from(left) - 0.5) * h;
             let (mut e, growth) = (first.exp(), h.exp());

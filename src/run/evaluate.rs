@@ -91,7 +91,7 @@ pub fn evaluate(
                     rows.n
                 ));
             } else if is_training_file(&model, file) {
-                notes.push("this is the file that the run was trained on: most of its rows are no test; leave --test out for the held-out rows".into());
+                notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
             }
             if calibration.is_some_and(|c| is_source(c, file)) {
                 notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());

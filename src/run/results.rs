@@ -130,15 +130,22 @@ pub fn regression(
     let squares: Vec<f64> = p.mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect();
     let surprises: Vec<f64> = y.iter().enumerate().map(|(i, y)| -p.log_density(i, *y)).collect();
     let rmse = metrics::rmse(&p.mean, y);
-    notes.extend(few_rows(
-        said,
-        &[
-            // Of a root: half the relative error of what stands under it.
-            Uncertain::relative("rmse", unit, rmse, error_of_mean(&squares) / (2.0 * rmse * rmse)),
-            Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&surprises)),
-            Uncertain::share("coverage_90", out.iter().find(|m| m.name == "coverage_90"), said),
-        ],
-    ));
+    // The errors are those of plain means.
+    notes.extend(
+        w.is_empty()
+            .then(|| {
+                few_rows(
+                    said,
+                    &[
+                        // Of a root: half the relative error of what stands under it.
+                        Uncertain::relative("rmse", unit, rmse, error_of_mean(&squares) / (2.0 * rmse * rmse)),
+                        Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&surprises)),
+                        Uncertain::share("coverage_90", out.iter().find(|m| m.name == "coverage_90"), said),
+                    ],
+                )
+            })
+            .flatten(),
+    );
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures".into()));
     Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
 }
@@ -343,14 +350,20 @@ pub fn classification_of_rows(
     let surprises = kept(&|row, c| metrics::nll(row, &[c], k));
     let squares = kept(&|row, c| metrics::brier(row, &[c], k));
     let value = |name: &str| out.iter().find(|m| m.name == name).and_then(|m| m.value.value()).unwrap_or(f64::NAN);
-    notes.extend(few_rows(
-        y.len(),
-        &[
-            Uncertain::share("accuracy", out.iter().find(|m| m.name == "accuracy"), y.len()),
-            Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&surprises)),
-            Uncertain::plain("brier", "", value("brier"), error_of_mean(&squares)),
-        ],
-    ));
+    notes.extend(
+        w.is_empty()
+            .then(|| {
+                few_rows(
+                    y.len(),
+                    &[
+                        Uncertain::share("accuracy", out.iter().find(|m| m.name == "accuracy"), y.len()),
+                        Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&surprises)),
+                        Uncertain::plain("brier", "", value("brier"), error_of_mean(&squares)),
+                    ],
+                )
+            })
+            .flatten(),
+    );
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures but ece_*".into()));
     Results { set: "test".into(), rows: y.len(), metrics: out, notes }
 }

@@ -53,7 +53,12 @@ pub struct Scored {
 
 /// Reads and scores a file with the target.
 pub fn score(file: &Path, options: &ReadOptions, asked: &Asked) -> Result<Scored> {
-    let table = read_table(file, options)?;
+    let mut options = options.clone();
+    let mut table = read_table(file, &options)?;
+    if options.header.is_none() && columns::hides_names(&table) {
+        options.header = Some(true);
+        table = read_table(file, &options)?;
+    }
     let (columns, target) = find(&table, asked)?;
     let mut scored = match &columns {
         Columns::Numbers(n) => of_numbers(&table, n, target)?,

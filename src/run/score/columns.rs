@@ -72,14 +72,41 @@ pub fn unknown(table: &Table, found: &str) -> Error {
 
 pub fn find(table: &Table, asked: &Asked) -> Result<(Columns, usize)> {
     let asked_target = asked.target.as_ref().map(|t| table.column_index(t)).transpose()?;
-    let Some(columns) = predictions(table, asked, asked_target)? else { return bare(table, asked_target) };
-    let used = match &columns {
-        Columns::Numbers(n) => n.used(),
-        Columns::Classes { probs, .. } => probs.clone(),
-        Columns::Binary { prob, .. } => vec![*prob],
-        Columns::Class { predicted } => vec![*predicted],
-    };
-    Ok((columns, target(table, asked_target, &used)?))
+    if let Some(columns) = predictions(table, asked, asked_target)? {
+        let target = target(table, asked_target, &columns.used())?;
+        return Ok((columns, target));
+    }
+    bare(table, asked_target).or_else(|none| {
+        // Nothing is left once the target is taken away: it may be the prediction itself.
+        if asked_target.is_some()
+            && let Ok(Some(columns)) = predictions(table, asked, None)
+        {
+            target(table, asked_target, &columns.used())?;
+        }
+        Err(none)
+    })
+}
+
+impl Columns {
+    fn used(&self) -> Vec<usize> {
+        match self {
+            Columns::Numbers(n) => n.used(),
+            Columns::Classes { probs, .. } => probs.clone(),
+            Columns::Binary { prob, .. } => vec![*prob],
+            Columns::Class { predicted } => vec![*predicted],
+        }
+    }
+}
+
+/// A table of text alone that was read without names, though its first row holds names that predictions and targets bear.
+pub fn hides_names(table: &Table) -> bool {
+    let is_name = |name: &str| is_one_of(name, &TARGETS) || is_beside(name);
+    table.rows() > 0
+        && table.columns.len() > 1
+        && table.columns.iter().enumerate().all(|(i, c)| {
+            let Cells::Text(texts) = &c.cells else { return false };
+            c.name == i.to_string() && texts.get(0).is_some_and(is_name)
+        })
 }
 
 /// The predictions; None where only bare labels as names of columns are left.
