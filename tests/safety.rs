@@ -311,7 +311,7 @@ fn c6_c7_names_and_paths_that_lead_elsewhere_are_refused() {
     std::fs::create_dir(d).expect("made");
     table(d, "t.csv", 60);
     for name in ["../X", "/tmp/X", "a/b", "..", ".hidden", "-rf", "a\\u0007b", ""] {
-        let set = format!("name=\"{}\"", name.replace('\\', "\\"));
+        let set = format!("name=\"{}\"", name.replace('\\', "\\\\"));
         let out = vifo(d).args(["fit", "t.csv", "-q", "--epochs", "1", "--set", &set]).output().expect("runs");
         refused(&out, 2, &["name"]);
     }

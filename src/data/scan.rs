@@ -81,6 +81,7 @@ struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
+    #[allow(clippy::ptr_arg)] // A borrowed cell lives as long as the text, an owned one does not.
     fn push(&mut self, cell: &Cow<'a, str>, gather: Gather) {
         let found = &mut self.found;
         let plain = if gather == Gather::Numbers { found.plain.read(cell) } else { None };

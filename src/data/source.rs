@@ -93,10 +93,13 @@ fn unpacked(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// One frame of zstd.
+type Frame<'a> = ruzstd::decoding::StreamingDecoder<Cursor<&'a [u8]>, ruzstd::decoding::FrameDecoder>;
+
 /// The frames of a zstd file, one after the other: parallel compressors write many.
 struct Zstd<'a> {
     rest: &'a [u8],
-    frame: Option<Box<ruzstd::decoding::StreamingDecoder<Cursor<&'a [u8]>, ruzstd::decoding::FrameDecoder>>>,
+    frame: Option<Box<Frame<'a>>>,
 }
 
 impl Read for Zstd<'_> {

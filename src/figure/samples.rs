@@ -197,7 +197,7 @@ pub fn bars_figure(groups: usize) -> BarsFigure {
             .map(|i| if (i, k) == (2, 1) { f64::NAN } else { ((i * (k + 3)) % 9) as f64 / 8.0 })
             .collect(),
         colour: k / 2,
-        hollow: k % 2 == 0,
+        hollow: k.is_multiple_of(2),
     };
     BarsFigure {
         title: "Share of experiments won".into(),

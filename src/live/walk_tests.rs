@@ -40,13 +40,13 @@ fn any_keep(rng: &mut SplitMix64, home: &Path) -> Option<Keep> {
     let path = home.join(format!("run{}", rng.next_u64() % 3));
     match rng.next_u64() % 3 {
         0 => None,
-        _ => Some(Keep { path, force: rng.next_u64() % 2 == 0, report: rng.next_u64() % 2 == 0 }),
+        _ => Some(Keep { path, force: rng.next_u64().is_multiple_of(2), report: rng.next_u64().is_multiple_of(2) }),
     }
 }
 
 /// One command, or nothing but time.
 fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
-    let running = rng.next_u64() % 2 == 0;
+    let running = rng.next_u64().is_multiple_of(2);
     let command = match rng.next_u64() % 14 {
         0 | 1 => {
             let several = 1 + rng.next_u64() % 2;

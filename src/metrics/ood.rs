@@ -28,7 +28,7 @@ impl Ranking {
     fn measure(&self, f: impl Fn(&[Tie], u64, u64) -> f64) -> Measure {
         match &self.ties {
             Ok(ties) => Measure::Value(f(ties, self.n_pos, self.n_neg)),
-            Err(why) => Measure::Undefined(*why),
+            Err(why) => Measure::Undefined(why),
         }
     }
 
