@@ -300,7 +300,7 @@ fn training_that_fails_says_where_and_why() {
     let out = vifo(dir.path()).args(args.split_whitespace()).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert_eq!((out.status.code(), err.trim_end().lines().count()), (Some(1), 1), "{err}");
-    for part in ["error: ", "step ", "not a finite number", "lr", "train.clip"] {
+    for part in ["error: ", "epoch ", "not a finite number", "lr", "train.clip"] {
         assert!(err.contains(part), "{part} is not in {err}");
     }
     assert!(!dir.path().join("run").exists(), "a run without a checkpoint leaves no folder");

@@ -176,9 +176,9 @@ fn weights_move_the_fit_and_the_figures() {
     assert!((rmse("constant") - 0.6).abs() < 0.25, "{results}");
     assert!((rmse("value") - rmse("constant")).abs() < 0.15, "{results}");
     // The same figures from the run folder, and on the file itself.
-    let (again, _) = ok(d, "evaluate weighed --device cpu");
+    let (_, again) = ok(d, "evaluate weighed --device cpu");
     assert!(again.contains("rows count by their weights"), "{again}");
-    let (whole, _) = ok(d, "evaluate weighed --test t.csv --device cpu");
+    let (_, whole) = ok(d, "evaluate weighed --test t.csv --device cpu");
     assert!(whole.contains("rows count by their weights"), "{whole}");
     assert!(refused(d, "fit t.csv --target y --weight y", 2).contains("is the target"));
 }
@@ -226,8 +226,8 @@ fn explain_finds_what_matters() {
             noisy += usize::from((number(added) > 0.0) == (c > 0.65));
         }
     }
-    let most = named.iter().max_by_key(|(_, n)| **n).map(|(name, _)| name.as_str());
-    assert_eq!(most, Some("c"), "c holds the noise: {named:?}");
+    // By chance each of four columns would be named in a quarter of the rows.
+    assert!(named["c"] > 130 && named["c"] > 5 * named.get("w").copied().unwrap_or(0), "c holds the noise: {named:?}");
     assert!(noisy * 10 > n * 9, "{noisy} of {n}");
     // The same seed, the same importance.
     ok(d, "predict run t.csv --explain --device cpu -q");
