@@ -95,6 +95,7 @@ fn tables() -> tempfile::TempDir {
     table(d, "one_class.csv", |_| "cat".into(), "");
     table(d, "many_classes.csv", |i| format!("c{i}"), "");
     table(d, "classes.csv", |i| ["no", "yes"][i % 2].into(), "");
+    table(d, "other_label.csv", |i| ["no", "perhaps"][i % 2].into(), "");
     write(d, "one_row.csv", "x,z,y\n1,2,3\n");
     write(d, "empty.csv", "");
     write(d, "header.csv", "x,z,y\n");
@@ -300,7 +301,7 @@ fn training_that_fails_says_where_and_why() {
     let out = vifo(dir.path()).args(args.split_whitespace()).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert_eq!((out.status.code(), err.trim_end().lines().count()), (Some(1), 1), "{err}");
-    for part in ["error: ", "epoch ", "not a finite number", "lr", "train.clip"] {
+    for part in ["error: ", "step ", "not a finite number", "lr", "train.clip"] {
         assert!(err.contains(part), "{part} is not in {err}");
     }
     assert!(!dir.path().join("run").exists(), "a run without a checkpoint leaves no folder");
@@ -314,6 +315,7 @@ fn predict_and_evaluate_name_what_is_wrong() {
     fit(d, "levels.csv --out levels --target y --strict");
     fit(d, "good.csv --out strict --strict");
     fit(d, "classes.csv --out classes");
+    fit(d, "classes.csv --out strict_classes --strict");
     let copy = |name: &str, file: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
         for path in files(&d.join("run")).iter().filter(|p| p.is_file()) {
             let to = d.join(name).join(path.strip_prefix(d.join("run")).unwrap());
@@ -333,6 +335,10 @@ fn predict_and_evaluate_name_what_is_wrong() {
         b[at] = b'9';
         b
     });
+    // Without --strict the rows that can be judged are, and the others are told of.
+    let out = vifo(d).args("evaluate classes --test other_label.csv --device cpu".split(' ')).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && err.contains("20 of 40 rows cannot be used") && err.contains("'perhaps'"), "{err}");
     copy("broken", "encoder.json", &|b| b[..b.len() / 2].to_vec());
     copy("untold", "recipe.toml", &|_| b"seed = ".to_vec());
     check(
@@ -342,6 +348,11 @@ fn predict_and_evaluate_name_what_is_wrong() {
                 "predict levels other_level.csv --device cpu",
                 1,
                 &["other_level.csv, line 2, column 'colour'", "'green'", "'red'", "correct the cell"],
+            ),
+            (
+                "evaluate strict_classes --test other_label.csv --device cpu",
+                1,
+                &["other_label.csv, line 3, column 'y'", "'perhaps'", "'no', 'yes'", "correct the cell"],
             ),
             ("predict run narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "'x', 'y'", "add it"]),
             ("evaluate run --ood narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "add it"]),

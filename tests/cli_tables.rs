@@ -174,7 +174,7 @@ fn weights_move_the_fit_and_the_figures() {
     // The constant is the weighted mean 0.8, and its weighted error sqrt(0.9 0.2^2 + 0.1 1.8^2) = 0.6.
     // Of 30 test rows 9 to 21 are heavy (two standard errors), which moves it by up to 0.25.
     assert!((rmse("constant") - 0.6).abs() < 0.25, "{results}");
-    assert!((rmse("value") - rmse("constant")).abs() < 0.15, "{results}");
+    assert!((rmse("value") - rmse("constant")).abs() < 0.1, "{results}");
     // The same figures from the run folder, and on the file itself.
     let (_, again) = ok(d, "evaluate weighed --device cpu");
     assert!(again.contains("rows count by their weights"), "{again}");
@@ -211,23 +211,25 @@ fn explain_finds_what_matters() {
     let (alea, epi, from, added) = (at("aleatoric_share"), at("epistemic_share"), at("sd_from_1"), at("sd_added_1"));
     let (c_at, sd_at) = (2, at("sd"));
     let table = std::fs::read_to_string(d.join("t.csv")).expect("the table");
-    let mut named: std::collections::BTreeMap<String, usize> = Default::default();
-    let (mut noisy, mut n) = (0, 0);
+    let (mut first, mut quiet, mut noisy, mut n) = (0, 0, 0, 0);
     for (line, row) in text.lines().skip(1).zip(table.lines().skip(1)) {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |i: usize| cells[i].parse::<f64>().expect("a number");
         assert!((number(alea) + number(epi) - 1.0).abs() < 1e-6, "{line}");
         assert!(number(sd_at) > 0.0);
-        *named.entry(cells[from].to_string()).or_insert(0) += 1;
         // Little noise where c is small: the row's own c takes from the sd; much where it is large.
         let c: f64 = row.split(',').nth(c_at).expect("c").parse().expect("a number");
+        if c < 0.3 {
+            quiet += 1;
+            first += usize::from(cells[from] == "c");
+        }
         if cells[from] == "c" && !(0.5..0.8).contains(&c) {
             n += 1;
             noisy += usize::from((number(added) > 0.0) == (c > 0.65));
         }
     }
-    // By chance each of four columns would be named in a quarter of the rows.
-    assert!(named["c"] > 130 && named["c"] > 5 * named.get("w").copied().unwrap_or(0), "c holds the noise: {named:?}");
+    // Noise of less than half its usual size: nothing changes the sd more than the usual c would.
+    assert!(quiet > 50 && first * 3 > quiet * 2, "c is named in {first} of {quiet} rows that owe it their small sd");
     assert!(noisy * 10 > n * 9, "{noisy} of {n}");
     // The same seed, the same importance.
     ok(d, "predict run t.csv --explain --device cpu -q");

@@ -1,62 +1,16 @@
 //! The app without a window: kittest clicks by label and looks at what comes of it. Nothing waits for a fixed time.
 
+#[path = "common/desk.rs"]
+mod desk;
+
+use desk::{Bench, Desk, app, bench, desk, frame, wait};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{self, Key, Modifiers, PointerButton, Pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use std::time::{Duration, Instant};
-use vifo::gui::app::{App, Open};
+use vifo::gui::app::App;
 use vifo::gui::settings::{Settings, Tab};
 use vifo::live::{Picture, State};
-
-struct Desk {
-    app: Option<App>,
-    settings: Settings,
-    open: Option<Open>,
-    home: tempfile::TempDir,
-}
-
-type Bench = Harness<'static, Desk>;
-
-fn desk(settings: Settings, open: Option<Open>) -> Desk {
-    Desk { app: None, settings, open, home: tempfile::tempdir().expect("a folder") }
-}
-
-fn frame(ui: &mut egui::Ui, desk: &mut Desk) {
-    let ctx = ui.ctx().clone();
-    let app = desk.app.get_or_insert_with(|| {
-        App::new(&ctx, desk.settings.clone(), desk.home.path().into(), desk.open.clone(), None).expect("an app")
-    });
-    app.logic(&ctx);
-    app.show(ui);
-}
-
-fn bench(settings: Settings) -> Bench {
-    Harness::builder().with_size([1280.0, 800.0]).with_max_steps(40).build_ui_state(frame, desk(settings, None))
-}
-
-fn app(h: &mut Bench) -> &mut App {
-    h.state_mut().app.as_mut().expect("after a frame")
-}
-
-/// Frames until `done`, or fails.
-fn wait(h: &mut Bench, what: &str, done: impl Fn(&App) -> bool) {
-    let began = Instant::now();
-    loop {
-        h.step();
-        let app = app(h);
-        if done(app) {
-            return;
-        }
-        let texts: Vec<&str> = app.banner.texts().collect();
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "never: {what}; {texts:?}; {:?}",
-            app.playground.group.state
-        );
-        std::thread::sleep(Duration::from_millis(4));
-    }
-}
 
 fn step_of(app: &App) -> u64 {
     app.playground.group.look.step
@@ -72,7 +26,7 @@ fn click(h: &mut Bench, label: &str) {
 
 /// A running app that has drawn its first band.
 fn running(settings: Settings) -> Bench {
-    let mut h = bench(settings);
+    let mut h = bench(settings, None);
     wait(&mut h, "the first steps", |a| step_of(a) > 20 && a.playground.transform.is_some());
     h
 }

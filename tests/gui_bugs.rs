@@ -1,7 +1,10 @@
 //! Faults that were seen on the screen, by their numbers: each as a user meets it.
 
+#[path = "common/desk.rs"]
+mod desk;
+
+use desk::{Bench, app, bench, sized, wait};
 use eframe::egui::{self, PointerButton, accesskit::Role};
-use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,54 +19,6 @@ use vifo::live::{Picture, State};
 use vifo::run::Training;
 use vifo::run::fit::fit;
 use vifo::train::Flow;
-
-struct Desk {
-    app: Option<App>,
-    settings: Settings,
-    open: Option<Open>,
-    home: tempfile::TempDir,
-}
-
-type Bench = Harness<'static, Desk>;
-
-fn sized(settings: Settings, open: Option<Open>, size: [f32; 2]) -> Bench {
-    let frame = |ui: &mut egui::Ui, desk: &mut Desk| {
-        let ctx = ui.ctx().clone();
-        let app = desk.app.get_or_insert_with(|| {
-            App::new(&ctx, desk.settings.clone(), desk.home.path().into(), desk.open.clone(), None).expect("an app")
-        });
-        app.logic(&ctx);
-        app.show(ui);
-    };
-    let desk = Desk { app: None, settings, open, home: tempfile::tempdir().expect("a folder") };
-    let mut h = Harness::builder().with_size(size).with_max_steps(40).build_ui_state(frame, desk);
-    h.step();
-    h
-}
-
-fn bench(settings: Settings, open: Option<Open>) -> Bench {
-    sized(settings, open, [1280.0, 800.0])
-}
-
-fn app(h: &mut Bench) -> &mut App {
-    h.state_mut().app.as_mut().expect("after a frame")
-}
-
-/// Frames until `done`, or fails.
-fn wait(h: &mut Bench, what: &str, done: impl Fn(&App) -> bool) {
-    let began = Instant::now();
-    loop {
-        h.step();
-        let app = app(h);
-        if done(app) {
-            return;
-        }
-        let texts: Vec<&str> = app.banner.texts().collect();
-        let state = app.playground.group.state;
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}; {texts:?}; {state:?}");
-        std::thread::sleep(Duration::from_millis(4));
-    }
-}
 
 fn step_of(app: &App) -> u64 {
     app.playground.group.step()

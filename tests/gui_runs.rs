@@ -172,6 +172,35 @@ fn runs_are_listed_compared_and_opened() {
     assert_eq!(test.state().app().settings.tab, Tab::Results);
 }
 
+/// A run of many slow epochs that another thread writes.
+struct Live {
+    stop: Arc<AtomicBool>,
+    writer: std::thread::JoinHandle<vifo::error::Result<()>>,
+}
+
+impl Live {
+    fn begin(path: &Path) -> Live {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (path, told) = (path.to_path_buf(), stop.clone());
+        let writer = std::thread::spawn(move || {
+            let long = recipe(5, "[train]\nepochs = 100000\ncheckpoint_seconds = 0\n");
+            let mut listen = |event: &Event, _: &[String]| {
+                if matches!(event, Event::Epoch(_)) {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                if told.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
+            };
+            fit(&long, &path, false, &Device::Cpu, &mut listen).map(|_| ())
+        });
+        Live { stop, writer }
+    }
+
+    fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.writer.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 #[test]
 fn a_run_that_another_thread_writes_appears_and_grows() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
@@ -180,18 +209,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     until(&mut test, "an empty folder", |t| says(t, "No runs here yet"));
     assert!(says(&test, "vifo fit DATA.csv") && says(&test, "page Your data"));
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let (path, told) = (root.join("live"), stop.clone());
-    let writer = std::thread::spawn(move || {
-        let long = recipe(5, "[train]\nepochs = 100000\ncheckpoint_seconds = 0\n");
-        let mut listen = |event: &Event, _: &[String]| {
-            if matches!(event, Event::Epoch(_)) {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            if told.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
-        };
-        fit(&long, &path, false, &Device::Cpu, &mut listen).map(|_| ())
-    });
+    let live = Live::begin(&root.join("live"));
     let epoch = |t: &Test| t.state().app().runs.seen().first().map_or(0, |s| s.epoch);
     until(&mut test, "the run", |t| count(t, "live") > 0 && epoch(t) > 0);
     let first = epoch(&test);
@@ -202,8 +220,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     let curves = test.state().app().runs.series(&CurveOptions::default());
     assert_eq!(curves[0].0, "live");
     assert!(curves[0].1.iter().all(|s| s.sd.is_none() && s.y.len() as u32 >= first));
-    stop.store(true, Ordering::Relaxed);
-    writer.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
+    live.end();
     until(&mut test, "its end", |t| says(t, "stopped, epoch "));
 }
 
@@ -212,18 +229,7 @@ fn bug_15_a_run_in_training_does_not_keep_others_from_being_compared() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let (root, home) = (dirs[0].path(), dirs[1].path());
     train(&recipe(1, SHORT), &root.join("done"));
-    let stop = Arc::new(AtomicBool::new(false));
-    let (path, told) = (root.join("live"), stop.clone());
-    let writer = std::thread::spawn(move || {
-        let long = recipe(5, "[train]\nepochs = 100000\ncheckpoint_seconds = 0\n");
-        let mut listen = |event: &Event, _: &[String]| {
-            if matches!(event, Event::Epoch(_)) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            if told.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
-        };
-        fit(&long, &path, false, &Device::Cpu, &mut listen).map(|_| ())
-    });
+    let live = Live::begin(&root.join("live"));
     let mut test = page(root, home, Ground::Light, SIZE, false);
     until(&mut test, "both", |t| count(t, "live") > 0 && count(t, "done") > 0);
     click(&mut test, Role::Button, "Tick all");
@@ -235,8 +241,7 @@ fn bug_15_a_run_in_training_does_not_keep_others_from_being_compared() {
         until(&mut test, "its next epochs", |t| epoch(t) > before);
         assert!(!says(&test, "comparing") && says(&test, "★"));
     }
-    stop.store(true, Ordering::Relaxed);
-    writer.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
+    live.end();
     until(&mut test, "its end", |t| says(t, "live: no results to compare (stopped)") && !says(t, "comparing"));
 }
 

@@ -1,5 +1,5 @@
 //! Dates and times as people write them: ISO 8601, day or month first, names of months in English and German, quarters. A
-//! clock is read as it stands and its zone set aside, so that an hour of day stays what the row's author saw.
+//! clock is read as it stands and its zone kept beside it, so that an hour of day stays what the row's author saw.
 //! Must not know of columns or inputs.
 
 /// A reading of calendar and clock.
@@ -7,6 +7,8 @@
 pub(super) struct Moment {
     /// Since 1970-01-01T00:00 on the same clock.
     pub seconds: f64,
+    /// Seconds by which that clock is ahead of UTC; 0 where nothing is said, or the zone is a name.
+    pub ahead: f64,
     /// Whether a day was given, and not a month or a quarter alone.
     pub has_day: bool,
 }
@@ -38,6 +40,11 @@ pub(super) struct Parts {
 }
 
 impl Moment {
+    /// Seconds since 1970 in UTC: what sorts clocks of several zones.
+    pub fn instant(&self) -> f64 {
+        self.seconds - self.ahead
+    }
+
     pub fn parts(&self) -> Parts {
         let day_number = (self.seconds / DAY).floor();
         let of_day = self.seconds / DAY - day_number;
@@ -100,17 +107,18 @@ pub(super) fn parse(text: &str, order: Order) -> Option<Moment> {
         None => match text.split_once('T') {
             // 20240131T101500: without a colon.
             Some((date, time)) if date.len() == 8 && matches!(time.trim_end_matches('Z').len(), 4 | 6) => {
-                (date, short_clock(time.trim_end_matches('Z'))?)
+                (date, (short_clock(time.trim_end_matches('Z'))?, 0.0))
             }
-            _ => (text, 0.0),
+            _ => (text, (0.0, 0.0)),
         },
     };
     let (day_number, has_day) = calendar(date, order)?;
-    Some(Moment { seconds: day_number as f64 * DAY + clock, has_day })
+    let (of_day, ahead) = clock;
+    Some(Moment { seconds: day_number as f64 * DAY + of_day, ahead, has_day })
 }
 
-/// Seconds of `10:15`, `10:15:00.5`, `3:15 PM`, `10:15:00+01:00`, `10:15 UTC`.
-fn clock(text: &str) -> Option<f64> {
+/// Seconds of `10:15`, `10:15:00.5`, `3:15 PM`, `10:15:00+01:00`, `10:15 UTC`, and by how many the clock is ahead of UTC.
+fn clock(text: &str) -> Option<(f64, f64)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | '.' | ','))).unwrap_or(text.len());
     let mut numbers = text[..end].split(':');
     let mut hour: f64 = numbers.next()?.parse().ok()?;
@@ -131,7 +139,17 @@ fn clock(text: &str) -> Option<f64> {
         zone.starts_with(['+', '-']) && zone.len() <= 6 && zone[1..].chars().all(|c| c.is_ascii_digit() || c == ':');
     let is_name = zone.len() <= 5 && zone.chars().all(|c| c.is_ascii_alphabetic());
     let fits = hour < 24.0 && minute < 60.0 && second < 61.0 && numbers.next().is_none();
-    (fits && (is_offset || is_name)).then_some(hour * 3600.0 + minute * 60.0 + second)
+    let ahead = if is_offset { offset(&zone)? } else { 0.0 };
+    (fits && (is_offset || is_name)).then_some((hour * 3600.0 + minute * 60.0 + second, ahead))
+}
+
+/// Seconds of `+02`, `+0530`, `-03:30`.
+fn offset(zone: &str) -> Option<f64> {
+    let digits = zone[1..].replace(':', "");
+    let (hours, minutes) = digits.split_at(digits.len().min(2));
+    let minutes: f64 = if minutes.is_empty() { 0.0 } else { minutes.parse().ok()? };
+    let seconds = hours.parse::<f64>().ok()? * 3600.0 + minutes * 60.0;
+    Some(if zone.starts_with('-') { -seconds } else { seconds })
 }
 
 /// Seconds of `1015` and `101500`.

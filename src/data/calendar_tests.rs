@@ -16,7 +16,7 @@ fn b4_day_numbers_are_those_of_python() {
     ] {
         assert_eq!(days(y, m, d), number, "{y}-{m}-{d}");
         assert_eq!(civil(number), (y, m, d));
-        let parts = Moment { seconds: number as f64 * DAY, has_day: true }.parts();
+        let parts = Moment { seconds: number as f64 * DAY, ahead: 0.0, has_day: true }.parts();
         assert_eq!((parts.weekday, parts.month, parts.day), (weekday, m, d));
     }
     // Every day of 800 years is one after the other.

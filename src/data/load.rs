@@ -213,7 +213,10 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
     let table = read(data, file)?;
     let target = target_of(data, &table);
-    let mut notes = table.said();
+    // What was read of the other columns stands in their lines below.
+    let mut notes = table.notes.clone();
+    let of_target = &table.columns[table.column_index(&target)?];
+    notes.extend(of_target.reading.iter().map(|r| format!("column {}: {r}", super::quoted(&of_target.name))));
     let roles = Roles::find(&table, &target, data)?;
     let ignore = roles.left_out(&table, data)?;
     let rules = Rules { ignore: &ignore, ..rules(data) };

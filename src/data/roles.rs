@@ -1,9 +1,10 @@
 //! Columns with a part of their own: what says which rows belong together, when a row was, and how much it counts.
 //! They are no inputs unless they are asked to be. Must not look at other columns.
 
+use super::calendar::{self, Order};
 use super::encode::{Encoder, number_text};
 use super::split::{Split, by_fraction};
-use super::split_by::{by_group, by_time, moment};
+use super::split_by::{by_group, by_time};
 use super::table::{Cells, Table};
 use super::{Dataset, counted, quoted};
 use crate::config;
@@ -133,11 +134,15 @@ impl Roles {
         };
         let name = &table.columns[column].name;
         let (mut moments, mut known) = (vec![], vec![]);
+        let order = match &table.columns[column].cells {
+            Cells::Text(texts) => calendar::detect(texts.levels().iter().map(String::as_str)).map(|found| found.order),
+            Cells::Number(_) => None,
+        };
         for &row in rows {
             let Some(cell) = text(table, column, row) else { continue };
-            let when = moment(&cell).ok_or_else(|| {
+            let when = moment(&cell, order.unwrap_or_default()).ok_or_else(|| {
                 let cure = "write such times as 2024-03-01 or 2024-03-01T12:30, or choose another column";
-                Error::data(table.place(row, name), quoted(&cell), "numbers or dates of ISO 8601", cure)
+                Error::data(table.place(row, name), quoted(&cell), "numbers or dates", cure)
             })?;
             moments.push(when);
             known.push(row);
@@ -201,6 +206,14 @@ impl Roles {
             part.weights = weights.into_iter().map(|w| (w / mean) as f32).collect();
         }
         Ok(())
+    }
+}
+
+/// When something was, as a number that sorts: a number itself, or the seconds since 1970 of a date. None for any other text.
+fn moment(text: &str, order: Order) -> Option<f64> {
+    match text.trim().parse::<f64>() {
+        Ok(number) => number.is_finite().then_some(number),
+        Err(_) => calendar::parse(text, order).map(|m| m.instant()),
     }
 }
 

@@ -159,3 +159,28 @@ fn rows_without_a_moment_are_left_out_and_those_without_a_group_are_one() {
         .collect();
     assert_eq!(without.len(), 1, "they are in one part");
 }
+
+#[test]
+fn moments_sort_as_time_does() {
+    use super::moment;
+    use crate::data::calendar::Order;
+    // Seconds by Python's datetime(..., tzinfo=utc).timestamp().
+    for (text, seconds) in [
+        ("1970-01-01", 0.0),
+        ("2024-03-01", 1_709_251_200.0),
+        ("2024-02-29T12:30:05.5Z", 1_709_209_805.5),
+        ("2024-03-01 00:00+02:00", 1_709_244_000.0),
+        ("2024-03-01 00:00:00-0330", 1_709_263_800.0),
+        ("1900/03/01", -2_203_891_200.0),
+        ("2000-02-29 23:59:59", 951_868_799.0),
+        ("2024-03", 1_709_251_200.0),
+        ("01.03.2024", 1_709_251_200.0),
+        ("1 March 2024", 1_709_251_200.0),
+        ("-12.5", -12.5),
+    ] {
+        assert_eq!(moment(text, Order::DayFirst), Some(seconds), "{text}");
+    }
+    for text in ["", "Monday", "2023-02-29", "2024-13-01", "2024-1-1-1", "2024-01-01T25:00", "nan", "1e999"] {
+        assert_eq!(moment(text, Order::DayFirst), None, "{text}");
+    }
+}

@@ -111,73 +111,6 @@ pub fn by_time(moments: &[f64], validation_fraction: f64, test_fraction: f64) ->
     Ok(split)
 }
 
-/// When something was, as a number that sorts: a number itself, or the seconds since 1970 of a date as ISO 8601 writes it
-/// (2024-03-01, 2024-03, 2024-03-01T12:30:05.5+02:00, 2024/03/01 12:30). None for any other text.
-pub fn moment(text: &str) -> Option<f64> {
-    let text = text.trim();
-    if let Ok(number) = text.parse::<f64>() {
-        return number.is_finite().then_some(number);
-    }
-    let (date, clock) = match text.find(['T', ' ']) {
-        Some(at) => (&text[..at], Some(text[at + 1..].trim())),
-        None => (text, None),
-    };
-    let mut parts = date.split(['-', '/']);
-    let year = parts.next().filter(|y| y.len() == 4).and_then(digits)?;
-    let month = parts.next().and_then(digits).filter(|m| (1..=12).contains(m))?;
-    let day = parts.next().map_or(Some(1), digits).filter(|&d| (1..=days_in_month(year, month)).contains(&d))?;
-    if parts.next().is_some() {
-        return None;
-    }
-    Some(86_400.0 * days_from_1970(year, month, day) as f64 + clock.map_or(Some(0.0), seconds_of_day)?)
-}
-
-fn digits(text: &str) -> Option<i64> {
-    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 => 28 + i64::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Of the proleptic Gregorian calendar.
-fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
-    let leaps = |y: i64| y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400);
-    let months: i64 = (1..month).map(|m| days_in_month(year, m)).sum();
-    365 * (year - 1970) + leaps(year - 1) - leaps(1969) + months + day - 1
-}
-
-/// "12:30", "12:30:05.5", each with "Z" or "+02:00" behind it or not; negative where the zone is ahead.
-fn seconds_of_day(clock: &str) -> Option<f64> {
-    let (clock, zone) = match clock.find(['Z', '+', '-']) {
-        Some(at) => (clock[..at].trim(), &clock[at..]),
-        None => (clock, "Z"),
-    };
-    let mut parts = clock.split(':');
-    let hour = parts.next().and_then(digits).filter(|h| *h < 24)?;
-    let minute = parts.next().and_then(digits).filter(|m| *m < 60)?;
-    let second = parts.next().map_or(Some(0.0), |s| s.parse::<f64>().ok()).filter(|s| (0.0..61.0).contains(s))?;
-    let offset = match zone {
-        "Z" => 0,
-        _ => {
-            let hours = digits(zone.get(1..3)?)?;
-            let minutes = zone.get(3..).map(|m| m.trim_start_matches(':')).filter(|m| !m.is_empty());
-            let minutes = minutes.map_or(Some(0), digits)?;
-            (60 * hours + minutes) * if zone.starts_with('-') { -60 } else { 60 }
-        }
-    };
-    let is_over = parts.next().is_some();
-    (!is_over).then_some((3600 * hour + 60 * minute - offset) as f64 + second)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,27 +194,5 @@ mod tests {
         let error = by_time(&[1.0, 1.0, 2.0], 0.1, 0.1).unwrap_err().to_string();
         assert!(error.contains("2 moments; allowed: at least 3"), "{error}");
         assert_eq!(sizes(&by_time(&[1.0, 1.0], 0.0, 0.0).unwrap()), [2, 0, 0]);
-    }
-
-    #[test]
-    fn moments_sort_as_time_does() {
-        // Seconds by Python's datetime(..., tzinfo=utc).timestamp().
-        for (text, seconds) in [
-            ("1970-01-01", 0.0),
-            ("2024-03-01", 1_709_251_200.0),
-            ("2024-02-29T12:30:05.5Z", 1_709_209_805.5),
-            ("2024-03-01 00:00+02:00", 1_709_244_000.0),
-            ("1900/03/01", -2_203_891_200.0),
-            ("2000-02-29 23:59:59", 951_868_799.0),
-            ("2024-03", 1_709_251_200.0),
-            ("-12.5", -12.5),
-        ] {
-            assert_eq!(moment(text), Some(seconds), "{text}");
-        }
-        for text in
-            ["", "Monday", "2023-02-29", "2024-13-01", "2024-1-1-1", "24-01-01", "2024-01-01T25:00", "nan", "1e999"]
-        {
-            assert_eq!(moment(text), None, "{text}");
-        }
     }
 }

@@ -23,8 +23,11 @@ pub struct ScaleMixture {
 /// The link of a normal whose variance is all in `v`.
 pub const NO_NOISE: u32 = u32::MAX;
 
-/// Half the squared distance beyond which the exponents of the integrand have no place among the numbers.
+/// Half the squared distance beyond which the integral between the bounds of g changes no digit: log p is below -1e275 there, and
+/// the greatest variance, that of the upper bound, decides it.
 const FARTHEST: f64 = 1e280;
+/// Spread of L beyond which no more than 20 / sd of its mass, less than a digit, lies between the bounds of g.
+const WIDEST: f64 = 1e20;
 /// Steps on one side of the mode: a log-concave integrand falls below `CUT` in some fifty.
 const MAX_STEPS: i32 = 100_000;
 
@@ -161,10 +164,15 @@ impl ScaleMixture {
         if !(half_square.is_finite() && self.v.is_finite() && self.l.is_finite() && self.sd.is_finite()) {
             return if half_square == f64::INFINITY { f64::NEG_INFINITY } else { f64::NAN };
         }
-        if half_square > FARTHEST || self.sd > 1e100 {
-            return f64::NEG_INFINITY;
+        let (_, high) = self.bounds();
+        if self.v * f64::EPSILON > self.variance_at(high) - self.v {
+            // The noise changes no digit of the variance.
+            return log_normal(half_square, self.v);
         }
         let f = Integrand { half_square, v: self.v, l: self.l, precision: self.sd.powi(-2), link: self.link };
+        if half_square > FARTHEST || self.sd > WIDEST {
+            return self.with_bounds(&f, f64::NEG_INFINITY);
+        }
         let norm = -LN_TWO_PI - self.sd.ln();
         match self.shape(&f) {
             Shape::Concave(from) => self.about_the_mode(&f, from, norm),

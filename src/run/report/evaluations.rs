@@ -51,7 +51,13 @@ pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
             "The baseline saw the same rows: it always gives the class shares of the training rows."
         }
     };
-    let mut text = vec![format!("Arrows say which way is better. {baselines}")];
+    let has_trees = r.metrics.iter().any(|m| m.boosting.is_some());
+    let trees = if has_trees {
+        " Boosting is gradient-boosted trees, with the error of rows they were not fitted on."
+    } else {
+        ""
+    };
+    let mut text = vec![format!("Arrows say which way is better. {baselines}{trees}")];
     text.extend(other_notes(r));
     Section {
         heading: format!("Test: {} rows never seen in training", r.rows),
