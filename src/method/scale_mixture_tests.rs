@@ -181,3 +181,63 @@ fn what_is_no_number_stays_none() {
     }
     assert_eq!(ScaleMixture::normal(1.0, 4.0).log_density(3.0), -0.5 * (LN_TWO_PI + 4f64.ln()) - 0.5);
 }
+
+/// Where an argument is far out or infinite, the density is the limit: half of the mass at each bound of g for a wide L, the
+/// nearer bound for an L far away, and the greatest variance for a y far away. By hand from N(0; 0, v + g).
+#[test]
+fn the_ends_are_limits() {
+    let (v, d) = (0.5, 1.5f64);
+    let normal = |g: f64| -0.5 * ((2.0 * std::f64::consts::PI * (v + g)).ln() + d * d / (v + g));
+    let (low, high) = ((-10f64).exp(), 10f64.exp());
+    let halves = (0.5 * normal(low).exp() + 0.5 * normal(high).exp()).ln();
+    let of = |l: f64, sd: f64| ScaleMixture { m: 0.0, v, l, sd, link: NOISE_EXP };
+    for sd in [1e9, 1e21, 1e200, f64::INFINITY] {
+        let got = of(3.0, sd).log_density(d);
+        // 20 / sd of the mass lies between.
+        assert!((got - halves).abs() < 1e-7, "sd {sd:e}: {got} {halves}");
+    }
+    for (l, g) in [(f64::NEG_INFINITY, low), (f64::INFINITY, high), (-1e9, low), (1e9, high), (1e30, high)] {
+        let got = of(l, 1.0).log_density(d);
+        assert!((got - normal(g)).abs() < 1e-9, "l {l:e}: {got} {}", normal(g));
+    }
+    for y in [1e30, 1e100, 1e145, 1e150] {
+        let (got, want) = (of(3.0, 0.7).log_density(y), -0.5 * y * y / (v + high));
+        assert!((got / want - 1.0).abs() < 1e-9, "y {y:e}: {got:e} {want:e}");
+    }
+    // A variance beside which no noise counts.
+    let got = ScaleMixture { v: 1e290, ..of(3.0, 0.7) }.log_density(d);
+    assert!((got + 0.5 * (2.0 * std::f64::consts::PI * 1e290).ln()).abs() < 1e-9, "{got}");
+}
+
+/// Whatever a diverging network says: between the densities of the extreme variances and never NaN, falling with the distance,
+/// and found at once (a walk that never ends would end this test).
+#[test]
+fn no_argument_leads_astray() {
+    let log_n = |h: f64, s: f64| -0.5 * ((2.0 * std::f64::consts::PI).ln() + s.ln()) - h / s;
+    let distances = [0.0, 1e-3, 1.0, 30.0, 1e3, 1e4, 1e5, 1e6, 1e8, 1e10, 1e15, 1e20, 1e30, 1e38];
+    for link in [NOISE_EXP, NOISE_SOFTPLUS] {
+        let (low, high) = if link == NOISE_EXP { ((-10f64).exp(), 10f64.exp()) } else { (1e-3, 1e3) };
+        for v in [0.0, 1e-12, 1e-6, 1e-2, 1.0, 1e3, 1e8, 1e30, 1e70] {
+            for sd in [1e-6, 1e-3, 0.1, 1.0, 5.0, 100.0, 1e6, 1e15, 1e30, 3e38] {
+                for l in [-3e38, -1e20, -1e3, -12.0, -3.0, 0.0, 4.0, 12.0, 1e3, 1e20, 3e38] {
+                    let c = ScaleMixture { m: 0.0, v, l, sd, link };
+                    let mut before = f64::INFINITY;
+                    for y in distances {
+                        let (got, h) = (c.log_density(y), 0.5 * y * y);
+                        let of = [v + low, v + high, (2.0 * h).clamp(v + low, v + high)].map(|s| log_n(h, s));
+                        let least = of.iter().copied().fold(f64::INFINITY, f64::min);
+                        let most = of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                        let granted = |bound: f64| 1e-6 * (1.0 + bound.abs());
+                        assert!(
+                            got >= least - granted(least)
+                                && got <= most + granted(most)
+                                && got <= before + granted(before),
+                            "{c:?} at {y:e}: {got:e}, bounds {least:e} {most:e}, nearer {before:e}"
+                        );
+                        before = got;
+                    }
+                }
+            }
+        }
+    }
+}
