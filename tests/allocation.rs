@@ -61,7 +61,16 @@ fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
     };
     let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
     let features = vec![Feature { name: "x".into(), kind }];
-    let encoder = Encoder { features, dropped: vec![], target, missing: Missing::Error, strict: false, pixels: None };
+    let encoder = Encoder {
+        features,
+        dropped: vec![],
+        target,
+        more_targets: vec![],
+        target_at: 0,
+        missing: Missing::Error,
+        strict: false,
+        pixels: None,
+    };
     let plan = Plan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, &encoder).expect("a plan");
     let TrainProgram { program, data_x, data_y, aux_range, weights, sums, .. } =
         plan.setup.record_training(u64::MAX).expect("a program");

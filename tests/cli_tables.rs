@@ -236,6 +236,130 @@ fn explain_finds_what_matters() {
     assert_eq!(std::fs::read_to_string(d.join("run/importance.csv")).expect("importance"), csv);
 }
 
+/// Two targets with two inputs: heights and widths, each with a noise of its own.
+fn two_targets(d: &Path) {
+    let mut text = String::from("a,b,tall,wide\n");
+    for i in 0..240 {
+        let wave = |f: f64| (i as f64 * f + f).sin();
+        let (a, b) = (wave(0.7123), wave(1.317));
+        let (tall, wide) = (3.0 * a + 0.2 * wave(12.9898), 1000.0 * (b - a) + 200.0 * wave(78.233));
+        text += &format!("{a},{b},{tall},{}\n", if i == 17 { String::new() } else { wide.to_string() });
+    }
+    std::fs::write(d.join("two.csv"), text).expect("written");
+}
+
+const TWO: &str = "fit two.csv --target tall,wide --device cpu --members 2 --epochs 60";
+
+#[test]
+fn several_targets_have_a_band_each() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    two_targets(d);
+    let (out, err) = ok(d, &format!("{TWO} --out run"));
+    assert!(out.contains("target tall, wide (regression)"), "{out}");
+    assert!(err.contains("1 of 240 rows left out because a target is missing"), "{err}");
+    let results = json(&d.join("run/results.json"));
+    for (target, most) in [("tall", 0.4), ("wide", 400.0)] {
+        let of = |name: &str| metric(&results, &format!("{name}[{target}]"))["value"].as_f64().expect("a number");
+        assert!(of("rmse") < most, "{target}: {}", of("rmse"));
+        assert!(of("coverage_90") > 0.6, "{target}: {}", of("coverage_90"));
+        let constant = metric(&results, &format!("nll[{target}]"))["constant"].as_f64().expect("a number");
+        assert!(of("nll") < constant, "{target}");
+        assert!(d.join(format!("run/figures/{target}/coverage.svg")).is_file(), "{target}");
+    }
+    let predictions = std::fs::read_to_string(d.join("run/predictions.csv")).expect("a file");
+    let head = predictions.lines().next().expect("a header");
+    assert!(head.starts_with("line,tall,tall_mean,tall_sd,") && head.contains(",wide,wide_mean,wide_sd,"), "{head}");
+    let report = std::fs::read_to_string(d.join("run/report.html")).expect("a file");
+    for heading in ["tall: Are the error bars honest?", "wide: Are the error bars honest?", "wide: Test: "] {
+        assert!(report.contains(heading), "{heading}");
+    }
+
+    // What the file holds is what `score` finds.
+    let refusal = refused(d, "score run/predictions.csv", 2);
+    assert!(refusal.contains("predictions of 2 targets: tall, wide") && refusal.contains("--target tall"), "{refusal}");
+    for target in ["tall", "wide"] {
+        let (scored, _) = ok(d, &format!("score run/predictions.csv --target {target} --json"));
+        let scored: serde_json::Value = serde_json::from_str(scored.lines().next().expect("a line")).expect("JSON");
+        let (a, b) = (metric(&scored[0], "rmse"), metric(&results, &format!("rmse[{target}]")));
+        assert!((a["value"].as_f64().unwrap() - b["value"].as_f64().unwrap()).abs() < 1e-9, "{a} {b}");
+    }
+
+    // New rows, with both targets, one or none.
+    std::fs::write(d.join("new.csv"), "a,b\n0.5,0.1\n-0.5,0.3\n").expect("written");
+    ok(d, "predict run new.csv --out p.csv --device cpu --explain");
+    let p = std::fs::read_to_string(d.join("p.csv")).expect("a file");
+    assert!(p.starts_with("line,tall_mean,tall_sd,") && p.contains(",wide_mean,wide_sd,"), "{p}");
+    assert!(p.contains("tall_sd_from_1") && p.contains("wide_sd_from_1"), "{p}");
+    assert!(d.join("run/importance-tall.csv").is_file() && d.join("run/figures/importance-wide.svg").is_file());
+
+    // Rows that the run has not seen are found again after a calibration, for each target.
+    let (said, _) = ok(d, "calibrate run --device cpu");
+    assert!(said.contains("tall") && said.contains("wide"), "{said}");
+    let calibration = json(&d.join("run/calibration.json"));
+    let threshold = |c: &serde_json::Value| c["levels"][0]["threshold"].as_f64().expect("a number");
+    assert_ne!(threshold(&calibration), threshold(&calibration["more_targets"][0]), "{calibration}");
+    ok(d, "predict run new.csv --out p.csv --device cpu");
+    let p = std::fs::read_to_string(d.join("p.csv")).expect("a file");
+    assert!(p.contains("tall_lower_90") && p.contains("wide_lower_90"), "{p}");
+    let (evaluated, _) = ok(d, "evaluate run --ood new.csv --device cpu");
+    assert!(evaluated.contains("rmse[tall]") && evaluated.contains("rmse[wide]"), "{evaluated}");
+    let report = std::fs::read_to_string(d.join("run/report.html")).expect("a file");
+    assert_eq!(report.matches("tall: Are the error bars honest?").count(), 1, "no verdict twice");
+    assert_eq!(report.matches("wide: Calibration").count(), 1, "each calibration once");
+
+    let (compared, _) = ok(d, "compare run --metric rmse[wide]");
+    assert!(compared.contains("rmse[wide]"), "{compared}");
+    let (inspected, _) = ok(d, "inspect two.csv --target tall,wide");
+    assert!(inspected.contains("Learn 'tall'") && inspected.contains("Learn 'wide'"), "{inspected}");
+    assert!(inspected.contains("--target tall,wide"), "{inspected}");
+}
+
+/// Rows that a target alone would have kept are those of a run with that target, and a run on the software adapter ends
+/// where the CPU's does.
+#[test]
+fn several_targets_on_another_device_and_resumed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    two_targets(d);
+    let short = TWO.replace("--epochs 60", "--epochs 6");
+    ok(d, &format!("{short} --out cpu"));
+    ok(d, &format!("{} --out gpu", short.replace("--device cpu", "--device software")));
+    let rmse = |run: &str, target: &str| {
+        metric(&json(&d.join(run).join("results.json")), &format!("rmse[{target}]"))["value"]
+            .as_f64()
+            .expect("a number")
+    };
+    for target in ["tall", "wide"] {
+        let (a, b) = (rmse("cpu", target), rmse("gpu", target));
+        // As far apart as forty steps let rounding grow: far less than an epoch's progress.
+        assert!((a / b - 1.0).abs() < 1e-3, "{target}: {a} {b}");
+    }
+    for method in ["base", "vi-mean", "swag", "dropout", "repulsive", "vifo-mv_all"] {
+        ok(d, &format!("{short} --method {method} --out {method}"));
+        assert!(rmse(method, "tall").is_finite(), "{method}");
+    }
+}
+
+#[test]
+fn several_targets_say_where_they_cannot() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    two_targets(d);
+    let said = refused(d, "fit two.csv --target tall,wide,tall", 2);
+    assert!(said.contains("column 'tall' twice"), "{said}");
+    let said = refused(d, "fit two.csv --target tall,wide --ignore wide", 2);
+    assert!(said.contains("column 'wide' is a target and ignored"), "{said}");
+    let said = refused(d, "fit two.csv --target tall,wide --method laplace", 2);
+    assert!(said.contains("\"laplace\" with 2 targets"), "{said}");
+    let said = refused(d, "fit two.csv --target tall,deep", 2);
+    assert!(said.contains("deep"), "{said}");
+    std::fs::write(d.join("c.csv"), "a,b,kind\n".to_string() + &"1,2.5,x\n2,3.1,y\n3,1.7,x\n4,2.2,y\n".repeat(9))
+        .expect("written");
+    let said = refused(d, "fit c.csv --target b,kind", 2);
+    assert!(said.contains("2 targets, of which 'kind' is classes"), "{said}");
+}
+
 #[test]
 fn explain_says_where_it_cannot() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -96,6 +96,7 @@ fn setup(net: &Net) -> Setup {
         members: 1,
         first_member: 0,
         per_set: 0,
+        targets: 1,
         weighted: false,
         groups_by_layer: false,
         image: None,

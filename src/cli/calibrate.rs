@@ -55,7 +55,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             say_line(&said);
         }
         say(&c.definition());
-        say(&c.levels_table(folder.encoder()?.target_name()).render(Format::Text));
+        for (at, target) in folder.encoder()?.targets().enumerate() {
+            say(&c.of_target(at).levels_table(target.name()).render(Format::Text));
+        }
         say_line(&format!("`vifo predict {run} FILE` and `vifo evaluate {run}` use it from now on"));
     }
     if !args.quiet {

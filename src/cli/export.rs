@@ -124,7 +124,9 @@ fn meaning(setup: &Setup) -> String {
             format!("{n} number{} a row, standardised as encoder.json of the run says", if n == 1 { "" } else { "s" })
         }
     };
-    format!("inputs: {inputs}; outputs: {outputs}")
+    let each =
+        if setup.targets > 1 { format!("for each of {} targets in turn ", setup.targets) } else { String::new() };
+    format!("inputs: {inputs}; outputs: {each}{outputs}")
 }
 
 /// Three lines of Python that load the file.

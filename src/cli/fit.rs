@@ -306,7 +306,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
             say_line(&format!(
                 "test of {} rows, target {} ({})",
                 results.rows,
-                fitted.data.encoder.target_name(),
+                fitted.data.encoder.target_names(),
                 fitted.data.task()
             ));
             say(&results.table(&recipe.method.name).render(Format::Text));

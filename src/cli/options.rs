@@ -13,7 +13,7 @@ use toml::{Table, Value};
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub struct DataFlags {
-    /// Column to predict, by name or index (-1 = last) [default: the last]
+    /// Column to predict, by name or index (-1 = last); several with commas between them: a,b [default: the last]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub target: Option<String>,
     /// Second file whose columns are put beside those of the first

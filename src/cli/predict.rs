@@ -5,9 +5,9 @@ use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::run::explain::explain;
-use crate::run::model::{NewRows, targets};
-use crate::run::{Model, RunFolder, calibrate, tables};
+use crate::run::explain::{Explained, explain};
+use crate::run::model::NewRows;
+use crate::run::{Model, RunFolder, calibrate, tables, targets};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -72,30 +72,31 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
     let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::caveats(&folder)?).collect();
     let device = Device::open(&args.device)?;
-    let predictive = model.predict(&device, data.inputs())?;
-    let y = (!data.y.is_empty()).then(|| targets(&data));
-    let explained = match args.explain {
-        true => Some(explain(&folder, &model, &device, &data, &mut |said| {
+    let names: Vec<String> = model.encoder.targets().map(|t| t.name().to_string()).collect();
+    let of_target = |at: usize| (names.len() > 1).then(|| targets::file_name(&names, at));
+    let mut explained: Vec<Explained> = vec![];
+    let mut behind = |at: usize, view: &Model, table: &mut tables::TextTable| {
+        if !args.explain {
+            return Ok(());
+        }
+        let one = explain(&folder, view, &device, &data, &mut |said| {
             if !args.quiet {
                 tell(said);
             }
-        })?),
-        false => None,
+        })?;
+        one.extend(table);
+        one.save(&folder, of_target(at).as_deref())?;
+        explained.push(one);
+        Ok(())
     };
-    let mut table = match &calibration {
-        Some(c) => {
-            let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
-            notes.extend(said);
-            table
-        }
-        None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
-    };
+    let (mut table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut behind)?;
+    notes.extend(said);
     tables::mark_refused(&mut table, &refused);
-    if let Some(explained) = &explained {
-        explained.extend(&mut table);
-        explained.save(&folder)?;
-        notes.extend(explained.words());
-    }
+    let words = explained.iter().zip(&names).flat_map(|(one, name)| {
+        let of = (names.len() > 1).then_some(name.as_str());
+        one.words().into_iter().map(move |said| targets::heading(&said, of))
+    });
+    notes.extend(words);
     if args.spreadsheet {
         table.for_spreadsheets();
     }
@@ -107,10 +108,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             remember(&folder, &path, &args.file)?;
         }
         if !args.quiet {
-            say_line(&format!("{} predictions of {} in {}", data.n, model.encoder.target_name(), path.display()));
-            if let Some(explained) = &explained {
+            say_line(&format!("{} predictions of {} in {}", data.n, model.encoder.target_names(), path.display()));
+            for (at, explained) in explained.iter().enumerate() {
                 say(&explained.table().render(tables::Format::Text));
-                say_line(&format!("importance.csv and figures/importance.svg in {}", folder.path.display()));
+                let of = of_target(at).map_or_else(String::new, |of| format!("-{of}"));
+                let place = folder.path.display();
+                say_line(&format!("importance{of}.csv and figures/importance{of}.svg in {place}"));
             }
         }
     }

@@ -106,7 +106,7 @@ keys! {
     "data.flip", Kind::Bool, "", "Training images are mirrored at random: true for colour but SVHN if absent.";
     "data.skip_broken", Kind::Bool, "false", "Leave out images that cannot be read, instead of refusing the set.";
     "data.limit", Kind::Whole(10, 100_000_000), "", "Train on this many images only, drawn at random.";
-    "data.target", Kind::Text, "", "Column to predict, by name or index (-1 = last).";
+    "data.target", Kind::Text, "", "Column to predict, by name or index (-1 = last); several numbers with commas: \"a,b\".";
     "data.target_file", Kind::Text, "", "Second file whose columns are put beside those of data.file.";
     "data.test_file", Kind::Text, "", "Table or image set to test on; test_fraction is 0 then.";
     "data.task", Kind::Choice(&["regression", "classification"]), "", "Found from the target if absent.";

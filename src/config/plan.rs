@@ -41,7 +41,8 @@ impl Plan {
             Error::usage("method.name", format!("{:?}", m.name), super::keys::METHODS.join(", "), "choose one of them")
         })?;
         let task = if n_classes.is_some() { Task::Classification } else { Task::Regression };
-        suits(recipe, kind, task)?;
+        let targets = encoder.n_targets() as u32;
+        suits(recipe, kind, task, targets)?;
         let k = n_classes.unwrap_or(2) as u32;
         let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && matches!(kind, Kind::Vifo(_));
         let exact = match m.expectation {
@@ -71,7 +72,7 @@ impl Plan {
             _ => (Reg::L2, 1.0),
         };
         let dropout = recipe.net.dropout.unwrap_or(if kind == Kind::Dropout { 0.1 } else { 0.0 }) as f32;
-        let net = network(&recipe.net, dropout, encoder, Setup::last(kind, task, k))?;
+        let net = network(&recipe.net, dropout, encoder, Setup::last(kind, task, k * targets))?;
         let averages = matches!(kind, Kind::Swa | Kind::Swag);
         let optimizer = recipe.train.optimizer.unwrap_or(if averages { Optimizer::Sgd } else { Optimizer::Adam });
         let image = encoder.pixels.as_ref().map(|p| {
@@ -85,6 +86,7 @@ impl Plan {
             kind,
             task,
             k,
+            targets,
             noise_link: m.noise_link,
             sigma_link: m.sigma_link,
             exact,
@@ -259,7 +261,7 @@ impl Plan {
             step: step as u32,
             epoch,
             batch_start: start,
-            n_valid: batch.min(n - start),
+            n_valid: batch.min(n - start) * self.setup.targets,
             seed: self.seed,
             n_samples: self.samples,
             lr: self.lr(step),
@@ -281,10 +283,14 @@ impl Plan {
 const WARM_LR: f64 = 0.001;
 
 /// What a method cannot do with this task or these keys.
-fn suits(recipe: &Recipe, kind: Kind, task: Task) -> Result<()> {
+fn suits(recipe: &Recipe, kind: Kind, task: Task, targets: u32) -> Result<()> {
     let refuse = |place: &str, found: String, allowed: &str, cure: &str| {
         Err(Error::usage(place.to_string(), found, allowed.to_string(), cure.to_string()))
     };
+    if targets > 1 && matches!(kind, Kind::Laplace | Kind::Vbll) {
+        let found = format!("{:?} with {targets} targets", recipe.method.name);
+        return refuse("method.name", found, "one target", "take vifo-mean, or a run of its own for each target");
+    }
     if kind == Kind::Dirichlet && task == Task::Regression {
         let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
         return refuse("method.name", "\"dirichlet\" with a regression".into(), "a classification", cure);
@@ -383,7 +389,7 @@ fn fits_counters(s: &Setup) -> Result<()> {
     let samples = u64::from(s.copies().max(if s.is_vi() { s.samples } else { 1 }));
     let columns = if s.kind == Kind::Swag { u64::from(s.options.swag_columns) } else { 0 };
     let widest = s.net.widest();
-    let rows = u64::from(s.batch_rows()) * 2;
+    let rows = u64::from(s.batch_rows()) * 2 * u64::from(s.targets);
     let largest = [
         ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
         ("activations", rows.saturating_mul(widest).saturating_mul(u64::from(s.members)).saturating_mul(samples)),

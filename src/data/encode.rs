@@ -51,7 +51,13 @@ impl Missing {
 pub struct Encoder {
     pub features: Vec<Feature>,
     pub dropped: Vec<Dropped>,
+    /// The first target; the others, all numbers, in the order in which they were named.
     pub target: Target,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_targets: Vec<Target>,
+    /// Which of the network's targets `target` is: not 0 in a view of one of several (`of_target`).
+    #[serde(skip)]
+    pub target_at: usize,
     pub missing: Missing,
     /// A cell that cannot be encoded stops the program; else its row alone is left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -73,6 +79,62 @@ pub struct Dropped {
 pub enum Target {
     Regression { name: String, mean: f64, sd: f64, min: f64, max: f64 },
     Classes { name: String, labels: Vec<String> },
+}
+
+impl Target {
+    pub fn name(&self) -> &str {
+        match self {
+            Target::Regression { name, .. } | Target::Classes { name, .. } => name,
+        }
+    }
+
+    fn column<'t>(&self, table: &'t Table) -> Result<&'t Column> {
+        table.columns.iter().find(|c| c.name == self.name()).ok_or_else(|| absent(table, self.name()))
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        match *self {
+            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max }),
+            Target::Classes { .. } => None,
+        }
+    }
+
+    fn standard(&self, value: f64) -> Option<f32> {
+        let Scale { mean, sd, .. } = self.scale()?;
+        Some(((value - mean) / sd) as f32).filter(|z| z.is_finite())
+    }
+
+    /// The standardised value or the class of each of `rows`.
+    fn encode(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
+        let column = self.column(table)?;
+        if let Target::Classes { labels, .. } = self {
+            let index: HashMap<&str, usize> = labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+            let class = |&row: &usize| {
+                let class = class_of(column, row, labels, &index);
+                class.map(|c| c as f32).map_err(|fault| fault_error(table, &column.name, row, fault))
+            };
+            return rows.iter().map(class).collect();
+        }
+        let standard = |&row: &usize| {
+            let value = number_of(column, row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
+            self.standard(value).ok_or_else(|| too_far(table, column, row, value, self.scale()))
+        };
+        rows.iter().map(standard).collect()
+    }
+
+    /// Whether the target of a row can be encoded.
+    fn takes(&self, column: &Column, row: usize) -> std::result::Result<(), Fault> {
+        match self {
+            Target::Regression { .. } => number_of(column, row).and_then(|value| {
+                self.standard(value).map(|_| ()).ok_or_else(|| Fault {
+                    found: format!("{value:e} is too far from the training mean"),
+                    allowed: "up to 1e38 sd".into(),
+                    cure: "fix the cell",
+                })
+            }),
+            Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
+        }
+    }
 }
 
 /// Rows that can be used, and how many were left out because a cell is missing.
@@ -160,9 +222,28 @@ impl Encoder {
     }
 
     pub fn target_name(&self) -> &str {
-        match &self.target {
-            Target::Regression { name, .. } | Target::Classes { name, .. } => name,
-        }
+        self.target.name()
+    }
+
+    /// All targets, in the order of the network's outputs.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.target).chain(&self.more_targets)
+    }
+
+    pub fn n_targets(&self) -> usize {
+        1 + self.more_targets.len()
+    }
+
+    /// "a", or "a, b" where there are several.
+    pub fn target_names(&self) -> String {
+        self.targets().map(Target::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// This encoder with target `at` alone: what is evaluated, drawn and told is told of one target.
+    pub fn of_target(&self, at: usize) -> Encoder {
+        let target = self.targets().nth(at).unwrap_or(&self.target).clone();
+        let (features, dropped, pixels) = (self.features.clone(), self.dropped.clone(), self.pixels.clone());
+        Encoder { features, dropped, target, more_targets: vec![], target_at: at, pixels, ..*self }
     }
 
     /// Width of an encoded row.
@@ -187,7 +268,7 @@ impl Encoder {
         (low, high)
     }
 
-    /// A standardised target in the file's unit; the value itself for classes.
+    /// A standardised target in the file's unit; the value itself for classes. Of several targets the first.
     pub fn destandardise(&self, value: f64) -> f64 {
         match self.target {
             Target::Regression { mean, sd, .. } => mean + sd * value,
@@ -195,9 +276,10 @@ impl Encoder {
         }
     }
 
-    /// Unit of the standardised target; 1 for classes.
+    /// Unit of the standardised target; 1 for classes, and for several targets, which have none in common.
     pub fn target_sd(&self) -> f64 {
         match self.target {
+            _ if !self.more_targets.is_empty() => 1.0,
             Target::Regression { sd, .. } => sd,
             Target::Classes { .. } => 1.0,
         }
@@ -230,10 +312,12 @@ impl Encoder {
             notes.extend(filled_note(feature, filled, unseen));
         }
         if need_target {
-            let target = self.target_column(table)?;
-            for row in 0..table.rows() {
-                if let Err(fault) = self.target_value(target, row) {
-                    refuse(row, &target.name, fault);
+            for target in self.targets() {
+                let column = target.column(table)?;
+                for row in 0..table.rows() {
+                    if let Err(fault) = target.takes(column, row) {
+                        refuse(row, &column.name, fault);
+                    }
                 }
             }
         }
@@ -259,11 +343,6 @@ impl Encoder {
         self.features.iter().map(find).collect()
     }
 
-    fn target_column<'t>(&self, table: &'t Table) -> Result<&'t Column> {
-        let name = self.target_name();
-        table.columns.iter().find(|c| c.name == name).ok_or_else(|| absent(table, name))
-    }
-
     /// Encodes rows (numbers below `table.rows()`), with columns found by name. Without `need_target` the target is
     /// given only if the column is there and all its cells are valid.
     pub fn encode(&self, table: &Table, rows: &[usize], need_target: bool) -> Result<Dataset> {
@@ -285,63 +364,29 @@ impl Encoder {
             }
             at += width;
         }
-        let y = if need_target {
-            self.encode_target(table, rows)?
-        } else {
-            self.encode_target(table, rows).unwrap_or_default()
+        let y = match need_target {
+            true => self.encode_targets(table, rows)?,
+            false => self.encode_targets(table, rows).unwrap_or_default(),
         };
         let ids = rows.iter().map(|&row| table.lines.get(row).to_string()).collect();
         let target = match self.target {
             Target::Regression { .. } if !y.is_empty() => {
-                let column = self.target_column(table)?;
-                rows.iter().filter_map(|&row| number_of(column, row).ok()).collect()
+                let columns = self.targets().map(|t| t.column(table)).collect::<Result<Vec<_>>>()?;
+                let values = rows.iter().flat_map(|&row| columns.iter().map(move |c| number_of(c, row)));
+                values.filter_map(std::result::Result::ok).collect()
             }
             _ => Vec::new(),
         };
         Ok(Dataset { x, y, n, d, ids, target, ..Default::default() })
     }
 
-    fn encode_target(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
-        let column = self.target_column(table)?;
-        if let Target::Classes { labels, .. } = &self.target {
-            let index: HashMap<&str, usize> = labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-            let class = |&row: &usize| {
-                let class = class_of(column, row, labels, &index);
-                class.map(|c| c as f32).map_err(|fault| fault_error(table, &column.name, row, fault))
-            };
-            return rows.iter().map(class).collect();
+    /// [n, T], the targets of a row beside each other.
+    fn encode_targets(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
+        if self.more_targets.is_empty() {
+            return self.target.encode(table, rows);
         }
-        let standard = |&row: &usize| {
-            let value = number_of(column, row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
-            self.standard_target(value).ok_or_else(|| too_far(table, column, row, value, self.target_scale()))
-        };
-        rows.iter().map(standard).collect()
-    }
-
-    fn target_scale(&self) -> Option<Scale> {
-        match self.target {
-            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max }),
-            Target::Classes { .. } => None,
-        }
-    }
-
-    fn standard_target(&self, value: f64) -> Option<f32> {
-        let Scale { mean, sd, .. } = self.target_scale()?;
-        Some(((value - mean) / sd) as f32).filter(|z| z.is_finite())
-    }
-
-    /// Whether the target of a row can be encoded.
-    fn target_value(&self, column: &Column, row: usize) -> std::result::Result<(), Fault> {
-        match &self.target {
-            Target::Regression { .. } => number_of(column, row).and_then(|value| {
-                self.standard_target(value).map(|_| ()).ok_or_else(|| Fault {
-                    found: format!("{value:e} is too far from the training mean"),
-                    allowed: "up to 1e38 sd".into(),
-                    cure: "fix the cell",
-                })
-            }),
-            Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
-        }
+        let columns = self.targets().map(|t| t.encode(table, rows)).collect::<Result<Vec<_>>>()?;
+        Ok((0..rows.len()).flat_map(|i| columns.iter().map(move |c| c[i])).collect())
     }
 }
 

@@ -129,7 +129,19 @@ impl Encoder {
             ));
         }
         let (missing, strict) = (rules.missing, rules.strict);
-        Ok((Encoder { features, dropped, target: fitted_target, missing, strict, pixels: None }, notes))
+        Ok((
+            Encoder {
+                features,
+                dropped,
+                target: fitted_target,
+                more_targets: vec![],
+                target_at: 0,
+                missing,
+                strict,
+                pixels: None,
+            },
+            notes,
+        ))
     }
 }
 
@@ -220,7 +232,7 @@ fn proposal(table: &Table, but: &str) -> String {
     if names.is_empty() { String::new() } else { format!(", such as {}", listed(names.into_iter())) }
 }
 
-fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
+pub(super) fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
     if let Some(&row) = rows.iter().find(|&&row| column.is_missing(row)) {

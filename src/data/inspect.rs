@@ -1,10 +1,11 @@
 //! The preflight report of a table: what each column holds, what looks wrong, and what `vifo fit` would do with it,
 //! found out by fitting the same encoder. Must not change the table and must not print; `report` lays it out.
 
-use super::encode::{Encoder, Kept, Missing, Target, rows_without_missing};
+use super::encode::{Encoder, Kept, Missing, Target};
 use super::fit::{Stats, detect_task, labels_of};
 use super::meaning::{self, Rules};
 use super::table::{Cells, Column, Table};
+use super::targets::{rows_with_all, targets_of};
 use super::{Task, cautions, counted, listed, quoted, report};
 use crate::base::visible::visible;
 use crate::error::{Error, Result};
@@ -82,28 +83,29 @@ pub struct LevelCount {
 
 /// `target` (a name or an index) is the last column unless given; `task` is detected unless given.
 pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &Rules) -> Result<Report> {
-    let target = match target {
-        Some(name) => table.column_index(name)?,
-        None => table.columns.len().checked_sub(1).ok_or_else(|| {
-            Error::data(table.path.display().to_string(), "no column", "at least two columns", "check the file")
-        })?,
-    };
+    if table.columns.is_empty() {
+        let place = table.path.display().to_string();
+        return Err(Error::data(place, "no column", "at least two columns", "check the file"));
+    }
+    let named = targets_of(target, table)?;
+    let places = named.iter().map(|name| table.column_index(name)).collect::<Result<Vec<_>>>()?;
+    let target = places[0];
     let mut ignored = HashSet::new();
     for name in rules.ignore {
         ignored.insert(table.column_index(name)?);
     }
     let mut columns: Vec<ColumnReport> = table.columns.iter().map(column_report).collect();
-    let target_name = table.columns[target].name.clone();
+    let names: Vec<String> = places.iter().map(|&i| table.columns[i].name.clone()).collect();
     let found_task = task.unwrap_or_else(|| detect_task(&table.columns[target]));
-    let learnt = rows_without_missing(table, &target_name, rules.ignore, rules.missing).and_then(|kept| {
-        let (encoder, notes) = Encoder::learn(table, &target_name, task, rules, &kept.rows)?;
+    let learnt = rows_with_all(table, &names, rules.ignore, rules.missing).and_then(|kept| {
+        let (encoder, notes) = Encoder::learn_all(table, &names, task, rules, &kept.rows)?;
         Ok(Learnt { encoder, notes, kept })
     });
     for (index, column) in columns.iter_mut().enumerate() {
         let encoder = learnt.as_ref().ok().map(|l| &l.encoder);
         let is_input = encoder.is_none_or(|e| e.features.iter().any(|f| f.name == column.name));
         column.role = match () {
-            () if index == target => Role::Target,
+            () if places.contains(&index) => Role::Target,
             () if ignored.contains(&index) => Role::Ignored,
             () if is_input => Role::Input,
             () => Role::Unusable,
@@ -132,9 +134,9 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
             other => char::from(other).to_string(),
         },
         header: table.header,
-        plan: plan(table, &target_name, found_task, task.is_some(), rules.missing, learnt),
-        command: command(table, &target_name, found_task, &left_out, rules),
-        target: target_name,
+        plan: plan(table, found_task, task.is_some(), rules.missing, learnt),
+        command: command(table, &names.join(","), found_task, &left_out, rules),
+        target: names.join(","),
         task: found_task,
         classes,
         columns,
@@ -211,27 +213,23 @@ fn class_counts(column: &Column) -> Vec<LevelCount> {
 }
 
 /// What the encoder makes of all rows; an error becomes a sentence, for the report must appear all the same.
-fn plan(
-    table: &Table,
-    target: &str,
-    task: Task,
-    is_forced: bool,
-    missing: Missing,
-    learnt: Result<Learnt>,
-) -> Vec<String> {
+fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Result<Learnt>) -> Vec<String> {
     let Learnt { encoder, kept, .. } = match learnt {
         Ok(learnt) => learnt,
         Err(error) => return vec![format!("fit would stop: {error}")],
     };
     let why = if is_forced { "as asked" } else { "detected; --task overrides" };
     let mut plan = Vec::new();
-    match &encoder.target {
-        Target::Regression { min, max, .. } => {
-            let (min, max) = (report::number(*min), report::number(*max));
-            plan.push(format!("Learn {} as a number from {min} to {max} ({task}, {why}).", quoted(target)));
-        }
-        Target::Classes { labels, .. } => {
-            plan.push(format!("Learn {} as one of {} classes ({task}, {why}).", quoted(target), labels.len()));
+    for target in encoder.targets() {
+        let name = quoted(target.name());
+        match target {
+            Target::Regression { min, max, .. } => {
+                let (min, max) = (report::number(*min), report::number(*max));
+                plan.push(format!("Learn {name} as a number from {min} to {max} ({task}, {why})."));
+            }
+            Target::Classes { labels, .. } => {
+                plan.push(format!("Learn {name} as one of {} classes ({task}, {why}).", labels.len()));
+            }
         }
     }
     let columns = counted(encoder.features.len(), "column");

@@ -1,18 +1,20 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
-use super::encode::{Encoder, FeatureKind, Missing, Target, rows_without_missing};
+use super::encode::{Encoder, FeatureKind, Missing, Target};
 use super::meaning::{self, Rules};
 use super::points::{self, Prepared};
 use super::roles::Roles;
 use super::source;
 use super::split::{Split, by_fraction, by_index_file};
 use super::table::{Cells, Kind, ReadOptions, Table, read_table};
+use super::targets::{rows_with_all, targets_of};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::system::memory;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
@@ -120,11 +122,6 @@ pub fn skipped_row(table: &Table) -> Result<Option<usize>> {
     Ok(text.lines().take(table.options.skip_lines).position(is_row).map(|i| i + 1))
 }
 
-/// The target: as named, or the last column.
-fn target_of(data: &config::Data, table: &Table) -> String {
-    data.target.clone().unwrap_or_else(|| table.columns.last().map_or_else(|| "-1".into(), |c| c.name.clone()))
-}
-
 pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
     let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
         (Some(kind), _, _) => load_toy(recipe, *kind),
@@ -196,8 +193,10 @@ fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
 /// Numbers as they stand in the file: the paper's toy is not standardised.
 fn in_own_units(encoder: &mut Encoder) {
     encoder.features.iter_mut().for_each(|feature| feature.kind.in_own_units());
-    if let Target::Regression { mean, sd, .. } = &mut encoder.target {
-        (*mean, *sd) = (0.0, 1.0);
+    for target in std::iter::once(&mut encoder.target).chain(&mut encoder.more_targets) {
+        if let Target::Regression { mean, sd, .. } = target {
+            (*mean, *sd) = (0.0, 1.0);
+        }
     }
 }
 
@@ -212,17 +211,26 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     let data = &recipe.data;
     let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
     let table = read(data, file)?;
-    let target = target_of(data, &table);
+    let targets = targets_of(data.target.as_deref(), &table)?;
+    let target = &targets[0];
     // What was read of the other columns stands in their lines below.
     let mut notes = table.notes.clone();
-    let of_target = &table.columns[table.column_index(&target)?];
-    notes.extend(of_target.reading.iter().map(|r| format!("column {}: {r}", super::quoted(&of_target.name))));
-    let roles = Roles::find(&table, &target, data)?;
+    for target in &targets {
+        let column = &table.columns[table.column_index(target)?];
+        notes.extend(column.reading.iter().map(|r| format!("column {}: {r}", super::quoted(&column.name))));
+    }
+    // No part may be a target.
+    let roles = targets.iter().rev().map(|target| Roles::find(&table, target, data));
+    let roles = roles.collect::<Result<Vec<_>>>()?.pop().unwrap_or_default();
     let ignore = roles.left_out(&table, data)?;
     let rules = Rules { ignore: &ignore, ..rules(data) };
-    let kept = rows_without_missing(&table, &target, &ignore, rules.missing)?;
+    let kept = rows_with_all(&table, &targets, &ignore, rules.missing)?;
     if kept.dropped > 0 {
-        let what = if rules.missing.fills() { "the target" } else { "a cell" };
+        let what = match (rules.missing.fills(), targets.len()) {
+            (true, 1) => "the target",
+            (true, _) => "a target",
+            (false, _) => "a cell",
+        };
         notes.push(format!("{} of {} rows left out because {what} is missing", kept.dropped, table.rows()));
     }
     let seed = u64::from(recipe.seed);
@@ -235,15 +243,26 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
             Split { train: keep(split.train), validation: keep(split.validation), test: keep(split.test) }
         }
         None => {
-            let strata = super::strata(&table, &target, data.task, &kept.rows)?;
+            let strata = super::strata(&table, target, data.task, &kept.rows)?;
             roles.split(&table, &kept.rows, data, seed, strata.as_deref(), &mut notes)?
         }
     };
-    let (mut encoder, said) = Encoder::learn(&table, &target, data.task, &rules, &split.train)?;
+    let (mut encoder, said) = Encoder::learn_all(&table, &targets, data.task, &rules, &split.train)?;
     roles.explain(&table, data, &mut encoder);
     notes.extend(column_lines(&table, &encoder, file));
     notes.extend(said);
-    notes.extend(super::cautions::of(&table, &encoder, &kept.rows).into_iter().take(5));
+    if encoder.n_targets() > 1 {
+        let n = encoder.n_targets();
+        notes.push(format!(
+            "{n} targets: one network learns all, and its validation NLL is their mean, each in units of its sd"
+        ));
+    }
+    let mut cautions = vec![];
+    for at in 0..encoder.n_targets() {
+        let of_one = super::cautions::of(&table, &encoder.of_target(at), &kept.rows);
+        cautions.extend(of_one.into_iter().filter(|said| !cautions.contains(said)).collect::<Vec<_>>());
+    }
+    notes.extend(cautions.into_iter().take(5));
     notes.extend(same_files(data)?);
     if !data.standardise {
         in_own_units(&mut encoder);
@@ -380,6 +399,24 @@ pub(super) fn hex(digest: Sha256) -> String {
 }
 
 impl Loaded {
+    /// What is told of target `at` alone: its encoder and its column of the parts.
+    pub fn of_target(&self, at: usize) -> Cow<'_, Loaded> {
+        let n = self.encoder.n_targets();
+        if n == 1 {
+            return Cow::Borrowed(self);
+        }
+        let part = |rows: &Dataset| rows.of_target(at, n);
+        Cow::Owned(Loaded {
+            encoder: self.encoder.of_target(at),
+            train: part(&self.train),
+            validation: part(&self.validation),
+            test: part(&self.test),
+            notes: self.notes.clone(),
+            hash: self.hash.clone(),
+            values: self.values.clone(),
+        })
+    }
+
     pub fn task(&self) -> Task {
         self.encoder.task()
     }

@@ -28,6 +28,7 @@ pub mod source;
 pub mod split;
 pub mod split_by;
 pub mod table;
+pub mod targets;
 pub mod toy;
 
 pub use fit::{detect_task, strata};
@@ -59,13 +60,13 @@ impl std::fmt::Display for Task {
 pub struct Dataset {
     /// `[n, d]`, row after row, standardised with the training rows.
     pub x: Vec<f32>,
-    /// `[n]`: standardised target, or the class index; empty when the target is unknown.
+    /// `[n, T]`: standardised targets, T = 1 but for a table with several; or the class index. Empty when unknown.
     pub y: Vec<f32>,
     pub n: usize,
     pub d: usize,
     /// `[n]`: line of the row in its file, counted from 1.
     pub ids: Vec<String>,
-    /// `[n]`: the target of a regression as the file has it; empty for classes and where it is unknown.
+    /// `[n, T]`: the targets of a regression as the file has them; empty for classes and where it is unknown.
     pub target: Vec<f64>,
     /// `[n]`: what each row counts for, in units of the training rows' mean; empty where all rows count alike.
     pub weights: Vec<f32>,
@@ -103,12 +104,19 @@ impl Dataset {
             rows.iter().flat_map(|&row| from[row * d..(row + 1) * d].iter().copied()).collect()
         }
         let (x, bytes) = (pick(&self.x, rows, self.d), Arc::new(pick(&self.bytes, rows, self.d)));
-        let y = if self.y.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.y[row]).collect() };
+        let targets = self.y.len() / self.n.max(1);
+        let y = pick(&self.y, rows, targets);
         let ids = rows.iter().filter_map(|&row| self.ids.get(row).cloned()).collect();
-        let target =
-            if self.target.is_empty() { Vec::new() } else { rows.iter().map(|&row| self.target[row]).collect() };
+        let target = pick(&self.target, rows, targets);
         let weights = pick(&self.weights, rows, 1);
         Dataset { x, y, n: rows.len(), d: self.d, ids, target, weights, bytes }
+    }
+
+    /// The same rows with the one of their `of` targets that stands at place `at`.
+    pub fn of_target(&self, at: usize, of: usize) -> Dataset {
+        let y = self.y.iter().skip(at).step_by(of).copied().collect();
+        let target = self.target.iter().skip(at).step_by(of).copied().collect();
+        Dataset { y, target, ..self.clone() }
     }
 
     /// What each row counts for: its weight, or 1.

@@ -228,6 +228,8 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         features: vec![],
         dropped: vec![],
         target: Target::Classes { name: "class".into(), labels: set.classes.clone() },
+        more_targets: vec![],
+        target_at: 0,
         missing: Missing::Error,
         strict: false,
         pixels: Some(pixels),

@@ -142,6 +142,8 @@ fn encoder(table: &Table, task: Task, rows: &[usize]) -> Encoder {
         features: features.collect(),
         dropped: vec![],
         target,
+        more_targets: vec![],
+        target_at: 0,
         missing: Missing::Error,
         strict: false,
         pixels: None,

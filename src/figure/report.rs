@@ -56,6 +56,8 @@ pub struct Section {
     pub code: Option<String>,
     /// A name under which `replace_sections` finds the section's place again; one without content keeps a place free.
     pub slot: Option<String>,
+    /// Sections behind it that share its slot.
+    pub inside: Vec<Section>,
 }
 
 impl Section {
@@ -113,7 +115,10 @@ fn marks(slot: &str) -> (String, String) {
 
 /// A section with its slot, if it has one; `number` counts the figures of the whole report.
 fn section_html(path: &Path, section: &Section, number: &mut usize) -> Result<String> {
-    let body = body_html(path, section, number)?;
+    let mut body = body_html(path, section, number)?;
+    for section in &section.inside {
+        body.push_str(&section_html(path, section, number)?);
+    }
     Ok(match &section.slot {
         Some(slot) => {
             let (open, close) = marks(slot);

@@ -51,7 +51,8 @@ impl Points {
             })
             .unzip();
         let rows = |set: &Dataset| -> Vec<[f64; 3]> {
-            let y = crate::run::model::targets(set);
+            // Of several targets the first is drawn.
+            let y = crate::run::model::targets(&set.of_target(0, encoder.n_targets()));
             let raw = |i: usize, j: usize| mean[j] + sd[j] * f64::from(set.x[i * set.d + j]);
             let row = |i: usize| match ranges.len() {
                 1 => [raw(i, 0), y[i], 0.0],

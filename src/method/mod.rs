@@ -87,8 +87,11 @@ pub struct ImageInput {
 pub struct Setup {
     pub kind: Kind,
     pub task: Task,
-    /// Dimension of z: classes, or 2.
+    /// Dimension of z for one target: classes, or 2.
     pub k: u32,
+    /// Targets, each with a z of its own; several in regressions on tables alone. To head and regularizer every target of a
+    /// row is a row.
+    pub targets: u32,
     pub noise_link: Link,
     pub sigma_link: Link,
     /// Closed form of the expectation instead of samples.
@@ -175,6 +178,10 @@ impl Setup {
     pub fn is_vi(&self) -> bool {
         matches!(self.kind, Kind::Vi(_))
     }
+    /// What the loss is the mean over: rows and their targets.
+    pub fn observations(&self) -> u32 {
+        self.n_rows * self.targets
+    }
     pub fn full_batch(&self) -> bool {
         self.batch >= self.n_rows
     }
@@ -184,6 +191,7 @@ impl Setup {
     /// The network's last layer: VIFO doubles its outputs, VBLL has a distribution over its weights. VBLL's regression has one
     /// noise for all rows, so z has one dimension.
     pub fn last(kind: Kind, task: Task, k: u32) -> Last {
+        // `k` is that of all targets together.
         match (kind, task) {
             (Kind::Vifo(_), _) => Last::Linear(2 * k),
             (Kind::Vbll, Task::Classification) => Last::Vbll(k),

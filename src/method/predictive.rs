@@ -146,8 +146,13 @@ impl Regression {
 impl Setup {
     /// `outputs` [replicas, n, n_out] of all members in order.
     pub fn predictive(&self, outputs: &[f32], n: usize, seed: u32) -> Predictive {
+        self.predictive_of(0, outputs, n, seed)
+    }
+
+    /// The same of target `at`.
+    pub fn predictive_of(&self, at: usize, outputs: &[f32], n: usize, seed: u32) -> Predictive {
         match self.task {
-            Task::Regression => Predictive::Regression(self.regression(outputs, n)),
+            Task::Regression => Predictive::Regression(self.regression(at, outputs, n)),
             Task::Classification => Predictive::Classification(self.classification(outputs, n, seed)),
         }
     }
@@ -181,18 +186,20 @@ impl Setup {
         self.kind == Kind::Laplace && self.options.last_layer_samples && self.task == Task::Classification
     }
 
-    fn regression(&self, outputs: &[f32], n: usize) -> Regression {
+    fn regression(&self, at: usize, outputs: &[f32], n: usize) -> Regression {
         let n_out = self.output_width();
         let replicas = outputs.len() / (n * n_out).max(1);
         let members = self.members as usize;
         let per_member = replicas / members;
         let link = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
+        let width = n_out / self.targets as usize;
+        let of_target = at * width..(at + 1) * width;
         let mut out = Regression { scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
         out.parts.reserve_exact(n * replicas);
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);
             for r in 0..replicas {
-                let (m, l, v, sd) = self.normals(&outputs[(r * n + i) * n_out..][..n_out]);
+                let (m, l, v, sd) = self.normals(&outputs[(r * n + i) * n_out..][..n_out][of_target.clone()]);
                 let part = ScaleMixture { m, v, l, sd, link };
                 out.parts.push(part);
                 aleatoric += part.mean_noise();

@@ -18,6 +18,7 @@ fn setup(task: Task, k: u32, members: u32) -> Setup {
         members,
         first_member: 0,
         per_set: 0,
+        targets: 1,
         weighted: false,
         groups_by_layer: false,
         net: Net::Mlp(Mlp {

@@ -79,7 +79,7 @@ impl Reg {
 /// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum a member.
 pub fn record_l2(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
     let (replicas, stride) = (setup.members, setup.layout().total as u32);
-    let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.n_rows as f32);
+    let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.observations() as f32);
     b.push(Op::L2Gradient(L2Gradient { replicas, stride, first, length, scale }), &[weights], &[dweights]);
     let value = b.buffer("l2", replicas as usize, Role::Scratch);
     b.push(Op::SumSquares(SumSquares { replicas, stride, first, length }), &[weights], &[value]);

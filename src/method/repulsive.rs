@@ -27,7 +27,7 @@ fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32
     b.push(Op::KernelWeights(KernelWeights { replicas, group }), &[distances], &[kernel]);
     let value = b.buffer("repulsion", replicas as usize, Role::Scratch);
     let prior_variance = setup.options.particle_variance;
-    let op = Repulsion { replicas, group, count, cols, n_rows: setup.n_rows, prior_variance };
+    let op = Repulsion { replicas, group, count, cols, n_rows: setup.observations(), prior_variance };
     b.push(Op::Repulsion(op), &[v, kernel], &[dv, value]);
     value
 }

@@ -69,8 +69,9 @@ impl Setup {
                 DataX::Images { shards, shard_rows }
             }
         };
-        let data_y = b.buffer("data.y", (sets * n) as usize, Role::Input);
-        let data_w = self.weighted.then(|| b.buffer("data.w", (sets * n) as usize, Role::Input));
+        let t = self.targets;
+        let data_y = b.buffer("data.y", (sets * n * t) as usize, Role::Input);
+        let data_w = self.weighted.then(|| b.buffer("data.w", (sets * n * t) as usize, Role::Input));
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
         let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
 
@@ -130,16 +131,16 @@ impl Setup {
         let (y, y_replicas) = if in_place {
             (data_y, sets)
         } else {
-            let y = b.buffer("y", (orders * batch) as usize, Role::Scratch);
-            b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_y], &[y]);
+            let y = b.buffer("y", (orders * batch * t) as usize, Role::Scratch);
+            b.push(Op::GatherRows(GatherRows { cols: t, out_rows: batch, ..gather }), &[data_y], &[y]);
             (y, orders)
         };
         let row_weights = data_w.map(|data_w| {
             if in_place {
                 return data_w;
             }
-            let w = b.buffer("row_weights", (orders * batch) as usize, Role::Scratch);
-            b.push(Op::GatherRows(GatherRows { cols: 1, out_rows: batch, ..gather }), &[data_w], &[w]);
+            let w = b.buffer("row_weights", (orders * batch * t) as usize, Role::Scratch);
+            b.push(Op::GatherRows(GatherRows { cols: t, out_rows: batch, ..gather }), &[data_w], &[w]);
             w
         });
         let aux_range = self.aux.map(|source| {
@@ -175,17 +176,19 @@ impl Setup {
         let first_replica = self.first_member * samples;
         let outputs = self.net.record(&mut b, x, Pass::training(first_replica));
         let share_y = replicas / y_replicas;
+        // From here to the gradient of the outputs every target of a row is a row, and so `StepArgs::n_valid` counts them.
+        let (z, rows, data_rows) = (if t > 1 { outputs.cut(t) } else { outputs }, rows * t, batch * t);
         let (terms, dout) = match self.kind {
-            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, outputs, y, row_weights, share_y, batch),
-            Kind::Dirichlet => dirichlet::record_head(self, &mut b, outputs, y, share_y),
-            Kind::Vbll => vbll::record_head(self, &mut b, outputs, y, share_y),
-            _ => base::record_head(self, &mut b, outputs, y, share_y),
+            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, z, y, row_weights, share_y, data_rows),
+            Kind::Dirichlet => dirichlet::record_head(self, &mut b, z, y, share_y),
+            Kind::Vbll => vbll::record_head(self, &mut b, z, y, share_y),
+            _ => base::record_head(self, &mut b, z, y, share_y),
         };
         if let Some(w) = row_weights {
-            let op = WeighRows { replicas, rows, data_rows: batch, cols: outputs.cols(), share: share_y };
+            let op = WeighRows { replicas, rows, data_rows, cols: z.cols(), share: share_y };
             b.push(Op::WeighRows(op), &[w], &[terms, dout]);
         }
-        let kept_apart = self.shares_rows().then(|| repulsive::record_outputs(self, &mut b, outputs, dout));
+        let kept_apart = self.shares_rows().then(|| repulsive::record_outputs(self, &mut b, z, dout));
         let dweights = b.backward(outputs, dout);
 
         // What is regularized outside the outputs: the weights' own distribution, or their squares.
@@ -210,9 +213,9 @@ impl Setup {
             members: self.members,
             samples,
             rows,
-            data_rows: batch,
+            data_rows,
             has_extra: u32::from(extra.is_some()),
-            extra_scale: 1.0 / n as f32,
+            extra_scale: 1.0 / self.observations() as f32,
         };
         b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
         let mut optimizer = self.record_optimizer(&mut b, grad, weights, none);

@@ -62,7 +62,7 @@ pub fn record_gradient(setup: &Setup, b: &mut Builder, reg: Reg, q: Buf, dweight
             groups,
             regularizer: reg.code(),
             first_replica: setup.first_member * setup.samples,
-            scale: 1.0 / setup.n_rows as f32,
+            scale: 1.0 / setup.observations() as f32,
         };
         b.push(Op::ViGradient(op), &[q, dweights, energy], &[dq]);
     }

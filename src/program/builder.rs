@@ -59,6 +59,10 @@ impl Tensor {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// The same numbers, each row cut into `parts` rows.
+    pub fn cut(self, parts: u32) -> Tensor {
+        Tensor { rows: self.rows * parts, h: 1, w: 1, c: self.cols() / parts, ..self }
+    }
     /// The same numbers as rows without a shape.
     pub fn flat(self) -> Tensor {
         Tensor { h: 1, w: 1, c: self.cols(), ..self }

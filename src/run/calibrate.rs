@@ -13,7 +13,7 @@ pub use stored::{Calibration, Level, Source, current};
 pub use words::{SLOT, no_section};
 
 use super::model::{Model, targets};
-use super::report::evaluations::Run as Evaluated;
+use super::report::evaluations::{Page, Run as Evaluated};
 use super::{Manifest, RunFolder};
 use crate::data::images::Part;
 use crate::data::{Dataset, Task};
@@ -76,9 +76,8 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
             (validation(&model, folder)?, Source::Validation)
         }
     };
-    let predictive = model.predict(device, rows.inputs())?;
     let (vifo, _) = Manifest::version();
-    let mut calibration = Calibration {
+    let empty = Calibration {
         version: stored::VERSION,
         vifo,
         run: stored::fingerprint(folder)?,
@@ -87,8 +86,17 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
         temperature: None,
         sets: None,
         levels: vec![],
+        more_targets: vec![],
     };
-    fit(&mut calibration, &predictive, &targets(&rows), &alphas, asked.sets.unwrap_or(Sets::Aps))?;
+    let mut fitted = vec![];
+    for (at, view) in model.views().iter().enumerate() {
+        let (mut own, y) = (empty.clone(), targets(&rows.of_target(at, model.encoder.n_targets())));
+        fit(&mut own, &view.predict(device, rows.inputs())?, &y, &alphas, asked.sets.unwrap_or(Sets::Aps))?;
+        fitted.push(own);
+    }
+    let mut fitted = fitted.into_iter();
+    let mut calibration = fitted.next().unwrap_or(empty);
+    calibration.more_targets = fitted.collect();
     folder.write_calibration(&calibration)?;
     if let Err(e) = in_report(&model, folder, device, &calibration) {
         notes.push(format!("the report does not show it: {e}"));
@@ -104,20 +112,22 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
     if !report.is_file() {
         return Ok(());
     }
-    crate::figure::replace_sections(&report, SLOT, &[calibration.section(model.encoder.target_name())])?;
+    let page = Page::new(folder);
     let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
-    let Some(own) = own else { return Ok(()) };
-    let (p, y) = (model.predict(device, own.test.inputs())?, targets(&own.test));
-    let mut results = super::fit::test(&own, &p, &y, model.recipe.baselines.boosting)?;
-    calibration.beside(&mut results, &p, &y);
-    let run = Evaluated {
-        folder,
-        encoder: &model.encoder,
-        calibration: Some(calibration),
-        method: &model.recipe.method.name,
-        task: model.task(),
-    };
-    run.own(&results, &p, &y)
+    for (at, view) in model.views().iter().enumerate() {
+        let calibration = calibration.of_target(at);
+        let run = Evaluated::new(&page, model, view, Some(calibration));
+        let Some(own) = &own else {
+            run.put(SLOT, &[calibration.section(view.encoder.target_name())]);
+            continue;
+        };
+        let own = own.of_target(at);
+        let (p, y) = (view.predict(device, own.test.inputs())?, targets(&own.test));
+        let mut results = super::fit::test(&own, &p, &y, model.recipe.baselines.boosting)?;
+        calibration.beside(&mut results, &p, &y);
+        run.own(&results, &p, &y)?;
+    }
+    page.write().map(|_| ())
 }
 
 /// What the columns that split or weigh the rows mean for the promise, a sentence each.

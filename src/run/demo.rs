@@ -97,7 +97,9 @@ pub fn run(
         if fitted.results.is_none() {
             return Ok(None);
         }
-        let Some(mut panel) = band(&fitted, device, title, Some((-1.5 * PI, 1.5 * PI)))? else { return Ok(None) };
+        let Some(mut panel) = band(&fitted, &fitted.data, device, title, Some((-1.5 * PI, 1.5 * PI)))? else {
+            return Ok(None);
+        };
         panel.truth = Some(panel.x.iter().map(|x| 2.0 * x.sin()).collect());
         let sd = sd_by_region(&panel);
         match name {

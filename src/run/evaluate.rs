@@ -3,14 +3,15 @@
 use super::calibrate::{self, Calibration, Source};
 use super::fit::{results_of, test};
 use super::model::{Model, targets};
-use super::report::evaluations::{self, OTHER_TEST, SHIFT};
+use super::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
 use super::results::{self, Results};
-use super::{RunFolder, moved, report};
+use super::{RunFolder, moved, report, targets as several};
 use crate::data::images::{Corruption, Part};
 use crate::data::{Dataset, load, pixels};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Default)]
@@ -58,169 +59,206 @@ pub fn evaluate(
         moved::replace(&mut model.recipe.data, file)?;
     }
     let mut notes = Model::caveats(folder)?;
-    let mut all: Vec<Results> = vec![];
     let calibration = calibrate::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));
         None
     });
-    let calibration = calibration.as_ref();
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
     let data = model.data();
     let manifest = folder.manifest()?;
     let changed = data.as_ref().is_ok_and(|d| !manifest.is_of(d));
-    // Baselines are fitted on the training rows: on other rows they would be no baselines.
-    let known = data.as_ref().ok().filter(|_| !changed);
-    let mut lines = vec![];
-    let shown = evaluations::Run {
-        folder,
-        encoder: &model.encoder,
-        calibration,
-        method: &model.recipe.method.name,
-        task: model.task(),
-    };
-    let (rows, mut first, inside) = match &asked.test {
-        Some(file) => {
-            let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
-            notes.extend(said);
-            // By their values: a copy under another name is no better. By the path where the training rows
-            // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
-            let twins = known.map_or(0, |own| calibrate::twins(&rows, &own.train));
-            if twins > 0 && 2 * twins >= rows.n {
-                notes.push(format!(
+    let page = Page::new(folder);
+    let (mut each, mut figures) = (vec![], vec![]);
+    for (at, view) in model.views().iter().enumerate() {
+        let calibration = calibration.as_ref().map(|c| c.of_target(at));
+        let shown = evaluations::Run::new(&page, &model, view, calibration);
+        let data = data.as_ref().map(|d| d.of_target(at));
+        let data = data.as_ref().map(|d| &**d).map_err(|e| (*e).clone());
+        let one = OfTarget { folder, device, asked, model: view, data, changed, calibration, shown };
+        let evaluated = one.evaluate(listen)?;
+        notes.extend(evaluated.notes);
+        figures.extend(evaluated.figures);
+        each.push((view.encoder.target_name().to_string(), evaluated.results));
+    }
+    let mut seen = HashSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
+    let sets = each.first().map_or(0, |e| e.1.len());
+    let set = |i: usize| several::merged(each.iter().map(|(name, sets)| (name.clone(), sets[i].clone())).collect());
+    let results: Vec<Results> = (0..sets).filter_map(set).collect();
+    // The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
+    let written = page.write().and_then(|_| folder.write_json("evaluation.json", &results));
+    if let (Err(e), false) = (written, notes.iter().any(|n| n.starts_with(NOTHING))) {
+        notes.push(format!("{NOTHING}: {e}"));
+    }
+    Ok(Evaluation { results, notes, figures })
+}
+
+const NOTHING: &str = "nothing was written";
+
+/// What is asked of one target of a run.
+struct OfTarget<'a> {
+    folder: &'a RunFolder,
+    device: &'a Device,
+    asked: &'a Asked,
+    model: &'a Model,
+    data: Result<&'a load::Loaded>,
+    /// The data file is not what it was.
+    changed: bool,
+    calibration: Option<&'a Calibration>,
+    shown: evaluations::Run<'a>,
+}
+
+impl OfTarget<'_> {
+    fn evaluate(self, listen: &mut dyn FnMut(&str)) -> Result<Evaluation> {
+        let OfTarget { folder, device, asked, model, data, changed, calibration, shown } = self;
+        let (mut notes, mut all): (Vec<String>, Vec<Results>) = (vec![], vec![]);
+        // Baselines are fitted on the training rows: on other rows they would be no baselines.
+        let known = data.as_ref().ok().copied().filter(|_| !changed);
+        let mut lines = vec![];
+        let (rows, mut first, inside) = match &asked.test {
+            Some(file) => {
+                let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
+                notes.extend(said);
+                // By their values: a copy under another name is no better. By the path where the training rows
+                // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
+                let twins = known.map_or(0, |own| calibrate::twins(&rows, &own.train));
+                if twins > 0 && 2 * twins >= rows.n {
+                    notes.push(format!(
                     "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
                     rows.n
                 ));
-            } else if is_training_file(&model, file) {
-                notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
+                } else if is_training_file(model, file) {
+                    notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
+                }
+                if calibration.is_some_and(|c| is_source(c, file)) {
+                    notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
+                }
+                let p = model.predict(device, rows.inputs())?;
+                let r = labelled(model, known, calibration, &p, &rows)?;
+                (rows, r, p)
             }
-            if calibration.is_some_and(|c| is_source(c, file)) {
-                notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
-            }
-            let p = model.predict(device, rows.inputs())?;
-            let r = labelled(&model, known, calibration, &p, &rows)?;
-            (rows, r, p)
-        }
-        None => {
-            let data = data.as_ref().map_err(Clone::clone)?;
-            own_test_rows(folder, data, changed)?;
-            let p = model.predict(device, data.test.inputs())?;
-            let y = targets(&data.test);
-            let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
-            if let Some(c) = calibration {
-                c.beside(&mut r, &p, &y);
-            }
-            (data.test.clone(), r, p)
-        }
-    };
-    first.set = "test".into();
-    all.push(first);
-    let mut figures = vec![];
-    let mut kept = true;
-    // The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
-    let mut keep = |written: Result<Vec<(PathBuf, String)>>, notes: &mut Vec<String>| match written {
-        Ok(drawn) => figures.extend(drawn),
-        Err(e) if kept => {
-            kept = false;
-            notes.push(format!("nothing was written: {e}"));
-        }
-        Err(_) => {}
-    };
-    let y = targets(&rows);
-    match &asked.test {
-        None => keep(shown.own(&all[0], &inside, &y).map(|()| vec![]), &mut notes),
-        Some(file) => {
-            let heading = format!("Evaluation: {} rows of {}", rows.n, name_of(file));
-            keep(shown.labelled(OTHER_TEST, &heading, &[&all[0]], &inside, &y), &mut notes);
-            lines.push(evaluations::said(&name_of(file), &shown, &inside, &y));
-        }
-    }
-    if let Some(file) = &asked.shift {
-        let (shifted, partner, said) = match model.encoder.pixels {
-            Some(_) => pixels::read_shifted(&model.encoder, file)?,
             None => {
-                let (rows, said) = model.read(file, Part::All, true, asked.skip_lines)?;
-                let all = vec![true; rows.n];
-                (rows, all, said)
+                let data = data?;
+                own_test_rows(folder, data, changed)?;
+                let p = model.predict(device, data.test.inputs())?;
+                let y = targets(&data.test);
+                let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
+                if let Some(c) = calibration {
+                    c.beside(&mut r, &p, &y);
+                }
+                (data.test.clone(), r, p)
             }
         };
-        notes.extend(said);
-        let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
-            let p = model.predict(device, rows.inputs())?;
-            let r = labelled(&model, known, calibration, &p, rows)?;
-            Ok((Results { set: set.into(), ..r }, p))
+        first.set = "test".into();
+        all.push(first);
+        let mut figures = vec![];
+        let mut kept = true;
+        // The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
+        let mut keep = |written: Result<Vec<(PathBuf, String)>>, notes: &mut Vec<String>| match written {
+            Ok(drawn) => figures.extend(drawn),
+            Err(e) if kept => {
+                kept = false;
+                notes.push(format!("{NOTHING}: {e}"));
+            }
+            Err(_) => {}
         };
-        let (whole, p) = add("shift", &shifted)?;
-        let mut both = vec![whole];
-        let same: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
-        if same.len() < shifted.n && !same.is_empty() {
-            both.push(add("shift, without frog and monkey", &shifted.subset(&same))?.0);
+        let y = targets(&rows);
+        match &asked.test {
+            None => keep(shown.own(&all[0], &inside, &y).map(|()| vec![]), &mut notes),
+            Some(file) => {
+                let heading = format!("Evaluation: {} rows of {}", rows.n, name_of(file));
+                keep(shown.labelled(OTHER_TEST, &heading, &[&all[0]], &inside, &y), &mut notes);
+                lines.push(evaluations::said(&name_of(file), &shown, &inside, &y));
+            }
         }
-        let (y, name) = (targets(&shifted), name_of(file));
-        let heading = format!("Evaluation: shifted rows, {} of {name}", shifted.n);
-        keep(shown.labelled(SHIFT, &heading, &both.iter().collect::<Vec<_>>(), &p, &y), &mut notes);
-        lines.push(evaluations::said(&format!("Shifted rows ({name})"), &shown, &p, &y));
-        all.extend(both);
-    }
-    let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
-    let several = asked.corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
-    let mut corrupt = asked.corrupt.clone();
-    if grey && several && corrupt.iter().any(|(kind, _)| *kind == Corruption::Saturate) {
-        corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
-        notes.push("saturate left out: grey images have no saturation".into());
-    }
-    let clean = all.len();
-    for (i, &(kind, severity)) in corrupt.iter().enumerate() {
-        listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
-        let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
-        let p = model.predict(device, bad.inputs())?;
-        let set = format!("{kind}.{severity}");
-        all.push(Results { set, ..labelled(&model, known, calibration, &p, &rows)? });
-    }
-    if all.len() > clean {
-        keep(shown.corrupted(&all[clean..].iter().collect::<Vec<_>>()), &mut notes);
-    }
-    let mut outside = vec![];
-    for file in &asked.ood {
-        // That they lie outside is what they are for.
-        let (rows, said) = model.read(file, Part::Test, false, asked.skip_lines)?;
-        if model.encoder.pixels.is_some() {
+        if let Some(file) = &asked.shift {
+            let (shifted, partner, said) = match model.encoder.pixels {
+                Some(_) => pixels::read_shifted(&model.encoder, file)?,
+                None => {
+                    let (rows, said) = model.read(file, Part::All, true, asked.skip_lines)?;
+                    let all = vec![true; rows.n];
+                    (rows, all, said)
+                }
+            };
             notes.extend(said);
-        }
-        let p = model.predict(device, rows.inputs())?;
-        let r = match (&inside, &p) {
-            (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
-            (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
-            _ => {
-                let cure = "this is a bug of vifo: please report it";
-                return Err(Error::run("evaluate", "two kinds of prediction", cure));
+            let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
+                let p = model.predict(device, rows.inputs())?;
+                let r = labelled(model, known, calibration, &p, rows)?;
+                Ok((Results { set: set.into(), ..r }, p))
+            };
+            let (whole, p) = add("shift", &shifted)?;
+            let mut both = vec![whole];
+            let same: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
+            if same.len() < shifted.n && !same.is_empty() {
+                both.push(add("shift, without frog and monkey", &shifted.subset(&same))?.0);
             }
+            let (y, name) = (targets(&shifted), name_of(file));
+            let heading = format!("Evaluation: shifted rows, {} of {name}", shifted.n);
+            keep(shown.labelled(SHIFT, &heading, &both.iter().collect::<Vec<_>>(), &p, &y), &mut notes);
+            lines.push(evaluations::said(&format!("Shifted rows ({name})"), &shown, &p, &y));
+            all.extend(both);
+        }
+        let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
+        let several = asked.corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
+        let mut corrupt = asked.corrupt.clone();
+        if grey && several && corrupt.iter().any(|(kind, _)| *kind == Corruption::Saturate) {
+            corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
+            notes.push("saturate left out: grey images have no saturation".into());
+        }
+        let clean = all.len();
+        for (i, &(kind, severity)) in corrupt.iter().enumerate() {
+            listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
+            let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
+            let p = model.predict(device, bad.inputs())?;
+            let set = format!("{kind}.{severity}");
+            all.push(Results { set, ..labelled(model, known, calibration, &p, &rows)? });
+        }
+        if all.len() > clean {
+            keep(shown.corrupted(&all[clean..].iter().collect::<Vec<_>>()), &mut notes);
+        }
+        let mut outside = vec![];
+        for file in &asked.ood {
+            // That they lie outside is what they are for.
+            let (rows, said) = model.read(file, Part::Test, false, asked.skip_lines)?;
+            if model.encoder.pixels.is_some() {
+                notes.extend(said);
+            }
+            let p = model.predict(device, rows.inputs())?;
+            let r = match (&inside, &p) {
+                (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
+                (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
+                _ => {
+                    let cure = "this is a bug of vifo: please report it";
+                    return Err(Error::run("evaluate", "two kinds of prediction", cure));
+                }
+            };
+            let name = name_of(file);
+            let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
+            let r = Results { set, ..r };
+            lines.extend(evaluations::told_apart(&name, &r));
+            all.push(r.clone());
+            outside.push((name, r, rows, p));
+        }
+        let write = || -> Result<Vec<(PathBuf, String)>> {
+            let mut sets = vec![];
+            for (name, r, rows, p) in &outside {
+                let own = shown.figures().to_path_buf();
+                let dir = if outside.len() == 1 { own } else { own.join(name) };
+                let mut own = report::ood_figures(&dir, name, &inside, p)?;
+                if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
+                    own.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
+                }
+                sets.push((r, own));
+            }
+            if !sets.is_empty() {
+                shown.outside(&sets);
+            }
+            shown.elsewhere(lines);
+            Ok(sets.into_iter().flat_map(|s| s.1).collect())
         };
-        let name = name_of(file);
-        let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
-        let r = Results { set, ..r };
-        lines.extend(evaluations::told_apart(&name, &r));
-        all.push(r.clone());
-        outside.push((name, r, rows, p));
+        keep(write(), &mut notes);
+        Ok(Evaluation { results: all, notes, figures })
     }
-    let write = || -> Result<Vec<(PathBuf, String)>> {
-        let mut sets = vec![];
-        for (name, r, rows, p) in &outside {
-            let dir = if outside.len() == 1 { folder.figures() } else { folder.figures().join(name) };
-            let mut own = report::ood_figures(&dir, name, &inside, p)?;
-            if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
-                own.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
-            }
-            sets.push((r, own));
-        }
-        if !sets.is_empty() {
-            shown.outside(&sets)?;
-        }
-        shown.elsewhere(lines)?;
-        folder.write_json("evaluation.json", &all)?;
-        Ok(sets.into_iter().flat_map(|s| s.1).collect())
-    };
-    keep(write(), &mut notes);
-    Ok(Evaluation { results: all, notes, figures })
 }
 
 fn name_of(file: &Path) -> String {

@@ -104,7 +104,7 @@ impl Asker<'_> {
     }
     /// In the user's unit.
     fn ask(&mut self, x: &[f32]) -> Result<Predictive> {
-        let mut p = self.predictor.predict(Inputs::Rows(x))?;
+        let mut p = self.predictor.predict_target(Inputs::Rows(x), self.model.encoder.target_at)?;
         if let Predictive::Regression(r) = &mut p {
             r.rescale(self.model.encoder.destandardise(0.0), self.model.encoder.target_sd());
         }
@@ -356,8 +356,9 @@ impl Explained {
         all
     }
 
-    /// importance.csv, and the figure of the NLL's increases.
-    pub fn save(&self, folder: &RunFolder) -> Result<Saved> {
+    /// importance.csv, and the figure of the NLL's increases; `of` stands in their names where a run has several targets.
+    pub fn save(&self, folder: &RunFolder, of: Option<&str>) -> Result<Saved> {
+        let stem = of.map_or_else(|| "importance".into(), |of| format!("importance-{of}"));
         let mut csv = TextTable::new(&["column", "nll_increase", "nll_sd", "nll_se"]);
         let name = self.error.0.replace(' ', "_");
         csv.header.extend([format!("{name}_increase"), format!("{name}_sd"), format!("{name}_se")]);
@@ -365,11 +366,10 @@ impl Explained {
             let cells = [i.nll.mean, i.nll.sd, i.nll.se, i.error.mean, i.error.sd, i.error.se].map(full);
             csv.rows.push(std::iter::once(i.column.clone()).chain(cells).collect());
         }
-        folder.write("importance.csv", csv.csv().as_bytes())?;
+        folder.write(&format!("{stem}.csv"), csv.csv().as_bytes())?;
         let shown = &self.importance[..self.importance.len().min(40)];
         let more = self.importance.len() - shown.len();
-        let rest =
-            if more > 0 { format!("; {more} less important columns are in importance.csv") } else { String::new() };
+        let rest = if more > 0 { format!("; {more} less important columns are in {stem}.csv") } else { String::new() };
         let of = |f: fn(&Importance) -> f64| shown.iter().map(f).collect::<Vec<f64>>();
         let figure = IntervalsFigure {
             title: "What the predictions rest on".into(),
@@ -384,7 +384,7 @@ impl Explained {
                 hollow: false,
             }],
         };
-        figure::intervals(&folder.figures(), "importance", &figure)
+        figure::intervals(&folder.figures(), &stem, &figure)
     }
 
     /// Puts the columns of each row behind its prediction.

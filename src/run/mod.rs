@@ -21,6 +21,7 @@ pub mod results;
 pub mod score;
 pub mod sweep;
 pub mod tables;
+pub mod targets;
 pub mod training;
 pub mod watch;
 

@@ -19,6 +19,7 @@ use crate::system::memory;
 use crate::train::{Checkpoint, Predictor};
 use std::path::{Path, PathBuf};
 
+#[derive(Clone)]
 pub struct Model {
     pub recipe: Recipe,
     pub encoder: Encoder,
@@ -67,8 +68,16 @@ impl Model {
         verdict.map(|()| checkpoint)
     }
 
-    /// The rows that the run's recipe names, on the scale that its weights know.
+    /// The rows that the run's recipe names, on the scale that its weights know; of its targets those that are this model's.
     pub fn data(&self) -> Result<load::Loaded> {
+        let all = self.all_data()?;
+        match (all.encoder.n_targets(), self.encoder.n_targets()) {
+            (2.., 1) => Ok(all.of_target(self.encoder.target_at).into_owned()),
+            _ => Ok(all),
+        }
+    }
+
+    fn all_data(&self) -> Result<load::Loaded> {
         // Points that were moved while training ran stand on the scale of its first step.
         match load::load_on_scale(&self.recipe, &self.encoder)? {
             Some(data) => Ok(data),
@@ -81,6 +90,11 @@ impl Model {
 
     pub fn task(&self) -> Task {
         self.encoder.task()
+    }
+
+    /// The same model, of whose targets only number `at` is told.
+    pub fn of_target(&self, at: usize) -> Model {
+        Model { encoder: self.encoder.of_target(at), ..self.clone() }
     }
 
     /// Reads a table as the training file was read, but for `skip_lines`; the target column may be absent unless it is
@@ -222,7 +236,7 @@ pub fn predict(plan: &Plan, encoder: &Encoder, trained: &Trained, device: &Devic
     let n = x.len() / encoder.n_inputs().max(1);
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;
     predictor.set(trained)?;
-    let mut predictive = predictor.predict(x)?;
+    let mut predictive = predictor.predict_target(x, encoder.target_at)?;
     if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut predictive, &encoder.target) {
         r.rescale(*mean, *sd);
     }

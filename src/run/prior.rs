@@ -38,6 +38,12 @@ pub fn curves(
     let normal = |curve: u32, element: u32| {
         f64::from(Draw { seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element))
     };
+    // Of several targets the first: the leading part of each row of outputs.
+    let width = setup.output_width();
+    let first = |outputs: &[f32]| -> Vec<f64> {
+        let rows = outputs.chunks_exact(width).map(|row| &row[..width / setup.targets as usize]);
+        rows.flatten().map(|&v| f64::from(v)).collect()
+    };
     // z [count, n, 2] from the prior.
     let z: Vec<f64> = match setup.kind {
         Kind::Vi(reg) => {
@@ -57,15 +63,15 @@ pub fn curves(
             let plain = Setup { kind: Kind::Base, members: count, ..setup.clone() };
             let mut predictor = Predictor::new(&plain, device, plan.seed, n)?;
             predictor.set_weights(&weights)?;
-            predictor.outputs(Inputs::Rows(&standard))?.iter().map(|&v| f64::from(v)).collect()
+            first(&predictor.outputs(Inputs::Rows(&standard))?)
         }
         Kind::Vifo(Reg::Mean) => {
             let mut predictor = Predictor::new(&setup, device, plan.seed, n)?;
             predictor.set_weights(weights)?;
-            let outputs = predictor.outputs(Inputs::Rows(&standard))?;
+            let outputs = first(&predictor.outputs(Inputs::Rows(&standard))?);
             let (gamma, a) = (prior.p0, prior.p1);
             let sd = (gamma * (1.0 - a) + gamma).sqrt();
-            let mu = |i: usize| f64::from(outputs[i / 2 * 4 + i % 2]);
+            let mu = |i: usize| outputs[i / 2 * 4 + i % 2];
             (0..count)
                 .flat_map(|c| (0..2 * n).map(move |i| (c, i)))
                 .map(|(c, i)| (1.0 - a) * mu(i) + sd * normal(c, i as u32))

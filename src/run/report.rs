@@ -9,6 +9,7 @@ use super::fit::{Fitted, recipe_name};
 use super::model::{self, targets};
 use super::results::{self, Results};
 use super::tables::{TextTable, number};
+use super::targets as several;
 use crate::config::{Recipe, usual_eta};
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
@@ -68,8 +69,15 @@ fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
 }
 
 /// The band of a one-input regression on the training range widened by half its length on either side.
-pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f64)>) -> Result<Option<BandPanel>> {
-    let encoder = &fitted.data.encoder;
+/// `data` is that of one target.
+pub fn band(
+    fitted: &Fitted,
+    data: &Loaded,
+    device: &Device,
+    title: &str,
+    range: Option<(f64, f64)>,
+) -> Result<Option<BandPanel>> {
+    let encoder = &data.encoder;
     let inputs = numeric_inputs(encoder).unwrap_or_default();
     let [input] = &inputs[..] else { return Ok(None) };
     let (low, high) = range.unwrap_or_else(|| input.wide());
@@ -87,20 +95,20 @@ pub fn band(fitted: &Fitted, device: &Device, title: &str, range: Option<(f64, f
         aleatoric_sd: r.aleatoric.iter().map(|v| v.sqrt()).collect(),
         mean: r.mean.clone(),
         truth: None,
-        train_x: fitted.data.train.x.iter().map(|&v| input.raw(v)).collect(),
-        train_y: targets(&fitted.data.train),
+        train_x: data.train.x.iter().map(|&v| input.raw(v)).collect(),
+        train_y: targets(&data.train),
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
     }))
 }
 
-/// Figures over the input space: bands for one input, heat maps for two.
-pub fn input_figures(dir: &Path, fitted: &Fitted, device: &Device) -> Result<Vec<Drawn>> {
-    let encoder = &fitted.data.encoder;
+/// Figures over the input space: bands for one input, heat maps for two. `data` is that of one target.
+pub fn input_figures(dir: &Path, fitted: &Fitted, data: &Loaded, device: &Device) -> Result<Vec<Drawn>> {
+    let encoder = &data.encoder;
     let Some(inputs) = numeric_inputs(encoder) else { return Ok(vec![]) };
     let target = encoder.target_name();
     if encoder.n_classes().is_none() && inputs.len() == 1 {
-        let Some(panel) = band(fitted, device, "", None)? else { return Ok(vec![]) };
+        let Some(panel) = band(fitted, data, device, "", None)? else { return Ok(vec![]) };
         let figure = BandsFigure {
             title: format!("Prediction of {target} with 1 and 2 sd"),
             x_label: inputs[0].name.clone(),
@@ -390,7 +398,7 @@ pub fn write(
     folder: &RunFolder,
     recipe: &Recipe,
     fitted: &Fitted,
-    tested: Option<(&Results, &Predictive)>,
+    tested: &[(Results, Predictive)],
     device: &str,
     figures: &[Drawn],
 ) -> Result<()> {
@@ -409,7 +417,7 @@ pub fn write(
                 setup.member_len()
             ),
         ),
-        ("target".into(), format!("{} ({})", data.encoder.target_name(), data.task())),
+        ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
         ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
         (
             "training".into(),
@@ -426,20 +434,38 @@ pub fn write(
     }
     // A run resumed to the same weights keeps its calibration.
     let calibration = calibrate::current(folder).unwrap_or(None);
-    let mut verdict = verdict::without_rows();
-    let mut sections = vec![];
-    if let Some((r, p)) = tested {
-        let y = targets(&data.test);
+    let (mut verdicts, mut tests) = (vec![], vec![]);
+    for (at, (r, p)) in tested.iter().enumerate() {
+        let of_one = data.of_target(at);
+        let name = (tested.len() > 1).then(|| of_one.encoder.target_name());
+        let calibration = calibration.as_ref().map(|c| c.of_target(at));
+        let y = targets(&of_one.test);
         let mut r = r.clone();
-        if let Some(c) = &calibration {
+        if let Some(c) = calibration {
             c.beside(&mut r, p, &y);
         }
-        verdict =
-            verdict::Verdict::new(p, &y, &data.encoder, calibration.as_ref(), "test rows").section(verdict::QUESTION);
-        sections.push(evaluations::own_test(&r, &m.name, data.task()));
+        let verdict = verdict::Verdict::new(p, &y, &of_one.encoder, calibration, "test rows");
+        verdicts.push(verdict.section(&several::heading(verdict::QUESTION, name)));
+        let test = evaluations::own_test(&r, &m.name, data.task());
+        tests.push(Section { heading: several::heading(&test.heading, name), slot: None, ..test });
+    }
+    if verdicts.is_empty() {
+        verdicts.push(verdict::without_rows());
+    }
+    let mut sections = vec![];
+    if !tests.is_empty() {
+        sections.push(Section { slot: Some(evaluations::TEST.into()), inside: tests, ..Default::default() });
     }
     sections.push(match &calibration {
-        Some(c) => c.section(data.encoder.target_name()),
+        Some(c) => {
+            let of_one =
+                data.encoder.targets().enumerate().map(|(at, t)| (t.name(), c.of_target(at).section(t.name())));
+            let named = of_one.map(|(name, section)| {
+                let heading = several::heading(&section.heading, (c.more_targets.len() > 0).then_some(name));
+                Section { heading, slot: None, ..section }
+            });
+            Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }
+        }
         None => calibrate::no_section(),
     });
     sections.extend(evaluations::places());
@@ -455,8 +481,8 @@ pub fn write(
         code: Some(recipe.to_toml()?),
         ..Default::default()
     });
-    verdict.slot = Some(evaluations::VERDICT.into());
-    let lead = vec![verdict, evaluations::place(evaluations::ELSEWHERE)];
+    let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
+    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
     let report = Report { title: format!("vifo: {}", recipe_name(recipe)), lead, summary, sections };
     figure::write_report(&folder.file("report.html"), &report)
 }

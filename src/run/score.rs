@@ -7,6 +7,7 @@ mod columns;
 mod intervals;
 mod names;
 mod probabilities;
+mod several;
 
 use self::columns::{Columns, Numbers, Spread, find, label_of, prefixed, unknown};
 use super::results::{self, Better, Results, metric};
@@ -59,6 +60,7 @@ pub fn score(file: &Path, options: &ReadOptions, asked: &Asked) -> Result<Scored
         options.header = Some(true);
         table = read_table(file, &options)?;
     }
+    several::keep_one(&mut table, asked)?;
     let (columns, target) = find(&table, asked)?;
     let mut scored = match &columns {
         Columns::Numbers(n) => of_numbers(&table, n, target)?,

@@ -3,9 +3,9 @@
 
 use super::fit::{Fitted, recipe_name, test};
 use super::folder::{Manifest, RunFolder};
-use super::model::{self, Model, targets};
+use super::model::{self, Model};
 use super::parts::{BEST, LAST};
-use super::{moved, preflight, report, tables};
+use super::{moved, preflight, report, tables, targets};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
 use crate::data::load::{self, Loaded};
@@ -14,7 +14,7 @@ use crate::exec::Device;
 use crate::method::Trained;
 use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 pub struct Training {
@@ -403,20 +403,29 @@ fn test_and_report(
     device: &Device,
     device_name: &str,
 ) -> Result<()> {
-    let data = &fitted.data;
-    let mut figures: Vec<(PathBuf, String)> = vec![];
-    let mut tested = None;
-    if data.test.n > 0 {
+    let names: Vec<String> = fitted.data.encoder.targets().map(|t| t.name().to_string()).collect();
+    let (mut tested, mut written, mut all, mut figures) = (vec![], vec![], vec![], vec![]);
+    for at in 0..names.len() {
+        let data = fitted.data.of_target(at);
+        let dir = targets::figures(folder, &names, at);
+        all.extend(report::input_figures(&dir, fitted, &data, device)?);
+        if data.test.n == 0 {
+            continue;
+        }
         let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.trained, device, data.test.inputs())?;
-        let y = targets(&data.test);
+        let y = model::targets(&data.test);
         let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
-        tables::write_csv(&folder.file("predictions.csv"), &table)?;
-        let r = test(data, &predictive, &y, recipe.baselines.boosting)?;
-        folder.write_json("results.json", &r)?;
-        figures.extend(report::test_figures(&folder.figures(), data, &predictive, &y)?);
-        tested = Some((r, predictive));
+        written.push((names[at].clone(), table));
+        let r = test(&data, &predictive, &y, recipe.baselines.boosting)?;
+        figures.extend(report::test_figures(&dir, &data, &predictive, &y)?);
+        tested.push((r, predictive));
     }
-    let mut all = report::input_figures(&folder.figures(), fitted, device)?;
+    let of_all = names.iter().cloned().zip(tested.iter().map(|t| t.0.clone())).collect();
+    let results = targets::merged(of_all);
+    if let Some(results) = &results {
+        tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
+        folder.write_json("results.json", results)?;
+    }
     all.append(&mut figures);
     all.push(report::learning_curves(
         &folder.figures(),
@@ -424,8 +433,7 @@ fn test_and_report(
         &fitted.rows,
         fitted.data.encoder.target_sd(),
     )?);
-    let shown = tested.as_ref().map(|(results, predictive)| (results, predictive));
-    report::write(folder, recipe, fitted, shown, device_name, &all)?;
-    fitted.results = tested.map(|t| t.0);
+    report::write(folder, recipe, fitted, &tested, device_name, &all)?;
+    fitted.results = results;
     Ok(())
 }

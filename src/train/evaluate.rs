@@ -165,11 +165,24 @@ impl Predictor {
         done.map(|()| all)
     }
 
-    /// The predictive distribution in standardised units.
+    /// The predictive distribution in standardised units; of several targets that of the first.
     pub fn predict(&mut self, x: Inputs) -> Result<Predictive> {
+        self.predict_target(x, 0)
+    }
+
+    /// The same of target `at`.
+    pub fn predict_target(&mut self, x: Inputs, at: usize) -> Result<Predictive> {
         let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
-        Ok(self.setup.predictive(&outputs, n, self.seed))
+        Ok(self.setup.predictive_of(at, &outputs, n, self.seed))
+    }
+
+    /// The same of each target, from one pass.
+    pub fn predict_all(&mut self, x: Inputs) -> Result<Vec<Predictive>> {
+        let n = x.len() / self.setup.net.n_in() as usize;
+        let outputs = self.outputs(x)?;
+        let targets = 0..self.setup.targets as usize;
+        Ok(targets.map(|at| self.setup.predictive_of(at, &outputs, n, self.seed)).collect())
     }
 }
 

@@ -96,7 +96,8 @@ impl Session {
             }
             exec.write(data_y, &data.iter().flat_map(|d| &d.y).copied().collect::<Vec<_>>())?;
             if let Some(data_w) = data_w {
-                let weights: Vec<f32> = data.iter().flat_map(|d| d.row_weights()).collect();
+                let each = |w: f32| std::iter::repeat_n(w, setup.targets as usize);
+                let weights: Vec<f32> = data.iter().flat_map(|d| d.row_weights()).flat_map(each).collect();
                 exec.write(data_w, &weights)?;
             }
             if let Some((low, high)) = aux {

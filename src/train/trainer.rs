@@ -54,10 +54,20 @@ impl Held {
         Ok(Some(Held { predictor, rows: rows.clone() }))
     }
 
-    /// NLL and RMSE in the user's unit, or NLL and accuracy.
+    /// NLL and RMSE in the user's unit, or NLL and accuracy. Of several targets the means, each in units of its own sd.
     fn score(&mut self, trained: &Trained, target_sd: f64) -> Result<(f64, f64)> {
         self.predictor.set(trained)?;
-        Ok(score(&self.predictor.predict(self.rows.inputs())?, target_sd, &self.rows.y, &self.rows.weights))
+        let predictives = self.predictor.predict_all(self.rows.inputs())?;
+        if let [one] = &predictives[..] {
+            return Ok(score(one, target_sd, &self.rows.y, &self.rows.weights));
+        }
+        let (of, mut nll, mut error) = (predictives.len(), 0.0, 0.0);
+        for (at, predictive) in predictives.iter().enumerate() {
+            let y: Vec<f32> = self.rows.y.iter().skip(at).step_by(of).copied().collect();
+            let (one_nll, one_error) = score(predictive, 1.0, &y, &self.rows.weights);
+            (nll, error) = (nll + one_nll / of as f64, error + one_error / of as f64);
+        }
+        Ok((nll, error))
     }
 }
 

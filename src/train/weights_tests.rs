@@ -240,6 +240,7 @@ fn setup(kind: Kind, members: u32, net: Net) -> Setup {
         members,
         first_member: 0,
         per_set: 0,
+        targets: 1,
         weighted: false,
         groups_by_layer: false,
         net,

@@ -25,6 +25,16 @@ pub struct Calibration {
     pub temperature: Option<Temperature>,
     pub sets: Option<Sets>,
     pub levels: Vec<Level>,
+    /// Those of the other targets, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_targets: Vec<Calibration>,
+}
+
+impl Calibration {
+    /// That of target `at` alone.
+    pub fn of_target(&self, at: usize) -> &Calibration {
+        at.checked_sub(1).and_then(|at| self.more_targets.get(at)).unwrap_or(self)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +94,9 @@ impl Calibration {
     }
 
     fn fault(&self) -> Option<String> {
+        if let Some(fault) = self.more_targets.iter().find_map(Calibration::fault) {
+            return Some(fault);
+        }
         let bad = |l: &&Level| !(l.alpha > 0.0 && l.alpha < 1.0) || l.threshold.is_some_and(|q| q.is_nan() || q < 0.0);
         if let Some(t) = self.temperature.filter(|t| !(t.value >= 1.0 / MOST - 1e-9 && t.value <= MOST + 1e-9)) {
             return Some(format!("temperature {}", t.value));

@@ -29,7 +29,16 @@ fn classes(n: usize) -> (Classification, Vec<f64>) {
 }
 
 fn encoder(target: Target) -> Encoder {
-    Encoder { features: vec![], dropped: vec![], target, missing: Missing::Error, strict: false, pixels: None }
+    Encoder {
+        features: vec![],
+        dropped: vec![],
+        target,
+        more_targets: vec![],
+        target_at: 0,
+        missing: Missing::Error,
+        strict: false,
+        pixels: None,
+    }
 }
 
 fn named(labels: [&str; 3]) -> Encoder {
@@ -46,6 +55,7 @@ fn fitted(p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Calibration 
         temperature: None,
         sets: None,
         levels: vec![],
+        more_targets: vec![],
     };
     fit(&mut c, p, y, alphas, sets).expect("fitted");
     c

@@ -12,9 +12,12 @@ use crate::metrics;
 use crate::metrics::Measure;
 use crate::run::RunFolder;
 use crate::run::calibrate::Calibration;
+use crate::run::model::Model;
 use crate::run::results::Results;
 use crate::run::tables::{TextTable, number};
-use std::path::Path;
+use crate::run::targets;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 pub const VERDICT: &str = "verdict";
 pub const ELSEWHERE: &str = "verdict elsewhere";
@@ -68,20 +71,75 @@ pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
     }
 }
 
-/// The run that is evaluated, as every section needs it.
+/// Sections for a run's report, gathered until all of its targets have said theirs.
+pub struct Page<'a> {
+    folder: &'a RunFolder,
+    /// By slot, in the order in which the slots were first named.
+    sections: RefCell<Vec<(String, Vec<Section>)>>,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(folder: &'a RunFolder) -> Page<'a> {
+        Page { folder, sections: RefCell::default() }
+    }
+
+    /// Writes them in place of those that stood there; false where the folder has no report.
+    pub fn write(&self) -> Result<bool> {
+        let report = self.folder.file("report.html");
+        let mut written = report.is_file();
+        for (slot, sections) in self.sections.take() {
+            written = written && replace_sections(&report, &slot, &sections)?;
+        }
+        Ok(written)
+    }
+}
+
+/// The run that is evaluated, as every section needs it: one target of it.
 pub struct Run<'a> {
-    pub folder: &'a RunFolder,
+    page: &'a Page<'a>,
     pub encoder: &'a Encoder,
     pub calibration: Option<&'a Calibration>,
     pub method: &'a str,
     pub task: Task,
+    /// The target's name where there are several.
+    target: Option<&'a str>,
+    figures: PathBuf,
 }
 
-impl Run<'_> {
-    /// False where the folder has no report.
-    fn put(&self, slot: &str, sections: &[Section]) -> Result<bool> {
-        let report = self.folder.file("report.html");
-        if report.is_file() { replace_sections(&report, slot, sections) } else { Ok(false) }
+impl<'a> Run<'a> {
+    /// `view` is one target's view of `model` (`Model::views`).
+    pub fn new(page: &'a Page<'a>, model: &Model, view: &'a Model, calibration: Option<&'a Calibration>) -> Run<'a> {
+        let names: Vec<String> = model.encoder.targets().map(|t| t.name().to_string()).collect();
+        let (at, encoder) = (view.encoder.target_at, &view.encoder);
+        Run {
+            page,
+            encoder,
+            calibration,
+            method: &view.recipe.method.name,
+            task: view.task(),
+            target: (names.len() > 1).then(|| encoder.target_name()),
+            figures: targets::figures(page.folder, &names, at),
+        }
+    }
+
+    /// The folder of its figures.
+    pub fn figures(&self) -> &Path {
+        &self.figures
+    }
+
+    /// Adds to what the page will show in `slot`.
+    pub fn put(&self, slot: &str, sections: &[Section]) {
+        let mut all = self.page.sections.borrow_mut();
+        let at = all.iter().position(|(name, _)| name == slot).unwrap_or_else(|| {
+            all.push((slot.to_string(), vec![]));
+            all.len() - 1
+        });
+        all[at].1.extend(sections.iter().cloned().map(|mut section| {
+            if !section.heading.is_empty() {
+                section.heading = targets::heading(&section.heading, self.target);
+            }
+            section
+        }));
     }
 
     /// Whether the numbers are of a calibrated run: a calibration that comes later changes nothing here.
@@ -94,25 +152,25 @@ impl Run<'_> {
 
     /// The run's own test rows once more: the verdict, the table and, where the run is calibrated, before and after.
     pub fn own(&self, r: &Results, p: &Predictive, y: &[f64]) -> Result<()> {
-        if !self.folder.file("report.html").is_file() {
+        if !self.page.folder.file("report.html").is_file() {
             return Ok(());
         }
         let verdict = Verdict::new(p, y, self.encoder, self.calibration, "test rows");
-        self.put(VERDICT, &[verdict.section(QUESTION)])?;
-        self.put(TEST, &[own_test(r, self.method, self.task)])?;
+        self.put(VERDICT, &[verdict.section(QUESTION)]);
+        self.put(TEST, &[own_test(r, self.method, self.task)]);
         if let Some(c) = self.calibration {
             let mut after =
                 Section { heading: "Before and after, on the test rows".into(), minor: true, ..Default::default() };
             after.table = Some(html(&before_and_after(r)));
             after.figures = self.calibration_figures(c, p, y)?;
-            self.put(crate::run::calibrate::SLOT, &[c.section(self.encoder.target_name()), after])?;
+            self.put(crate::run::calibrate::SLOT, &[c.section(self.encoder.target_name()), after]);
         }
         Ok(())
     }
 
     /// Coverage of both kinds of interval over their levels, or reliability at the temperature.
     fn calibration_figures(&self, c: &Calibration, p: &Predictive, y: &[f64]) -> Result<Vec<Drawn>> {
-        let dir = self.folder.figures().join("calibration");
+        let dir = self.figures.join("calibration");
         match p {
             Predictive::Regression(r) => {
                 let cdf: Vec<f64> = y.iter().enumerate().map(|(i, y)| r.row(i).cdf(*y)).collect();
@@ -149,7 +207,7 @@ impl Run<'_> {
 
     /// Rows with a target that are no test rows of the run: their metrics, their verdict, their figures.
     pub fn labelled(&self, slot: &str, heading: &str, r: &[&Results], p: &Predictive, y: &[f64]) -> Result<Vec<Drawn>> {
-        let dir = self.folder.figures().join(if slot == SHIFT { "shift" } else { "other_test" });
+        let dir = self.figures.join(if slot == SHIFT { "shift" } else { "other_test" });
         let figures = match p {
             Predictive::Regression(r) => regression_figures(&dir, self.encoder.target_name(), r, y)?,
             Predictive::Classification(c) => classification_figures(&dir, c, y)?,
@@ -165,12 +223,12 @@ impl Run<'_> {
         }
         sections.push(Section { minor: true, ..verdict });
         sections.push(Section { figures: figures.clone(), ..Default::default() });
-        self.put(slot, &sections)?;
+        self.put(slot, &sections);
         Ok(figures)
     }
 
     /// Sets from elsewhere, each with its figures.
-    pub fn outside(&self, sets: &[(&Results, Vec<Drawn>)]) -> Result<bool> {
+    pub fn outside(&self, sets: &[(&Results, Vec<Drawn>)]) {
         let text = vec![
             self.when(),
             "A model that knows what it does not know is less sure of rows from elsewhere than of its own test rows."
@@ -188,12 +246,12 @@ impl Run<'_> {
                 ..Default::default()
             });
         }
-        self.put(OUTSIDE, &sections)
+        self.put(OUTSIDE, &sections);
     }
 
     /// Corruptions of the test images, with their figures.
     pub fn corrupted(&self, results: &[&Results]) -> Result<Vec<Drawn>> {
-        let figures = corruption_figures(&self.folder.figures(), results)?;
+        let figures = corruption_figures(&self.figures, results)?;
         let rows = results.first().map_or(0, |r| r.rows);
         let section = Section {
             heading: format!("Evaluation: corrupted test images, {rows} each"),
@@ -207,18 +265,17 @@ impl Run<'_> {
             figures: figures.clone(),
             ..Default::default()
         };
-        self.put(CORRUPTED, &[section])?;
+        self.put(CORRUPTED, &[section]);
         Ok(figures)
     }
 
     /// The short answer on other rows, below the verdict.
-    pub fn elsewhere(&self, mut lines: Vec<(Tone, String)>) -> Result<()> {
+    pub fn elsewhere(&self, mut lines: Vec<(Tone, String)>) {
         let worst = [Tone::Bad, Tone::Warning, Tone::Unknown, Tone::Good];
         lines.sort_by_key(|l| worst.iter().position(|t| *t == l.0));
-        let Some(tone) = lines.first().map(|l| l.0) else { return Ok(()) };
+        let Some(tone) = lines.first().map(|l| l.0) else { return };
         let text = lines.into_iter().map(|l| l.1).collect();
-        self.put(ELSEWHERE, &[Section { heading: "And on other rows?".into(), tone, text, ..Default::default() }])?;
-        Ok(())
+        self.put(ELSEWHERE, &[Section { heading: "And on other rows?".into(), tone, text, ..Default::default() }]);
     }
 }
 

@@ -217,6 +217,8 @@ fn encoder(set: &Set, network: NetName) -> Encoder {
         features: vec![],
         dropped: vec![],
         target: Target::Classes { name: "class".into(), labels: (0..set.classes).map(|i| i.to_string()).collect() },
+        more_targets: vec![],
+        target_at: 0,
         missing: Missing::Error,
         strict: false,
         pixels: Some(Pixels {

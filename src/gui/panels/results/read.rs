@@ -7,8 +7,8 @@ use crate::data::images::Part;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::model::targets;
-use crate::run::tables::{self, TextTable};
+use crate::run::tables::TextTable;
+use crate::run::targets;
 use crate::run::watch::{State, state_of};
 use crate::run::{Manifest, Model, Results, RunFolder, calibrate};
 use crate::train::EpochRow;
@@ -157,20 +157,12 @@ pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
     let (data, mut notes) = model.read(file, Part::All, false, None)?;
     notes.extend(Model::caveats(folder)?);
     let device = Device::open("auto")?;
-    let predictive = model.predict(&device, data.inputs())?;
-    let y = (!data.y.is_empty()).then(|| targets(&data));
     let calibration = calibrate::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));
         None
     });
-    let table = match calibration {
-        Some(c) => {
-            let (table, said) = c.table(&predictive, &model.encoder, &data.ids, y.as_deref());
-            notes.extend(said);
-            table
-        }
-        None => tables::predictions(&predictive, &model.encoder, &data.ids, y.as_deref()),
-    };
+    let (table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut |_, _, _| Ok(()))?;
+    notes.extend(said);
     Ok(Predicted {
         file: file.to_path_buf(),
         predictions: Arc::new(Predictions::of(table, model.task())),
