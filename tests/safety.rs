@@ -245,6 +245,92 @@ fn c5_a_decomposition_is_abandoned_within_two_seconds() {
     assert!(manifest.contains("\"state\": \"stopped\""), "{manifest}");
 }
 
+/// C5: SWAG replays the training rows through each of its networks for the statistics of batch normalisation: seconds that no
+/// epoch ends.
+#[cfg(unix)]
+#[test]
+fn c5_swags_statistics_are_left_within_two_seconds() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let args = "fit digits --net preresnet --set data.image_size=32 --limit 300 --method swag --members 1 --epochs 1 --set train.swa_start=0 \
+                --device cpu -q --out run";
+    let mut child = spawn(d, args);
+    wait_for("the last checkpoint", || d.join("run/checkpoints/last.safetensors").is_file());
+    std::thread::sleep(Duration::from_millis(500));
+    if let Some(status) = child.try_wait().expect("asked") {
+        panic!("it came to its end ({status}): the test shows nothing");
+    }
+    let seconds = stop(&mut child);
+    assert!(seconds < 2.0, "stopped after {seconds} s");
+    assert!(!d.join("run/checkpoints/best.safetensors").exists(), "the statistics were done: the test shows nothing");
+    let manifest = String::from_utf8(read(d.join("run/manifest.json"))).expect("text");
+    assert!(manifest.contains("\"state\": \"stopped\""), "{manifest}");
+}
+
+/// C5: a table that is still being read, from a pipe that does not end and from a file that takes a while; no folder is made.
+#[cfg(unix)]
+#[test]
+fn c5_reading_a_table_is_left_within_two_seconds() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let mut child = vifo(d)
+        .args(["fit", "-", "-q", "--out", "run"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut pipe, b"a,b,y\n1,2,3\n").expect("written");
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(child.try_wait().expect("asked").is_none(), "it reads to the end of its input");
+    let seconds = stop(&mut child);
+    assert!(seconds < 2.0, "stopped after {seconds} s");
+    drop(pipe);
+
+    let row = (0..20).map(|i| format!("{}", 0.1234567 * f64::from(i + 1))).collect::<Vec<_>>().join(",") + "\n";
+    std::fs::write(d.join("t.csv"), row.repeat((160 << 20) / row.len())).expect("written");
+    let mut child = spawn(d, "fit t.csv -q --device cpu --out run");
+    std::thread::sleep(Duration::from_millis(250));
+    assert!(child.try_wait().expect("asked").is_none(), "160 MB take longer than that");
+    let seconds = stop(&mut child);
+    assert!(seconds < 2.0, "stopped after {seconds} s");
+    assert!(!d.join("run").exists(), "the data had been read: the test shows nothing");
+}
+
+/// C5: a folder of pictures that is still being decoded; no folder is made.
+#[cfg(unix)]
+#[test]
+fn c5_decoding_images_is_left_within_two_seconds() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    std::fs::write(d.join("one.png"), grey_png(2400)).expect("written");
+    for class in ["cat", "dog"] {
+        std::fs::create_dir_all(d.join("images").join(class)).expect("made");
+        for i in 0..150 {
+            std::fs::hard_link(d.join("one.png"), d.join(format!("images/{class}/{i}.png"))).expect("a link");
+        }
+    }
+    let mut child = spawn(d, "fit images -q --device cpu --out run");
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(child.try_wait().expect("asked").is_none(), "300 pictures take longer than that");
+    let seconds = stop(&mut child);
+    assert!(seconds < 2.0, "stopped after {seconds} s");
+    assert!(!d.join("run").exists(), "the pictures had been decoded: the test shows nothing");
+}
+
+/// A grey picture of side x side pixels that are all alike: small as a file, large in memory.
+fn grey_png(side: u32) -> Vec<u8> {
+    let mut bytes = vec![];
+    let mut encoder = png::Encoder::new(&mut bytes, side, side);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    let mut writer = encoder.write_header().expect("a header");
+    writer.write_image_data(&vec![90; (side * side) as usize]).expect("pixels");
+    writer.finish().expect("an end");
+    bytes
+}
+
 /// C4: of two that start together with the same folder one trains, and the other touches nothing of it.
 #[test]
 fn c4_the_loser_of_a_race_leaves_the_winners_folder() {
@@ -362,6 +448,32 @@ fn c9_a_table_beyond_the_memory_is_one_line() {
         format!("ulimit -v 420000; exec '{}' fit t.csv -q --device cpu --epochs 1", env!("CARGO_BIN_EXE_vifo"));
     let out = Command::new("bash").current_dir(d).args(["-c", &limited]).output().expect("bash");
     refused(&out, 1, &["t.csv: needs about", "of memory", "that may be taken here"]);
+}
+
+/// C9: a picture that does not fit is one line that names it; ones that fit one at a time are decoded one at a time.
+#[cfg(target_os = "linux")]
+#[test]
+fn c9_pictures_beyond_the_memory_are_one_line() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    std::fs::write(d.join("one.png"), grey_png(13_000)).expect("written");
+    for class in ["cat", "dog"] {
+        std::fs::create_dir_all(d.join("images").join(class)).expect("made");
+        for i in 0..6 {
+            std::fs::hard_link(d.join("one.png"), d.join(format!("images/{class}/{i}.png"))).expect("a link");
+        }
+    }
+    let limited = |kib: u64| {
+        let program = env!("CARGO_BIN_EXE_vifo");
+        let command = format!(
+            "ulimit -v {kib}; exec '{program}' fit images -q --threads 4 --device cpu --epochs 1 --image-size 8 --out run{kib}"
+        );
+        Command::new("bash").current_dir(d).args(["-c", &command]).output().expect("bash")
+    };
+    refused(&limited(420_000), 1, &[".png: needs about", "of memory", "that may be taken here"]);
+    // 169 MB a picture and as much for a copy: of twelve that are decoded at once four would take 1.4 GB.
+    let out = limited(1_200_000);
+    assert!(out.status.success(), "{}", err_of(&out));
 }
 
 /// B17: a run that is moved with its data finds it; without its data it says how to name it.

@@ -9,6 +9,7 @@ use crate::exec::Device;
 use crate::run::RunFolder;
 use crate::run::fit::{self as fitting, Fitted, recipe_name};
 use crate::run::tables::Format;
+use crate::run::targets;
 use crate::train::Ending;
 use std::path::{Path, PathBuf};
 
@@ -309,7 +310,13 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
                 fitted.data.encoder.target_names(),
                 fitted.data.task()
             ));
-            say(&results.table(&recipe.method.name).render(Format::Text));
+            let names: Vec<String> = fitted.data.encoder.targets().map(|t| t.name().to_string()).collect();
+            for (name, own) in names.iter().zip(targets::apart(results, &names)) {
+                if names.len() > 1 {
+                    say_line(&format!("target {name}"));
+                }
+                say(&own.table(&recipe.method.name).render(Format::Text));
+            }
             for note in &results.notes {
                 say_line(&format!("note: {note}"));
             }

@@ -287,7 +287,7 @@ fn suits(recipe: &Recipe, kind: Kind, task: Task, targets: u32) -> Result<()> {
     let refuse = |place: &str, found: String, allowed: &str, cure: &str| {
         Err(Error::usage(place.to_string(), found, allowed.to_string(), cure.to_string()))
     };
-    if targets > 1 && matches!(kind, Kind::Laplace | Kind::Vbll) {
+    if targets > 1 && kind == Kind::Vbll {
         let found = format!("{:?} with {targets} targets", recipe.method.name);
         return refuse("method.name", found, "one target", "take vifo-mean, or a run of its own for each target");
     }

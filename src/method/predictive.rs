@@ -192,14 +192,20 @@ impl Setup {
         let members = self.members as usize;
         let per_member = replicas / members;
         let link = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
-        let width = n_out / self.targets as usize;
-        let of_target = at * width..(at + 1) * width;
+        // Laplace's variances stand behind the outputs of all targets.
+        let blocks = if self.output_width() > self.net.n_out() as usize { 2 } else { 1 };
+        let (all, width) = (n_out / blocks, n_out / blocks / self.targets as usize);
+        let mut of_target = vec![0.0; blocks * width];
         let mut out = Regression { scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
         out.parts.reserve_exact(n * replicas);
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);
             for r in 0..replicas {
-                let (m, l, v, sd) = self.normals(&outputs[(r * n + i) * n_out..][..n_out][of_target.clone()]);
+                let row = &outputs[(r * n + i) * n_out..][..n_out];
+                for (to, from) in of_target.chunks_exact_mut(width).zip(row.chunks_exact(all)) {
+                    to.copy_from_slice(&from[at * width..][..width]);
+                }
+                let (m, l, v, sd) = self.normals(&of_target);
                 let part = ScaleMixture { m, v, l, sd, link };
                 out.parts.push(part);
                 aleatoric += part.mean_noise();

@@ -275,7 +275,7 @@ pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -
     let levels: Vec<f64> = (1..20).map(|i| i as f64 / 20.0).collect();
     let cdf: Vec<f64> = y.iter().enumerate().map(|(i, y)| r.row(i).cdf(*y)).collect();
     let coverage = CoverageFigure {
-        title: "Coverage of central intervals".into(),
+        title: format!("Coverage of central intervals of {target}"),
         observed: vec![("test rows".into(), metrics::calibration_curve(&levels, &cdf))],
         levels,
     };

@@ -1,7 +1,7 @@
 //! A run with several targets: each is told as if it were alone, and what belongs together is put side by side.
 
 use super::model::Model;
-use super::results::Results;
+use super::results::{Metric, Results};
 use super::tables::{self, TextTable};
 use super::{Calibration, RunFolder};
 use crate::data::Dataset;
@@ -72,6 +72,17 @@ pub fn merged(all: Vec<(String, Results)>) -> Option<Results> {
         first.notes.append(&mut other.notes);
     }
     Some(first)
+}
+
+/// What `merged` put together, as results of each of `names`; notes stay with the whole.
+pub fn apart(all: &Results, names: &[String]) -> Vec<Results> {
+    let of = |name: &String| {
+        let ending = format!("[{name}]");
+        let own = all.metrics.iter().filter_map(|m| Some((m, m.name.strip_suffix(&ending)?)));
+        let metrics = own.map(|(m, name)| Metric { name: name.into(), ..m.clone() }).collect();
+        Results { set: all.set.clone(), rows: all.rows, metrics, notes: vec![] }
+    };
+    if names.len() == 1 { vec![all.clone()] } else { names.iter().map(of).collect() }
 }
 
 /// Predictions of each target in one table: the rows' ids once, and "a_mean", "a_sd", ... for target "a". `known`: the

@@ -67,7 +67,8 @@ fn posterior_of_last_layer(plan: &Plan, last: Trained, train: &Dataset, device: 
             let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
             let rows = c.first..c.first + c.rows;
             let weights = if train.weights.is_empty() { &[] } else { &train.weights[rows.clone()] };
-            fit.add(f, z, &train.y[rows], weights)?;
+            let targets = setup.targets as usize;
+            fit.add(f, z, &train.y[rows.start * targets..rows.end * targets], weights)?;
         }
         Ok(())
     })?;
