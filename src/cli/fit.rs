@@ -1,7 +1,7 @@
 //! `vifo fit`: a recipe, a data file or a bundled toy becomes a run folder.
 
 use super::options::{DataFlags, input, open_run, set, set_pair};
-use super::progress::{Progress, Style};
+use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
 use crate::config::{NetName, Optimizer, Recipe, Schedule, keys};
 use crate::error::Error;
@@ -10,6 +10,7 @@ use crate::run::RunFolder;
 use crate::run::fit::{self as fitting, Fitted, recipe_name};
 use crate::run::tables::Format;
 use crate::run::targets;
+use crate::system::stop;
 use crate::train::Ending;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         say(&list_keys());
         return Ok(());
     }
+    hear();
     let style = Style::of(args.quiet, args.json);
     if let Some(path) = &args.resume {
         let folder = open_run(path, args.accept_changed)?;
@@ -150,10 +152,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let device = Device::open(&recipe.device)?;
-    let claimed = args.out.is_none();
     let path = match &args.out {
         Some(path) => path.clone(),
-        None => RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?,
+        None => {
+            let path = RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?;
+            stop::claimed(&path);
+            path
+        }
     };
     crate::config::plain_path(&path, "--out")?;
     if !args.force {
@@ -161,13 +166,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         RunFolder::refuse_unless_empty(&path)?;
     }
     let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
-    let fitted =
-        fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n)).inspect_err(|_| {
-            if claimed {
-                // Only empty folders go: nothing is left of a run that could not begin.
-                let _ = std::fs::remove_dir(&path).and_then(|()| std::fs::remove_dir("runs"));
-            }
-        })?;
+    let fitted = fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n))
+        .inspect_err(|_| stop::unclaim())?;
     done(&fitted, &recipe, &path, &progress, style)
 }
 

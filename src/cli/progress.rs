@@ -165,18 +165,24 @@ pub fn stopped() -> bool {
 pub fn request_stop() {
     stop::request();
     if !stop::is_held() {
-        std::process::exit(130);
+        leave();
     }
 }
 
-/// Hears Ctrl-C and SIGTERM from the first call on.
-fn hear() {
+/// Ends the program as one that Ctrl-C ended.
+fn leave() -> ! {
+    stop::unclaim();
+    std::process::exit(130)
+}
+
+/// Hears Ctrl-C and SIGTERM from the first call on: the exit code is 130 whatever the program was at.
+pub fn hear() {
     static HANDLER: OnceLock<()> = OnceLock::new();
     HANDLER.get_or_init(|| {
         // Without a handler Ctrl-C still ends the program, and the last checkpoint is still whole.
         let _ = ctrlc::set_handler(|| {
             if !stop::request() || !stop::is_held() {
-                std::process::exit(130);
+                leave();
             }
             tell("stopping, and saving what there is; press Ctrl-C again to stop at once");
         });

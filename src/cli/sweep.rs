@@ -5,7 +5,7 @@ mod lines;
 use self::lines::Lines;
 use super::fit::without_effect;
 use super::options::input;
-use super::progress::{Progress, Style, request_stop, stopped};
+use super::progress::{Progress, Style, hear, request_stop, stopped};
 use super::{say, say_line, shell, tell};
 use crate::error::Error;
 use crate::run::fit::Fitted;
@@ -338,8 +338,9 @@ fn collect(args: &CollectArgs) -> anyhow::Result<()> {
 
 /// One run, for a job array or for `whole`.
 fn one(args: &RunArgs) -> anyhow::Result<()> {
+    // The job script requeues a task that ends with 130, also one that was still reading.
+    hear();
     if args.stop_with_input {
-        stopped();
         std::thread::spawn(|| {
             // Nothing is ever written to it: it ends when whoever holds the other end does.
             let _ = std::io::stdin().read(&mut [0]);

@@ -4,8 +4,10 @@ use super::results::{Better, Metric};
 use super::tables::number;
 use crate::config::Boosting as Asked;
 use crate::data::Dataset;
+use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
+use crate::system::stop;
 
 /// Trees that take longer than this are fitted only when asked for.
 const SECONDS: f64 = 1.0;
@@ -22,41 +24,60 @@ pub struct Baselines {
 }
 
 /// What an error says without its place and cure.
-fn found(e: crate::error::Error) -> String {
+fn found(e: Error) -> String {
     match e {
-        crate::error::Error::Run(f) => f.found,
+        Error::Run(f) => f.found,
         e => e.to_string(),
     }
 }
 
 /// The trees of rows with targets `y` [n], of which the last `validation` chose when to stop; `classes` is 0 for a regression.
-fn trees(seen: &Dataset, y: &[f64], validation: usize, classes: usize, asked: Asked) -> Option<Trees> {
+///
+/// # Errors
+/// A stop that came before they were grown.
+fn trees(
+    seen: &Dataset,
+    y: &[f64],
+    validation: usize,
+    classes: usize,
+    asked: Asked,
+) -> crate::error::Result<Option<Trees>> {
     // Pixels are no columns.
     if asked == Asked::Off || seen.x.is_empty() {
-        return None;
+        return Ok(None);
     }
     let seconds = boosting::seconds(seen.n, seen.d, classes);
     if asked == Asked::Auto && seconds > SECONDS {
         let about = if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
-        return Some(Err(format!(
+        return Ok(Some(Err(format!(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
-        )));
+        ))));
     }
-    let rows = boosting::Rows { x: &seen.x, y, weights: &seen.weights, d: seen.d };
-    let fitted = match classes {
-        0 => Boosting::regression(rows, validation),
-        k => Boosting::classification(rows, k, validation),
-    };
-    Some(fitted.map_err(found))
+    // Those of a large table take minutes, and the crate asks nobody between two of them.
+    let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);
+    let fitted = stop::abandonable(move || {
+        let rows = boosting::Rows { x: &x, y: &y, weights: &weights, d };
+        match classes {
+            0 => Boosting::regression(rows, validation),
+            k => Boosting::classification(rows, k, validation),
+        }
+    });
+    match fitted {
+        Err(e @ Error::Stopped(_)) => Err(e),
+        fitted => Ok(Some(fitted.map_err(found))),
+    }
 }
 
 impl Baselines {
     /// `y` in the user's unit; the last `validation` rows chose the stopping time.
-    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> Baselines {
+    ///
+    /// # Errors
+    /// A stop.
+    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> crate::error::Result<Baselines> {
         let x: Vec<f64> = seen.x.iter().map(|&v| v as f64).collect();
         let linear = LinearModel::fit_weighed(&x, y, &seen.weights, seen.n, seen.d).map_err(found);
-        let boosting = trees(seen, y, validation, 0, asked);
-        Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting }
+        let boosting = trees(seen, y, validation, 0, asked)?;
+        Ok(Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting })
     }
 }
 
@@ -70,7 +91,16 @@ pub struct ClassBaselines {
 
 impl ClassBaselines {
     /// Fitted on `seen`, as `Baselines::fit`, and predicting `rows`.
-    pub fn fit(seen: &Dataset, classes: usize, validation: usize, asked: Asked, rows: &Dataset) -> ClassBaselines {
+    ///
+    /// # Errors
+    /// A stop.
+    pub fn fit(
+        seen: &Dataset,
+        classes: usize,
+        validation: usize,
+        asked: Asked,
+        rows: &Dataset,
+    ) -> crate::error::Result<ClassBaselines> {
         let mut shares = vec![0.0; classes];
         for (y, w) in seen.y.iter().zip(seen.row_weights()) {
             shares[*y as usize] += f64::from(w);
@@ -78,9 +108,9 @@ impl ClassBaselines {
         let total: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|s| *s /= if total > 0.0 { total } else { 1.0 });
         let y: Vec<f64> = seen.y.iter().map(|&y| f64::from(y)).collect();
-        let boosted = trees(seen, &y, validation, classes, asked)
+        let boosted = trees(seen, &y, validation, classes, asked)?
             .map(|t| t.and_then(|t| t.probabilities(&rows.x, rows.n).map_err(found)));
-        ClassBaselines { shares, boosted }
+        Ok(ClassBaselines { shares, boosted })
     }
 }
 
@@ -140,10 +170,11 @@ mod tests {
         let x: Vec<f32> = (0..n * 4).map(|i| (i as f32 * 0.37).sin()).collect();
         let large = Dataset { x, y: vec![0.0; n], n, d: 4, ..Default::default() };
         let y: Vec<f64> = vec![0.0; n];
-        let why = trees(&large, &y, 100, 0, Asked::Auto).expect("an answer").err().expect("a reason");
+        let trees = |rows: &Dataset, y: &[f64], asked| trees(rows, y, 10, 0, asked).expect("no stop");
+        let why = trees(&large, &y, Asked::Auto).expect("an answer").err().expect("a reason");
         assert!(why.starts_with("left out: it would take about ") && why.contains("baselines.boosting"), "{why}");
-        assert!(trees(&large, &y, 100, 0, Asked::Off).is_none());
+        assert!(trees(&large, &y, Asked::Off).is_none());
         let image = Dataset { y: vec![0.0; 30], n: 30, d: 64, ..Default::default() };
-        assert!(trees(&image, &y[..30], 10, 0, Asked::On).is_none());
+        assert!(trees(&image, &y[..30], Asked::On).is_none());
     }
 }

@@ -114,13 +114,13 @@ pub fn results_of(
     let seen = joined(&data.train, &data.validation);
     match predictive {
         Predictive::Regression(r) => {
-            let baselines = Baselines::fit(&seen, &targets(&seen), data.validation.n, boosting);
+            let baselines = Baselines::fit(&seen, &targets(&seen), data.validation.n, boosting)?;
             results::regression(r, y, rows, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
             let k = data.encoder.n_classes().unwrap_or(0);
-            let baselines = ClassBaselines::fit(&seen, k, data.validation.n, boosting, rows);
+            let baselines = ClassBaselines::fit(&seen, k, data.validation.n, boosting, rows)?;
             Ok(results::classification_of_rows(c, &classes, &rows.weights, Some(&baselines)))
         }
     }

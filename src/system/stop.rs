@@ -2,8 +2,9 @@
 //! pieces of it, so that a run is saved within two seconds of the request.
 
 use crate::error::{Error, Result};
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What takes longer than this after the request is broken off; what is nearly done comes to its end.
@@ -15,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 static ASKED: AtomicU64 = AtomicU64::new(0);
 /// Runs that have something to save.
 static HELD: AtomicUsize = AtomicUsize::new(0);
+/// The folder of a run that has not begun.
+static CLAIMED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -59,6 +62,21 @@ impl Drop for Hold {
 
 pub fn is_held() -> bool {
     HELD.load(Ordering::Relaxed) > 0
+}
+
+/// Names a folder that was made to hold a name, and is empty until its run begins.
+pub fn claimed(path: &Path) {
+    if let Ok(mut claimed) = CLAIMED.lock() {
+        *claimed = Some(path.to_path_buf());
+    }
+}
+
+/// Removes that folder, and the one around it, where they are still empty: a run that could not begin leaves nothing.
+pub fn unclaim() {
+    let path = CLAIMED.lock().ok().and_then(|mut claimed| claimed.take());
+    if let Some(path) = path {
+        let _ = std::fs::remove_dir(&path).and_then(|()| path.parent().map_or(Ok(()), std::fs::remove_dir));
+    }
 }
 
 /// Carries out what cannot be interrupted on a thread of its own, which a stop abandons.

@@ -265,20 +265,24 @@ fn statistics_of(
             }
             recorded = Some((rows, exec, p.x, p.running));
         }
-        let Some((_, exec, to, running)) = &mut recorded else { continue };
+        let Some((_, mut exec, to, running)) = recorded.take() else { continue };
         let mut values = vec![0.0; rows * d];
         let part = first * d..(first + rows) * d;
         match x {
             Inputs::Rows(x) => values.copy_from_slice(&x[part]),
             Inputs::Images(bytes) => normalise(setup, &bytes[part], &mut values),
         }
-        exec.write(*to, &values)?;
-        exec.run(&[StepArgs { seed, n_samples, n_valid: rows as u32, ..Default::default() }])?;
-        if let Some(running) = running {
-            for (sum, v) in sums.iter_mut().zip(exec.read(*running)?) {
-                *sum += f64::from(v) * rows as f64;
-            }
+        // A batch goes through all networks at once, which may take longer than a stop may.
+        let (exec, found) = stop::abandonable(move || {
+            exec.write(to, &values)?;
+            exec.run(&[StepArgs { seed, n_samples, n_valid: rows as u32, ..Default::default() }])?;
+            let found = running.map(|running| exec.read(running)).transpose()?;
+            Ok((exec, found))
+        })?;
+        for (sum, v) in sums.iter_mut().zip(found.unwrap_or_default()) {
+            *sum += f64::from(v) * rows as f64;
         }
+        recorded = Some((rows, exec, to, running));
     }
     Ok(sums.into_iter().map(|s| (s / n.max(1) as f64) as f32).collect())
 }
