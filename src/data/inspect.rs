@@ -9,6 +9,7 @@ use super::targets::{rows_with_all, targets_of};
 use super::{Task, cautions, counted, listed, quoted, report};
 use crate::base::visible::visible;
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -94,7 +95,7 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
     for name in rules.ignore {
         ignored.insert(table.column_index(name)?);
     }
-    let mut columns: Vec<ColumnReport> = table.columns.iter().map(column_report).collect();
+    let mut columns: Vec<ColumnReport> = table.columns.par_iter().map(column_report).collect();
     let names: Vec<String> = places.iter().map(|&i| table.columns[i].name.clone()).collect();
     let found_task = task.unwrap_or_else(|| detect_task(&table.columns[target]));
     let learnt = rows_with_all(table, &names, rules.ignore, rules.missing).and_then(|kept| {
@@ -151,6 +152,8 @@ struct Learnt {
     kept: Kept,
 }
 
+const SHOWN_LEVELS: usize = 5;
+
 /// Role aside, all about one column.
 fn column_report(column: &Column) -> ColumnReport {
     let mut report = ColumnReport {
@@ -167,11 +170,16 @@ fn column_report(column: &Column) -> ColumnReport {
     match &column.cells {
         Cells::Number(values) => {
             report.kind = ColumnKind::Number;
-            let known: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
-            let mut sorted = known.clone();
-            sorted.sort_by(f64::total_cmp);
-            sorted.dedup();
-            report.distinct = sorted.len();
+            let known: Cow<[f64]> = match report.missing {
+                0 => Cow::Borrowed(values),
+                _ => Cow::Owned(values.iter().copied().filter(|v| !v.is_nan()).collect()),
+            };
+            // Whole numbers sort quickest; -0 and 0 are one value.
+            let mut bits: Vec<u64> = known.iter().map(|v| (v + 0.0).to_bits()).collect();
+            bits.sort_unstable();
+            bits.dedup();
+            report.distinct = bits.len();
+            drop(bits);
             if let Some(stats) = Stats::of(&known) {
                 report.numbers = Some(NumberReport { min: stats.min, mean: stats.mean, max: stats.max, sd: stats.sd });
                 report.notes.extend(number_notes(&known, stats));
@@ -181,9 +189,14 @@ fn column_report(column: &Column) -> ColumnReport {
             report.distinct = texts.levels().len();
             let mut levels: Vec<(&str, usize)> =
                 texts.levels().iter().map(String::as_str).zip(texts.counts()).collect();
-            levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-            let top = levels.iter().take(5);
-            report.levels = top.map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
+            let by_count = |a: &(&str, usize), b: &(&str, usize)| b.1.cmp(&a.1).then(a.0.cmp(b.0));
+            // Texts that are all different can be as many as the rows.
+            if levels.len() > SHOWN_LEVELS {
+                levels.select_nth_unstable_by(SHOWN_LEVELS, by_count);
+                levels.truncate(SHOWN_LEVELS);
+            }
+            levels.sort_by(by_count);
+            report.levels = levels.iter().map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
         }
     }
     report

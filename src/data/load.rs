@@ -356,8 +356,9 @@ fn add_values(digest: &mut Sha256, table: &Table) {
             // All that is missing is one, and so are 0 and -0.
             Cells::Number(v) => {
                 digest.update(b"numbers");
-                v.iter()
-                    .for_each(|v| digest.update((if v.is_nan() { f64::NAN } else { v + 0.0 }).to_bits().to_le_bytes()));
+                let bits = |v: &f64| (if v.is_nan() { f64::NAN } else { v + 0.0 }).to_bits().to_le_bytes();
+                // A digest takes many at once quicker than each by itself.
+                v.chunks(1024).for_each(|v| digest.update(v.iter().flat_map(bits).collect::<Vec<u8>>()));
             }
             Cells::Text(v) => {
                 digest.update(b"texts");

@@ -8,6 +8,7 @@ mod calendar;
 pub mod cautions;
 mod cell;
 pub mod column;
+mod decimal;
 pub mod encode;
 pub mod feature;
 mod fit;

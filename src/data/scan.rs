@@ -6,7 +6,7 @@
 
 use super::cell::Plain;
 use super::column::Lines;
-use super::rows::{Flaw, Splitter};
+use super::rows::{Cell, Flaw, Splitter};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -81,20 +81,28 @@ struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    #[allow(clippy::ptr_arg)] // A borrowed cell lives as long as the text, an owned one does not.
-    fn push(&mut self, cell: &Cow<'a, str>, gather: Gather) {
+    fn push(&mut self, cell: &Cell<'a>, gather: Gather) {
         let found = &mut self.found;
-        let plain = if gather == Gather::Numbers { found.plain.read(cell) } else { None };
+        let plain = match (gather, cell.decimal) {
+            (Gather::Numbers, Some(decimal)) => {
+                found.plain.count(cell.text.as_bytes(), decimal);
+                Some(decimal.value)
+            }
+            (Gather::Numbers, None) => found.plain.read(&cell.text),
+            (Gather::Texts | Gather::Skip, _) => None,
+        };
         if let Some(value) = plain {
-            found.values.resize(found.rows, f64::NAN);
+            if found.values.len() < found.rows {
+                found.values.resize(found.rows, f64::NAN);
+            }
             found.values.push(value);
         } else {
-            let level = match self.index.get(cell) {
+            let level = match self.index.get(&cell.text) {
                 Some(level) => *level,
                 None => {
                     let level = found.levels.len() as u32;
-                    found.levels.push(cell.clone());
-                    self.index.insert(cell.clone(), level);
+                    found.levels.push(cell.text.clone());
+                    self.index.insert(cell.text.clone(), level);
                     level
                 }
             };
@@ -187,7 +195,7 @@ fn stretch<'a>(body: Body<'a>, gather: &[Gather], start: usize, end: usize) -> S
                 break;
             }
         };
-        let is_wide = cells.len() > gather.len() && cells[gather.len()..].iter().all(|c| c.is_empty());
+        let is_wide = cells.len() > gather.len() && cells[gather.len()..].iter().all(|c| c.text.is_empty());
         if cells.len() != gather.len() && !is_wide {
             ragged.push(Ragged { line, width: cells.len() });
             continue;
@@ -223,6 +231,14 @@ fn join<'a>(body: Body<'a>, gather: &[Gather], stretches: Vec<Stretch<'a>>) -> R
         .map(|parts| {
             let mut parts = parts.into_iter();
             let mut whole = parts.next().unwrap_or_default();
+            // A list that grows may come to hold twice what it needs.
+            let found = &mut whole.found;
+            let rest = || parts.as_slice().iter().map(|part| &part.found);
+            if !found.values.is_empty() || rest().any(|f| !f.values.is_empty()) {
+                let rows = found.rows + rest().map(|f| f.rows).sum::<usize>();
+                found.values.reserve_exact(rows - found.values.len());
+            }
+            found.odd.reserve_exact(rest().map(|f| f.odd.len()).sum());
             parts.for_each(|part| whole.append(part.found));
             let mut found = whole.found;
             if !found.values.is_empty() {
