@@ -63,12 +63,18 @@ impl LinearModel {
     ///
     /// Errors (`Run`): no rows or columns, lengths that disagree, values that are not finite or too large to square, and
     /// "skipped: too many columns" above [`MAX_LINEAR_COLUMNS`] or where rows times columns would take minutes.
-    pub fn fit(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<LinearModel> {
+    pub fn fit<X: Copy + Into<f64>>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<LinearModel> {
         Self::fit_weighed(x, y, &[], n, d)
     }
 
     /// The same of rows that count by `weights` [n], or alike where there are none: weighted least squares.
-    pub fn fit_weighed(x: &[f64], y: &[f64], weights: &[f32], n: usize, d: usize) -> Result<LinearModel> {
+    pub fn fit_weighed<X: Copy + Into<f64>>(
+        x: &[X],
+        y: &[f64],
+        weights: &[f32],
+        n: usize,
+        d: usize,
+    ) -> Result<LinearModel> {
         check_sizes(x, y, n, d)?;
         if !(weights.is_empty() || weights.len() == n) {
             return Err(refuse(format!("{} weights for {n} rows", weights.len()), "give one weight a row, or none"));
@@ -82,7 +88,7 @@ impl LinearModel {
         // Column-major: a reflection walks down columns.
         let mut columns = Vec::with_capacity(n * d);
         for j in 0..d {
-            columns.extend(x.chunks_exact(d).enumerate().map(|(i, row)| root(i) * ((row[j] - centre[j]) / scale[j])));
+            columns.extend(x.chunks_exact(d).enumerate().map(|(i, row)| root(i) * ((row[j].into() - centre[j]) / scale[j])));
         }
         let mut target: Vec<f64> = y.iter().enumerate().map(|(i, y)| root(i) * (y - y_stats.mean)).collect();
         let coefficient = pivoted_least_squares(&mut columns, &mut target, n, d);
@@ -98,7 +104,7 @@ impl LinearModel {
 
     /// Predicted means [n] of `x` [n, d], in y's unit. Error (`Run`) where x does not hold n rows of the d columns that
     /// were fitted.
-    pub fn predict(&self, x: &[f64], n: usize) -> Result<Vec<f64>> {
+    pub fn predict<X: Copy + Into<f64>>(&self, x: &[X], n: usize) -> Result<Vec<f64>> {
         let d = self.coefficient.len();
         if d == 0 || n.checked_mul(d) != Some(x.len()) {
             return Err(refuse(
@@ -106,7 +112,7 @@ impl LinearModel {
                 "give rows x columns values",
             ));
         }
-        let term = |row: &[f64], j: usize| self.coefficient[j] * ((row[j] - self.centre[j]) / self.scale[j]);
+        let term = |row: &[X], j: usize| self.coefficient[j] * ((row[j].into() - self.centre[j]) / self.scale[j]);
         Ok(x.chunks_exact(d).map(|row| self.y_mean + (0..d).map(|j| term(row, j)).sum::<f64>()).collect())
     }
 
@@ -121,7 +127,7 @@ fn refuse(found: impl Into<String>, cure: &str) -> Error {
     Error::run("linear baseline", found, cure)
 }
 
-fn check_sizes(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<()> {
+fn check_sizes<X>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<()> {
     if n == 0 || d == 0 || y.len() != n || n.checked_mul(d) != Some(x.len()) {
         let found = format!("{} inputs and {} targets given for {n} rows of {d} columns", x.len(), y.len());
         return Err(refuse(found, "give at least one row and one column, and rows x columns inputs"));
@@ -143,8 +149,8 @@ fn mean_and_sd(v: &[f64], weights: &[f32]) -> (f64, f64) {
 
 /// Mean and standard deviation of column j. A constant column is centred on its very value, for its mean may be off by
 /// a rounding error that the division would blow up to a column of noise.
-fn centre_and_scale(x: &[f64], j: usize, d: usize, weights: &[f32]) -> (f64, f64) {
-    let column: Vec<f64> = x.iter().skip(j).step_by(d).copied().collect();
+fn centre_and_scale<X: Copy + Into<f64>>(x: &[X], j: usize, d: usize, weights: &[f32]) -> (f64, f64) {
+    let column: Vec<f64> = x.iter().skip(j).step_by(d).map(|&v| v.into()).collect();
     let first = column.first().copied().unwrap_or(f64::NAN);
     let (mean, sd) = mean_and_sd(&column, weights);
     if column.iter().all(|&v| v == first) {

@@ -53,8 +53,7 @@ fn trees(seen: &Dataset, y: &[f64], validation: usize, classes: usize, asked: As
 impl Baselines {
     /// `y` in the user's unit; the last `validation` rows chose the stopping time.
     pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> Baselines {
-        let x: Vec<f64> = seen.x.iter().map(|&v| v as f64).collect();
-        let linear = LinearModel::fit_weighed(&x, y, &seen.weights, seen.n, seen.d).map_err(found);
+        let linear = LinearModel::fit_weighed(&seen.x, y, &seen.weights, seen.n, seen.d).map_err(found);
         let boosting = trees(seen, y, validation, 0, asked);
         Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting }
     }

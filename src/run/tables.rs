@@ -6,6 +6,7 @@ use crate::data::encode::{Encoder, Target};
 use crate::error::{Error, Result};
 use crate::figure::exact;
 use crate::method::Predictive;
+use rayon::prelude::*;
 use serde::Serialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -213,14 +214,15 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             t.header.extend(["mean", "sd", "aleatoric_sd", "epistemic_sd"].map(String::from));
             t.header.extend(QUANTILES.iter().map(|q| format!("q{}", q * 100.0)));
             distinct_target(&mut t.header, has_target);
-            for i in 0..r.n() {
+            let of_row = |i: usize| {
                 let mut row = vec![ids[i].clone()];
                 row.extend(y.map(|y| full(y[i])));
                 row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
                 let mixture = r.row(i);
                 row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
-                t.rows.push(row);
-            }
+                row
+            };
+            t.rows = (0..r.n()).into_par_iter().map(of_row).collect();
         }
         Predictive::Classification(c) => {
             let labels: Vec<String> = match &encoder.target {
