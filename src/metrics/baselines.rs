@@ -290,14 +290,14 @@ mod tests {
         let (x, y) = (vec![1.0; 20_000], [1.0, 2.0]);
         let skipped = LinearModel::fit(&x, &y, 2, 10_000).unwrap_err().to_string();
         assert!(skipped.contains("skipped: too many columns"), "{skipped}");
-        assert!(LinearModel::fit(&[], &[], 0, 0).is_err() && LinearModel::fit(&[1.0], &[1.0], usize::MAX, 3).is_err());
+        assert!(LinearModel::fit::<f64>(&[], &[], 0, 0).is_err() && LinearModel::fit(&[1.0], &[1.0], usize::MAX, 3).is_err());
         assert!(LinearModel::fit(&[1.0, f64::NAN], &[1.0, 2.0], 2, 1).is_err());
         assert!(LinearModel::fit(&[1.0, 2.0], &[1.0, f64::INFINITY], 2, 1).is_err());
         assert!(LinearModel::fit(&[1e300, -1e300], &y, 2, 1).is_err());
         let tiny = LinearModel::fit(&[1e-161, 2e-161, 3e-170, 1e-170], &y, 2, 2).unwrap();
         assert!(tiny.predict(&[1e-161, 2e-161], 1).unwrap()[0].is_finite() && tiny.residual_sd().is_finite());
         let model = LinearModel::fit(&[1.0, 2.0], &y, 2, 1).unwrap();
-        assert!(model.predict(&[1.0], 2).is_err() && model.predict(&[], usize::MAX).is_err());
+        assert!(model.predict(&[1.0], 2).is_err() && model.predict::<f64>(&[], usize::MAX).is_err());
         assert!(ConstantModel::fit(&[]).mean.is_nan() && ConstantModel::fit(&[]).sd.is_nan());
         assert!(gaussian_nll(&[1.0], &[1.0], 0.0).is_nan() && gaussian_nll(&[], &[], 1.0).is_nan());
     }

@@ -2,6 +2,7 @@
 //! those of the uncalibrated run.
 
 use super::stored::{Calibration, Level};
+use crate::data::Ids;
 use crate::data::encode::{Encoder, Target};
 use crate::method::Predictive;
 use crate::method::predictive::Classification;
@@ -48,7 +49,7 @@ impl Calibration {
         &self,
         p: &Predictive,
         encoder: &Encoder,
-        ids: &[String],
+        ids: &Ids,
         y: Option<&[f64]>,
     ) -> (TextTable, Vec<String>) {
         let mut notes = vec![self.used()];
