@@ -4,32 +4,37 @@
 use super::encode::{Encoder, Target};
 use super::fit::labels_of;
 use super::table::{Cells, Column, Table};
-use super::{counted, listed, quoted};
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use super::{SplitMix64, counted, listed, quoted};
+use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// A sentence each, the gravest first; `rows` are those that have a target.
 pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<String> {
     let mut cautions: Vec<String> = header(table).into_iter().collect();
     let target = table.columns.iter().find(|c| c.name == encoder.target_name());
     let is_input = |c: &&Column| encoder.features.iter().any(|f| f.name == c.name);
-    for column in table.columns.iter().filter(is_input) {
-        if target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)) {
-            cautions.push(format!(
+    let inputs: Vec<&Column> = table.columns.iter().filter(is_input).collect();
+    let gives_away = |column: &&Column| {
+        target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
+            format!(
                 "column {} all but gives the target away: is it known when you predict? If not: --ignore {}",
                 quoted(&column.name),
                 super::inspect::shell(&column.name)
-            ));
-        }
-    }
-    for column in table.columns.iter().filter(|c| is_input(c) || c.name == encoder.target_name()) {
-        if let Some((value, times)) = sentinel(column) {
-            cautions.push(format!(
+            )
+        })
+    };
+    cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<String>>());
+    let of_note: Vec<&Column> =
+        table.columns.iter().filter(|c| is_input(c) || c.name == encoder.target_name()).collect();
+    let holds_mark = |column: &&Column| {
+        sentinel(column).map(|(value, times)| {
+            format!(
                 "column {} holds {value} {times} times, far from all else: if it means missing, leave such cells empty",
                 quoted(&column.name)
-            ));
-        }
-    }
+            )
+        })
+    };
+    cautions.extend(of_note.par_iter().filter_map(holds_mark).collect::<Vec<String>>());
     cautions.extend(copies(table));
     cautions.extend(target.and_then(|target| rare_classes(target, &encoder.target)));
     cautions
@@ -45,19 +50,33 @@ fn header(table: &Table) -> Option<String> {
 
 /// Rows equal to an earlier one in every cell, by a 64-bit hash: a false alarm has odds below n^2 / 2^65.
 fn copies(table: &Table) -> Option<String> {
-    let mut hashes: Vec<DefaultHasher> = (0..table.rows()).map(|_| DefaultHasher::new()).collect();
-    for column in &table.columns {
-        for (row, hasher) in hashes.iter_mut().enumerate() {
+    /// Rows whose cells of all columns stay in a core's cache.
+    const BLOCK: usize = 4096;
+    let mut hashes = vec![0u64; table.rows()];
+    hashes.par_chunks_mut(BLOCK).enumerate().for_each(|(block, hashes)| {
+        let first = block * BLOCK;
+        for column in &table.columns {
             match &column.cells {
-                Cells::Number(values) => (values[row] + 0.0).to_bits().hash(hasher),
-                Cells::Text(texts) => texts.code(row).hash(hasher),
+                Cells::Number(values) => {
+                    let cells = &values[first..first + hashes.len()];
+                    hashes.iter_mut().zip(cells).for_each(|(hash, v)| *hash = mixed(*hash, (v + 0.0).to_bits()));
+                }
+                Cells::Text(texts) => {
+                    let code = |row: usize| texts.code(row).map_or(u64::MAX, |code| code as u64);
+                    hashes.iter_mut().zip(first..).for_each(|(hash, row)| *hash = mixed(*hash, code(row)));
+                }
             }
         }
-    }
-    let distinct: HashSet<u64> = hashes.iter().map(DefaultHasher::finish).collect();
-    let copies = table.rows() - distinct.len();
+    });
+    hashes.par_sort_unstable();
+    let copies = hashes.par_windows(2).filter(|pair| pair[0] == pair[1]).count();
     let rows = if copies == 1 { "1 row repeats".into() } else { format!("{copies} rows repeat") };
     (copies > 0).then(|| format!("{rows} an earlier row: copies in the training and the test part flatter the test"))
+}
+
+/// A hash with one more cell in it: the rounds of SplitMix64 let each bit change all others.
+fn mixed(hash: u64, cell: u64) -> u64 {
+    SplitMix64::new(hash.rotate_left(23) ^ cell).next_u64()
 }
 
 fn rare_classes(column: &Column, target: &Target) -> Option<String> {

@@ -1,6 +1,8 @@
 //! One cell as a number: separators of thousands, either decimal sign, units, and what stands for a missing value. Must
 //! not decide about a column: a cell alone is often ambiguous, and `reading` weighs all of them.
 
+use super::decimal::{Decimal, decimal};
+
 /// The decimal sign of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
@@ -51,6 +53,10 @@ const NO_UNITS: &[&str] = &[
 pub(super) fn number(cell: &str, sign: Sign) -> Option<Number> {
     let bracketed = cell.strip_prefix('(').and_then(|c| c.strip_suffix(')'));
     let mut rest = bracketed.unwrap_or(cell).trim();
+    // Most texts are seen to be none without a look at currencies.
+    if !rest.bytes().any(|b| b.is_ascii_digit()) || rest.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return None;
+    }
     let mut signs = usize::from(bracketed.is_some());
     let mut is_negative = bracketed.is_some();
     let mut unit = "";
@@ -210,6 +216,10 @@ impl Plain {
     /// The value of a plain finite number, counted in; `None` for any other cell.
     pub fn read(&mut self, cell: &str) -> Option<f64> {
         let bytes = cell.as_bytes();
+        if let Some(decimal) = decimal(bytes).filter(|d| d.length == bytes.len()) {
+            self.count(bytes, decimal);
+            return Some(decimal.value);
+        }
         if !bytes.first().is_some_and(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.')) {
             return None;
         }
@@ -226,6 +236,26 @@ impl Plain {
             self.inexact += usize::from(bytes.len() > 15 && !is_exact());
         }
         Some(value)
+    }
+
+    /// Counts in a cell that is `decimal` from end to end.
+    #[inline]
+    pub fn count(&mut self, bytes: &[u8], decimal: Decimal) {
+        self.cells += 1;
+        match decimal.point {
+            Some(point) => {
+                self.pointed += 1;
+                // Thousands have three digits behind a point, months two.
+                if matches!(bytes.len() - point, 3 | 4) {
+                    self.look_at_point(bytes, point);
+                }
+            }
+            None if !decimal.is_signed => {
+                self.whole += 1;
+                self.zeros += usize::from(bytes.len() > 1 && bytes[0] == b'0');
+            }
+            None => {}
+        }
     }
 
     fn look_at_point(&mut self, bytes: &[u8], point: usize) {

@@ -8,8 +8,9 @@ pub use super::feature::{Calendar, Feature, FeatureKind, Scale, Unseen};
 use super::feature::{Fault, Reading, Strange, position, unseen_level};
 use super::pixels::Pixels;
 use super::table::{Cells, Column, Table};
-use super::{Dataset, Task, counted, listed, quoted};
+use super::{Dataset, Ids, Task, counted, listed, quoted};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -350,25 +351,22 @@ impl Encoder {
             let found = format!("row {row}, but the table has {} rows", table.rows());
             return Err(Error::usage(table.path.display().to_string(), found, "rows of the table", ""));
         }
-        let columns = self.columns(table)?;
+        // A strict reader's training rows are filled too, if asked for; new data is judged by `usable`.
+        let of = self.features.iter().zip(self.columns(table)?);
+        let cells: Vec<Cellwise> = of.map(|(f, column)| Cellwise::new(&f.kind, column, self.missing.fills())).collect();
         let (n, d) = (rows.len(), self.n_inputs());
         let mut x = vec![0f32; n * d];
-        let mut at = 0;
-        for (feature, column) in self.features.iter().zip(columns) {
-            let width = feature.kind.inputs();
-            // A strict reader's training rows are filled too, if asked for; new data is judged by `usable`.
-            let cells = Cellwise::new(&feature.kind, column, self.missing.fills());
-            for (i, &row) in rows.iter().enumerate() {
-                let (value, _) = cells.at(row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
-                feature.kind.write(value, &mut x[i * d + at..][..width]);
-            }
-            at += width;
+        let blocks = x.par_chunks_mut(BLOCK * d.max(1)).zip(rows.par_chunks(BLOCK));
+        let faults = blocks.filter_map(|(x, rows)| write_rows(&cells, x, rows, d).err());
+        // That of the first feature is told, whichever core finds one first; blocks keep their order.
+        if let Some((at, row, fault)) = faults.collect::<Vec<_>>().into_iter().min_by_key(|(at, _, _)| *at) {
+            return Err(fault_error(table, &cells[at].column.name, row, fault));
         }
         let y = match need_target {
             true => self.encode_targets(table, rows)?,
             false => self.encode_targets(table, rows).unwrap_or_default(),
         };
-        let ids = rows.iter().map(|&row| table.lines.get(row).to_string()).collect();
+        let ids = Ids::of_lines(rows.iter().map(|&row| table.lines.get(row)));
         let target = match self.target {
             Target::Regression { .. } if !y.is_empty() => {
                 let columns = self.targets().map(|t| t.column(table)).collect::<Result<Vec<_>>>()?;
@@ -388,6 +386,29 @@ impl Encoder {
         let columns = self.targets().map(|t| t.encode(table, rows)).collect::<Result<Vec<_>>>()?;
         Ok((0..rows.len()).flat_map(|i| columns.iter().map(move |c| c[i])).collect())
     }
+}
+
+/// Rows that a core encodes at once: what it writes stays in its cache.
+const BLOCK: usize = 4096;
+
+/// Writes the inputs of `rows` into `x` [rows, d], which is all 0. Feature by feature; at the first fault the number of
+/// the feature and the row.
+fn write_rows(
+    features: &[Cellwise],
+    x: &mut [f32],
+    rows: &[usize],
+    d: usize,
+) -> std::result::Result<(), (usize, usize, Fault)> {
+    let mut at = 0;
+    for (number, cells) in features.iter().enumerate() {
+        let width = cells.kind.inputs();
+        for (i, &row) in rows.iter().enumerate() {
+            let (value, _) = cells.at(row).map_err(|fault| (number, row, fault))?;
+            cells.kind.write(value, &mut x[i * d + at..][..width]);
+        }
+        at += width;
+    }
+    Ok(())
 }
 
 /// The cells of a column as a feature reads them; each distinct text once.

@@ -62,7 +62,7 @@ fn statistics_come_from_the_training_rows_alone() {
     let data = before.encode(&t, &rows, true).unwrap();
     assert_eq!(data.x, data.y);
     assert!((before.destandardise(f64::from(data.y[3])) - 35.0).abs() < 1e-5);
-    assert_eq!((before.target_sd(), data.ids[0].as_str()), (10.0 * sd, "2"));
+    assert_eq!((before.target_sd(), data.ids.get(0)), (10.0 * sd, Some("2".into())));
 }
 
 #[test]

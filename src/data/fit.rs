@@ -7,6 +7,7 @@ use super::meaning::{self, Meaning, Rules};
 use super::table::{Cells, Column, Table};
 use super::{Task, calendar, counted, listed, quoted};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 
 /// Of training: a table of ten rows leaves eight.
@@ -94,11 +95,21 @@ impl Encoder {
         let fitted_target = fit_target(table, &table.columns[target], task, train_rows)?;
         let (mut features, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         let mut guessed = Vec::new();
-        for (index, column) in table.columns.iter().enumerate().filter(|(index, _)| *index != target) {
+        let inputs: Vec<(usize, &Column)> =
+            table.columns.iter().enumerate().filter(|(index, _)| *index != target).collect();
+        let meaning = |&(index, column): &(usize, &Column)| {
+            let mut notes = Vec::new();
             let meaning = match ignored.contains(&index) {
                 true => Meaning::Nothing("ignored (--ignore)".into()),
                 false => meaning::of(table, column, rules, train_rows, &mut notes)?,
             };
+            Ok((meaning, notes))
+        };
+        // The first column's fault is the one that is told, whichever core finds one first.
+        let meanings: Vec<Result<(Meaning, Vec<String>)>> = inputs.par_iter().map(meaning).collect();
+        for ((_, column), meaning) in inputs.into_iter().zip(meanings) {
+            let (meaning, said) = meaning?;
+            notes.extend(said);
             let name = column.name.clone();
             match meaning {
                 Meaning::Input(kind) => features.push(Feature { name, kind }),

@@ -9,6 +9,7 @@ use super::targets::{rows_with_all, targets_of};
 use super::{Task, cautions, counted, listed, quoted, report};
 use crate::base::visible::visible;
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -94,7 +95,7 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
     for name in rules.ignore {
         ignored.insert(table.column_index(name)?);
     }
-    let mut columns: Vec<ColumnReport> = table.columns.iter().map(column_report).collect();
+    let mut columns: Vec<ColumnReport> = table.columns.par_iter().map(column_report).collect();
     let names: Vec<String> = places.iter().map(|&i| table.columns[i].name.clone()).collect();
     let found_task = task.unwrap_or_else(|| detect_task(&table.columns[target]));
     let learnt = rows_with_all(table, &names, rules.ignore, rules.missing).and_then(|kept| {
@@ -151,6 +152,8 @@ struct Learnt {
     kept: Kept,
 }
 
+const SHOWN_LEVELS: usize = 5;
+
 /// Role aside, all about one column.
 fn column_report(column: &Column) -> ColumnReport {
     let mut report = ColumnReport {
@@ -167,11 +170,11 @@ fn column_report(column: &Column) -> ColumnReport {
     match &column.cells {
         Cells::Number(values) => {
             report.kind = ColumnKind::Number;
-            let known: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
-            let mut sorted = known.clone();
-            sorted.sort_by(f64::total_cmp);
-            sorted.dedup();
-            report.distinct = sorted.len();
+            let known: Cow<[f64]> = match report.missing {
+                0 => Cow::Borrowed(values),
+                _ => Cow::Owned(values.iter().copied().filter(|v| !v.is_nan()).collect()),
+            };
+            report.distinct = distinct(&known);
             if let Some(stats) = Stats::of(&known) {
                 report.numbers = Some(NumberReport { min: stats.min, mean: stats.mean, max: stats.max, sd: stats.sd });
                 report.notes.extend(number_notes(&known, stats));
@@ -181,12 +184,44 @@ fn column_report(column: &Column) -> ColumnReport {
             report.distinct = texts.levels().len();
             let mut levels: Vec<(&str, usize)> =
                 texts.levels().iter().map(String::as_str).zip(texts.counts()).collect();
-            levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-            let top = levels.iter().take(5);
-            report.levels = top.map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
+            let by_count = |a: &(&str, usize), b: &(&str, usize)| b.1.cmp(&a.1).then(a.0.cmp(b.0));
+            // Texts that are all different can be as many as the rows.
+            if levels.len() > SHOWN_LEVELS {
+                levels.select_nth_unstable_by(SHOWN_LEVELS, by_count);
+                levels.truncate(SHOWN_LEVELS);
+            }
+            levels.sort_by(by_count);
+            report.levels = levels.iter().map(|&(level, count)| LevelCount { level: level.into(), count }).collect();
         }
     }
     report
+}
+
+/// How many different numbers there are. They are spread over lists that a core's cache holds, and sorted there.
+fn distinct(known: &[f64]) -> usize {
+    /// Numbers of a list, about.
+    const LIST: usize = 1024;
+    let n_bits = (known.len() / LIST).max(2).ilog2();
+    // -0 and 0 are one value.
+    let bits = |v: &f64| (v + 0.0).to_bits();
+    let list_of = |bits: u64| (bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - n_bits)) as usize;
+    let mut next = vec![0; (1 << n_bits) + 1];
+    known.iter().for_each(|v| next[list_of(bits(v)) + 1] += 1);
+    (1..next.len()).for_each(|list| next[list] += next[list - 1]);
+    let mut spread = vec![0; known.len()];
+    for v in known {
+        let at = &mut next[list_of(bits(v))];
+        spread[*at] = bits(v);
+        *at += 1;
+    }
+    let (mut start, mut n) = (0, 0);
+    for &end in &next[..1 << n_bits] {
+        let list = &mut spread[start..end];
+        list.sort_unstable();
+        n += list.chunk_by(|a, b| a == b).count();
+        start = end;
+    }
+    n
 }
 
 fn number_notes(known: &[f64], stats: Stats) -> Vec<String> {

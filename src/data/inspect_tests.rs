@@ -96,3 +96,16 @@ fn the_command_repeats_how_the_file_was_read() {
     assert!(command.ends_with("--delimiter tab --header no --skip-lines 2 --text-column 'a b'"), "{command}");
     assert_eq!(shell("it's"), "'it'\\''s'");
 }
+
+/// As a set counts them, of few numbers and of many, repeated and not.
+#[test]
+fn distinct_numbers_are_counted() {
+    let mut rng = crate::data::SplitMix64::new(4);
+    for (n, most) in [(0, 1), (1, 1), (10, 3), (5000, 40), (50_000, 1 << 40)] {
+        let mut known: Vec<f64> = (0..n).map(|_| (rng.next_u64() % most) as f64 / 8.0).collect();
+        known.iter_mut().step_by(2).for_each(|v| *v = -*v);
+        let set: std::collections::HashSet<u64> = known.iter().map(|v| (v + 0.0).to_bits()).collect();
+        assert_eq!(distinct(&known), set.len());
+    }
+    assert_eq!(distinct(&[0.0, -0.0, 1.0]), 2);
+}

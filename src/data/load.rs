@@ -267,8 +267,12 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     if !data.standardise {
         in_own_units(&mut encoder);
     }
-    let mut values = Sha256::new();
-    add_values(&mut values, &table);
+    let of_values = || {
+        let mut values = Sha256::new();
+        add_values(&mut values, &table);
+        values
+    };
+    let (hash, mut values) = rayon::join(|| hash(&data.files()), of_values);
     if let Some(path) = &data.split_file {
         let text = source::read_text(path)?;
         text.lines().for_each(|line| line.split_whitespace().for_each(|n| add_text(&mut values, n)));
@@ -299,7 +303,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
         (test_table, &test_rows[..], &mut test),
     ];
     roles.weigh(data.weight.as_deref(), parts, &mut notes)?;
-    Ok(Loaded { train, validation, test, encoder, notes, hash: hash(&data.files())?, values: hex(values) })
+    Ok(Loaded { train, validation, test, encoder, notes, hash: hash?, values: hex(values) })
 }
 
 /// Most lines about columns that a training prints.
@@ -356,8 +360,9 @@ fn add_values(digest: &mut Sha256, table: &Table) {
             // All that is missing is one, and so are 0 and -0.
             Cells::Number(v) => {
                 digest.update(b"numbers");
-                v.iter()
-                    .for_each(|v| digest.update((if v.is_nan() { f64::NAN } else { v + 0.0 }).to_bits().to_le_bytes()));
+                let bits = |v: &f64| (if v.is_nan() { f64::NAN } else { v + 0.0 }).to_bits().to_le_bytes();
+                // A digest takes many at once quicker than each by itself.
+                v.chunks(1024).for_each(|v| digest.update(v.iter().flat_map(bits).collect::<Vec<u8>>()));
             }
             Cells::Text(v) => {
                 digest.update(b"texts");

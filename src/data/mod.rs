@@ -8,11 +8,14 @@ mod calendar;
 pub mod cautions;
 mod cell;
 pub mod column;
+mod decimal;
 pub mod encode;
 pub mod feature;
 mod fit;
 mod header;
+mod ids;
 pub mod images;
+mod index;
 pub mod inspect;
 pub mod inspect_images;
 pub mod load;
@@ -32,6 +35,7 @@ pub mod targets;
 pub mod toy;
 
 pub use fit::{detect_task, strata};
+pub use ids::Ids;
 
 use crate::base::visible::visible;
 use serde::{Deserialize, Serialize};
@@ -65,7 +69,7 @@ pub struct Dataset {
     pub n: usize,
     pub d: usize,
     /// `[n]`: line of the row in its file, counted from 1.
-    pub ids: Vec<String>,
+    pub ids: Ids,
     /// `[n, T]`: the targets of a regression as the file has them; empty for classes and where it is unknown.
     pub target: Vec<f64>,
     /// `[n]`: what each row counts for, in units of the training rows' mean; empty where all rows count alike.
@@ -106,7 +110,7 @@ impl Dataset {
         let (x, bytes) = (pick(&self.x, rows, self.d), Arc::new(pick(&self.bytes, rows, self.d)));
         let targets = self.y.len() / self.n.max(1);
         let y = pick(&self.y, rows, targets);
-        let ids = rows.iter().filter_map(|&row| self.ids.get(row).cloned()).collect();
+        let ids = self.ids.subset(rows);
         let target = pick(&self.target, rows, targets);
         let weights = pick(&self.weights, rows, 1);
         Dataset { x, y, n: rows.len(), d: self.d, ids, target, weights, bytes }
@@ -230,13 +234,13 @@ mod tests {
             y: vec![0.1, 0.2, 0.3],
             n: 3,
             d: 2,
-            ids: vec!["2".into(), "3".into(), "4".into()],
+            ids: Ids::of_lines([2, 3, 4].into_iter()),
             target: vec![1.0, 2.0, 3.0],
             ..Default::default()
         };
         let part = all.subset(&[2, 0]);
         assert_eq!((part.x, part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));
-        assert_eq!(part.ids, ["4", "2"]);
+        assert_eq!(Vec::from(part.ids), ["4", "2"]);
         assert_eq!(part.target, [3.0, 1.0]);
     }
 

@@ -288,7 +288,7 @@ fn dataset(encoder: &Encoder, set: &ImageSet) -> Dataset {
         y: set.labels.iter().map(|&l| l as f32).collect(),
         n: set.n,
         d: encoder.n_inputs(),
-        ids: set.ids.clone(),
+        ids: set.ids.clone().into(),
         bytes: Arc::new(set.bytes.clone()),
         ..Default::default()
     }
@@ -394,7 +394,7 @@ pub fn corrupted(encoder: &Encoder, rows: &Dataset, kind: Corruption, severity: 
         w: p.w,
         c: p.c,
         classes: labels.clone(),
-        ids: rows.ids.clone(),
+        ids: rows.ids.clone().into(),
         ..Default::default()
     };
     Ok(dataset(encoder, &images::corrupt(&set, kind, severity, seed)?))

@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((mean, sd, min, max), same(7.0));
         let rows = p.encoder.encode(&p.table, &p.split.train, true).expect("rows");
         assert_eq!((rows.x, rows.y, rows.target), (vec![0.0; 2], vec![0.0; 2], vec![7.0; 2]));
-        assert_eq!(rows.ids, ["1", "2"]);
+        assert_eq!(Vec::from(rows.ids), ["1", "2"]);
         // Room for auxiliary inputs around the one place where there is data.
         assert_eq!(p.encoder.aux_range(), (vec![-1.0], vec![1.0]));
         // Population sd of 0 and 4 is 2; the range [0, 4] is widened by 2 on either side: +-2 sd about the mean.

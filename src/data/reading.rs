@@ -7,6 +7,7 @@ use super::scan::Found;
 use super::table::{Kind, ReadOptions};
 use super::{cell_place, counted, quoted};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -27,8 +28,10 @@ pub(super) fn proof(found: &Found<'_>) -> Option<Sign> {
     if found.plain.padded_days > 0 && found.plain.day_month == found.plain.pointed {
         points = 0;
     }
-    for (level, (count, _)) in found.levels.iter().zip(&counts) {
-        match cell::evidence(level) {
+    // Texts that are all different can be as many as the rows.
+    let proofs: Vec<Option<Sign>> = found.levels.par_iter().map(|level| cell::evidence(level)).collect();
+    for (proof, (count, _)) in proofs.iter().zip(&counts) {
+        match proof {
             Some(Sign::Point) => points += count,
             Some(Sign::Comma) => commas += count,
             None => {}
@@ -46,7 +49,7 @@ pub(super) fn sign(found: &Found<'_>, proof: Option<Sign>, habits: Habits) -> (S
     if let Some(sign) = proof {
         return (sign, false);
     }
-    let is_open = found.levels.iter().any(|level| cell::is_ambiguous(level));
+    let is_open = found.levels.par_iter().any(|level| cell::is_ambiguous(level));
     let has_grouped = found.plain.grouped > 0;
     if !is_open && !has_grouped {
         return (Sign::Point, false);
@@ -104,7 +107,7 @@ impl Reader<'_> {
             return Ok(Outcome::Again { as_text: None });
         }
         let counts = found.counts();
-        let levels: Vec<Level> = found.levels.iter().map(|level| self.level(level)).collect();
+        let levels: Vec<Level> = found.levels.par_iter().map(|level| self.level(level)).collect();
         let tally = Tally::of(&found, &levels, &counts);
         if self.kind == Some(Kind::Number) {
             if tally.numbers() == 0 && tally.known() > 0 {
@@ -314,10 +317,10 @@ impl Reader<'_> {
         let codes = rest().filter(|l| is_code(l)).count();
         let are_codes = codes >= 2 && codes * 10 >= rest().count() * 9;
         let has_plus = found.levels.iter().any(|l| l == "+");
-        let words: HashSet<&str> = HashSet::from(["none", "nil", "missing"]);
+        let words = ["none", "nil", "missing"];
         let mut kept = vec![];
         let is_missing = found.levels.iter().map(|text| {
-            let is_word = words.contains(text.to_ascii_lowercase().as_str());
+            let is_word = words.iter().any(|word| text.eq_ignore_ascii_case(word));
             let is_value = is_word || (text == "NA" && are_codes) || (text == "-" && has_plus);
             if is_value && text != "-" {
                 kept.push(text.to_string());

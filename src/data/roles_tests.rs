@@ -1,6 +1,7 @@
 //! Split and weights of a table read from a file, as a recipe asks for them.
 
 use crate::config::{Recipe, keys};
+use crate::data::Ids;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use std::collections::HashSet;
@@ -31,7 +32,7 @@ fn loaded(dir: &Path, sets: &[(&str, &str)]) -> Result<Loaded> {
     load(&Recipe::from_table(&t, "t")?)
 }
 
-fn places(ids: &[String]) -> Vec<usize> {
+fn places(ids: &Ids) -> Vec<usize> {
     ids.iter().map(|id| id.parse::<usize>().expect("a line") - 2).collect()
 }
 
@@ -41,7 +42,7 @@ fn a_group_stays_in_one_part_and_is_no_input() {
     let rows = table(dir.path());
     let sets = [("data.group", "patient"), ("data.ignore", "[\"day\", \"weight\"]")];
     let data = loaded(dir.path(), &sets).expect("data");
-    let of = |ids: &[String]| places(ids).into_iter().map(|i| rows[i].1).collect::<HashSet<_>>();
+    let of = |ids: &Ids| places(ids).into_iter().map(|i| rows[i].1).collect::<HashSet<_>>();
     let (train, validation, test) = (of(&data.train.ids), of(&data.validation.ids), of(&data.test.ids));
     assert!(train.is_disjoint(&validation) && train.is_disjoint(&test) && validation.is_disjoint(&test));
     assert_eq!(
@@ -67,7 +68,7 @@ fn the_future_is_tested_and_said() {
     let rows = table(dir.path());
     let data = loaded(dir.path(), &[("data.time", "day"), ("data.ignore", "[\"patient\"]")]).expect("data");
     // Four days of three rows each are a tenth: days 36 to 39 test, 32 to 35 validate.
-    let days = |ids: &[String]| {
+    let days = |ids: &Ids| {
         let mut days: Vec<String> = places(ids).into_iter().map(|i| rows[i].0.clone()).collect();
         days.sort_unstable();
         days

@@ -4,7 +4,16 @@
 //! a space as text, swallows the rest of the file after an open quote, and counts no lines in files with bare CR.
 //! Must not decide what a cell means.
 
+use super::decimal::{Decimal, decimal};
 use std::borrow::Cow;
+
+/// A cell as it stands between its delimiters.
+#[derive(Debug)]
+pub(super) struct Cell<'a> {
+    pub text: Cow<'a, str>,
+    /// Of a cell without quotes that is nothing else.
+    pub decimal: Option<Decimal>,
+}
 
 /// Cells of some rows in one list.
 #[derive(Debug, Default)]
@@ -66,6 +75,8 @@ fn next_line(bytes: &[u8], end: usize) -> usize {
 pub(super) struct Splitter<'a> {
     text: &'a str,
     delimiter: u8,
+    /// No delimiter can stand inside a number.
+    reads_decimals: bool,
     /// Byte and line, from 1, at which the next row begins.
     pub at: usize,
     pub line: usize,
@@ -73,7 +84,8 @@ pub(super) struct Splitter<'a> {
 
 impl<'a> Splitter<'a> {
     pub fn new(text: &'a str, delimiter: u8, at: usize, line: usize) -> Self {
-        Splitter { text, delimiter, at, line }
+        let reads_decimals = !matches!(delimiter, b'+' | b'-' | b'.' | b'0'..=b'9');
+        Splitter { text, delimiter, reads_decimals, at, line }
     }
 
     fn past_padding(&self, mut at: usize) -> usize {
@@ -111,7 +123,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// The cells of the next row and its line; `None` at the end. Blank lines are no rows.
-    pub fn row(&mut self, cells: &mut Vec<Cow<'a, str>>) -> Result<Option<usize>, Flaw> {
+    pub fn row(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<Option<usize>, Flaw> {
         cells.clear();
         let bytes = self.text.as_bytes();
         loop {
@@ -128,21 +140,28 @@ impl<'a> Splitter<'a> {
         }
         let begun = self.line;
         let (delimiter, by_space) = (self.delimiter, self.delimiter == b' ');
+        let stop = |&b: &u8| b == delimiter || is_end(b) || (by_space && b == b'\t');
         loop {
             let mut at = self.past_padding(self.at);
             if bytes.get(at) == Some(&b'"') {
                 let (cell, close) = quoted_cell(self.text, at).ok_or(Flaw::OpenQuote { line: self.line })?;
                 self.line += newlines(&bytes[at..close]);
-                cells.push(cell);
+                cells.push(Cell { text: cell, decimal: None });
                 at = self.past_padding(close + 1);
                 let spaced = by_space && at > close + 1;
                 if at < bytes.len() && !is_end(bytes[at]) && bytes[at] != delimiter && !spaced {
                     return Err(Flaw::AfterQuote { line: self.line });
                 }
             } else {
-                let stop = |&b: &u8| b == delimiter || is_end(b) || (by_space && b == b'\t');
-                let end = bytes[at..].iter().position(stop).map_or(bytes.len(), |n| at + n);
-                cells.push(Cow::Borrowed(trimmed(&self.text[at..end])));
+                let number = if self.reads_decimals { decimal(&bytes[at..]) } else { None };
+                let number = number.filter(|d| bytes.get(at + d.length).is_none_or(stop));
+                let end = match number {
+                    Some(number) => at + number.length,
+                    None => bytes[at..].iter().position(stop).map_or(bytes.len(), |n| at + n),
+                };
+                let text = &self.text[at..end];
+                let text = if number.is_some() { text } else { trimmed(text) };
+                cells.push(Cell { text: Cow::Borrowed(text), decimal: number });
                 at = end;
             }
             if by_space {
@@ -177,7 +196,7 @@ fn rows_until_flaw(text: &str, delimiter: u8, skip_lines: usize, limit: usize) -
             Ok(None) => break,
             Err(flaw) => return (rows, Some(flaw)),
         }
-        rows.cells.append(&mut cells);
+        rows.cells.extend(cells.drain(..).map(|cell| cell.text));
         rows.ends.push(rows.cells.len());
         if rows.len() == 1 {
             rows.starts[1] = (splitter.at, splitter.line);

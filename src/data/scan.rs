@@ -6,10 +6,12 @@
 
 use super::cell::Plain;
 use super::column::Lines;
-use super::rows::{Flaw, Splitter};
+use super::index::Index;
+use super::rows::{Cell, Flaw, Splitter};
+use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 /// A column as found.
 #[derive(Debug, Default)]
@@ -77,47 +79,52 @@ pub(super) struct Body<'a> {
 #[derive(Default)]
 struct Gathered<'a> {
     found: Found<'a>,
-    index: HashMap<Cow<'a, str>, u32, foldhash::fast::RandomState>,
+    index: Index,
 }
 
 impl<'a> Gathered<'a> {
-    #[allow(clippy::ptr_arg)] // A borrowed cell lives as long as the text, an owned one does not.
-    fn push(&mut self, cell: &Cow<'a, str>, gather: Gather) {
+    fn push(&mut self, cell: &Cell<'a>, gather: Gather, hasher: &RandomState) {
         let found = &mut self.found;
-        let plain = if gather == Gather::Numbers { found.plain.read(cell) } else { None };
+        let plain = match (gather, cell.decimal) {
+            (Gather::Numbers, Some(decimal)) => {
+                found.plain.count(cell.text.as_bytes(), decimal);
+                Some(decimal.value)
+            }
+            (Gather::Numbers, None) => found.plain.read(&cell.text),
+            (Gather::Texts | Gather::Skip, _) => None,
+        };
         if let Some(value) = plain {
-            found.values.resize(found.rows, f64::NAN);
+            if found.values.len() < found.rows {
+                found.values.resize(found.rows, f64::NAN);
+            }
             found.values.push(value);
         } else {
-            let level = match self.index.get(cell) {
-                Some(level) => *level,
-                None => {
-                    let level = found.levels.len() as u32;
-                    found.levels.push(cell.clone());
-                    self.index.insert(cell.clone(), level);
-                    level
-                }
-            };
+            let levels = &mut found.levels;
+            let known = self.index.place(hasher.hash_one(&*cell.text), |level| levels[level] == cell.text);
+            let level = known.unwrap_or_else(|| {
+                levels.push(cell.text.clone());
+                levels.len() as u32 - 1
+            });
             found.odd.push((found.rows as u32, level));
         }
         found.rows += 1;
     }
 
-    /// Puts the rows of the next stretch behind those of this one.
-    fn append(&mut self, other: Found<'a>) {
-        let found = &mut self.found;
+    /// Puts the rows of the next stretch, hashed with the same hasher, behind those of this one.
+    fn append(&mut self, other: Gathered<'a>) {
+        let (found, hashes, other) = (&mut self.found, other.index.into_hashes(), other.found);
         if !other.values.is_empty() {
             found.values.resize(found.rows, f64::NAN);
             found.values.extend(other.values);
         }
-        let levels: Vec<u32> = (other.levels.into_iter())
-            .map(|text| {
-                *self.index.entry(text).or_insert_with_key(|text| {
-                    found.levels.push(text.clone());
-                    found.levels.len() as u32 - 1
-                })
+        let known = &mut found.levels;
+        let place = |(text, hash): (Cow<'a, str>, u64)| {
+            self.index.place(hash, |level| known[level] == text).unwrap_or_else(|| {
+                known.push(text);
+                known.len() as u32 - 1
             })
-            .collect();
+        };
+        let levels: Vec<u32> = other.levels.into_iter().zip(hashes).map(place).collect();
         let before = found.rows as u32;
         found.odd.extend(other.odd.into_iter().map(|(row, level)| (before + row, levels[level as usize])));
         found.plain.add(&other.plain);
@@ -141,12 +148,14 @@ pub(super) fn scan<'a>(body: Body<'a>, gather: &[Gather]) -> Result<Scanned<'a>,
     let starts = cuts(body);
     let ends = starts.iter().skip(1).copied().chain([body.text.len()]);
     let bounds: Vec<(usize, usize)> = starts.iter().copied().zip(ends).collect();
+    // One for all stretches, so that they can be joined by it.
+    let hasher = RandomState::default();
     let mut stretches: Vec<Stretch<'a>> =
-        bounds.par_iter().map(|&(start, end)| stretch(body, gather, start, end)).collect();
+        bounds.par_iter().map(|&(start, end)| stretch(body, gather, &hasher, start, end)).collect();
     let mut at = body.at;
     for (i, &(start, end)) in bounds.iter().enumerate() {
         if start != at {
-            stretches[i] = stretch(body, gather, at, end);
+            stretches[i] = stretch(body, gather, &hasher, at, end);
         }
         if stretches[i].flaw.is_some() {
             stretches.truncate(i + 1);
@@ -174,7 +183,7 @@ fn cuts(body: Body<'_>) -> Vec<usize> {
 }
 
 /// The rows that begin before `end`.
-fn stretch<'a>(body: Body<'a>, gather: &[Gather], start: usize, end: usize) -> Stretch<'a> {
+fn stretch<'a>(body: Body<'a>, gather: &[Gather], hasher: &RandomState, start: usize, end: usize) -> Stretch<'a> {
     let mut splitter = Splitter::new(body.text, body.delimiter, start, 0);
     let mut columns: Vec<Gathered<'a>> = gather.iter().map(|_| Gathered::default()).collect();
     let (mut lines, mut ragged, mut flaw, mut cells) = (vec![], vec![], None, vec![]);
@@ -187,7 +196,7 @@ fn stretch<'a>(body: Body<'a>, gather: &[Gather], start: usize, end: usize) -> S
                 break;
             }
         };
-        let is_wide = cells.len() > gather.len() && cells[gather.len()..].iter().all(|c| c.is_empty());
+        let is_wide = cells.len() > gather.len() && cells[gather.len()..].iter().all(|c| c.text.is_empty());
         if cells.len() != gather.len() && !is_wide {
             ragged.push(Ragged { line, width: cells.len() });
             continue;
@@ -195,7 +204,7 @@ fn stretch<'a>(body: Body<'a>, gather: &[Gather], start: usize, end: usize) -> S
         lines.push(line as u32);
         for ((cell, column), &gather) in cells.iter().zip(&mut columns).zip(gather) {
             if gather != Gather::Skip {
-                column.push(cell, gather);
+                column.push(cell, gather, hasher);
             }
         }
     }
@@ -223,7 +232,15 @@ fn join<'a>(body: Body<'a>, gather: &[Gather], stretches: Vec<Stretch<'a>>) -> R
         .map(|parts| {
             let mut parts = parts.into_iter();
             let mut whole = parts.next().unwrap_or_default();
-            parts.for_each(|part| whole.append(part.found));
+            // A list that grows may come to hold twice what it needs.
+            let found = &mut whole.found;
+            let rest = || parts.as_slice().iter().map(|part| &part.found);
+            if !found.values.is_empty() || rest().any(|f| !f.values.is_empty()) {
+                let rows = found.rows + rest().map(|f| f.rows).sum::<usize>();
+                found.values.reserve_exact(rows - found.values.len());
+            }
+            found.odd.reserve_exact(rest().map(|f| f.odd.len()).sum());
+            parts.for_each(|part| whole.append(part));
             let mut found = whole.found;
             if !found.values.is_empty() {
                 found.values.resize(found.rows, f64::NAN);

@@ -63,12 +63,18 @@ impl LinearModel {
     ///
     /// Errors (`Run`): no rows or columns, lengths that disagree, values that are not finite or too large to square, and
     /// "skipped: too many columns" above [`MAX_LINEAR_COLUMNS`] or where rows times columns would take minutes.
-    pub fn fit(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<LinearModel> {
+    pub fn fit<X: Copy + Into<f64>>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<LinearModel> {
         Self::fit_weighed(x, y, &[], n, d)
     }
 
     /// The same of rows that count by `weights` [n], or alike where there are none: weighted least squares.
-    pub fn fit_weighed(x: &[f64], y: &[f64], weights: &[f32], n: usize, d: usize) -> Result<LinearModel> {
+    pub fn fit_weighed<X: Copy + Into<f64>>(
+        x: &[X],
+        y: &[f64],
+        weights: &[f32],
+        n: usize,
+        d: usize,
+    ) -> Result<LinearModel> {
         check_sizes(x, y, n, d)?;
         if !(weights.is_empty() || weights.len() == n) {
             return Err(refuse(format!("{} weights for {n} rows", weights.len()), "give one weight a row, or none"));
@@ -82,7 +88,9 @@ impl LinearModel {
         // Column-major: a reflection walks down columns.
         let mut columns = Vec::with_capacity(n * d);
         for j in 0..d {
-            columns.extend(x.chunks_exact(d).enumerate().map(|(i, row)| root(i) * ((row[j] - centre[j]) / scale[j])));
+            columns.extend(
+                x.chunks_exact(d).enumerate().map(|(i, row)| root(i) * ((row[j].into() - centre[j]) / scale[j])),
+            );
         }
         let mut target: Vec<f64> = y.iter().enumerate().map(|(i, y)| root(i) * (y - y_stats.mean)).collect();
         let coefficient = pivoted_least_squares(&mut columns, &mut target, n, d);
@@ -98,7 +106,7 @@ impl LinearModel {
 
     /// Predicted means [n] of `x` [n, d], in y's unit. Error (`Run`) where x does not hold n rows of the d columns that
     /// were fitted.
-    pub fn predict(&self, x: &[f64], n: usize) -> Result<Vec<f64>> {
+    pub fn predict<X: Copy + Into<f64>>(&self, x: &[X], n: usize) -> Result<Vec<f64>> {
         let d = self.coefficient.len();
         if d == 0 || n.checked_mul(d) != Some(x.len()) {
             return Err(refuse(
@@ -106,7 +114,7 @@ impl LinearModel {
                 "give rows x columns values",
             ));
         }
-        let term = |row: &[f64], j: usize| self.coefficient[j] * ((row[j] - self.centre[j]) / self.scale[j]);
+        let term = |row: &[X], j: usize| self.coefficient[j] * ((row[j].into() - self.centre[j]) / self.scale[j]);
         Ok(x.chunks_exact(d).map(|row| self.y_mean + (0..d).map(|j| term(row, j)).sum::<f64>()).collect())
     }
 
@@ -121,7 +129,7 @@ fn refuse(found: impl Into<String>, cure: &str) -> Error {
     Error::run("linear baseline", found, cure)
 }
 
-fn check_sizes(x: &[f64], y: &[f64], n: usize, d: usize) -> Result<()> {
+fn check_sizes<X>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<()> {
     if n == 0 || d == 0 || y.len() != n || n.checked_mul(d) != Some(x.len()) {
         let found = format!("{} inputs and {} targets given for {n} rows of {d} columns", x.len(), y.len());
         return Err(refuse(found, "give at least one row and one column, and rows x columns inputs"));
@@ -143,8 +151,8 @@ fn mean_and_sd(v: &[f64], weights: &[f32]) -> (f64, f64) {
 
 /// Mean and standard deviation of column j. A constant column is centred on its very value, for its mean may be off by
 /// a rounding error that the division would blow up to a column of noise.
-fn centre_and_scale(x: &[f64], j: usize, d: usize, weights: &[f32]) -> (f64, f64) {
-    let column: Vec<f64> = x.iter().skip(j).step_by(d).copied().collect();
+fn centre_and_scale<X: Copy + Into<f64>>(x: &[X], j: usize, d: usize, weights: &[f32]) -> (f64, f64) {
+    let column: Vec<f64> = x.iter().skip(j).step_by(d).map(|&v| v.into()).collect();
     let first = column.first().copied().unwrap_or(f64::NAN);
     let (mean, sd) = mean_and_sd(&column, weights);
     if column.iter().all(|&v| v == first) {
@@ -284,14 +292,17 @@ mod tests {
         let (x, y) = (vec![1.0; 20_000], [1.0, 2.0]);
         let skipped = LinearModel::fit(&x, &y, 2, 10_000).unwrap_err().to_string();
         assert!(skipped.contains("skipped: too many columns"), "{skipped}");
-        assert!(LinearModel::fit(&[], &[], 0, 0).is_err() && LinearModel::fit(&[1.0], &[1.0], usize::MAX, 3).is_err());
+        assert!(
+            LinearModel::fit::<f64>(&[], &[], 0, 0).is_err()
+                && LinearModel::fit(&[1.0], &[1.0], usize::MAX, 3).is_err()
+        );
         assert!(LinearModel::fit(&[1.0, f64::NAN], &[1.0, 2.0], 2, 1).is_err());
         assert!(LinearModel::fit(&[1.0, 2.0], &[1.0, f64::INFINITY], 2, 1).is_err());
         assert!(LinearModel::fit(&[1e300, -1e300], &y, 2, 1).is_err());
         let tiny = LinearModel::fit(&[1e-161, 2e-161, 3e-170, 1e-170], &y, 2, 2).unwrap();
         assert!(tiny.predict(&[1e-161, 2e-161], 1).unwrap()[0].is_finite() && tiny.residual_sd().is_finite());
         let model = LinearModel::fit(&[1.0, 2.0], &y, 2, 1).unwrap();
-        assert!(model.predict(&[1.0], 2).is_err() && model.predict(&[], usize::MAX).is_err());
+        assert!(model.predict(&[1.0], 2).is_err() && model.predict::<f64>(&[], usize::MAX).is_err());
         assert!(ConstantModel::fit(&[]).mean.is_nan() && ConstantModel::fit(&[]).sd.is_nan());
         assert!(gaussian_nll(&[1.0], &[1.0], 0.0).is_nan() && gaussian_nll(&[], &[], 1.0).is_nan());
     }

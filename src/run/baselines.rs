@@ -74,8 +74,7 @@ impl Baselines {
     /// # Errors
     /// A stop.
     pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> crate::error::Result<Baselines> {
-        let x: Vec<f64> = seen.x.iter().map(|&v| v as f64).collect();
-        let linear = LinearModel::fit_weighed(&x, y, &seen.weights, seen.n, seen.d).map_err(found);
+        let linear = LinearModel::fit_weighed(&seen.x, y, &seen.weights, seen.n, seen.d).map_err(found);
         let boosting = trees(seen, y, validation, 0, asked)?;
         Ok(Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting })
     }

@@ -15,12 +15,13 @@ use crate::system::stop;
 use crate::train::trainer::MAX_STEPS as MOST_STEPS;
 use crate::train::{Ending, EpochRow, Event, Flow};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub struct Fitted {
     pub ending: Ending,
     pub plan: Plan,
-    pub data: Loaded,
+    pub data: Arc<Loaded>,
     pub trained: Trained,
     pub rows: Vec<EpochRow>,
     /// None where there are no test rows, or where training was stopped.
@@ -127,17 +128,20 @@ pub fn results_of(
 }
 
 fn joined(a: &Dataset, b: &Dataset) -> Dataset {
-    // Only what the baselines read: images would be copied for nothing.
-    let mut out = Dataset { bytes: Default::default(), ..a.clone() };
-    if !a.weights.is_empty() {
-        out.weights.extend(b.row_weights());
+    // Only what the baselines read: images and names of rows would be copied for nothing.
+    let weights = match a.weights.is_empty() {
+        true => vec![],
+        false => a.weights.iter().copied().chain(b.row_weights()).collect(),
+    };
+    Dataset {
+        x: [&a.x[..], &b.x].concat(),
+        y: [&a.y[..], &b.y].concat(),
+        target: [&a.target[..], &b.target].concat(),
+        n: a.n + b.n,
+        d: a.d,
+        weights,
+        ..Default::default()
     }
-    out.x.extend(&b.x);
-    out.y.extend(&b.y);
-    out.ids.extend(b.ids.iter().cloned());
-    out.target.extend(&b.target);
-    out.n += b.n;
-    out
 }
 
 /// "concrete": the recipe's name, else its data's.

@@ -2,10 +2,12 @@
 
 use super::results::{Better, Results};
 use crate::base::visible::visible;
+use crate::data::Ids;
 use crate::data::encode::{Encoder, Target};
 use crate::error::{Error, Result};
 use crate::figure::exact;
 use crate::method::Predictive;
+use rayon::prelude::*;
 use serde::Serialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -202,7 +204,7 @@ fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: b
 pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
 
 /// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
-pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y: Option<&[f64]>) -> TextTable {
+pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
     let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
     if y.is_some() {
         t.header.push(encoder.target_name().to_string());
@@ -213,14 +215,15 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             t.header.extend(["mean", "sd", "aleatoric_sd", "epistemic_sd"].map(String::from));
             t.header.extend(QUANTILES.iter().map(|q| format!("q{}", q * 100.0)));
             distinct_target(&mut t.header, has_target);
-            for i in 0..r.n() {
-                let mut row = vec![ids[i].clone()];
+            let of_row = |i: usize| {
+                let mut row = vec![ids.get(i).unwrap_or_default()];
                 row.extend(y.map(|y| full(y[i])));
                 row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
                 let mixture = r.row(i);
                 row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
-                t.rows.push(row);
-            }
+                row
+            };
+            t.rows = (0..r.n()).into_par_iter().map(of_row).collect();
         }
         Predictive::Classification(c) => {
             let labels: Vec<String> = match &encoder.target {
@@ -234,7 +237,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &[String], y
             distinct_target(&mut t.header, has_target);
             let classes = crate::metrics::confidences(&c.probs, c.k).1;
             for i in 0..classes.len() {
-                let mut row = vec![ids[i].clone()];
+                let mut row = vec![ids.get(i).unwrap_or_default()];
                 row.extend(y.map(|y| name(y[i] as usize)));
                 row.push(name(classes[i]));
                 row.extend(c.probs[i * c.k..(i + 1) * c.k].iter().copied().map(full));

@@ -15,11 +15,13 @@ use crate::method::Trained;
 use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 pub struct Training {
     pub recipe: Recipe,
-    pub data: Loaded,
+    /// What is fitted is told of the same rows: a table may be large.
+    pub data: Arc<Loaded>,
     pub trainer: Trainer,
     pub rows: Vec<EpochRow>,
     device: Device,
@@ -55,7 +57,7 @@ impl Training {
         let saved = (Instant::now(), 0);
         Ok(Training {
             recipe,
-            data,
+            data: Arc::new(data),
             trainer,
             rows: vec![],
             device,
@@ -99,7 +101,7 @@ impl Training {
         let mut training = Self::of(&recipe, data, device)?;
         training.changes = before.changes;
         if before.sums.is_empty() {
-            training.data.notes.push(Model::WITHOUT_SUMS.into());
+            Arc::make_mut(&mut training.data).notes.push(Model::WITHOUT_SUMS.into());
         }
         if folder.last().is_file() {
             let last = Model::checkpoint(&folder, LAST, training.trainer.plan())?;
@@ -125,7 +127,7 @@ impl Training {
         // Where another process is there first, nothing of it is touched: only what is begun here is held here.
         self.folder = Some(RunFolder::begin(path)?);
         let kept = crate::data::load::keep_streams(&mut self.recipe.data, path).and_then(|said| {
-            self.data.notes.extend(said);
+            Arc::make_mut(&mut self.data).notes.extend(said);
             self.write_recipe().and_then(|()| self.tell("training"))
         });
         if kept.is_err() {
@@ -278,7 +280,7 @@ impl Training {
     pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
         let data = match recipe.data.points == self.recipe.data.points {
             true => Some(self.data.clone()),
-            false => load::load_on_scale(recipe, &self.data.encoder)?,
+            false => load::load_on_scale(recipe, &self.data.encoder)?.map(Arc::new),
         };
         if let Some(data) = data {
             let plan = Plan::new(recipe, data.train.n, &data.encoder)?;

@@ -2,6 +2,7 @@
 //! those of the uncalibrated run.
 
 use super::stored::{Calibration, Level};
+use crate::data::Ids;
 use crate::data::encode::{Encoder, Target};
 use crate::method::Predictive;
 use crate::method::predictive::Classification;
@@ -44,13 +45,7 @@ impl Calibration {
 
     /// predictions.csv of a calibrated run: as `tables::predictions`, with tempered probabilities and, at the end,
     /// lower_90 and upper_90 or set_90 for each level. Also what there is to say.
-    pub fn table(
-        &self,
-        p: &Predictive,
-        encoder: &Encoder,
-        ids: &[String],
-        y: Option<&[f64]>,
-    ) -> (TextTable, Vec<String>) {
+    pub fn table(&self, p: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> (TextTable, Vec<String>) {
         let mut notes = vec![self.used()];
         notes.extend(self.too_few());
         let mut table = match p {

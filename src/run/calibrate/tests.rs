@@ -61,7 +61,7 @@ fn fitted(p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Calibration 
     c
 }
 
-fn ids(n: usize) -> Vec<String> {
+fn ids(n: usize) -> crate::data::Ids {
     (0..n).map(|i| i.to_string()).collect()
 }
 

@@ -9,6 +9,7 @@ use crate::metrics::{self, count_tails};
 use crate::run::calibrate::Calibration;
 use crate::run::results::{CHANCE, FEW};
 use crate::run::tables::{TextTable, number};
+use rayon::prelude::*;
 
 /// Promised by the intervals that are judged.
 const LEVEL: f64 = 0.9;
@@ -203,7 +204,7 @@ impl Verdict {
                     let tail = (1.0 - LEVEL) / 2.0;
                     row.quantile(tail) <= y[i] && y[i] <= row.quantile(1.0 - tail)
                 };
-                let plain: Vec<bool> = (0..y.len()).map(plain).collect();
+                let plain: Vec<bool> = (0..y.len()).into_par_iter().map(plain).collect();
                 let after = calibration.and_then(|c| c.inside(LEVEL, p, y));
                 let promised = vec![LEVEL; y.len()];
                 let before = after.is_some().then(|| Part::new(String::new(), &promised, &plain, 1, 0.0));

@@ -111,8 +111,8 @@ pub struct Pixels {
 impl Pixels {
     fn of(encoder: &Encoder, data: Dataset) -> Option<Pixels> {
         let p = encoder.pixels.as_ref()?;
-        let by_id = data.ids.iter().enumerate().map(|(i, id)| (id.clone(), i)).collect();
-        Some(Pixels { h: p.h, w: p.w, c: p.c, bytes: data.bytes, ids: data.ids, by_id })
+        let by_id = data.ids.iter().enumerate().map(|(i, id)| (id, i)).collect();
+        Some(Pixels { h: p.h, w: p.w, c: p.c, bytes: data.bytes, ids: data.ids.into(), by_id })
     }
 
     /// The image of a row: at its place if the id agrees, for ids need not be unique.
