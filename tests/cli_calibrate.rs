@@ -63,7 +63,14 @@ struct Csv {
 fn csv(text: &str) -> Csv {
     let cells = |l: &str| l.split(',').map(str::to_string).collect::<Vec<_>>();
     let mut lines = text.lines().map(cells);
-    Csv { header: lines.next().expect("a header"), rows: lines.collect() }
+    let mut header = lines.next().expect("a header");
+    // What is said of rows beyond the training range is no figure.
+    header.retain(|name| name != "note");
+    let rows = lines.map(|mut row| {
+        row.truncate(header.len());
+        row
+    });
+    Csv { rows: rows.collect(), header }
 }
 
 impl Csv {

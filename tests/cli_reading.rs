@@ -81,3 +81,51 @@ fn kinds_markers_and_strictness_are_flags() {
     let (json, _) = ok(d, "inspect t.csv --as code=text --json");
     assert!(json.contains("--as code=text"), "{json}");
 }
+
+#[test]
+fn each_line_of_new_rows_has_its_row_and_says_what_is_not_plain() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    let row =
+        |i: usize| format!("{},{},{},{}.5\n", i % 7, i % 5, ["Adelie", "Gentoo", "Chinstrap"][i % 3], i % 7 + i % 5);
+    std::fs::write(d.join("t.csv"), format!("a,b,species,y\n{}", (0..60).map(row).collect::<String>()))
+        .expect("written");
+    ok(d, &format!("fit t.csv --target y --task regression --ignore species --out numbers -q {FAST}"));
+    ok(d, &format!("fit t.csv --target y --task regression --out run -q {FAST}"));
+    let plain: String = (0..90).map(|i| format!("{},{},Adelie\n", i % 7, i % 5)).collect();
+    let odd = "1,2,Gentoo\n1,oops,Gentoo\n1,2,Emperor\n100,2,Gentoo\nx,inf,Gentoo\n1,2\n,3,Gentoo\n";
+    std::fs::write(d.join("new.csv"), format!("a,b,species\n{odd}{plain}")).expect("written");
+    let notes_of = |run: &str| {
+        let (csv, said) = ok(d, &format!("predict {run} new.csv --out - --device cpu"));
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let header = reader.headers().expect("a header").clone();
+        assert_eq!((header.get(0), header.iter().last()), (Some("line"), Some("note")));
+        let rows: Vec<csv::StringRecord> = reader.records().map(|r| r.expect("a row")).collect();
+        let lines: Vec<usize> = rows.iter().map(|r| r[0].parse().expect("a line")).collect();
+        assert_eq!(lines, (2..99).collect::<Vec<usize>>());
+        let last = |r: &csv::StringRecord| (r[1].to_string(), r[r.len() - 1].to_string());
+        (rows.iter().map(last).collect::<Vec<(String, String)>>(), said)
+    };
+    let mean = "the training mean stands in";
+    let (rows, said) = notes_of("run");
+    let want = [
+        String::new(),
+        format!("b: 'oops' cannot be read as a number, {mean}"),
+        "species: 'Emperor' not in training".into(),
+        "outside the training range of a".into(),
+        format!("a: 'x' cannot be read as a number, {mean}; b: 'inf' cannot be read as a number, {mean}"),
+        "2 cells where the header has 3".into(),
+        format!("a: missing, {mean}"),
+        String::new(),
+    ];
+    for ((_, note), want) in rows.iter().zip(&want) {
+        assert_eq!(note, want);
+    }
+    assert!(rows[5].0.is_empty() && rows[4].0.parse::<f64>().is_ok(), "{rows:?}");
+    assert!(said.contains("column 'b' has 2 cells that cannot be read as a number: the training mean"), "{said}");
+    assert!(!said.contains("missing or"), "{said}");
+    // Without the text nothing of line 6 can be read.
+    let (rows, said) = notes_of("numbers");
+    assert_eq!(rows[4], (String::new(), "no input could be read".into()));
+    assert!(said.contains("the first is line 6: no input could be read"), "{said}");
+}

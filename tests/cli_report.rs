@@ -107,8 +107,10 @@ fn few_rows_are_said_and_no_rows_too() {
     rows(d, "t.csv", 100, 0.5, 0.0);
     ok(d, "fit t.csv --device cpu --members 1 --epochs 5 -q --out run");
     let html = report(d);
+    let said = verdict(&html);
     assert!(
-        verdict(&html).contains("class=\"verdict unknown\"") && verdict(&html).contains("10 test rows are too few")
+        said.contains("of the 10 test rows, where chance alone allows ") && said.contains("10 rows are few"),
+        "{said}"
     );
     ok(d, "fit t.csv --device cpu --members 1 --epochs 5 -q --out run --force --set data.test_fraction=0");
     assert!(verdict(&report(d)).contains("the run has no test rows of its own"), "{}", verdict(&report(d)));

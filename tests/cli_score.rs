@@ -137,7 +137,8 @@ fn wrong_cells_are_named_by_row_and_column() {
         ("y,mean,sd\n1,0,-1\n2,1,1\n", ["line 2", "'sd'", "is -1"]),
         ("y,mean,sd\n1,0,1\n2,1,nan\n", ["line 3", "'sd'", "missing"]),
         ("y,mean,sd\n1,0,1\n2,,1\n", ["line 3", "'mean'", "missing"]),
-        ("y,mean,sd\n1,0,1\nNaN,1,1\n", ["line 3", "'y'", "missing"]),
+        ("y,mean,sd\n,0,1\nNaN,1,1\n", ["'y'", "true values", "empty in every row"]),
+        ("y,mean,sd\n1,,\n,1,1\n", ["no row has both", "'y'", "a prediction"]),
         ("y,mean,sd\n1,0,1\n2,inf,1\n", ["line 3", "'mean'", "infinite"]),
         ("y,mean,sd\n1,0,1\nlow,1,1\n", ["line 3", "'y'", "'low' is no number"]),
         ("y,mean,variance\n1,0,-1\n2,1,1\n", ["line 2", "'variance'", "is -1"]),
@@ -150,7 +151,6 @@ fn wrong_cells_are_named_by_row_and_column() {
         ("y,prob\n0,0.5\n1,60\n", ["line 3", "'prob'", "0 to 1"]),
         ("y,lower,upper\n1,0,2\n1,3,2\n", ["line 3", "'lower'", "3 is above upper, 2"]),
         ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", ["line 3", "'c' has no column", "'a', 'b'"]),
-        ("y,p_a,p_b\na,0.5,0.5\n,0.5,0.5\n", ["line 3", "'y'", "missing"]),
         ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", ["line 3", "'p_b'", ""]),
         ("u,v,mean,sd\n1,2,0,1\n2,3,1,1\n", ["'u', 'v'", "--target", ""]),
         ("mean,sd\n0,1\n1,1\n", ["no column is left", "--target", "'mean', 'sd'"]),
@@ -169,6 +169,74 @@ fn wrong_cells_are_named_by_row_and_column() {
     assert!(error(dir.path(), &["p.csv", "--target", "yy"]).contains("did you mean 'y'"));
     assert!(error(dir.path(), &["p.csv", "--target", "mean"]).contains("target and prediction"));
     assert!(error(dir.path(), &["p.csv", "--probs", "y"]).contains("no column is left"));
+}
+
+#[test]
+fn rows_without_a_target_or_a_prediction_are_left_out_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    // The rows of `three_rows_of_a_regression_by_hand`, among others that cannot be scored.
+    let text = "line,price,mean,sd,q5,q95,note\n2,1,0,1,-2,2,\n3,,9,1,8,10,\n4,5,5,2,1,9,\n5,7,,,,,\"'x' is empty, here\"\n\
+                6,1,3,4,-4,10,\n7,,,,,,'x' is empty\n";
+    write(dir.path(), "p.csv", text);
+    let (v, _) = score(dir.path(), &["p.csv"]);
+    assert_eq!(v[0]["rows"], 3);
+    near(&v[0], "rmse", (5.0f64 / 3.0).sqrt(), 1e-12);
+    near(&v[0], "nll", 0.5 * TAU.ln() + LN_2 + 1.25 / 6.0, 1e-12);
+    let notes = v[0]["notes"].to_string();
+    assert!(notes.contains("2 of 6 rows without a target left out"), "{notes}");
+    assert!(notes.contains("1 of 6 rows without a prediction left out"), "{notes}");
+    // A fault is named by its own line, though rows before it are left out.
+    write(dir.path(), "f.csv", "y,mean,sd\n,0,1\n1,0,1\n2,1,0\n");
+    assert!(error(dir.path(), &["f.csv"]).contains("line 4"));
+    write(dir.path(), "c.csv", "kind,predicted,p_a,p_b,note\na,a,0.9,0.1,\n,a,0.8,0.2,\nb,,,,why\nb,a,0.6,0.4,\n");
+    let (v, _) = score(dir.path(), &["c.csv"]);
+    near(&v[0], "nll", -(0.9f64.ln() + 0.4f64.ln()) / 2.0, 1e-12);
+    near(&v[0], "accuracy", 0.5, 0.0);
+    let notes = v[0]["notes"].to_string();
+    assert!(notes.contains("1 of 4 rows without a target") && notes.contains("1 of 4 rows without a prediction"));
+    let (v, _) = score(dir.path(), &["c.csv", "--ood", "c.csv"]);
+    assert!(v[1]["notes"].to_string().contains("1 of 4 rows without a prediction left out"), "{v}");
+    // A class alone, and labels that are numbers.
+    write(dir.path(), "l.csv", "y,predicted\ndog,dog\n,dog\ncow,\ncow,dog\n");
+    near(&score(dir.path(), &["l.csv"]).0[0], "accuracy", 0.5, 0.0);
+    write(dir.path(), "n.csv", "y,p_0,p_1\n0,0.9,0.1\n,0.8,0.2\n1,0.2,0.8\n");
+    near(&score(dir.path(), &["n.csv"]).0[0], "accuracy", 1.0, 0.0);
+}
+
+#[test]
+fn what_vifo_writes_beside_its_predictions_is_no_target() {
+    let dir = tempfile::tempdir().unwrap();
+    let regression = "line,price,mean,sd,aleatoric_sd,epistemic_sd,lower_90,upper_90,lower_99.5,upper_99.5,aleatoric_share,\
+                      epistemic_share,sd_from_1,sd_added_1,sd_from_12,sd_added_12,note\n\
+                      2,1,0,1,1,0,-2,2,-9,9,1,0,a,0.1,b,0.2,\n3,5,5,2,2,0,1,9,-9,19,1,0,a,0.1,b,0.2,\n";
+    let classes = "line,species,predicted,p_cat,p_dog,entropy,aleatoric_entropy,mutual_information,set_90,aleatoric_share,\
+                   epistemic_share,entropy_from_1,entropy_added_1,note\n\
+                   2,cat,cat,0.9,0.1,0.3,0.3,0,cat,1,0,a,0.1,\n3,dog,dog,0.2,0.8,0.5,0.5,0,cat|dog,1,0,b,-0.1,\n";
+    for (name, text, target) in [("r.csv", regression, "price"), ("c.csv", classes, "species")] {
+        write(dir.path(), name, text);
+        let out = vifo(dir.path()).args(["score", name]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).to_string();
+        assert!(text.contains(&format!("2 rows, target {target}")), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    }
+    // Of several targets each has its own; one note serves all.
+    let own =
+        |t: &str| format!("{t},{t}_mean,{t}_sd,{t}_aleatoric_sd,{t}_epistemic_sd,{t}_aleatoric_share,{t}_sd_from_1");
+    let text = format!(
+        "line,{},{},note\n2,1,0,1,1,0,1,a,4,3,1,1,0,1,a,\n3,5,5,2,2,0,1,b,,6,2,2,0,1,a,\n",
+        own("tall"),
+        own("wide")
+    );
+    write(dir.path(), "two.csv", &text);
+    let (v, _) = score(dir.path(), &["two.csv", "--target", "wide"]);
+    near(&v[0], "rmse", 1.0, 1e-12);
+    assert!(v[0]["notes"].to_string().contains("1 of 2 rows without a target left out"), "{v}");
+    // The only target with true values needs no name; without any it is said what is missing.
+    write(dir.path(), "one.csv", &text.replacen(",tall,", ",tall_median,", 1));
+    near(&score(dir.path(), &["one.csv"]).0[0], "rmse", 1.0, 1e-12);
+    write(dir.path(), "none.csv", &text.replacen(",tall,", ",t,", 1).replacen(",wide,", ",w,", 1));
+    let err = error(dir.path(), &["none.csv"]);
+    assert!(err.contains("predictions of 2 targets, tall, wide, and no column of true values"), "{err}");
+    assert!(err.contains("--target tall"), "{err}");
 }
 
 #[test]

@@ -291,6 +291,8 @@ fn several_targets_have_a_band_each() {
     let p = std::fs::read_to_string(d.join("p.csv")).expect("a file");
     assert!(p.starts_with("line,tall_mean,tall_sd,") && p.contains(",wide_mean,wide_sd,"), "{p}");
     assert!(p.contains("tall_sd_from_1") && p.contains("wide_sd_from_1"), "{p}");
+    let said = refused(d, "score p.csv", 2);
+    assert!(said.contains("predictions of 2 targets, tall, wide, and no column of true values"), "{said}");
     assert!(d.join("run/importance-tall.csv").is_file() && d.join("run/figures/importance-wide.svg").is_file());
 
     // Rows that the run has not seen are found again after a calibration, for each target.
@@ -303,13 +305,26 @@ fn several_targets_have_a_band_each() {
     let p = std::fs::read_to_string(d.join("p.csv")).expect("a file");
     assert!(p.contains("tall_lower_90") && p.contains("wide_lower_90"), "{p}");
     let (evaluated, _) = ok(d, "evaluate run --ood new.csv --device cpu");
-    assert!(evaluated.contains("rmse[tall]") && evaluated.contains("rmse[wide]"), "{evaluated}");
+    assert!(evaluated.contains("target tall\n") && evaluated.contains("target wide\n"), "{evaluated}");
+    assert!(!evaluated.contains("rmse["), "a table for each target: {evaluated}");
     let report = std::fs::read_to_string(d.join("run/report.html")).expect("a file");
     assert_eq!(report.matches("tall: Are the error bars honest?").count(), 1, "no verdict twice");
     assert_eq!(report.matches("wide: Calibration").count(), 1, "each calibration once");
 
     let (compared, _) = ok(d, "compare run --metric rmse[wide]");
-    assert!(compared.contains("rmse[wide]"), "{compared}");
+    assert!(compared.contains("rmse[wide]") && !compared.contains("rmse[tall]"), "{compared}");
+    let header = |text: &str| text.lines().nth(1).expect("a header").to_string();
+    let all = header(&ok(d, "compare run").0);
+    for name in ["rmse", "nll", "coverage_90"] {
+        assert!(["tall", "wide"].iter().all(|target| all.contains(&format!("{name}[{target}]"))), "{name}: {all}");
+    }
+    assert!(!all.contains("crps"), "{all}");
+    let rmse = header(&ok(d, "compare run --metric rmse").0);
+    assert!(rmse.contains("rmse[tall]") && rmse.contains("rmse[wide]") && !rmse.contains("nll"), "{rmse}");
+    // A run with one of the targets stands in a block of its own.
+    ok(d, "fit two.csv --target tall --ignore wide --device cpu --members 1 --epochs 5 --out alone -q");
+    let beside: serde_json::Value = serde_json::from_str(&ok(d, "compare run alone --json").0).expect("JSON");
+    assert_eq!(beside["blocks"].as_array().expect("blocks").len(), 2, "{beside}");
     let (inspected, _) = ok(d, "inspect two.csv --target tall,wide");
     assert!(inspected.contains("Learn 'tall'") && inspected.contains("Learn 'wide'"), "{inspected}");
     assert!(inspected.contains("--target tall,wide"), "{inspected}");
@@ -391,6 +406,8 @@ fn explain_says_where_it_cannot() {
         head.ends_with("aleatoric_share,epistemic_share,entropy_from_1,entropy_added_1,entropy_from_2,entropy_added_2"),
         "{head}"
     );
+    let (scored, _) = ok(d, "score k.out.csv");
+    assert!(scored.contains("200 rows, target kind"), "{scored}");
     let csv = std::fs::read_to_string(d.join("k/importance.csv")).expect("importance");
     assert!(csv.lines().nth(1).is_some_and(|l| l.starts_with("a,")), "{csv}");
 }

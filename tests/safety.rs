@@ -267,57 +267,6 @@ fn c5_swags_statistics_are_left_within_two_seconds() {
     assert!(manifest.contains("\"state\": \"stopped\""), "{manifest}");
 }
 
-/// C5: a table that is still being read, from a pipe that does not end and from a file that takes a while; no folder is made.
-#[cfg(unix)]
-#[test]
-fn c5_reading_a_table_is_left_within_two_seconds() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let d = dir.path();
-    let mut child = vifo(d)
-        .args(["fit", "-", "-q", "--out", "run"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    let mut pipe = child.stdin.take().expect("a pipe");
-    std::io::Write::write_all(&mut pipe, b"a,b,y\n1,2,3\n").expect("written");
-    std::thread::sleep(Duration::from_millis(400));
-    assert!(child.try_wait().expect("asked").is_none(), "it reads to the end of its input");
-    let seconds = stop(&mut child);
-    assert!(seconds < 2.0, "stopped after {seconds} s");
-    drop(pipe);
-
-    let row = (0..20).map(|i| format!("{}", 0.1234567 * f64::from(i + 1))).collect::<Vec<_>>().join(",") + "\n";
-    std::fs::write(d.join("t.csv"), row.repeat((160 << 20) / row.len())).expect("written");
-    let mut child = spawn(d, "fit t.csv -q --device cpu --out run");
-    std::thread::sleep(Duration::from_millis(250));
-    assert!(child.try_wait().expect("asked").is_none(), "160 MB take longer than that");
-    let seconds = stop(&mut child);
-    assert!(seconds < 2.0, "stopped after {seconds} s");
-    assert!(!d.join("run").exists(), "the data had been read: the test shows nothing");
-}
-
-/// C5: a folder of pictures that is still being decoded; no folder is made.
-#[cfg(unix)]
-#[test]
-fn c5_decoding_images_is_left_within_two_seconds() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let d = dir.path();
-    std::fs::write(d.join("one.png"), grey_png(2400)).expect("written");
-    for class in ["cat", "dog"] {
-        std::fs::create_dir_all(d.join("images").join(class)).expect("made");
-        for i in 0..150 {
-            std::fs::hard_link(d.join("one.png"), d.join(format!("images/{class}/{i}.png"))).expect("a link");
-        }
-    }
-    let mut child = spawn(d, "fit images -q --device cpu --out run");
-    std::thread::sleep(Duration::from_millis(600));
-    assert!(child.try_wait().expect("asked").is_none(), "300 pictures take longer than that");
-    let seconds = stop(&mut child);
-    assert!(seconds < 2.0, "stopped after {seconds} s");
-    assert!(!d.join("run").exists(), "the pictures had been decoded: the test shows nothing");
-}
-
 /// A grey picture of side x side pixels that are all alike: small as a file, large in memory.
 fn grey_png(side: u32) -> Vec<u8> {
     let mut bytes = vec![];

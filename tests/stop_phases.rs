@@ -1,5 +1,5 @@
 //! C5 of issue 13, through the real binary: a signal while nothing is there to be saved yet, and in what comes after the last
-//! step. The phases that `safety.rs` has are not repeated here.
+//! step; and C9 for a folder of pictures. The phases that `safety.rs` has are not repeated here.
 //!
 //! What must be reached is made sure of: a table that is being read is a named pipe, which the test opens only once vifo has
 //! opened it and which never ends; else what lies in the run folder tells how far the run is.
@@ -92,6 +92,17 @@ fn read_by(child: &mut Child, path: &Path) -> File {
     end
 }
 
+/// `images`, a folder of two classes of 150 grey pictures of side x side.
+fn pictures(dir: &Path, side: u32) {
+    image::GrayImage::from_pixel(side, side, image::Luma([90])).save(dir.join("one.png")).expect("saved");
+    for class in ["cat", "dog"] {
+        std::fs::create_dir_all(dir.join("images").join(class)).expect("made");
+        for i in 0..150 {
+            std::fs::hard_link(dir.join("one.png"), dir.join(format!("images/{class}/{i}.png"))).expect("a link");
+        }
+    }
+}
+
 /// Every file below `dir`, with what is in it.
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
@@ -125,7 +136,8 @@ fn c5_a_stop_while_reading_leaves_no_claimed_folder() {
     for signal in ["-INT", "-TERM"] {
         let mut child = spawn(d, "fit t.csv -q --device cpu");
         let _end = read_by(&mut child, &d.join("t.csv"));
-        assert!(d.join("runs/t").is_dir(), "no name was claimed: the test shows nothing");
+        // What comes through a pipe has no name of its own.
+        assert!(d.join("runs/stream").is_dir(), "no name was claimed: the test shows nothing");
         stop(&mut child, signal);
         assert!(!d.join("runs").exists(), "{signal}");
     }
@@ -134,7 +146,7 @@ fn c5_a_stop_while_reading_leaves_no_claimed_folder() {
     let mut child = spawn(d, "fit t.csv -q --device cpu");
     let _end = read_by(&mut child, &d.join("t.csv"));
     stop(&mut child, "-TERM");
-    assert!(!d.join("runs/t").exists());
+    assert!(!d.join("runs/stream").exists());
     assert_eq!(std::fs::read(d.join("runs/other/thesis.txt")).expect("kept"), b"mine");
 }
 
@@ -143,13 +155,7 @@ fn c5_a_stop_while_reading_leaves_no_claimed_folder() {
 fn c5_a_stop_while_decoding_leaves_no_claimed_folder() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();
-    image::GrayImage::from_pixel(2400, 2400, image::Luma([90])).save(d.join("one.png")).expect("saved");
-    for class in ["cat", "dog"] {
-        std::fs::create_dir_all(d.join("images").join(class)).expect("made");
-        for i in 0..150 {
-            std::fs::hard_link(d.join("one.png"), d.join(format!("images/{class}/{i}.png"))).expect("a link");
-        }
-    }
+    pictures(d, 2400);
     let mut child = spawn(d, "fit images -q --device cpu");
     wait_for("a name was claimed", &mut child, || d.join("runs/images").is_dir());
     std::thread::sleep(Duration::from_millis(300));
@@ -244,4 +250,31 @@ fn c5_boosted_trees_are_left_within_two_seconds() {
     is_stopped(&d.join("run"));
     // Its weights are there, trees or none.
     ok(d, "predict run t.csv -q --device cpu --out p.csv");
+}
+
+/// C9: pictures that fit one by one and not together are one line that names their folder; smaller ones of them train.
+#[cfg(target_os = "linux")]
+#[test]
+fn c9_a_folder_of_pictures_beyond_the_memory_is_one_line() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    pictures(d, 1024);
+    let limited = |size: u32| {
+        let program = env!("CARGO_BIN_EXE_vifo");
+        let command = format!(
+            "ulimit -v 800000; exec '{program}' fit images -q --threads 2 --device cpu --epochs 1 --image-size {size} --out run{size}"
+        );
+        Command::new("bash").current_dir(d).args(["-c", &command]).output().expect("bash")
+    };
+    // 315 MB as bytes, three times.
+    let out = limited(1024);
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    for part in ["images: needs about 944 MB of memory", "that may be taken here", "smaller image size"] {
+        assert!(err.contains(part), "'{part}' is not in: {err}");
+    }
+    assert!(!d.join("run1024").exists());
+    let out = limited(8);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }

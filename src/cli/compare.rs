@@ -14,7 +14,7 @@ pub struct Args {
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Metric to show, such as nll (repeat for more); all = all [default: rmse, nll, crps, coverage_90 or accuracy, nll,
-    /// brier, ece_equal_mass]
+    /// brier, ece_equal_mass; of several targets rmse, nll, coverage_90 of each]
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     #[arg(long, value_enum, default_value = "text")]

@@ -8,6 +8,7 @@ use crate::run::Results;
 use crate::run::evaluate::{Asked, evaluate, parse_corruption};
 use crate::run::report::evaluations::corruptions;
 use crate::run::tables::{Format, of_sets};
+use crate::run::targets;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -92,7 +93,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k}.{s}"));
     for r in done.results.iter().filter(|r| of(r).is_none()) {
         say_line(&format!("{}: {} rows", r.set, r.rows));
-        say(&r.table(&method).render(Format::Text));
+        let names = targets::merged_names(r);
+        if names.len() < 2 {
+            say(&r.table(&method).render(Format::Text));
+        } else {
+            for (name, own) in names.iter().zip(targets::apart(r, &names)) {
+                say_line(&format!("target {name}"));
+                say(&own.table(&method).render(Format::Text));
+            }
+        }
         for note in &r.notes {
             tell(&format!("note: {note}"));
         }

@@ -46,7 +46,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The paper's toy curve: base, VIFO, an ensemble and VI side by side, two figures and a table, in seconds
+    /// The paper's toy curve: base, VIFO, an ensemble and VI side by side, two figures and a table, in half a minute
     Demo(demo::Args),
     /// Train on a table, a recipe or a bundled toy; writes a run folder
     Fit(Box<fit::Args>),

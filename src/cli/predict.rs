@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let header = yes_or_no(args.header.as_deref())?;
-    let NewRows { data, notes: said, refused } =
+    let NewRows { data, notes: said, refused, odd } =
         model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
     let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::caveats(&folder)?).collect();
     let device = Device::open(&args.device)?;
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let (mut table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut behind)?;
     notes.extend(said);
-    tables::mark_refused(&mut table, &refused);
+    tables::add_notes(&mut table, &odd, &refused);
     let words = explained.iter().zip(&names).flat_map(|(one, name)| {
         let of = (names.len() > 1).then_some(name.as_str());
         one.words().into_iter().map(move |said| targets::heading(&said, of))

@@ -1,6 +1,7 @@
 //! Tests of fit and encode.
 
 use super::super::fit::{Stats, detect_task, strata};
+use super::super::table::{Kind, ReadOptions, read_table};
 use super::*;
 
 fn number(name: &str, values: impl IntoIterator<Item = f64>) -> Column {
@@ -217,4 +218,74 @@ fn what_cannot_be_learnt_is_refused() {
     let many = table(vec![text("key", &ids), number("y", (0..301).map(|i| f64::from(i) * 0.5))]);
     assert!(fit_as(&many, "y", None, &[], 301).contains("column 'key': text with 301 levels; allowed: up to 300"));
     assert!(fit_as(&many, "key", None, &[], 301).contains("301 classes in 301 training rows"));
+}
+
+/// Two numbers and a text of three levels, no cell missing.
+fn plain() -> Encoder {
+    let words: Vec<&str> = (0..12).map(|i| ["a", "b", "c"][i % 3]).collect();
+    let mut t = line_table();
+    t.columns.insert(1, number("z", (0..12).map(|i| f64::from(i * i))));
+    t.columns.insert(2, text("c", &words));
+    Encoder::learn_all(&t, &["y".to_string()], None, &Default::default(), &(0..12).collect::<Vec<_>>()).unwrap().0
+}
+
+#[test]
+fn a_row_that_is_not_plain_is_told_apart_and_one_of_nothing_is_refused() {
+    let e = Encoder { features: plain().features[..2].to_vec(), ..plain() };
+    let (nan, all) = (f64::NAN, [1.0, 2.0, 3.0, 4.0]);
+    let fresh = table(vec![number("x", [1.0, nan, 3.0, nan]), number("z", all)]);
+    let usable = e.usable(&fresh, false).unwrap();
+    let missing = "x: missing, the training mean stands in".to_string();
+    assert_eq!((usable.rows.len(), usable.odd), (4, vec![(1, missing.clone()), (3, missing)]));
+    let fresh = table(vec![number("x", [1.0, nan, 3.0, nan]), number("z", [1.0, 2.0, 3.0, nan])]);
+    let usable = e.usable(&fresh, false).unwrap();
+    assert_eq!((&usable.rows[..], usable.odd.len()), (&[0, 1, 2][..], 1));
+    assert_eq!(usable.refused, [(3, "no input could be read".to_string())]);
+    // The row that is refused is not among the filled ones.
+    assert_eq!(usable.notes.len(), 1);
+    assert!(usable.notes[0].starts_with("column 'x' has 1 missing cell, as none"), "{:?}", usable.notes);
+    let m = message(e.usable(&table(vec![number("x", [nan]), number("z", [nan])]), false));
+    assert!(m.contains("t.csv, line 2: no input could be read"), "{m}");
+    // At most three columns are named.
+    let five: Vec<Feature> = ["p", "q", "r", "s", "t", "x"]
+        .iter()
+        .map(|name| Feature { name: name.to_string(), kind: e.features[0].kind.clone() })
+        .collect();
+    let columns = five.iter().map(|f| number(&f.name, [if f.name == "x" { 1.0 } else { nan }])).collect();
+    let usable = Encoder { features: five, ..e }.usable(&table(columns), false).unwrap();
+    assert_eq!(usable.odd, [(0, "p, q, r: missing, the training mean stands in; and 2 more columns".to_string())]);
+}
+
+#[test]
+fn an_unreadable_cell_is_no_missing_one_and_a_ragged_line_is_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new.csv");
+    let plain_rows: String = (0..20).map(|i| format!("{},{i},a\n", i % 7)).collect();
+    std::fs::write(&path, format!("x,z,c\n1,2,a\noops,2,b\n,3,Emperor\n1,2\n{plain_rows}")).unwrap();
+    let kinds = vec![("x".to_string(), Kind::Number), ("c".to_string(), Kind::Text)];
+    let fresh = read_table(&path, &ReadOptions { kinds, ..Default::default() }).unwrap();
+    let usable = plain().usable(&fresh, false).unwrap();
+    let odd = [
+        (1, "x: 'oops' cannot be read as a number, the training mean stands in"),
+        (2, "x: missing, the training mean stands in; c: 'Emperor' not in training"),
+    ];
+    assert_eq!(usable.odd, odd.map(|(row, said)| (row, said.to_string())));
+    assert_eq!(usable.ragged, [(5, "2 cells where the header has 3".to_string())]);
+    let notes = usable.notes.join("\n");
+    assert!(notes.contains("column 'x' has 1 missing cell, as none was in training"), "{notes}");
+    assert!(notes.contains("column 'x' has 1 cell that cannot be read as a number"), "{notes}");
+    assert!(notes.contains("column 'c' has 1 cell that training did not have"), "{notes}");
+}
+
+#[test]
+fn a_rare_level_is_not_said_to_be_unseen() {
+    let kind = FeatureKind::Levels { levels: vec!["a".into(), "b".into()], unseen: Unseen::Other };
+    let e = Encoder { features: vec![Feature { name: "c".into(), kind }], ..plain() };
+    let usable = e.usable(&table(vec![text("c", &["a", "seldom", "new"])]), false).unwrap();
+    let said = "column 'c': 2 cells are levels that are rare or not in training: they count as rare";
+    assert_eq!(usable.notes, [said]);
+    assert_eq!(usable.odd[0], (1, "c: 'seldom' rare or not in training".to_string()));
+    let usable = e.usable(&table(vec![text("c", &["a", "new"])]), false).unwrap();
+    let said = "column 'c': 1 cell is a level that is rare or not in training: it counts as rare";
+    assert_eq!(usable.notes, [said]);
 }

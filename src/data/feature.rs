@@ -109,6 +109,8 @@ pub(super) enum Strange {
     No,
     /// Missing, and no cell was in training.
     Filled,
+    /// Taken as missing, for it cannot be read.
+    Unread,
     Unseen,
 }
 
@@ -247,7 +249,7 @@ impl FeatureKind {
             }
             FeatureKind::Date(c) => match calendar::parse(text, c.order) {
                 Some(moment) => Ok((Value::Date(moment), Strange::No)),
-                None => self.missing(fills).map(|(value, _)| (value, Strange::Unseen)).map_err(|_| Fault {
+                None => self.missing(fills).map(|(value, _)| (value, Strange::Unread)).map_err(|_| Fault {
                     found: quoted(text),
                     allowed: "a date, as in training".into(),
                     cure: "fix the cell, or leave it empty if it is missing",
@@ -307,6 +309,21 @@ impl FeatureKind {
                 }
             }
         }
+    }
+
+    /// What a cell becomes that is missing, and training had none, or that cannot be read.
+    pub(super) fn stand_in(&self) -> &'static str {
+        match self {
+            FeatureKind::Levels { unseen: Unseen::Other, .. } => "counts as a rare level",
+            FeatureKind::Levels { .. } => "counts as none of the levels",
+            FeatureKind::Gappy { .. } | FeatureKind::Date(Calendar { flag: true, .. }) => "counts as missing",
+            _ => "the training mean stands in",
+        }
+    }
+
+    /// What a cell cannot be read as.
+    pub(super) fn unread(&self) -> &'static str {
+        if let FeatureKind::Date(_) = self { "a date" } else { "a number" }
     }
 
     /// What the column became, in a few words.

@@ -251,6 +251,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     roles.explain(&table, data, &mut encoder);
     notes.extend(column_lines(&table, &encoder, file));
     notes.extend(said);
+    notes.extend(super::choices::notes(&table, &encoder, &roles, data));
     if encoder.n_targets() > 1 {
         let n = encoder.n_targets();
         notes.push(format!(

@@ -7,6 +7,7 @@
 mod calendar;
 pub mod cautions;
 mod cell;
+mod choices;
 pub mod column;
 mod decimal;
 pub mod encode;

@@ -4,8 +4,12 @@
 //! a space as text, swallows the rest of the file after an open quote, and counts no lines in files with bare CR.
 //! Must not decide what a cell means.
 
+use super::column::{Cells, Column};
 use super::decimal::{Decimal, decimal};
+use super::table::Table;
+use super::{cell, counted, source};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// A cell as it stands between its delimiters.
 #[derive(Debug)]
@@ -275,6 +279,68 @@ pub(super) fn detect_delimiter(text: &str, skip_lines: usize, is_number: impl Fn
         Some((_, delimiter)) => delimiter,
         None if fit(b' ').is_some() => b' ',
         None => b',',
+    }
+}
+
+/// What a table does not keep of its file: the texts that were no numbers, and the lines that were no rows.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// By the place among the columns that were asked for, and by row.
+    texts: HashMap<(usize, usize), String>,
+    /// Lines of another width, each with the reason.
+    pub ragged: Vec<(usize, String)>,
+}
+
+impl Lost {
+    /// Reads the file again where something may be lost; nothing where it cannot be read any more.
+    pub fn of(table: &Table, columns: &[&Column]) -> Lost {
+        let mut lost = Lost::default();
+        let has_gaps = |c: &Column| matches!(c.cells, Cells::Number(_)) && c.missing() > 0;
+        let place = |c: &Column| table.columns.iter().position(|other| std::ptr::eq(other, c));
+        let gappy = columns.iter().enumerate().filter(|(_, c)| has_gaps(c));
+        let gappy: Vec<(usize, usize)> = gappy.filter_map(|(at, c)| Some((at, place(c)?))).collect();
+        // Lines that were left out are noted.
+        if table.rows() == 0 || table.beside.is_some() || (gappy.is_empty() && table.notes.is_empty()) {
+            return lost;
+        }
+        let Ok(text) = source::read_text(&table.path) else { return lost };
+        let is_missing = |text: &str| match &table.options.missing_markers {
+            None => cell::is_missing(text),
+            Some(markers) => {
+                let number = text.parse::<f64>().ok();
+                let is_it = |marker: &String| marker == text || (number.is_some() && marker.parse().ok() == number);
+                text.is_empty() || text.eq_ignore_ascii_case("nan") || markers.iter().any(is_it)
+            }
+        };
+        let mut splitter = Splitter::new(&text, table.delimiter, 0, 1);
+        splitter.skip_front(table.options.skip_lines);
+        let (mut cells, mut row, mut width, mut ragged) = (Vec::new(), 0, table.columns.len(), vec![]);
+        let mut is_first = true;
+        while let Ok(Some(line)) = splitter.row(&mut cells) {
+            if row < table.rows() && table.lines.get(row) == line {
+                width = cells.len();
+                for &(at, column) in &gappy {
+                    let text = cells.get(column).map_or("", |cell| &cell.text);
+                    if table.columns[column].is_missing(row) && !is_missing(text) {
+                        lost.texts.insert((at, row), text.to_string());
+                    }
+                }
+                row += 1;
+            } else if !is_first {
+                ragged.push((line, cells.len()));
+            }
+            // The first one holds the names, or has the table's width.
+            is_first = false;
+        }
+        let others = if table.header { "the header has" } else { "the other rows have" };
+        let reason = |n: usize| format!("{} where {others} {width}", counted(n, "cell"));
+        lost.ragged = ragged.into_iter().map(|(line, n)| (line, reason(n))).collect();
+        lost
+    }
+
+    /// What stands in a cell of column number `at` that holds no number and is not missing.
+    pub fn text(&self, at: usize, row: usize) -> Option<&str> {
+        if self.texts.is_empty() { None } else { self.texts.get(&(at, row)).map(String::as_str) }
     }
 }
 

@@ -39,6 +39,8 @@ const NOT_THE_DATA: [&str; 11] = [
 ];
 /// Shown and counted unless others are named: the rest would make a table that no screen holds.
 pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
+/// Those of each of several targets: every target has columns of its own.
+const MAIN_OF_SEVERAL: [&str; 3] = ["rmse", "nll", "coverage_90"];
 
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -351,7 +353,19 @@ fn place_of<T: PartialEq>(known: &mut Vec<T>, one: T) -> usize {
     })
 }
 
-/// The metrics to show; `wanted` as in `compare`.
+/// "rmse" of "rmse[width]", the metric of one of several targets; None where there is one target.
+fn of_several(name: &str) -> Option<&str> {
+    name.strip_suffix(']')?.split_once('[').map(|(plain, _)| plain)
+}
+
+fn is_main(metric: &Metric) -> bool {
+    match of_several(&metric.name) {
+        Some(plain) => MAIN_OF_SEVERAL.contains(&plain),
+        None => MAIN_METRICS.contains(&metric.name.as_str()),
+    }
+}
+
+/// The metrics to show; `wanted` as in `compare`, where "rmse" is also that of each of several targets.
 pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]) -> Result<Vec<Column>> {
     let mut all: Vec<&Metric> = vec![];
     for m in results.flat_map(|r| &r.metrics) {
@@ -360,7 +374,7 @@ pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]
         }
     }
     let names = || all.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-    let main = || all.iter().copied().filter(|m| MAIN_METRICS.contains(&m.name.as_str())).collect::<Vec<_>>();
+    let main = || all.iter().copied().filter(|m| is_main(m)).collect::<Vec<_>>();
     let chosen: Vec<&Metric> = if wanted.is_empty() && !main().is_empty() {
         main()
     } else if wanted.is_empty() || wanted == ["all"] {
@@ -371,9 +385,11 @@ pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]
             let cure = || all.iter().max_by(|a, b| near(a).total_cmp(&near(b))).map_or("", |m| m.name.as_str());
             let none =
                 || Error::usage("--metric", format!("no metric '{w}'"), names(), format!("did you mean {}?", cure()));
-            all.iter().find(|m| m.name == *w).copied().ok_or_else(none)
+            let is_it = |m: &&Metric| m.name == *w || of_several(&m.name) == Some(w);
+            let found: Vec<&Metric> = all.iter().copied().filter(is_it).collect();
+            if found.is_empty() { Err(none()) } else { Ok(found) }
         };
-        wanted.iter().map(find).collect::<Result<_>>()?
+        wanted.iter().map(find).collect::<Result<Vec<_>>>()?.concat()
     };
     let column = |m: &Metric| Column { name: m.name.clone(), unit: m.unit.clone(), better: m.better };
     Ok(chosen.into_iter().map(column).collect())

@@ -6,7 +6,7 @@ use super::moved;
 use super::parts::{self, BEST};
 use crate::config::Recipe;
 use crate::config::plan::Plan;
-use crate::data::encode::{Encoder, Scale, Target};
+use crate::data::encode::{Encoder, NAMED, Scale, Target};
 use crate::data::feature::FeatureKind;
 use crate::data::images::Part;
 use crate::data::load::{self, read_options, skipped_row};
@@ -17,6 +17,7 @@ use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::system::memory;
 use crate::train::{Checkpoint, Predictor};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub struct NewRows {
     pub notes: Vec<String>,
     /// Rows that cannot be predicted: id and reason, in the order of the file.
     pub refused: Vec<(String, String)>,
+    /// What is to be said of a row that is predicted and not plain: id and a few words.
+    pub odd: Vec<(String, String)>,
 }
 
 impl Model {
@@ -130,7 +133,7 @@ impl Model {
             if header.is_some() {
                 notes.push("--header has no effect on images".into());
             }
-            return Ok(NewRows { data, notes, refused: vec![] });
+            return Ok(NewRows { data, notes, refused: vec![], odd: vec![] });
         }
         let mut options = read_options(&self.recipe.data);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
@@ -178,14 +181,27 @@ impl Model {
         }
         notes.extend(usable.notes);
         notes.extend(load::refused(&usable.refused, table.rows(), &table));
-        notes.extend(self.beyond(&data));
-        let refused = usable.refused.into_iter().map(|(row, reason)| (table.lines.get(row).to_string(), reason));
-        Ok(NewRows { data, notes, refused: refused.collect() })
+        let (said, beyond) = self.beyond(&data);
+        notes.extend(said);
+        let mut odd: BTreeMap<usize, String> = usable.odd.into_iter().collect();
+        for (i, said) in beyond {
+            let all = odd.entry(usable.rows[i]).or_default();
+            let between = if all.is_empty() { "" } else { "; " };
+            all.push_str(&format!("{between}{said}"));
+        }
+        let odd = odd.into_iter().map(|(row, said)| (table.lines.get(row).to_string(), said)).collect();
+        let refused = usable.refused.into_iter().map(|(row, reason)| (table.lines.get(row), reason));
+        let mut refused: Vec<(usize, String)> = refused.chain(usable.ragged).collect();
+        refused.sort_by_key(|(line, _)| *line);
+        let refused = refused.into_iter().map(|(line, reason)| (line.to_string(), reason)).collect();
+        Ok(NewRows { data, notes, refused, odd })
     }
 
-    /// Where rows lie outside of what training saw.
-    fn beyond(&self, data: &Dataset) -> Option<String> {
-        let (mut rows, mut names) = (vec![false; data.n], vec![]);
+    /// Where rows lie outside of what training saw: a sentence, and a few words of each such row.
+    fn beyond(&self, data: &Dataset) -> (Option<String>, Vec<(usize, String)>) {
+        let mut names = vec![];
+        // Of each such row the columns that are named, and how many there are.
+        let mut rows: BTreeMap<usize, (Vec<&str>, usize)> = BTreeMap::new();
         let mut at = 0;
         for f in &self.encoder.features {
             if let Some(Scale { mean, sd, min, max }) = f.kind.scale() {
@@ -199,20 +215,31 @@ impl Model {
                 if !outside.is_empty() {
                     names.push(f.name.as_str());
                 }
-                outside.into_iter().for_each(|i| rows[i] = true);
+                for i in outside {
+                    let (named, n) = rows.entry(i).or_default();
+                    if *n < NAMED {
+                        named.push(&f.name);
+                    }
+                    *n += 1;
+                }
             }
             at += f.kind.inputs();
         }
-        let n = rows.iter().filter(|r| **r).count();
+        let n = rows.len();
         let more = if names.len() > 5 { ", ..." } else { "" };
         let names = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        (n > 0).then(|| {
+        let said = (n > 0).then(|| {
             format!(
                 "{n} of {} rows lie outside the training range of {names}{more}: there the error bars are only as good as the method's idea \
                  of what it has not seen",
                 data.n
             )
-        })
+        });
+        let of_row = |(i, (named, n)): (usize, (Vec<&str>, usize))| {
+            let more = if n > NAMED { format!(" and {} more", n - NAMED) } else { String::new() };
+            (i, format!("outside the training range of {}{more}", named.join(", ")))
+        };
+        (said, rows.into_iter().map(of_row).collect())
     }
 
     /// What to say of a run whose training did not end by itself, or whose files nobody can vouch for.

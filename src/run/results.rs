@@ -1,9 +1,12 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
+mod against;
+pub(super) mod chance;
 mod uncertain;
 
+use self::against::{Losses, Rival};
+use self::chance::{Chance, Judgement};
 use self::uncertain::{Uncertain, error_of_mean, few_rows};
-use super::baselines::against_boosting;
 pub use super::baselines::{Baselines, ClassBaselines};
 use super::tables::{apart, number};
 use crate::data::Dataset;
@@ -110,19 +113,33 @@ pub fn regression(
     let mean_sd = |v: &[f64]| weighted::mean(v.iter().map(|v| v.sqrt()), w);
     out.push(metric("mean_aleatoric_sd", unit, mean_sd(&p.aleatoric), Better::Neither));
     out.push(metric("mean_epistemic_sd", unit, mean_sd(&p.epistemic), Better::Neither));
+    let squares = |mean: &[f64]| -> Vec<f64> { mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect() };
+    let surprises = y.iter().enumerate().map(|(i, y)| -p.log_density(i, *y)).collect();
+    let ours = Losses { point: squares(&p.mean), nll: surprises };
+    let gaussian = |mean: &[f64], sd: f64| Losses {
+        point: squares(mean),
+        nll: mean.iter().zip(y).map(|(m, y)| metrics::gaussian_nll(&[*m], &[*y], sd)).collect(),
+    };
     let mut notes = vec![];
+    let (mut line, mut trees) = (None, None);
     if let Some(b) = baselines {
         let constant = vec![b.constant.mean; n];
         beside(&mut out, &constant, b.constant.sd, y, w, |m| &mut m.constant);
         match &b.linear {
             Ok(linear) => {
-                beside(&mut out, &linear.predict(&x.x, n)?, linear.residual_sd(), y, w, |m| &mut m.least_squares);
+                let (mean, sd) = (linear.predict(&x.x, n)?, linear.residual_sd());
+                beside(&mut out, &mean, sd, y, w, |m| &mut m.least_squares);
+                let losses = gaussian(&mean, sd);
+                line = Some(Rival { name: "ordinary least squares", of: |m| m.least_squares, losses });
             }
             Err(why) => notes.push(format!("ordinary least squares {why}")),
         }
         match &b.boosting {
-            Some(Ok(trees)) => {
-                beside(&mut out, &trees.predict(&x.x, n)?, trees.residual_sd(), y, w, |m| &mut m.boosting);
+            Some(Ok(boosted)) => {
+                let (mean, sd) = (boosted.predict(&x.x, n)?, boosted.residual_sd());
+                beside(&mut out, &mean, sd, y, w, |m| &mut m.boosting);
+                let losses = gaussian(&mean, sd);
+                trees = Some(Rival { name: "gradient boosting", of: |m| m.boosting, losses });
             }
             Some(Err(why)) => notes.push(format!("gradient boosting {why}")),
             None => {}
@@ -130,10 +147,9 @@ pub fn regression(
     }
     let said = weighted::effective_rows(n, w);
     notes.extend(against_constant(&out, said, "rmse", "always giving the mean of the training rows"));
-    notes.extend(against_boosting(&out, "rmse").filter(|_| said >= FEW));
+    notes.extend(line.and_then(|r| r.does_better(&out, "rmse", &ours, w)));
+    notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "rmse", &ours, w)));
     notes.extend(coverage_verdict(&out, said));
-    let squares: Vec<f64> = p.mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect();
-    let surprises: Vec<f64> = y.iter().enumerate().map(|(i, y)| -p.log_density(i, *y)).collect();
     let rmse = metrics::rmse(&p.mean, y);
     // The errors are those of plain means.
     notes.extend(
@@ -143,8 +159,8 @@ pub fn regression(
                     said,
                     &[
                         // Of a root: half the relative error of what stands under it.
-                        Uncertain::relative("rmse", unit, rmse, error_of_mean(&squares) / (2.0 * rmse * rmse)),
-                        Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&surprises)),
+                        Uncertain::relative("rmse", unit, rmse, error_of_mean(&ours.point) / (2.0 * rmse * rmse)),
+                        Uncertain::plain("nll", "nats", p.nll(y), error_of_mean(&ours.nll)),
                         Uncertain::share("coverage_90", out.iter().find(|m| m.name == "coverage_90"), said),
                     ],
                 )
@@ -180,36 +196,48 @@ fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -
 
 /// Whether the 90 % intervals hold what they promise, in words.
 fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
-    let nominal: f64 = 0.9;
-    let observed =
-        metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value()).filter(|_| n >= FEW)?;
-    let error = (nominal * (1.0 - nominal) / n.max(1) as f64).sqrt();
-    let z = (observed - nominal) / error;
-    let (at_most, at_least) = metrics::count_tails(&vec![nominal; n], (observed * n as f64).round() as usize);
-    Some(if at_most < CHANCE {
-        format!(
-            "the error bars are too narrow: the 90 % intervals hold {:.0} % of the rows, {:.1} standard errors too few",
-            observed * 100.0,
-            -z
-        )
-    } else if at_least < CHANCE {
-        format!(
-            "the error bars are wider than need be: the 90 % intervals hold {:.0} % of the rows, {z:.1} standard errors too many",
-            observed * 100.0
-        )
-    } else {
-        format!(
-            "the error bars hold: the 90 % intervals cover {:.0} % of the rows, where chance alone allows 90 % ± {:.0} %",
-            observed * 100.0,
-            error * 200.0
-        )
+    let observed = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value())?;
+    if !observed.is_finite() {
+        return None;
+    }
+    let mut chance = Chance::new(&vec![0.9; n], (observed * n as f64).round() as usize, 1, 0.0);
+    // Of rows with weights the count is rounded, the share is not.
+    chance.observed = observed;
+    let (share, range) = chance.words();
+    let by = format!("the 90 % intervals hold {share} of the rows, where chance alone allows {range}");
+    let rows = rows_words(n);
+    Some(match chance.judgement {
+        Judgement::Holds => format!("the error bars hold: {by}"),
+        Judgement::Short => format!("the error bars are too narrow: {by}"),
+        Judgement::Long => format!("the error bars are too wide: {by}"),
+        Judgement::LooksShort => format!("the error bars look too narrow, but {rows} cannot settle it: {by}"),
+        Judgement::LooksLong => format!("the error bars look too wide, but {rows} cannot settle it: {by}"),
+        Judgement::Few => format!("the error bars cannot be judged by {rows}"),
     })
 }
 
-/// A fault of the error bars is one that chance alone would show less often than this, on its side.
-pub(super) const CHANCE: f64 = 0.025;
+/// Whether the classes named are right as often as their probabilities say, in words.
+fn confidence_verdict(confidence: &[f64], right: usize) -> String {
+    let chance = Chance::new(confidence, right, 1, 0.0);
+    let (share, range) = chance.words();
+    let mean = 100.0 * chance.promised;
+    let by = format!("mean confidence {mean:.0} %, {share} right, where chance alone allows {range}");
+    let rows = rows_words(chance.rows);
+    match chance.judgement {
+        Judgement::Holds => format!("the probabilities hold on average: {by}"),
+        Judgement::Short => format!("the probabilities are too sure: {by}"),
+        Judgement::Long => format!("the probabilities are too cautious: {by}"),
+        Judgement::LooksShort => format!("the probabilities look too sure, but {rows} cannot settle it: {by}"),
+        Judgement::LooksLong => format!("the probabilities look too cautious, but {rows} cannot settle it: {by}"),
+        Judgement::Few => format!("the probabilities cannot be judged by {rows}"),
+    }
+}
 
-/// Fewer test rows than this say nothing about error bars.
+fn rows_words(n: usize) -> String {
+    if n == 1 { "1 row".into() } else { format!("{n} rows") }
+}
+
+/// Fewer rows than this say nothing about which of two models is better.
 pub(super) const FEW: usize = 20;
 
 fn weighted_rmse(mean: &[f64], y: &[f64], weights: &[f32]) -> f64 {
@@ -328,32 +356,26 @@ pub fn classification_of_rows(
         Better::Neither,
     ));
     let (conf, class) = metrics::confidences(&p.probs, k);
-    let n = y.len().max(1) as f64;
-    let accuracy = class.iter().zip(y).filter(|(c, y)| c == y).count() as f64 / n;
-    let confidence = conf.iter().sum::<f64>() / n;
-    // The number right is a sum of coins, each with its own confidence, if the confidences mean what they say.
-    let error = (conf.iter().map(|c| c * (1.0 - c)).sum::<f64>()).sqrt() / n;
-    let z = (accuracy - confidence) / error.max(1e-12);
-    let (at_most, at_least) = metrics::count_tails(&conf, (accuracy * n).round() as usize);
-    let said = format!("mean confidence {:.0} %, {:.0} % right", confidence * 100.0, accuracy * 100.0);
+    let right = class.iter().zip(y).filter(|(c, y)| c == y).count();
+    let losses = |probs: &[f64]| {
+        let (_, class) = metrics::confidences(probs, k);
+        Losses {
+            point: class.iter().zip(y).map(|(c, y)| f64::from(u8::from(c != y))).collect(),
+            nll: probs.chunks_exact(k).zip(y).map(|(row, c)| metrics::nll(row, &[*c], k)).collect(),
+        }
+    };
+    let ours = losses(&p.probs);
     let mut notes: Vec<String> =
         against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
     notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
-    notes.extend(against_boosting(&out, "accuracy").filter(|_| y.len() >= FEW));
-    notes.push(if y.len() < FEW {
-        "too few rows to judge the probabilities".to_string()
-    } else if at_least < CHANCE {
-        format!("the probabilities are too cautious: {said}, {z:.1} standard errors apart")
-    } else if at_most < CHANCE {
-        format!("the probabilities are too sure: {said}, {:.1} standard errors apart", -z)
-    } else {
-        format!("the probabilities hold on average: {said}, no further apart than chance allows")
+    let trees = boosted.and_then(|b| b.as_ref().ok()).map(|probs| Rival {
+        name: "gradient boosting",
+        of: |m| m.boosting,
+        losses: losses(probs),
     });
-    let kept = |f: &dyn Fn(&[f64], usize) -> f64| -> Vec<f64> {
-        p.probs.chunks(k).zip(y).map(|(row, c)| f(row, *c)).collect()
-    };
-    let surprises = kept(&|row, c| metrics::nll(row, &[c], k));
-    let squares = kept(&|row, c| metrics::brier(row, &[c], k));
+    notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "accuracy", &ours, w)));
+    notes.push(confidence_verdict(&conf, right));
+    let squares: Vec<f64> = p.probs.chunks(k).zip(y).map(|(row, c)| metrics::brier(row, &[*c], k)).collect();
     let value = |name: &str| out.iter().find(|m| m.name == name).and_then(|m| m.value.value()).unwrap_or(f64::NAN);
     notes.extend(
         w.is_empty()
@@ -362,7 +384,7 @@ pub fn classification_of_rows(
                     y.len(),
                     &[
                         Uncertain::share("accuracy", out.iter().find(|m| m.name == "accuracy"), y.len()),
-                        Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&surprises)),
+                        Uncertain::plain("nll", "nats", value("nll"), error_of_mean(&ours.nll)),
                         Uncertain::plain("brier", "", value("brier"), error_of_mean(&squares)),
                     ],
                 )
@@ -466,5 +488,54 @@ mod tests {
         let accuracy = |ours| say(of("accuracy", Better::Higher, ours, 0.5), (1.0, 2.0), 50);
         assert!(accuracy(0.4).is_some_and(|s| s.contains("(accuracy 0.4000 against 0.5000)")));
         assert_eq!(accuracy(0.5), None, "all rows may be of one class");
+    }
+
+    fn covered(hits: usize, n: usize) -> String {
+        let share = metric("coverage_90", "", hits as f64 / n as f64, Better::Neither);
+        coverage_verdict(&[share], n).expect("a verdict")
+    }
+
+    #[test]
+    fn a_verdict_does_not_contradict_its_numbers() {
+        assert_eq!(
+            covered(19, 25),
+            "the error bars look too narrow, but 25 rows cannot settle it: the 90 % intervals hold 76 % of the rows, where chance alone \
+             allows 80 to 100 %"
+        );
+        assert!(covered(23, 25).starts_with("the error bars hold: the 90 % intervals hold 92 % of the rows"));
+        assert!(covered(3, 12).starts_with("the error bars are too narrow: the 90 % intervals hold 25 % of the rows"));
+        assert!(covered(0, 2).starts_with("the error bars are too narrow"));
+        assert!(covered(200, 200).starts_with("the error bars are too wide"));
+        assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
+        let sure = |right| confidence_verdict(&[0.9; 25], right);
+        assert!(
+            sure(19).starts_with("the probabilities look too sure, but 25 rows cannot settle it: mean confidence 90 %")
+        );
+        assert!(sure(23).starts_with("the probabilities hold on average: mean confidence 90 %, 92 % right"));
+        assert!(sure(10).starts_with("the probabilities are too sure"));
+    }
+
+    /// A line through the origin, and a network that gives zero with the same sd.
+    #[test]
+    fn least_squares_that_do_better_are_named() {
+        let n = 60;
+        let line: Vec<f64> = (0..n).map(|i| (f64::from(i) * 0.7).sin()).collect();
+        let y: Vec<f64> = line.iter().enumerate().map(|(i, x)| 3.0 * x + 0.1 * (i as f64 * 1.9).cos()).collect();
+        let x = Dataset {
+            x: line.iter().map(|x| *x as f32).collect(),
+            y: vec![0.0; 60],
+            n: 60,
+            d: 1,
+            ..Default::default()
+        };
+        let baselines = Baselines::fit(&x, &y, 10, crate::config::Boosting::Off).expect("no stop");
+        let notes = |mean: Vec<f64>, var: f64| {
+            let p = Regression::normals(mean, &[var; 60], vec![var; 60], vec![0.0; 60]);
+            regression(&p, &y, &x, Some(&baselines), "m").expect("metrics").notes.join("\n")
+        };
+        let worse = notes(vec![0.0; 60], 4.0);
+        assert!(worse.contains("ordinary least squares does better on these rows (rmse 0.0"), "{worse}");
+        let as_good = notes(line.iter().map(|x| 3.0 * x).collect(), 0.005);
+        assert!(!as_good.contains("does better"), "{as_good}");
     }
 }

@@ -7,6 +7,7 @@ mod columns;
 mod intervals;
 mod names;
 mod probabilities;
+mod rows;
 mod several;
 
 use self::columns::{Columns, Numbers, Spread, find, label_of, prefixed, unknown};
@@ -62,18 +63,26 @@ pub fn score(file: &Path, options: &ReadOptions, asked: &Asked) -> Result<Scored
     }
     several::keep_one(&mut table, asked)?;
     let (columns, target) = find(&table, asked)?;
-    let mut scored = match &columns {
-        Columns::Numbers(n) => of_numbers(&table, n, target)?,
+    let (mut scored, left_out) = match &columns {
+        Columns::Numbers(n) => {
+            let (kept, left_out) = rows::complete(&table, &columns.used(), Some(&table.columns[target]))?;
+            rows::keep(&mut table, &kept);
+            (of_numbers(&table, n, target)?, left_out)
+        }
         _ => {
             // As written: a label such as 007 must not become the number 7.
             let mut text_columns = vec![table.columns[target].name.clone()];
             if let Columns::Class { predicted } = columns {
                 text_columns.push(table.columns[predicted].name.clone());
             }
-            let as_text = read_table(file, &ReadOptions { text_columns, ..options.clone() })?;
-            probabilities::score(&table, &as_text, &columns, target)?
+            let mut as_text = read_table(file, &ReadOptions { text_columns, ..options.clone() })?;
+            let (kept, left_out) = rows::complete(&table, &columns.used(), Some(&as_text.columns[target]))?;
+            rows::keep(&mut table, &kept);
+            rows::keep(&mut as_text, &kept);
+            (probabilities::score(&table, &as_text, &columns, target)?, left_out)
         }
     };
+    scored.results.notes.splice(0..0, left_out);
     if !scored.is_split {
         let unknown = ["mean_aleatoric_sd", "mean_epistemic_sd", "mean_mutual_information"];
         scored.results.metrics.retain(|m| !unknown.contains(&m.name.as_str()));
@@ -121,22 +130,26 @@ pub fn out_of_distribution(
     inside: &Scored,
     asked: &Asked,
 ) -> Result<(Predictive, Results)> {
-    let table = read_table(file, options)?;
+    let mut table = read_table(file, options)?;
     let Some(known) = &inside.predictive else {
         let found = "the first file tells less than a distribution of each row";
         let allowed = "mean and sd, or one probability a class";
         return Err(Error::usage("--ood", found, allowed, "leave --ood out, or add the columns"));
     };
-    let (outside, is_split, notes) = match &inside.columns {
-        Columns::Numbers(_) => {
-            let n = Numbers::find(&table, asked, None)?;
+    let columns = match &inside.columns {
+        Columns::Numbers(_) => Columns::Numbers(Numbers::find(&table, asked, None)?),
+        columns => same_classes(&table, columns, &inside.labels, asked)?,
+    };
+    let (kept, left_out) = rows::complete(&table, &columns.used(), None)?;
+    rows::keep(&mut table, &kept);
+    let (outside, is_split, notes) = match &columns {
+        Columns::Numbers(n) => {
             let (mean, sd) = n.mean.zip(n.sd).ok_or_else(|| unknown(&table, "no columns mean and sd"))?;
             let (r, is_split, notes) = gaussians(&table, numbers(&table, mean)?, sd)?;
             (Predictive::Regression(r), is_split, notes)
         }
         columns => {
-            let columns = same_classes(&table, columns, &inside.labels, asked)?;
-            let (c, is_split, notes) = probabilities::read(&table, &columns)?;
+            let (c, is_split, notes) = probabilities::read(&table, columns)?;
             (Predictive::Classification(c), is_split, notes)
         }
     };
@@ -148,7 +161,7 @@ pub fn out_of_distribution(
     if !(is_split && inside.is_split) {
         results.metrics.retain(|m| !m.name.ends_with("_epistemic_sd") && !m.name.ends_with("_mutual_information"));
     }
-    results.notes.extend(notes);
+    results.notes.extend(left_out.into_iter().chain(notes));
     if is_same(known, &outside) {
         results.notes.push("both files hold the same predictions, row by row".into());
     }

@@ -9,6 +9,7 @@ use crate::figure::exact;
 use crate::method::Predictive;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::HashMap;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TextTable {
@@ -249,10 +250,10 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Opt
     t
 }
 
-/// Puts the rows that could not be predicted among the others, in the order of their lines, each with its reason in a column
-/// "note"; nothing without such rows.
-pub fn mark_refused(table: &mut TextTable, refused: &[(String, String)]) {
-    if refused.is_empty() {
+/// Adds a column "note": what there is to say of a row that was predicted (`odd`), and the reason of one that could not be,
+/// which takes its place among the others, in the order of their lines; nothing without such rows. Both are id and text.
+pub fn add_notes(table: &mut TextTable, odd: &[(String, String)], refused: &[(String, String)]) {
+    if odd.is_empty() && refused.is_empty() {
         return;
     }
     let mut name = String::from("note");
@@ -261,7 +262,11 @@ pub fn mark_refused(table: &mut TextTable, refused: &[(String, String)]) {
     }
     table.header.push(name);
     let width = table.header.len();
-    table.rows.iter_mut().for_each(|row| row.resize(width, String::new()));
+    let odd: HashMap<&str, &str> = odd.iter().map(|(id, said)| (id.as_str(), said.as_str())).collect();
+    for row in &mut table.rows {
+        row.resize(width, String::new());
+        row[width - 1] = odd.get(row[0].as_str()).unwrap_or(&"").to_string();
+    }
     for (id, reason) in refused {
         let mut row = vec![String::new(); width];
         (row[0], row[width - 1]) = (id.clone(), reason.clone());

@@ -85,6 +85,18 @@ pub fn apart(all: &Results, names: &[String]) -> Vec<Results> {
     if names.len() == 1 { vec![all.clone()] } else { names.iter().map(of).collect() }
 }
 
+/// Names of the targets of which `merged` put the metrics together; none where it did not.
+pub fn merged_names(all: &Results) -> Vec<String> {
+    let mut names: Vec<String> = vec![];
+    for m in &all.metrics {
+        let Some((_, name)) = m.name.strip_suffix(']').and_then(|n| n.split_once('[')) else { return vec![] };
+        if !names.iter().any(|known| known == name) {
+            names.push(name.into());
+        }
+    }
+    names
+}
+
 /// Predictions of each target in one table: the rows' ids once, and "a_mean", "a_sd", ... for target "a". `known`: the
 /// second column of each table holds the target itself.
 pub fn side_by_side(tables: Vec<(String, TextTable)>, known: bool) -> TextTable {

@@ -26,6 +26,7 @@ pub use known::recognise;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
 
 use crate::error::{Error, Result};
+use crate::system::memory;
 use find::Format;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -298,6 +299,9 @@ fn listed(names: &[String], most: usize) -> String {
     shown
 }
 
+/// Of a set: itself, the rows that are taken out of it for a part, and the copy that a run keeps of them.
+const COPIES: u64 = 3;
+
 /// Refuses what would not fit, before memory is taken for it.
 fn check_bytes(path: &Path, n: usize, h: usize, w: usize, c: usize) -> Result<()> {
     let bytes = n as u64 * h as u64 * w as u64 * c as u64;
@@ -307,7 +311,11 @@ fn check_bytes(path: &Path, n: usize, h: usize, w: usize, c: usize) -> Result<()
         let allowed = format!("16 GiB, {MAX_SIDE} pixels a side");
         return Err(Error::data(place(path), found, allowed, "ask for a smaller image size"));
     }
-    Ok(())
+    // Small ones always fit.
+    if bytes < 8 << 20 {
+        return Ok(());
+    }
+    memory::room_for(path, COPIES * bytes, "ask for a smaller image size, or give it more memory")
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use super::html;
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
-use crate::metrics::{self, count_tails};
+use crate::metrics;
 use crate::run::calibrate::Calibration;
-use crate::run::results::{CHANCE, FEW};
+use crate::run::results::chance::{Chance, Judgement};
 use crate::run::tables::{TextTable, number};
 use rayon::prelude::*;
 
@@ -20,65 +20,36 @@ const PARTS: usize = 4;
 /// Classes in the table, at most.
 const CLASSES: usize = 30;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judgement {
-    Holds,
-    /// Too narrow, too sure.
-    Short,
-    /// Wider than need be, too cautious.
-    Long,
-    Few,
-}
+/// Parts are doubtful together where chance alone would show one like the worst of them less often than this.
+const DOUBT: f64 = 0.05;
 
 /// Rows that are judged together.
 #[derive(Debug, Clone, PartialEq)]
 struct Part {
     /// "where the predicted sd is 0.1 to 0.2"; empty for all rows.
     place: String,
-    rows: usize,
-    hits: usize,
-    promised: f64,
-    /// Standard deviation of the share that holds, if the promise is kept.
-    error: f64,
-    judgement: Judgement,
+    chance: Chance,
 }
 
 impl Part {
     /// `of` = how many parts are judged together; `scatter` = the sd of what is promised, the same for all rows.
     fn new(place: String, promised: &[f64], held: &[bool], of: usize, scatter: f64) -> Part {
-        let (rows, hits) = (held.len(), held.iter().filter(|h| **h).count());
-        let n = rows.max(1) as f64;
-        let (at_most, at_least) = tails(promised, hits, scatter);
-        let limit = CHANCE / of.max(1) as f64;
-        let judgement = match () {
-            _ if rows < FEW => Judgement::Few,
-            _ if at_most < limit => Judgement::Short,
-            _ if at_least < limit => Judgement::Long,
-            _ => Judgement::Holds,
-        };
-        let error = (promised.iter().map(|p| p * (1.0 - p)).sum::<f64>().max(0.0) / (n * n) + scatter * scatter).sqrt();
-        Part { place, rows, hits, promised: promised.iter().sum::<f64>() / n, error, judgement }
+        let hits = held.iter().filter(|h| **h).count();
+        Part { place, chance: Chance::new(promised, hits, of, scatter) }
     }
 
-    fn observed(&self) -> f64 {
-        self.hits as f64 / self.rows.max(1) as f64
+    fn is_off(&self) -> bool {
+        matches!(self.chance.judgement, Judgement::Short | Judgement::Long)
     }
-}
 
-/// `count_tails`, averaged over promises of this sd: conformal intervals keep theirs on average over calibration sets alone.
-fn tails(promised: &[f64], hits: usize, scatter: f64) -> (f64, f64) {
-    const NODES: usize = 16;
-    if scatter == 0.0 {
-        return count_tails(promised, hits);
+    fn looks_off(&self) -> bool {
+        matches!(self.chance.judgement, Judgement::LooksShort | Judgement::LooksLong)
     }
-    let mut sum = (0.0, 0.0);
-    for j in 0..NODES {
-        let shift = scatter * metrics::normal_quantile((j as f64 + 0.5) / NODES as f64);
-        let moved: Vec<f64> = promised.iter().map(|p| (p + shift).clamp(0.0, 1.0)).collect();
-        let (at_most, at_least) = count_tails(&moved, hits);
-        sum = (sum.0 + at_most / NODES as f64, sum.1 + at_least / NODES as f64);
+
+    /// How far apart the shares are that chance alone allows.
+    fn width(&self) -> f64 {
+        self.chance.range.1 - self.chance.range.0
     }
-    sum
 }
 
 /// The words that differ between intervals and classes.
@@ -96,27 +67,29 @@ struct Words {
 const INTERVALS: Words = Words {
     hold: "the 90 % intervals hold",
     short: "too narrow",
-    long: "wider than need be",
-    short_cure: "take them for less than the doubt there is",
-    long_cure: "they are safe, and less sharp than they could be",
+    long: "too wide",
+    short_cure: "expect larger errors than they say",
+    long_cure: "they are safe to use, but narrower ones would do",
     header: ["promised", "inside"],
 };
 const CLASSES_WORDS: Words = Words {
     hold: "the named class is right for",
     short: "too sure",
     long: "too cautious",
-    short_cure: "take a probability of 0.9 for less",
+    short_cure: "expect more mistakes than the probabilities say",
     long_cure: "the model knows more than it says",
     header: ["confidence", "right"],
 };
 
 impl Words {
-    fn of(&self, judgement: Judgement) -> &'static str {
+    fn of(&self, judgement: Judgement) -> String {
         match judgement {
-            Judgement::Holds => "holds",
-            Judgement::Short => self.short,
-            Judgement::Long => self.long,
-            Judgement::Few => "too few rows",
+            Judgement::Holds => "holds".into(),
+            Judgement::Short => self.short.into(),
+            Judgement::Long => self.long.into(),
+            Judgement::LooksShort => format!("looks {}", self.short),
+            Judgement::LooksLong => format!("looks {}", self.long),
+            Judgement::Few => "too few rows".into(),
         }
     }
 }
@@ -128,8 +101,10 @@ pub struct Verdict {
     rows: &'static str,
     all: Part,
     parts: Vec<Part>,
-    /// Classes that have too few rows to be judged, or that the table has no room for.
-    left_out: usize,
+    /// Classes named for fewer than `LEAST` rows.
+    rare: usize,
+    /// Classes that the table has no room for.
+    no_room: usize,
     /// Before the calibration, where there is one.
     before: Option<Part>,
 }
@@ -176,9 +151,9 @@ fn named_groups(what: &str, values: &[f64]) -> Vec<(String, Vec<usize>)> {
     groups(values).into_iter().map(|g| (name(&g), g)).collect()
 }
 
-/// Parts of at least `FEW` rows; how many are judged together decides how far each may be off.
+/// How many are judged together decides how far each may be off.
 fn parts(named: Vec<(String, Vec<usize>)>, promised: &[f64], held: &[bool], scatter: f64) -> Vec<Part> {
-    let of = named.iter().filter(|(_, rows)| rows.len() >= FEW).count();
+    let of = named.len();
     let part = |(name, rows): (String, Vec<usize>)| {
         let pick: Vec<f64> = rows.iter().map(|&i| promised[i]).collect();
         let kept: Vec<bool> = rows.iter().map(|&i| held[i]).collect();
@@ -222,7 +197,8 @@ impl Verdict {
                     rows,
                     all,
                     parts: parts(named, &promised, &held, scatter),
-                    left_out: 0,
+                    rare: 0,
+                    no_room: 0,
                     before,
                 }
             }
@@ -251,10 +227,10 @@ impl Verdict {
                         (format!("where it names {label}"), rows)
                     })
                     .collect();
-                let count = classes.len();
                 classes.retain(|(_, rows)| rows.len() >= LEAST);
+                let rare = plain.k - classes.len();
+                let no_room = classes.len().saturating_sub(CLASSES);
                 classes.truncate(CLASSES);
-                let left_out = count - classes.len();
                 named.extend(classes);
                 let all = Part::new(String::new(), &confidence, &right, 1, 0.0);
                 Verdict {
@@ -262,7 +238,8 @@ impl Verdict {
                     rows,
                     all,
                     parts: parts(named, &confidence, &right, 0.0),
-                    left_out,
+                    rare,
+                    no_room,
                     before,
                 }
             }
@@ -270,115 +247,138 @@ impl Verdict {
     }
 
     fn off(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|p| matches!(p.judgement, Judgement::Short | Judgement::Long))
+        self.parts.iter().filter(|p| p.is_off())
+    }
+
+    /// Parts of which one is as far off as chance seldom shows, over all of them together.
+    fn doubtful(&self) -> impl Iterator<Item = &Part> {
+        let limit = DOUBT / self.parts.len().max(1) as f64;
+        self.parts.iter().filter(move |p| p.looks_off() && p.chance.tail < limit)
     }
 
     pub fn tone(&self) -> Tone {
-        match self.all.judgement {
-            Judgement::Few => Tone::Unknown,
+        match self.all.chance.judgement {
+            Judgement::Few | Judgement::LooksLong => Tone::Unknown,
             Judgement::Short => Tone::Bad,
-            Judgement::Long => Tone::Warning,
+            Judgement::Long | Judgement::LooksShort => Tone::Warning,
             Judgement::Holds if self.off().next().is_some() => Tone::Warning,
+            Judgement::Holds if self.doubtful().next().is_some() => Tone::Unknown,
             Judgement::Holds => Tone::Good,
         }
     }
 
-    /// "78 % of the 200 test rows, where 90 % ± 2 % would be honest".
+    /// "the 90 % intervals hold 78 % of the 200 test rows, where chance alone allows 86 to 94 %".
     fn figures(&self, part: &Part) -> String {
+        let (share, range) = part.chance.words();
         format!(
-            "{} {} of the {} {}, where {} ± {} would be honest",
-            self.words.hold,
-            percent(part.observed()),
-            part.rows,
-            self.rows,
-            percent(part.promised),
-            percent(part.error)
+            "{} {share} of the {} {}, where chance alone allows {range}",
+            self.words.hold, part.chance.rows, self.rows
         )
     }
 
     /// The answer in one sentence.
     pub fn headline(&self) -> String {
-        let (w, n) = (self.words, self.all.rows);
-        match self.all.judgement {
+        let (w, n, rows) = (self.words, self.all.chance.rows, self.rows);
+        let figures = self.figures(&self.all);
+        let open = |looks: &str| format!("They look {looks}, but {n} {rows} cannot settle it: {figures}.");
+        match self.all.chance.judgement {
+            Judgement::Few if n == 0 => "It cannot be told: there are no rows to judge error bars by.".into(),
             Judgement::Few => {
-                format!("It cannot be told: {n} {} are too few to judge error bars by, {FEW} are the least.", self.rows)
+                format!("It cannot be told: whatever they show, {n} {rows} are too few to judge error bars by.")
             }
-            Judgement::Short => format!(
-                "No, they are {}: {}. Until that is mended, {}.",
-                w.short,
-                self.figures(&self.all),
-                w.short_cure
-            ),
-            Judgement::Long => format!("Not quite, they are {}: {}; {}.", w.long, self.figures(&self.all), w.long_cure),
-            Judgement::Holds => match self.off().count() {
-                0 => format!("Yes, as far as {n} {} can tell: {}.", self.rows, self.figures(&self.all)),
-                _ => format!("On the whole, but not everywhere: {}.", self.figures(&self.all)),
-            },
+            Judgement::Short => {
+                format!("No, they are {}: {figures}. Until that is mended, {}.", w.short, w.short_cure)
+            }
+            Judgement::Long => format!("Not quite, they are {}: {figures}; {}.", w.long, w.long_cure),
+            Judgement::LooksShort => open(w.short),
+            Judgement::LooksLong => open(w.long),
+            Judgement::Holds if self.off().next().is_some() => {
+                format!("On the whole, but not everywhere: {figures}.")
+            }
+            Judgement::Holds if self.doubtful().next().is_some() => {
+                format!("On the whole, but perhaps not everywhere: {figures}.")
+            }
+            Judgement::Holds => format!("Yes, as far as {n} {rows} can tell: {figures}."),
         }
     }
 
     fn text(&self) -> Vec<String> {
         let w = self.words;
         let mut out = vec![self.headline()];
-        for part in self.off() {
+        for part in self.off().chain(self.doubtful()) {
+            let (share, range) = part.chance.words();
+            let open = if part.is_off() { "" } else { "; its rows cannot settle it" };
             out.push(format!(
-                "{} {}: {} of {} rows, where {} ± {} would be honest.",
-                capital(w.of(part.judgement)),
+                "{} {}: {share} of {} rows, where chance alone allows {range}{open}.",
+                capital(&w.of(part.chance.judgement)),
                 part.place,
-                percent(part.observed()),
-                part.rows,
-                percent(part.promised),
-                percent(part.error)
+                part.chance.rows
             ));
         }
-        if self.all.judgement == Judgement::Few {
+        if self.all.chance.judgement == Judgement::Few {
             return out;
         }
-        if self.off().next().is_none() && !self.parts.is_empty() {
-            out.push(format!("No part of them stands out: not one of {} that were looked at.", self.parts.len()));
+        if self.off().chain(self.doubtful()).next().is_none() && !self.parts.is_empty() {
+            let few = match self.parts.iter().filter(|p| p.looks_off()).count() {
+                0 => String::new(),
+                outside => format!(
+                    " {outside} of them {} outside what chance allows one part in 95 of 100 cases, which among so many is no surprise.",
+                    if outside == 1 { "lies" } else { "lie" }
+                ),
+            };
+            out.push(format!(
+                "No part of them is clearly off: not one of {} that were looked at.{few}",
+                self.parts.len()
+            ));
         }
         if let Some(before) = &self.before {
             out.push(format!(
                 "These are the calibrated ones. Before the calibration: {} ({}).",
-                w.of(before.judgement),
+                w.of(before.chance.judgement),
                 self.figures(before)
             ));
         }
-        out.push(match self.parts.is_empty() {
-            true => format!(
-                "{} rows are few: a fault below {} cannot be seen among them, and none in a part of them.",
-                self.all.rows,
-                percent(2.0 * self.all.error)
+        let promised = percent(self.all.chance.promised);
+        let (rows, (_, range)) = (self.all.chance.rows, self.all.chance.words());
+        out.push(match self.parts.iter().max_by(|a, b| a.width().total_cmp(&b.width())) {
+            None => format!(
+                "{rows} rows are few: with them, any share of {range} is as good as the promised {promised}, and no part of them can be judged."
             ),
-            false => format!(
-                "What {} rows can show: faults of {} or more over all, of {} or more in a part of them. A part counts as off where chance \
-                 would show as much less than once in twenty over all parts together.",
-                self.all.rows,
-                percent(2.0 * self.all.error),
-                percent(3.0 * self.parts.iter().map(|p| p.error).fold(0.0, f64::max))
+            Some(widest) => format!(
+                "What {rows} rows can show: over all, any share of {range} is as good as the promised {promised}; in the part with the least to \
+                 go by ({} rows), {} as good as {}. A part counts as off where chance alone would show as much in less than one case of a \
+                 hundred, over all parts together.",
+                widest.chance.rows,
+                widest.chance.words().1,
+                percent(widest.chance.promised)
             ),
         });
-        if self.left_out > 0 {
+        if self.rare > 0 {
             out.push(format!(
-                "{} classes are named for too few rows ({LEAST} are the least) or have no place here.",
-                self.left_out
+                "Not judged by themselves: {}, which the model names for fewer than {LEAST} rows{}.",
+                if self.rare == 1 { "1 class".into() } else { format!("{} classes", self.rare) },
+                if self.rare == 1 { "" } else { " each" }
             ));
+        }
+        if self.no_room > 0 {
+            out.push(format!("The table shows the first {CLASSES} classes; {} more have no room in it.", self.no_room));
         }
         out
     }
 
     fn table(&self) -> TextTable {
         let [promised, held] = self.words.header;
-        let mut t = TextTable::new(&["rows", "verdict", "how many", promised, held, "by chance, ±"]);
+        let mut t = TextTable::new(&["rows", "verdict", "how many", promised, held, "chance allows"]);
         let all = Part { place: format!("all {}", self.rows), ..self.all.clone() };
         for part in std::iter::once(&all).chain(&self.parts) {
+            let (share, range) = part.chance.words();
             t.rows.push(vec![
                 part.place.trim_start_matches("where ").to_string(),
-                self.words.of(part.judgement).into(),
-                part.rows.to_string(),
-                percent(part.promised),
-                percent(part.observed()),
-                percent(part.error),
+                self.words.of(part.chance.judgement),
+                part.chance.rows.to_string(),
+                percent(part.chance.promised),
+                share,
+                range,
             ]);
         }
         t

@@ -14,7 +14,7 @@ impl Uncertain {
     /// `error` is a share of the value.
     pub fn relative(name: &str, unit: &str, value: f64, error: f64) -> Self {
         let Uncertain(text) = Self::plain(name, unit, value, error * value);
-        Uncertain(text.map(|t| format!("{t} ({:.0} % of itself)", 100.0 * error)))
+        Uncertain(text.map(|t| format!("{t} ({:.0} % of it)", 100.0 * error)))
     }
 
     /// A share of `n` rows is binomial. None or all of them would have no error by that: two more rows of either kind are
@@ -56,11 +56,11 @@ mod tests {
 
     #[test]
     fn a7_each_figure_of_few_rows_has_its_own_error() {
-        // Ten of forty right, sure of all: accuracy 0.25 with sqrt(0.25 * 0.75 / 40) = 0.0685, 27 % of itself.
+        // Ten of forty right, sure of all: accuracy 0.25 with sqrt(0.25 * 0.75 / 40) = 0.0685, 27 % of it.
         let y: Vec<usize> = (0..40).map(|i| usize::from(i % 4 > 0)).collect();
         let p = Classification { k: 2, probs: [0.6, 0.4].repeat(40), epistemic: vec![0.0; 40], ..Default::default() };
         let notes = classification(&p, &y, None).notes.join("\n");
-        assert!(notes.contains("accuracy 0.2500 ± 0.06847 (27 % of itself)"), "{notes}");
+        assert!(notes.contains("accuracy 0.2500 ± 0.06847 (27 % of it)"), "{notes}");
         // nll: 10 terms of -ln 0.6, 30 of -ln 0.4; sd = (ln 0.6 - ln 0.4) sqrt(10 * 30 / (40 * 39)), over sqrt 40.
         let error = (0.6f64 / 0.4).ln() * (300.0f64 / (40.0 * 39.0)).sqrt() / 40f64.sqrt();
         assert!(notes.contains(&format!("± {} nats", number(error))), "{notes}");
@@ -72,7 +72,7 @@ mod tests {
         let r = Regression::normals(vec![0.0; 4], &[1.0; 4], vec![1.0; 4], vec![0.0; 4]);
         let notes = regression(&r, &[1.0, -1.0, 1.0, 3.0], &Dataset::default(), None, "m").expect("metrics").notes;
         let notes = notes.join("\n");
-        assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 % of itself)") && !notes.contains("every figure"), "{notes}");
+        assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 % of it)") && !notes.contains("every figure"), "{notes}");
         assert!(few_rows(50, &[]).is_none() && few_rows(1, &[]).is_some_and(|t| t.starts_with("1 row is too few")));
     }
 }

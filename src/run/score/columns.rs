@@ -88,7 +88,7 @@ pub fn find(table: &Table, asked: &Asked) -> Result<(Columns, usize)> {
 }
 
 impl Columns {
-    fn used(&self) -> Vec<usize> {
+    pub fn used(&self) -> Vec<usize> {
         match self {
             Columns::Numbers(n) => n.used(),
             Columns::Classes { probs, .. } => probs.clone(),
@@ -224,7 +224,9 @@ fn are_classes(table: &Table, quantiles: &[(f64, usize)]) -> bool {
         })
         .collect();
     let is_one = |row: usize| (values.iter().map(|v| v[row]).sum::<f64>() - 1.0).abs() < 0.02;
-    values.len() > 1 && values.len() == quantiles.len() && table.rows() > 0 && (0..table.rows()).all(is_one)
+    // Rows without a prediction say nothing.
+    let mut told = (0..table.rows()).filter(|&row| !values.iter().all(|v| v[row].is_nan())).peekable();
+    values.len() > 1 && values.len() == quantiles.len() && told.peek().is_some() && told.all(is_one)
 }
 
 /// The first column that bears one of the names, by their order.
@@ -266,6 +268,7 @@ fn is_beside(name: &str) -> bool {
         || names::quantile(name).is_some()
         || names::end(name).is_some()
         || names::class(name).is_some()
+        || names::is_explained(name)
         || name.strip_prefix("set_").is_some_and(is_number)
 }
 
@@ -310,7 +313,9 @@ fn target(table: &Table, asked: Option<usize>, used: &[usize]) -> Result<usize> 
     let rest: Vec<usize> = all().filter(|&c| !is_beside(&table.columns[c].name)).collect();
     match (usual.as_slice(), rest.as_slice()) {
         ([one], _) | ([], [one]) => Ok(*one),
-        ([], []) => refuse("no column is left for the target".into()),
+        ([], []) => {
+            refuse("no column is left for the target: the file holds predictions without the true values".into())
+        }
         ([], many) | (many, _) => {
             let names: Vec<String> = many.iter().take(5).map(|&c| format!("'{}'", table.columns[c].name)).collect();
             refuse(format!("more than one column may be the target: {}", names.join(", ")))

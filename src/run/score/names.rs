@@ -97,7 +97,7 @@ pub const CLASSES: [&str; 10] = [
     "prediction_label",
 ];
 /// Row numbers and what vifo writes beside its predictions: never the target unless named.
-pub const BESIDE: [&str; 13] = [
+pub const BESIDE: [&str; 16] = [
     "line",
     "image",
     "id",
@@ -111,6 +111,9 @@ pub const BESIDE: [&str; 13] = [
     "mutual_information",
     "aleatoric_sd",
     "epistemic_sd",
+    "aleatoric_share",
+    "epistemic_share",
+    "note",
 ];
 
 /// Lower case, every run of other characters one underscore, but for the points of numbers: "Y-Pred (97.5 %)" is
@@ -127,6 +130,13 @@ pub fn plain(name: &str) -> String {
         }
     }
     out.trim_end_matches('_').to_string()
+}
+
+/// What `vifo predict --explain` calls a column of its own: sd_from_1, entropy_added_2.
+pub fn is_explained(name: &str) -> bool {
+    const FRONTS: [&str; 4] = ["sd_from_", "sd_added_", "entropy_from_", "entropy_added_"];
+    let plain = plain(name);
+    FRONTS.iter().any(|front| plain.strip_prefix(front).is_some_and(|n| n.parse::<u32>().is_ok()))
 }
 
 /// The words and the numbers of a plain name: "pi_lower90" is pi, lower and 90.

@@ -10,10 +10,19 @@ pub fn keep_one(table: &mut Table, asked: &Asked) -> Result<()> {
     let has = |name: String| table.columns.iter().any(|c| c.name == name);
     let is_told = |name: &str| has(format!("{name}_mean")) && has(format!("{name}_sd"));
     let targets: Vec<String> = table.columns.iter().map(|c| c.name.clone()).filter(|name| is_told(name)).collect();
-    if targets.len() < 2 || asked.mean.is_some() {
+    if asked.mean.is_some() {
         return Ok(());
     }
-    let index = asked.target.as_ref().map(|t| table.column_index(t)).transpose()?;
+    let ours = predicted(table);
+    if targets.is_empty() && ours.len() > 1 {
+        return Err(nothing_known(table, &ours));
+    }
+    if targets.len() < 2 && ours.len() < 2 {
+        return Ok(());
+    }
+    // Of several targets the only one whose true values are there.
+    let only = targets.first().filter(|_| targets.len() == 1);
+    let index = asked.target.as_ref().or(only).map(|t| table.column_index(t)).transpose()?;
     let Some(target) = index.map(|i| table.columns[i].name.clone()).filter(|name| targets.contains(name)) else {
         let found = format!("predictions of {} targets: {}", targets.len(), targets.join(", "));
         let cure = format!("name one: --target {}", targets[0]);
@@ -22,7 +31,7 @@ pub fn keep_one(table: &mut Table, asked: &Asked) -> Result<()> {
     // A longer name that begins alike has columns of its own.
     let prefix = format!("{target}_");
     let of_other = |name: &str| {
-        let longer = targets.iter().filter(|other| other.starts_with(&prefix));
+        let longer = targets.iter().chain(&ours).filter(|other| other.starts_with(&prefix));
         longer.into_iter().any(|other| name == other || name.starts_with(&format!("{other}_")))
     };
     let own = |name: &str| name.strip_prefix(&prefix).filter(|_| !of_other(name)).map(String::from);
@@ -33,4 +42,20 @@ pub fn keep_one(table: &mut Table, asked: &Asked) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Targets whose predictions stand side by side as `vifo predict` writes them, whether their true values are there or not.
+fn predicted(table: &Table) -> Vec<String> {
+    let has = |name: String| table.columns.iter().any(|c| c.name == name);
+    let is_ours = |stem: &&str| has(format!("{stem}_sd")) && has(format!("{stem}_aleatoric_sd"));
+    table.columns.iter().filter_map(|c| c.name.strip_suffix("_mean")).filter(is_ours).map(String::from).collect()
+}
+
+fn nothing_known(table: &Table, targets: &[String]) -> Error {
+    let first = &targets[0];
+    let found =
+        format!("predictions of {} targets, {}, and no column of true values", targets.len(), targets.join(", "));
+    let allowed = format!("a column '{first}' of true values beside '{first}_mean'");
+    let cure = format!("add the true values of a target under its own name, then name it: --target {first}");
+    Error::usage(table.path.display().to_string(), found, allowed, cure)
 }

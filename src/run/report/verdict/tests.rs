@@ -50,10 +50,53 @@ fn honest_narrow_wide_and_too_few_are_told_apart() {
     assert!(narrow.headline().starts_with("No, they are too narrow: the 90 % intervals hold 59 % of the 200"));
     let wide = of(&sd(3.0), &y);
     assert_eq!(wide.tone(), Tone::Warning);
-    assert!(wide.headline().starts_with("Not quite, they are wider than need be"), "{}", wide.headline());
-    let few = of(&[1.0; 12], &y[..12]);
+    assert!(wide.headline().starts_with("Not quite, they are too wide"), "{}", wide.headline());
+    let few = of(&[1.0], &y[..1]);
     assert_eq!(few.tone(), Tone::Unknown);
-    assert!(few.headline().contains("12 test rows are too few") && few.parts.is_empty());
+    assert!(few.headline().starts_with("It cannot be told: ") && few.parts.is_empty(), "{}", few.headline());
+}
+
+/// `hits` of `n` rows lie in the middle of their intervals, the others far away.
+fn counted(hits: usize, n: usize) -> Verdict {
+    let y: Vec<f64> = (0..n).map(|i| if i < hits { 0.1 } else { 9.0 }).collect();
+    of(&vec![1.0; n], &y)
+}
+
+#[test]
+fn few_rows_say_what_they_can() {
+    let open = counted(19, 25);
+    assert_eq!(open.tone(), Tone::Warning);
+    assert_eq!(
+        open.headline(),
+        "They look too narrow, but 25 test rows cannot settle it: the 90 % intervals hold 76 % of the 25 test rows, where chance alone \
+         allows 80 to 100 %."
+    );
+    let holds = counted(23, 25);
+    assert_eq!(holds.tone(), Tone::Good);
+    assert!(holds.headline().starts_with("Yes, as far as 25 test rows can tell: the 90 % intervals hold 92 %"));
+    for narrow in [counted(3, 12), counted(0, 2)] {
+        assert_eq!(narrow.tone(), Tone::Bad);
+        assert!(narrow.headline().starts_with("No, they are too narrow"), "{}", narrow.headline());
+    }
+    let wide = counted(40, 40);
+    assert_eq!(wide.tone(), Tone::Unknown);
+    assert!(wide.headline().starts_with("They look too wide, but 40 test rows"), "{}", wide.headline());
+    assert!(counted(0, 0).headline().contains("there are no rows"));
+}
+
+/// A part of 22 rows, 15 inside: 0.44 %, less than chance allows one part, and more than it allows one of four.
+#[test]
+fn a_part_that_looks_off_is_not_called_good() {
+    let held: Vec<bool> = (0..22).map(|i| i < 15).collect();
+    let part = Part::new("where x is 1".into(), &[0.9; 22], &held, 4, 0.0);
+    let mut v = counted(90, 100);
+    assert_eq!(v.tone(), Tone::Good);
+    v.parts = vec![part; 4];
+    assert_eq!(v.tone(), Tone::Unknown);
+    assert!(v.headline().starts_with("On the whole, but perhaps not everywhere"), "{}", v.headline());
+    let said = "Looks too narrow where x is 1: 68 % of 22 rows, where chance alone allows 77 to 100 %; its rows cannot settle it.";
+    assert_eq!(v.text()[1], said);
+    assert_eq!(v.table().rows[1][1..], ["looks too narrow", "22", "90 %", "68 %", "77 to 100 %"]);
 }
 
 /// The rows of the smallest sd are too narrow, the others too wide by as much: over all the coverage is right.
@@ -114,7 +157,9 @@ fn a_class_that_is_too_sure_is_named() {
     assert!(v.headline().starts_with("No, they are too sure: the named class is right for"), "{}", v.headline());
     assert!(v.off().any(|p| p.place == "where it names b") && !v.off().any(|p| p.place == "where it names a"));
     assert!(
-        v.text().iter().any(|t| t == "Too sure where it names b: 50 % of 50 rows, where 90 % ± 4 % would be honest."),
+        v.text()
+            .iter()
+            .any(|t| t == "Too sure where it names b: 50 % of 50 rows, where chance alone allows 82 to 98 %."),
         "{:?}",
         v.text()
     );
@@ -125,6 +170,6 @@ fn a_class_that_is_too_sure_is_named() {
 #[test]
 fn few_calibration_rows_leave_room() {
     let held: Vec<bool> = (0..100).map(|i| i >= 20).collect();
-    let part = |scatter: f64| Part::new(String::new(), &[0.9; 100], &held, 1, scatter).judgement;
+    let part = |scatter: f64| Part::new(String::new(), &[0.9; 100], &held, 1, scatter).chance.judgement;
     assert_eq!((part(0.0), part(0.06)), (Judgement::Short, Judgement::Holds));
 }

@@ -1,0 +1,118 @@
+//! Whether a baseline does better than the network on the same rows, beyond what the luck of these rows explains.
+
+use super::{Better, FEW, Metric};
+use crate::metrics::weighted;
+use crate::run::tables::number;
+
+/// A difference below this many standard errors is noise.
+const NOISE: f64 = 2.0;
+
+/// What each row costs: by the point prediction (its squared error, or 1 for a wrong class), and its negative log likelihood.
+pub struct Losses {
+    pub point: Vec<f64>,
+    pub nll: Vec<f64>,
+}
+
+/// Whether the second loses less, row by row, by more than the noise of the mean difference.
+fn is_better(ours: &[f64], theirs: &[f64], w: &[f32]) -> bool {
+    let gain: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
+    let mean = weighted::mean(gain.iter().copied(), w);
+    let variance = weighted::mean(gain.iter().map(|g| (g - mean).powi(2)), w);
+    let n = weighted::effective_rows(gain.len(), w);
+    n >= FEW && mean > NOISE * (variance / (n as f64 - 1.0)).sqrt()
+}
+
+/// The baseline, by its name and its column of the metrics.
+pub struct Rival<'a> {
+    pub name: &'a str,
+    pub of: fn(&Metric) -> Option<f64>,
+    pub losses: Losses,
+}
+
+impl Rival<'_> {
+    /// Which of the two it does better, and both figures: "rmse 4 against 5 MPa".
+    fn pairs(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<[(bool, String); 2]> {
+        let pair = |name: &str, a: &[f64], b: &[f64]| {
+            let m = metrics.iter().find(|m| m.name == name)?;
+            let (ours, theirs) = (m.value.value()?, (self.of)(m)?);
+            let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
+            let less = if m.better == Better::Higher { theirs > ours } else { theirs < ours };
+            Some((less && is_better(a, b, w), format!("{name} {} against {}{unit}", number(theirs), number(ours))))
+        };
+        Some([pair(point, &ours.point, &self.losses.point)?, pair("nll", &ours.nll, &self.losses.nll)?])
+    }
+
+    /// Says so where both its predictions and its error bars are better.
+    pub fn does_better(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<String> {
+        let [(closer, by), (likelier, nll)] = self.pairs(metrics, point, ours, w)?;
+        (closer && likelier).then(|| {
+            format!(
+                "{} does better on these rows ({by}, {nll}): use it for them, unless longer training or other settings help the network",
+                self.name
+            )
+        })
+    }
+
+    /// The same, and where one of the two is better alone.
+    pub fn does_better_in_part(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<String> {
+        let name = self.name;
+        match self.pairs(metrics, point, ours, w)? {
+            [(true, _), (true, _)] => self.does_better(metrics, point, ours, w),
+            [(true, by), (false, nll)] => Some(format!(
+                "{name} predicts better on these rows ({by}), but its error bars are not better than the network's ({nll})"
+            )),
+            [(false, _), (true, nll)] => Some(format!(
+                "{name} does not predict better on these rows, but its error bars fit them better ({nll})"
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metric;
+    use super::*;
+
+    /// Ours and theirs: each a mean and a swing from row to row.
+    fn say(point: [(f64, f64); 2], nll: [(f64, f64); 2], n: usize, rows: bool) -> Option<String> {
+        let of = |(mean, swing): (f64, f64), k: usize| -> Vec<f64> {
+            (0..n).map(|i| mean + if i / k % 2 == 0 { swing } else { -swing }).collect()
+        };
+        let metrics: Vec<Metric> = [("rmse", "MPa", point), ("nll", "nats", nll)]
+            .map(|(name, unit, [ours, theirs])| Metric {
+                least_squares: Some(theirs.0),
+                ..metric(name, unit, ours.0, Better::Lower)
+            })
+            .into();
+        let ours = Losses { point: of(point[0], 1), nll: of(nll[0], 1) };
+        let losses = Losses { point: of(point[1], 2), nll: of(nll[1], 2) };
+        let rival = Rival { name: "ordinary least squares", of: |m| m.least_squares, losses };
+        match rows {
+            true => rival.does_better(&metrics, "rmse", &ours, &[]),
+            false => rival.does_better_in_part(&metrics, "rmse", &ours, &[]),
+        }
+    }
+
+    #[test]
+    fn a_baseline_that_does_better_is_named() {
+        let both = say([(5.0, 0.1), (4.0, 0.1)], [(3.0, 0.1), (2.5, 0.1)], 40, true).expect("a note");
+        assert!(
+            both.starts_with(
+                "ordinary least squares does better on these rows (rmse 4.000 against 5.000 MPa, nll 2.500 against 3.000 nats)"
+            ),
+            "{both}"
+        );
+        // By less than the noise: sd of the difference sqrt(2), over sqrt(39) = 0.23, twice that is 0.45.
+        let apart = |by: f64| say([(5.0, 1.0), (5.0 - by, 1.0)], [(3.0, 0.1), (2.5, 0.1)], 40, true);
+        assert!(apart(0.4).is_none() && apart(0.5).is_some());
+        assert_eq!(say([(5.0, 0.1), (4.0, 0.1)], [(3.0, 0.1), (2.5, 0.1)], FEW - 1, true), None, "few rows say little");
+        let point = ([(5.0, 0.1), (4.0, 0.1)], [(2.0, 0.1), (2.5, 0.1)]);
+        assert_eq!(say(point.0, point.1, 40, true), None);
+        let in_part = say(point.0, point.1, 40, false).expect("a note");
+        assert!(in_part.contains("predicts better on these rows (rmse 4.000 against 5.000 MPa), but"), "{in_part}");
+        let bars = say([(4.0, 0.1), (5.0, 0.1)], [(3.0, 0.1), (2.5, 0.1)], 40, false).expect("a note");
+        assert!(bars.contains("does not predict better") && bars.contains("(nll 2.500 against 3.000 nats)"), "{bars}");
+        assert_eq!(say([(4.0, 0.1); 2], [(2.0, 0.1); 2], 40, false), None, "equal is not better");
+    }
+}
