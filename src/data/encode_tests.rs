@@ -224,7 +224,9 @@ fn what_cannot_be_learnt_is_refused() {
 fn plain() -> Encoder {
     let words: Vec<&str> = (0..12).map(|i| ["a", "b", "c"][i % 3]).collect();
     let mut t = line_table();
-    t.columns.insert(1, number("z", (0..12).map(|i| f64::from(i * i))));
+    // Numbers that rise with the rows would be taken for their count.
+    t.columns[0] = number("x", (0..12).map(|i| f64::from(i % 7)));
+    t.columns.insert(1, number("z", (0..12).map(|i| f64::from(i % 4))));
     t.columns.insert(2, text("c", &words));
     Encoder::learn_all(&t, &["y".to_string()], None, &Default::default(), &(0..12).collect::<Vec<_>>()).unwrap().0
 }

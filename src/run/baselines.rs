@@ -1,7 +1,5 @@
 //! What a run is compared with, fitted on the rows that training saw: the constant, a straight line, boosted trees.
 
-use super::results::{Better, Metric};
-use super::tables::number;
 use crate::config::Boosting as Asked;
 use crate::data::Dataset;
 use crate::error::Error;
@@ -113,55 +111,9 @@ impl ClassBaselines {
     }
 }
 
-/// Says so where boosted trees do better than the network, by the metric of its `point` predictions or else by the
-/// likelihood.
-pub fn against_boosting(metrics: &[Metric], point: &str) -> Option<String> {
-    let pair = |name: &str| {
-        let m = metrics.iter().find(|m| m.name == name)?;
-        let (ours, theirs) = (m.value.value()?, m.boosting?);
-        let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
-        let is_better = if m.better == Better::Higher { theirs > ours } else { theirs < ours };
-        Some((is_better, format!("{name} {} against {}{unit}", number(theirs), number(ours))))
-    };
-    match (pair(point), pair("nll")) {
-        (Some((true, by)), Some((true, nll))) => Some(format!(
-            "gradient boosting does better on these rows ({by}, {nll}): a network is not the best tool for them so far"
-        )),
-        (Some((true, by)), _) => Some(format!(
-            "gradient boosting predicts better on these rows ({by}), though its error bars say less of them than the network's do"
-        )),
-        (_, Some((true, by))) => Some(format!(
-            "the network predicts no worse than gradient boosting, but its uncertainty fits these rows less well ({by})"
-        )),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::results::metric;
     use super::*;
-
-    #[test]
-    fn trees_that_do_better_are_named() {
-        let say = |rmse: (f64, f64), nll: (f64, f64)| {
-            let of = |name: &str, unit: &str, (ours, theirs): (f64, f64)| Metric {
-                boosting: Some(theirs),
-                ..metric(name, unit, ours, Better::Lower)
-            };
-            against_boosting(&[of("rmse", "MPa", rmse), of("nll", "nats", nll)], "rmse")
-        };
-        let both = say((5.0, 4.0), (3.0, 2.5)).expect("a note");
-        assert!(
-            both.contains("does better on these rows (rmse 4.000 against 5.000 MPa, nll 2.500 against 3.000 nats)"),
-            "{both}"
-        );
-        assert!(say((5.0, 4.0), (2.0, 2.5)).is_some_and(|s| s.contains("predicts better") && !s.contains("nll")));
-        assert!(say((4.0, 5.0), (3.0, 2.5)).is_some_and(|s| s.contains("uncertainty fits these rows less well")));
-        assert_eq!(say((4.0, 5.0), (2.0, 2.5)), None);
-        assert_eq!(say((4.0, 4.0), (2.0, 2.0)), None, "equal is not better");
-        assert_eq!(against_boosting(&[metric("rmse", "m", 1.0, Better::Lower)], "rmse"), None, "there are none");
-    }
 
     #[test]
     fn dear_trees_wait_to_be_asked_for() {

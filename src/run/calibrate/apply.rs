@@ -9,7 +9,8 @@ use crate::method::predictive::Classification;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::{self, normal_quantile, temperature};
 use crate::run::Results;
-use crate::run::results::{self, Better, FEW, Metric};
+use crate::run::results::chance::{Chance, Judgement};
+use crate::run::results::{self, Better, Metric};
 use crate::run::tables::{self, TextTable, distinct_target, full};
 
 /// Width of each row's interval in the target's unit, or the number of classes in each row's set.
@@ -151,16 +152,16 @@ impl Calibration {
 
     /// Whether these rows keep the promise, in words; only too few is against it.
     fn verdict(&self, level: &Level, covered: f64, n: usize) -> Option<String> {
-        let of_calibration = conformal::coverage_sd(self.rows, level.alpha)?;
-        let error = (level.alpha * (1.0 - level.alpha) / n.max(1) as f64 + of_calibration * of_calibration).sqrt();
-        let z = (1.0 - level.alpha - covered) / error;
-        (n >= FEW && z > 2.0).then(|| {
+        let scatter = conformal::coverage_sd(self.rows, level.alpha)?;
+        let hits = (covered * n as f64).round() as usize;
+        let chance = Chance::new(&vec![1.0 - level.alpha; n], hits, 1, scatter);
+        let (held, allowed) = chance.words();
+        (chance.judgement == Judgement::Short).then(|| {
             format!(
-                "the calibrated {} % {} hold {:.0} % of the rows, {z:.1} standard errors too few: these rows differ from those of the \
+                "the calibrated {} % {} hold {held} of the rows, where chance alone allows {allowed}: these rows differ from those of the \
                  calibration",
                 level.percent(),
-                self.what(),
-                covered * 100.0
+                self.what()
             )
         })
     }
