@@ -99,7 +99,7 @@ fn each_line_of_new_rows_has_its_row_and_says_what_is_not_plain() {
         let (csv, said) = ok(d, &format!("predict {run} new.csv --out - --device cpu"));
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         let header = reader.headers().expect("a header").clone();
-        assert_eq!((header.get(0), header.iter().last()), (Some("line"), Some("note")));
+        assert_eq!((header.get(0), header.iter().next_back()), (Some("line"), Some("note")));
         let rows: Vec<csv::StringRecord> = reader.records().map(|r| r.expect("a row")).collect();
         let lines: Vec<usize> = rows.iter().map(|r| r[0].parse().expect("a line")).collect();
         assert_eq!(lines, (2..99).collect::<Vec<usize>>());

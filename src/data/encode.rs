@@ -555,7 +555,7 @@ fn said_of_row(features: &[Cellwise], row: usize, lost: &Lost) -> String {
         }
     }
     let groups: Vec<String> = groups.iter().map(|(said, names)| format!("{}: {said}", names.join(", "))).collect();
-    let more = if n > NAMED { format!("; and {} more", counted(n - NAMED, "column")) } else { String::new() };
+    let more = if n > NAMED { format!("; and {}", counted(n - NAMED, "more column")) } else { String::new() };
     groups.join("; ") + &more
 }
 

@@ -461,7 +461,7 @@ pub fn write(
             let of_one =
                 data.encoder.targets().enumerate().map(|(at, t)| (t.name(), c.of_target(at).section(t.name())));
             let named = of_one.map(|(name, section)| {
-                let heading = several::heading(&section.heading, (c.more_targets.len() > 0).then_some(name));
+                let heading = several::heading(&section.heading, (!c.more_targets.is_empty()).then_some(name));
                 Section { heading, slot: None, ..section }
             });
             Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }

@@ -77,7 +77,7 @@ mod tests {
     /// Ours and theirs: each a mean and a swing from row to row.
     fn say(point: [(f64, f64); 2], nll: [(f64, f64); 2], n: usize, rows: bool) -> Option<String> {
         let of = |(mean, swing): (f64, f64), k: usize| -> Vec<f64> {
-            (0..n).map(|i| mean + if i / k % 2 == 0 { swing } else { -swing }).collect()
+            (0..n).map(|i| mean + if (i / k).is_multiple_of(2) { swing } else { -swing }).collect()
         };
         let metrics: Vec<Metric> = [("rmse", "MPa", point), ("nll", "nats", nll)]
             .map(|(name, unit, [ours, theirs])| Metric {
