@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use vifo::config::Recipe;
 use vifo::config::plan::Plan;
-use vifo::data::encode::{Encoder, Feature, FeatureKind, Missing, Target};
+use vifo::data::encode::{Encoder, Feature, FeatureKind, Target};
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, TrainProgram};
 
@@ -61,16 +61,7 @@ fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
     };
     let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
     let features = vec![Feature { name: "x".into(), kind }];
-    let encoder = Encoder {
-        features,
-        dropped: vec![],
-        target,
-        more_targets: vec![],
-        target_at: 0,
-        missing: Missing::Error,
-        strict: false,
-        pixels: None,
-    };
+    let encoder = Encoder { features, ..Encoder::of(target) };
     let plan = Plan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, &encoder).expect("a plan");
     let TrainProgram { program, data_x, data_y, aux_range, weights, sums, .. } =
         plan.setup.record_training(u64::MAX).expect("a program");

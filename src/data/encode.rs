@@ -220,6 +220,20 @@ pub(super) fn number_text(value: f64) -> String {
 }
 
 impl Encoder {
+    /// Of this target, with no input yet.
+    pub fn of(target: Target) -> Encoder {
+        Encoder {
+            features: vec![],
+            dropped: vec![],
+            target,
+            more_targets: vec![],
+            target_at: 0,
+            missing: Missing::Error,
+            strict: false,
+            pixels: None,
+        }
+    }
+
     pub fn task(&self) -> Task {
         match self.target {
             Target::Regression { .. } => Task::Regression,

@@ -1,7 +1,7 @@
 //! Images as inputs: the size a network takes, how bytes become numbers, how training images are varied, and the image
 //! sets of a recipe as training, validation and test parts. Bytes stay bytes until a batch is gathered.
 
-use super::encode::{Encoder, Missing, Target};
+use super::encode::{Encoder, Target};
 use super::images::{self, Corruption, ImageSet, Options, Part, ShiftPair};
 use super::inspect_images;
 use super::load::Loaded;
@@ -225,14 +225,8 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
         }
     });
     let encoder = Encoder {
-        features: vec![],
-        dropped: vec![],
-        target: Target::Classes { name: "class".into(), labels: set.classes.clone() },
-        more_targets: vec![],
-        target_at: 0,
-        missing: Missing::Error,
-        strict: false,
         pixels: Some(pixels),
+        ..Encoder::of(Target::Classes { name: "class".into(), labels: set.classes.clone() })
     };
     let mut digest = Sha256::new();
     let mut add = |set: &ImageSet| {

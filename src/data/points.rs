@@ -2,7 +2,7 @@
 //! Unlike a table, few of them are no mistake, and neither is a column that is constant: whoever sets points one by one
 //! starts with two. Must not read a file.
 
-use super::encode::{Encoder, Feature, FeatureKind, Missing, Target};
+use super::encode::{Encoder, Feature, FeatureKind, Target};
 use super::fit::{Stats, labels_of};
 use super::split::{Split, by_fraction};
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
@@ -138,16 +138,7 @@ fn encoder(table: &Table, task: Task, rows: &[usize]) -> Encoder {
             Target::Regression { name, mean, sd, min, max }
         }
     };
-    Encoder {
-        features: features.collect(),
-        dropped: vec![],
-        target,
-        more_targets: vec![],
-        target_at: 0,
-        missing: Missing::Error,
-        strict: false,
-        pixels: None,
-    }
+    Encoder { features: features.collect(), ..Encoder::of(target) }
 }
 
 /// SHA-256 over the numbers' bits, row after row, each row preceded by its length.

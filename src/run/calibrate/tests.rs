@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::encode::{Encoder, Missing, Target};
+use crate::data::encode::{Encoder, Target};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
 use crate::run::tables::TextTable;
@@ -29,16 +29,7 @@ fn classes(n: usize) -> (Classification, Vec<f64>) {
 }
 
 fn encoder(target: Target) -> Encoder {
-    Encoder {
-        features: vec![],
-        dropped: vec![],
-        target,
-        more_targets: vec![],
-        target_at: 0,
-        missing: Missing::Error,
-        strict: false,
-        pixels: None,
-    }
+    Encoder::of(target)
 }
 
 fn named(labels: [&str; 3]) -> Encoder {

@@ -1,5 +1,4 @@
 use super::*;
-use crate::data::encode::Missing;
 use crate::method::predictive::{Classification, Regression};
 
 fn encoder(labels: Option<&[&str]>) -> Encoder {
@@ -7,16 +6,7 @@ fn encoder(labels: Option<&[&str]>) -> Encoder {
         None => Target::Regression { name: "price".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
         Some(l) => Target::Classes { name: "kind".into(), labels: l.iter().map(|l| l.to_string()).collect() },
     };
-    Encoder {
-        features: vec![],
-        dropped: vec![],
-        target,
-        more_targets: vec![],
-        target_at: 0,
-        missing: Missing::Error,
-        strict: false,
-        pixels: None,
-    }
+    Encoder::of(target)
 }
 
 /// Normals of these sd around 0.
