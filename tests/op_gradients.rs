@@ -8,7 +8,6 @@
 //! 2e-8 (1 + |f|). A kink between the points shows as a difference between h and 2h; such weights are left out, at most
 //! one in a hundred.
 
-use vifo::config::{AuxSource, Link, Optimizer, PriorKeys};
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, Kind, Reg, Setup, TrainProgram};
@@ -18,6 +17,7 @@ use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_los
 use vifo::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use vifo::ops::regularizer::{SIGMA_EXP, SIGMA_MIN, SIGMA_SOFTPLUS, sigma};
 use vifo::program::{Act, Buf};
+use vifo::recipe::{AuxSource, Link, Optimizer, PriorKeys};
 
 const N_ROWS: usize = 7;
 const MEMBERS: usize = 2;

@@ -38,9 +38,9 @@ fn a11_the_demos_table_has_the_demos_columns() {
         readme.split("<!-- demo -->\n").nth(1).and_then(|t| t.split("<!-- /demo -->").next()).expect("the marks");
     let cells = |line: &str| line.trim_matches('|').split('|').map(|c| c.trim().to_string()).collect::<Vec<_>>();
     let lines: Vec<&str> = table.lines().filter(|l| l.starts_with('|')).collect();
-    assert_eq!(cells(lines[0]), vifo::run::demo::COLUMNS, "docs/make makes the table again");
+    assert_eq!(cells(lines[0]), vifo::bench::demo::COLUMNS, "docs/make makes the table again");
     let titles: Vec<String> = lines[2..].iter().map(|l| cells(l)[0].clone()).collect();
-    assert_eq!(titles, vifo::run::demo::titles(), "docs/make makes the table again");
+    assert_eq!(titles, vifo::bench::demo::titles(), "docs/make makes the table again");
 }
 
 #[test]

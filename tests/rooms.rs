@@ -42,7 +42,7 @@ fn strangers(word: &str, rooms: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_room_keeps_to_its_work() {
-    let disk = ["run/", "data/", "config/", "figure/", "system/", "cli/", "gui/"];
+    let disk = ["run/", "report/", "study/", "bench/", "data/", "recipe/", "figure/", "system/", "cli/", "gui/"];
     let rules: &[(&str, &[&str])] = &[
         ("wgpu::", &["exec/gpu/"]),
         ("egui", &["gui/"]),

@@ -1,10 +1,10 @@
 //! `vifo doctor`: what this machine can do, whether it computes rightly, and what to install if something is missing.
 
 use super::{hand_over, say};
+use crate::bench;
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
-use crate::run::bench;
-use crate::run::tables::{Format, TextTable, number};
+use crate::report::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -3,7 +3,6 @@
 //! is noise or ignorance, and which columns' values it comes from.
 
 use super::model::{Model, targets};
-use super::tables::{TextTable, full, number};
 use super::{RunFolder, calibrate};
 use crate::data::encode::FeatureKind;
 use crate::data::{Dataset, Inputs, SplitMix64};
@@ -12,6 +11,7 @@ use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
 use crate::metrics::{self, weighted};
+use crate::report::tables::{TextTable, full, number};
 use crate::train::Predictor;
 use std::time::Instant;
 
