@@ -147,13 +147,16 @@ fn the_readme_is_short_lists_every_verb_and_leads_to_every_page() {
 
 #[test]
 fn every_link_and_picture_is_there() {
-    // In MATH.md E[z](x) is a formula.
-    let all = pages().into_iter().chain(markdown("docs")).filter(|page| page != "docs/MATH.md");
+    let all = pages().into_iter().chain(markdown("docs"));
     let mut seen = 0;
     for page in all {
         let text = read(&page);
         let folder: PathBuf = root().join(&page).parent().expect("a folder").into();
         for link in text.split("](").skip(1).filter_map(|l| l.split(')').next()).filter(|l| !l.contains("://")) {
+            // The formula E[z](x) of MATH.md.
+            if link == "x" {
+                continue;
+            }
             let file = link.split('#').next().unwrap_or_default();
             assert!(folder.join(file).is_file(), "{page}: {link}");
             seen += 1;
