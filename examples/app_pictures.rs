@@ -1,5 +1,5 @@
 //! Pictures of every page of the app, drawn without a window: `cargo run --example app_pictures -- FOLDER [WIDTHxHEIGHT]`.
-//! README shows them; `docs/make app` makes them.
+//! docs/guide/app.md shows them; `docs/app-pictures` makes them.
 
 use eframe::egui;
 use egui_kittest::Harness;

@@ -1,4 +1,4 @@
-//! Neural networks whose predictions carry honest uncertainty. The README draws the rooms and the data flow.
+//! Neural networks whose predictions carry honest uncertainty. ARCHITECTURE.md draws the data flow and the modules.
 
 // Shapes stand in brackets, [R, rows, k]: they are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
