@@ -3,7 +3,6 @@
 //!
 //! What must be reached is made sure of: a table that is being read is a named pipe, which the test opens only once vifo has
 //! opened it and which never ends; else what lies in the run folder tells how far the run is.
-#![cfg(unix)]
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,5 +1,4 @@
 //! The app on a desk of its own: without a window, in a folder that goes with it.
-#![allow(dead_code)] // each test binary uses its part
 
 use eframe::egui;
 use egui_kittest::Harness;

@@ -1,6 +1,6 @@
 //! Inputs that once went wrong, and a few seconds of new ones; `cargo run --example fuzz` looks further.
 
-#[path = "../examples/fuzz/harness.rs"]
+#[path = "../../examples/fuzz/harness.rs"]
 mod harness;
 
 use harness::{Kind, Outcome, Random, check, fixtures, judge, mutate, seeds};

@@ -1,9 +1,6 @@
 //! The app without a window: kittest clicks by label and looks at what comes of it. Nothing waits for a fixed time.
 
-#[path = "common/desk.rs"]
-mod desk;
-
-use desk::{Bench, Desk, app, bench, desk, frame, wait};
+use super::desk::{Bench, Desk, app, bench, desk, frame, wait};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{self, Key, Modifiers, PointerButton, Pos2};
 use egui_kittest::Harness;

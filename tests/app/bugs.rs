@@ -1,9 +1,6 @@
 //! Faults that were seen on the screen, by their numbers: each as a user meets it.
 
-#[path = "common/desk.rs"]
-mod desk;
-
-use desk::{Bench, app, bench, sized, wait};
+use super::desk::{Bench, app, bench, sized, wait};
 use eframe::egui::{self, PointerButton, accesskit::Role};
 use egui_kittest::kittest::Queryable;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,8 @@
+//! The desktop app: its pages without a window (kittest clicks by label), and the real window under Xvfb.
+
+mod bugs;
+mod desk;
+mod pages;
+mod runs;
+mod tour;
+mod window;

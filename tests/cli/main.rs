@@ -1,0 +1,24 @@
+//! The program as its users run it: every verb, what it says when something is wrong, and what a stop or a crash leaves behind.
+//! One binary for all, since linking each file to the whole library takes longer than running it.
+
+mod calibrate;
+mod compare;
+mod errors;
+mod first_try;
+mod fit;
+mod fuzz;
+mod images;
+mod inspect;
+mod reading;
+mod readme;
+mod recipes;
+mod report;
+mod reproduce;
+mod safety;
+mod score;
+mod slurm;
+#[cfg(unix)]
+mod stop_phases;
+mod sweep;
+mod tables;
+mod theory;
