@@ -60,14 +60,16 @@ impl CurvesFigure {
 const OVER: [(f64, f64); 2] = [(9.0, 9.0), (5.0, 13.0)];
 /// A line, and what it gains with each curve that lies on it: those below reach out at both sides of those above.
 const WIDTH: f64 = 1.8;
-const WIDER: f64 = 1.1;
+const WIDER: f64 = 1.6;
+/// Opacity of a solid line on which others lie: their dashes stand out.
+const PALE: f64 = 0.5;
 /// Share of the range of all curves within which two lie on one another: about the width of a line.
 const CLOSE: f64 = 0.004;
 /// Share of its points by which a curve lies on another.
 const COVERED: f64 = 0.15;
 
 impl CurvesFigure {
-    /// How each curve is drawn: one that lies on earlier curves would hide them, so that it is dashed and they are wider.
+    /// How each curve is drawn: one that lies on earlier curves would hide them, so that it is dashed and they are wider and paler.
     fn strokes(&self) -> Vec<Stroke> {
         let range = extent(self.series.iter().flat_map(|s| s.y.iter().copied())).map_or(0.0, |(low, high)| high - low);
         let near = |a: f64, b: f64| {
@@ -84,7 +86,8 @@ impl CurvesFigure {
             let below = (0..i).filter(|&j| lies_on(&self.series[i], &self.series[j])).count();
             let above = (i + 1..n).filter(|&j| lies_on(&self.series[j], &self.series[i])).count();
             let dash = if below == 0 { series_dash(i) } else { Some(OVER[(below - 1).min(OVER.len() - 1)]) };
-            Stroke { ink: series(i), width: WIDTH + WIDER * above.min(2) as f64, dash }
+            let alpha = if dash.is_none() && above > 0 { PALE } else { 1.0 };
+            Stroke { ink: series(i).alpha(alpha), width: WIDTH + WIDER * above.min(2) as f64, dash }
         };
         (0..n).map(stroke).collect()
     }
@@ -178,6 +181,7 @@ mod tests {
         };
         let strokes = figure.strokes();
         let looks: Vec<_> = strokes.iter().map(|s| (s.dash, ((s.width - WIDTH) / WIDER).round())).collect();
+        assert_eq!(strokes.iter().map(|s| s.ink.alpha).collect::<Vec<_>>(), [PALE, 1.0, 1.0, 1.0]);
         assert_eq!(looks, [(None, 2.0), (Some(OVER[0]), 1.0), (Some(OVER[1]), 0.0), (None, 0.0)]);
     }
 }
