@@ -182,24 +182,7 @@ fn empty_and_wild(dir: &Path) {
             ..Default::default()
         };
         check(settings(dir, &at("settings"), &f).unwrap(), &f, words);
-        let f = ReliabilityFigure {
-            title: name.into(),
-            bins: v.iter().map(|v| (*v, *v, usize::MAX)).collect(),
-            ece: f64::NAN,
-        };
-        check(reliability(dir, &at("reliability"), &f).unwrap(), &f, words);
-        let f = CoverageFigure { title: name.into(), levels: v.clone(), observed: vec![(name.into(), v.clone())] };
-        check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
-        let f = ScatterFigure { x: v.clone(), y: v.clone(), sd: v.clone(), ..Default::default() };
-        check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
-        let one = IntervalsSeries { name: name.into(), middle: v.clone(), half: v.clone(), hollow: false };
-        let rows = vec![name.to_string(); v.len()];
-        let f = IntervalsFigure { rows, series: vec![one; 2], ..Default::default() };
-        check(intervals(dir, &at("intervals"), &f).unwrap(), &f, words);
-        let f = HistogramFigure { groups: vec![(name.into(), v.clone())], ..Default::default() };
-        check(histograms(dir, &at("histograms"), &f).unwrap(), &f, words);
-        let f = RocFigure { title: name.into(), curves: vec![(name.into(), v.clone(), v.clone())] };
-        check(roc(dir, &at("roc"), &f).unwrap(), &f, words);
+        wild_scores(dir, name, &v, words);
         let panel = HeatPanel {
             nx: 2,
             ny: usize::MAX,
@@ -221,6 +204,26 @@ fn empty_and_wild(dir: &Path) {
     wild_sheets(dir);
     let f = HeatFigure::default();
     check(heat2d(dir, "none_heat", &f).unwrap(), &f, &["no data"]);
+}
+
+/// The kinds of figure that take plain lists of scores.
+fn wild_scores(dir: &Path, name: &str, v: &[f64], words: &[&str]) {
+    let at = |kind: &str| format!("{name}_{kind}");
+    let f =
+        ReliabilityFigure { title: name.into(), bins: v.iter().map(|v| (*v, *v, usize::MAX)).collect(), ece: f64::NAN };
+    check(reliability(dir, &at("reliability"), &f).unwrap(), &f, words);
+    let f = CoverageFigure { title: name.into(), levels: v.to_vec(), observed: vec![(name.into(), v.to_vec())] };
+    check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
+    let f = ScatterFigure { x: v.to_vec(), y: v.to_vec(), sd: v.to_vec(), ..Default::default() };
+    check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
+    let one = IntervalsSeries { name: name.into(), middle: v.to_vec(), half: v.to_vec(), hollow: false };
+    let rows = vec![name.to_string(); v.len()];
+    let f = IntervalsFigure { rows, series: vec![one; 2], ..Default::default() };
+    check(intervals(dir, &at("intervals"), &f).unwrap(), &f, words);
+    let f = HistogramFigure { groups: vec![(name.into(), v.to_vec())], ..Default::default() };
+    check(histograms(dir, &at("histograms"), &f).unwrap(), &f, words);
+    let f = RocFigure { title: name.into(), curves: vec![(name.into(), v.to_vec(), v.to_vec())] };
+    check(roc(dir, &at("roc"), &f).unwrap(), &f, words);
 }
 
 /// No sections, empty ones, too many, images that are none, of one line of pixels, of other sizes side by side.
