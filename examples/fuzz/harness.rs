@@ -360,14 +360,11 @@ pub fn fixtures(kind: Kind) -> Vec<(String, Vec<u8>)> {
 
 /// A grey image of 3 x 2.
 fn tiny_png() -> Vec<u8> {
-    let mut bytes = vec![];
-    let mut encoder = png::Encoder::new(&mut bytes, 3, 2);
-    encoder.set_color(png::ColorType::Grayscale);
-    encoder.set_depth(png::BitDepth::Eight);
-    if let Ok(mut writer) = encoder.write_header() {
-        let _ = writer.write_image_data(&[0, 50, 100, 150, 200, 250]);
+    let mut bytes = std::io::Cursor::new(vec![]);
+    if let Some(picture) = image::GrayImage::from_raw(3, 2, vec![0, 50, 100, 150, 200, 250]) {
+        let _ = picture.write_to(&mut bytes, image::ImageFormat::Png);
     }
-    bytes
+    bytes.into_inner()
 }
 
 const TABLES: &[&str] = &[

@@ -11,7 +11,7 @@ use super::palette::{BLACK, BLUE, MUTED, ORANGE, VERMILLION, WHITE};
 use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
 use super::save::{Figure, save};
-use super::surface::{Ink, Stroke, Surface};
+use super::svg::{Ink, Stroke, Svg};
 use crate::error::Result;
 
 /// Predictions of several methods on the same axes.
@@ -118,7 +118,7 @@ impl BandPanel {
         pair(&self.x, &self.mean) || pair(&self.train_x, &self.train_y)
     }
 
-    fn draw(&self, s: &mut dyn Surface, plot: &Plot) {
+    fn draw(&self, s: &mut Svg, plot: &Plot) {
         let edge = |k: f64| shifted(&self.mean, &self.total_sd, k);
         plot.band(s, &self.x, &edge(-2.0), &edge(2.0), BAND_2);
         plot.band(s, &self.x, &edge(-1.0), &edge(1.0), BAND_1);
@@ -140,7 +140,7 @@ impl BandPanel {
 }
 
 /// Training points above everything else; many become small and translucent.
-pub fn draw_training_points(s: &mut dyn Surface, plot: &Plot, x: &[f64], y: &[f64]) {
+pub fn draw_training_points(s: &mut Svg, plot: &Plot, x: &[f64], y: &[f64]) {
     let chosen = evenly(x.len().min(y.len()), MOST_TRAIN_POINTS);
     let xs: Vec<f64> = chosen.iter().map(|i| x[*i]).collect();
     let ys: Vec<f64> = chosen.iter().map(|i| y[*i]).collect();
@@ -190,7 +190,7 @@ impl Figure for BandsFigure {
         size(self.panels.len())
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let panels: Vec<BandPanel> = self.panels.iter().take(MOST_PANELS).map(BandPanel::sorted).collect();
         let any = |has: fn(&BandPanel) -> bool| panels.iter().any(has);
         let mut legend = Vec::new();

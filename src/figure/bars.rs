@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, Tick, usable};
-use super::legend::{Entry, MARGIN, Symbol, draw_head, entry};
+use super::legend::{Entry, Symbol, draw_head, entry};
 use super::numbers::{Numbers, at, named};
-use super::palette::{MUTED, WHITE, series};
-use super::plot::{LABEL_SIZE, Plot, Rect, draw_outline, tick_width};
+use super::palette::{WHITE, series};
+use super::plot::{Plot, REFERENCE};
 use super::save::{Figure, save};
-use super::surface::{Ink, Stroke, Surface};
+use super::svg::{Ink, Rect, Stroke, Svg};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,7 +43,6 @@ pub fn bars(dir: &Path, stem: &str, figure: &BarsFigure) -> Result<Saved> {
 
 /// Share of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
-const LINE: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 
 impl BarsSeries {
     fn ink(&self) -> Ink {
@@ -54,7 +53,7 @@ impl BarsSeries {
 impl BarsFigure {
     fn legend(&self) -> Vec<Entry> {
         let mut out: Vec<Entry> = self.series.iter().map(|s| entry(Symbol::Patch(s.ink()), s.name.as_str())).collect();
-        out.extend(self.line.iter().map(|(_, name)| entry(Symbol::Line(LINE), name.as_str())));
+        out.extend(self.line.iter().map(|(_, name)| entry(Symbol::Line(REFERENCE), name.as_str())));
         out
     }
 }
@@ -74,7 +73,7 @@ impl Figure for BarsFigure {
         numbers
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let top = draw_head(s, width, &self.title, &self.note, &self.legend()) + 6.0;
         let n = self.ticks.len().max(1);
@@ -82,9 +81,7 @@ impl Figure for BarsFigure {
         let tick = |(i, name): (usize, &String)| Tick { value: i as f64, label: name.clone() };
         x.ticks = self.ticks.iter().enumerate().map(tick).collect();
         let y = Axis::linear(0.0, 1.04, 6);
-        let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&y);
-        let area = Rect { left, top, right: width - MARGIN - 8.0, bottom: height - 52.0 };
-        let mut plot = Plot { area, x, y };
+        let mut plot = Plot::below(top, (width, height), x, y);
         let ticks = std::mem::take(&mut plot.x.ticks);
         plot.draw_grid(s);
         plot.x.ticks = ticks;
@@ -102,12 +99,12 @@ impl Figure for BarsFigure {
                 if let (Some(p), Some(q)) = (plot.place(sides.0, value), plot.place(sides.1, 0.0)) {
                     // At least a line on the ground: a share of 0 is a value too.
                     let outline = Rect { left: p.0, top: p.1.min(q.1 - 1.5), right: q.0, bottom: q.1 };
-                    draw_outline(s, outline, Stroke::solid(series(one.colour), 1.2));
+                    s.outline(outline, Stroke::solid(series(one.colour), 1.2));
                 }
             }
         }
         if let Some((value, _)) = &self.line {
-            plot.line(s, &[-0.5, n as f64 - 0.5], &[*value, *value], LINE);
+            plot.line(s, &[-0.5, n as f64 - 0.5], &[*value, *value], REFERENCE);
         }
         plot.draw_frame(s, true, true);
         plot.draw_x_label(s, &self.x_label);

@@ -9,9 +9,9 @@ use super::legend::{MARGIN, Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, named};
 use super::palette::{BLUE, MUTED, VERMILLION};
 use super::panels::thousands;
-use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
+use super::plot::{Plot, REFERENCE, left_edge};
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface};
+use super::svg::{Rect, Stroke, Svg};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,7 +23,6 @@ pub struct ReliabilityFigure {
     pub ece: f64,
 }
 
-const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 const ACCURACY: Stroke = Stroke::solid(BLUE, 3.0);
 const BAR: f64 = 0.45;
 const GAP: f64 = 0.35;
@@ -97,7 +96,7 @@ impl Figure for ReliabilityFigure {
         (640.0, 720.0)
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let bins = self.filled();
         let total = bins.iter().fold(0usize, |sum, b| sum.saturating_add(b.4));
@@ -106,7 +105,7 @@ impl Figure for ReliabilityFigure {
         let legend = [
             entry(Symbol::Line(ACCURACY), "accuracy"),
             entry(Symbol::Patch(VERMILLION.alpha(GAP)), "gap to confidence"),
-            entry(Symbol::Line(IDEAL), "ideal"),
+            entry(Symbol::Line(REFERENCE), "ideal"),
         ];
         let top = draw_head(s, width, &self.title, &subtitle, &legend) + 6.0;
         let bottom = height - 52.0;
@@ -115,7 +114,7 @@ impl Figure for ReliabilityFigure {
         let most = bins.iter().map(|b| b.4).max().unwrap_or(0).max(1);
         let counts = Axis::linear(0.0, most as f64 * 1.12, 4);
         let unit = Axis::linear(0.0, 1.0, 5);
-        let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&counts).max(tick_width(&unit));
+        let left = left_edge(&counts).max(left_edge(&unit));
         let area = Rect { left, top, right: width - MARGIN - 10.0, bottom: split };
         let plot = Plot { area, x: Axis::linear(0.0, 1.0, 10), y: unit };
         plot.draw_grid(s);
@@ -127,7 +126,7 @@ impl Figure for ReliabilityFigure {
             plot.bar(s, sides, (accuracy.min(confidence), accuracy.max(confidence)), VERMILLION.alpha(GAP));
             plot.line(s, &[from + inset, to - inset], &[accuracy, accuracy], ACCURACY);
         }
-        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], REFERENCE);
         plot.draw_frame(s, false, true);
         plot.draw_y_label(s, "accuracy");
 

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, extent, padded, usable, widen};
-use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::legend::{Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{series, series_dash};
-use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
+use super::plot::Plot;
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface};
+use super::svg::{Stroke, Svg};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -56,16 +56,21 @@ impl CurvesFigure {
     }
 }
 
-/// Dashes of curves that lie on others: what is below shows in the gaps, also below two of them.
+/// Dashes of curves that lie on one other curve, and on two or more.
 const OVER: [(f64, f64); 2] = [(9.0, 9.0), (5.0, 13.0)];
+/// A line, and what it gains with each curve that lies on it: those below reach out at both sides of those above.
+const WIDTH: f64 = 1.8;
+const WIDER: f64 = 1.6;
+/// Opacity of a solid line on which others lie: their dashes stand out.
+const PALE: f64 = 0.5;
 /// Share of the range of all curves within which two lie on one another: about the width of a line.
 const CLOSE: f64 = 0.004;
 /// Share of its points by which a curve lies on another.
 const COVERED: f64 = 0.15;
 
 impl CurvesFigure {
-    /// A dash for each curve: one that lies on earlier curves would hide them.
-    fn dashes(&self) -> Vec<Option<(f64, f64)>> {
+    /// How each curve is drawn: one that lies on earlier curves would hide them, so that it is dashed and they are wider and paler.
+    fn strokes(&self) -> Vec<Stroke> {
         let range = extent(self.series.iter().flat_map(|s| s.y.iter().copied())).map_or(0.0, |(low, high)| high - low);
         let near = |a: f64, b: f64| {
             let room = if self.log { CLOSE * a.abs().max(b.abs()) } else { CLOSE * range };
@@ -76,12 +81,15 @@ impl CurvesFigure {
             let count = over.y.iter().zip(&under.y).filter(|(a, b)| near(**a, **b)).count();
             same && count as f64 > COVERED * over.x.len() as f64
         };
-        let below = |i: usize| self.series[..i].iter().filter(|under| lies_on(&self.series[i], under)).count();
-        let dash = |i: usize| match below(i) {
-            0 => series_dash(i),
-            n => Some(OVER[(n - 1).min(OVER.len() - 1)]),
+        let n = self.series.len();
+        let stroke = |i: usize| {
+            let below = (0..i).filter(|&j| lies_on(&self.series[i], &self.series[j])).count();
+            let above = (i + 1..n).filter(|&j| lies_on(&self.series[j], &self.series[i])).count();
+            let dash = if below == 0 { series_dash(i) } else { Some(OVER[(below - 1).min(OVER.len() - 1)]) };
+            let alpha = if dash.is_none() && above > 0 { PALE } else { 1.0 };
+            Stroke { ink: series(i).alpha(alpha), width: WIDTH + WIDER * above.min(2) as f64, dash }
         };
-        (0..self.series.len()).map(dash).collect()
+        (0..n).map(stroke).collect()
     }
 }
 
@@ -102,17 +110,17 @@ impl Figure for CurvesFigure {
         numbers
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
-        let dashes = self.dashes();
-        // What lies on another is wider: its dashes must be seen.
-        let width_of = |i: usize| if dashes[i].is_some_and(|d| OVER.contains(&d)) { 2.8 } else { 1.8 };
-        let stroke = |i: usize| Stroke { ink: series(i), width: width_of(i), dash: dashes[i] };
+        let strokes = self.strokes();
         let has_sd = |series: &Series| series.sd.as_ref().is_some_and(|sd| sd.iter().any(|v| usable(*v)));
         let legend: Vec<_> = (self.series.iter().enumerate())
             .map(|(i, one)| {
-                let symbol =
-                    if has_sd(one) { Symbol::Band(stroke(i), series(i).alpha(0.18)) } else { Symbol::Line(stroke(i)) };
+                let symbol = if has_sd(one) {
+                    Symbol::Band(strokes[i], series(i).alpha(0.18))
+                } else {
+                    Symbol::Line(strokes[i])
+                };
                 entry(symbol, one.name.as_str())
             })
             .collect();
@@ -135,8 +143,7 @@ impl Figure for CurvesFigure {
         };
         let (low, high) = extent(self.series.iter().flat_map(|s| s.x.iter().copied())).unwrap_or((0.0, 1.0));
         let (low, high) = widen(low, high);
-        let area = Rect { left: MARGIN + LABEL_SIZE + 14.0 + tick_width(&y), top, right: width - MARGIN - 8.0, bottom };
-        let plot = Plot { area, x: Axis::linear(low, high, 10), y };
+        let plot = Plot::below(top, self.size(), Axis::linear(low, high, 10), y);
         plot.draw_grid(s);
         for (i, one) in self.series.iter().enumerate() {
             if let Some(sd) = &one.sd {
@@ -145,7 +152,7 @@ impl Figure for CurvesFigure {
             }
         }
         for (i, one) in self.series.iter().enumerate() {
-            plot.line(s, &one.x, &one.y, stroke(i));
+            plot.line(s, &one.x, &one.y, strokes[i]);
         }
         plot.draw_frame(s, true, true);
         plot.draw_x_label(s, &self.x_label);
@@ -172,6 +179,9 @@ mod tests {
             series: vec![of(&|x| x), of(&|x| x.max(25.0)), of(&|x| x + 0.01), of(&|x| 40.0 - x)],
             ..Default::default()
         };
-        assert_eq!(figure.dashes(), [None, Some(OVER[0]), Some(OVER[1]), None]);
+        let strokes = figure.strokes();
+        let looks: Vec<_> = strokes.iter().map(|s| (s.dash, ((s.width - WIDTH) / WIDER).round())).collect();
+        assert_eq!(strokes.iter().map(|s| s.ink.alpha).collect::<Vec<_>>(), [PALE, 1.0, 1.0, 1.0]);
+        assert_eq!(looks, [(None, 2.0), (Some(OVER[0]), 1.0), (Some(OVER[1]), 0.0), (None, 0.0)]);
     }
 }

@@ -8,9 +8,10 @@ use super::axis::{Axis, Tick, extent, padded, quantile, usable};
 use super::legend::{Entry, MARGIN, Symbol, draw_head, entry, head_height};
 use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{BLACK, SKY, VERMILLION, WHITE};
-use super::plot::{Marker, Plot, Rect, TICK_SIZE, draw_marker};
+use super::plot::{Marker, Plot, TICK_SIZE, draw_marker};
 use super::save::{Figure, save};
-use super::surface::{Ink, Stroke, Surface, text_width};
+use super::svg::{Ink, Rect, Stroke, Svg};
+use super::text::text_width;
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -111,7 +112,7 @@ impl DotsFigure {
         (ROW * self.rows.len().max(1) as f64).clamp(90.0, 1200.0)
     }
 
-    fn draw_panel(&self, s: &mut dyn Surface, panel: &DotsPanel, area: Rect, labels: bool) {
+    fn draw_panel(&self, s: &mut Svg, panel: &DotsPanel, area: Rect, labels: bool) {
         let n = self.rows.len().max(1);
         // Rows go down, the axis goes up: row i lies at n - 1 - i.
         let mut y = Axis::linear(-0.5, n as f64 - 0.5, 2);
@@ -182,7 +183,7 @@ impl Figure for DotsFigure {
         numbers
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, _) = self.size();
         let top = draw_head(s, width, &self.title, &self.note, &self.legend());
         let names = self.rows.iter().map(|r| text_width(r, TICK_SIZE)).fold(0.0, f64::max).min(0.3 * WIDTH);

@@ -8,9 +8,10 @@ use super::legend::{MARGIN, Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, named};
 use super::palette::{BLACK, FRAME, ORANGE, PURPLE, SKY, TEXT, VERMILLION, WHITE, viridis};
 use super::panels::{MOST_PANELS, evenly, shape, thousands};
-use super::plot::{LABEL_SIZE, MARKERS, Plot, Rect, TICK_SIZE, tick_width};
+use super::plot::{LABEL_SIZE, MARKERS, Plot, TICK_SIZE, tick_width};
 use super::save::{Figure, save};
-use super::surface::{Align, HALF_CAP, Ink, Stroke, Surface, fit_text};
+use super::svg::{Align, Ink, Rect, Stroke, Svg};
+use super::text::{HALF_CAP, fit_text};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,7 +60,7 @@ impl HeatPanel {
     }
 
     /// Colours as runs of equal level along each row: small files, no seams.
-    fn draw_cells(&self, s: &mut dyn Surface, area: Rect, colours: &Axis) {
+    fn draw_cells(&self, s: &mut Svg, area: Rect, colours: &Axis) {
         let (columns, rows) = (self.nx.min(MOST_CELLS), self.ny.min(MOST_CELLS));
         let level = |column: usize, row: usize| -> Option<i64> {
             let at = |i: usize, shown: usize, all: usize| (i as u128 * all as u128 / shown as u128) as usize;
@@ -75,7 +76,8 @@ impl HeatPanel {
             for run in levels.chunk_by(|a, b| a == b) {
                 let ink = viridis(run[0].map_or(f64::NAN, |l| l as f64 / LEVELS));
                 let x = area.left + cell_width * start as f64;
-                cells.push((x, y, cell_width * run.len() as f64, cell_height, ink));
+                let right = x + cell_width * run.len() as f64;
+                cells.push((Rect { left: x, top: y, right, bottom: y + cell_height }, ink));
                 start += run.len();
             }
         }
@@ -93,24 +95,17 @@ fn colour_axis(panels: &[HeatPanel], label: &str) -> Axis {
     Axis::linear(low, high, 5)
 }
 
-fn draw_colour_bar(s: &mut dyn Surface, area: Rect, axis: &Axis, label: &str) {
+fn draw_colour_bar(s: &mut Svg, area: Rect, axis: &Axis, label: &str) {
     let steps = 64;
     let step = area.height() / f64::from(steps);
     let cells: Vec<_> = (0..steps)
         .map(|i| {
             let y = area.bottom - step * f64::from(i + 1);
-            (area.left, y, area.width(), step, viridis(f64::from(i) / f64::from(steps - 1)))
+            (Rect { top: y, bottom: y + step, ..area }, viridis(f64::from(i) / f64::from(steps - 1)))
         })
         .collect();
     s.cells(&cells);
-    let corners = [
-        (area.left, area.top),
-        (area.right, area.top),
-        (area.right, area.bottom),
-        (area.left, area.bottom),
-        (area.left, area.top),
-    ];
-    s.polyline(&corners, Stroke::solid(FRAME, 1.0));
+    s.outline(area, Stroke::solid(FRAME, 1.0));
     for tick in &axis.ticks {
         let y = area.bottom - axis.share(tick.value) * area.height();
         s.polyline(&[(area.right, y), (area.right + 3.0, y)], Stroke::solid(FRAME, 1.0));
@@ -156,7 +151,7 @@ impl Figure for HeatFigure {
         }
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let panels = &self.panels[..self.panels.len().min(MOST_PANELS)];
         let chosen: Vec<(f64, f64, usize)> =

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, extent, robust, usable, widen};
-use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::legend::{Symbol, draw_head, entry};
 use super::numbers::{Numbers, named};
 use super::palette::series;
 use super::panels::thousands;
-use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
+use super::plot::Plot;
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface};
+use super::svg::{Stroke, Svg};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,8 +55,8 @@ impl Figure for HistogramFigure {
         numbers
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
-        let (width, height) = self.size();
+    fn draw(&self, s: &mut Svg) {
+        let (width, _) = self.size();
         let all: Vec<f64> = self.groups.iter().flat_map(|g| g.1.iter().copied()).filter(|v| usable(*v)).collect();
         let (low, high) = robust(&all).unwrap_or((0.0, 1.0));
         let (low, high) = widen(low, high);
@@ -74,13 +74,11 @@ impl Figure for HistogramFigure {
             })
             .collect();
         let top = draw_head(s, width, &self.title, &notes, &legend) + 4.0;
-        let bottom = height - 52.0;
 
         let densities: Vec<Vec<f64>> = self.groups.iter().map(|g| density(&g.1, (low, high), bins)).collect();
         let tallest = extent(densities.iter().flatten().copied()).map_or(1.0, |e| e.1);
         let y = Axis::linear(0.0, if tallest > 0.0 { tallest * 1.06 } else { 1.0 }, 7);
-        let area = Rect { left: MARGIN + LABEL_SIZE + 14.0 + tick_width(&y), top, right: width - MARGIN - 8.0, bottom };
-        let plot = Plot { area, x: Axis::linear(low, high, 10), y };
+        let plot = Plot::below(top, self.size(), Axis::linear(low, high, 10), y);
         plot.draw_grid(s);
         let edge = |i: usize| low + (high - low) * i as f64 / bins as f64;
         // The outline: up, across and down at every bin.

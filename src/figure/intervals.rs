@@ -6,10 +6,10 @@ use super::Saved;
 use super::axis::{Axis, Tick, extent, padded, usable};
 use super::legend::{MARGIN, Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, at, named};
-use super::palette::{FRAME, MUTED, WHITE, series};
-use super::plot::{LABEL_SIZE, MARKERS, Marker, Plot, Rect, draw_marker, tick_width};
+use super::palette::{FRAME, WHITE, series};
+use super::plot::{LABEL_SIZE, MARKERS, Marker, Plot, REFERENCE, draw_marker, tick_width};
 use super::save::{Figure, save};
-use super::surface::{Ink, Stroke, Surface};
+use super::svg::{Ink, Rect, Stroke, Svg};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,7 +45,6 @@ const WIDTH: f64 = 900.0;
 const LINE: f64 = 9.0;
 /// Share of a row that its marks fill.
 const FILLED: f64 = 0.8;
-const ZERO: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 
 /// A second round through the colours has other markers.
 fn marker(i: usize) -> Marker {
@@ -99,7 +98,7 @@ impl Figure for IntervalsFigure {
         numbers
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let top = draw_head(s, width, &self.title, &self.note, &self.legend()) + 4.0;
         let n = self.rows.len().max(1);
@@ -124,7 +123,7 @@ impl Figure for IntervalsFigure {
             plot.line(s, &[low, high], &[edge, edge], Stroke::solid(FRAME.alpha(0.5), 1.0));
         }
         if self.zero {
-            plot.line(s, &[0.0, 0.0], &[-0.5, n as f64 - 0.5], ZERO);
+            plot.line(s, &[0.0, 0.0], &[-0.5, n as f64 - 0.5], REFERENCE);
         }
         let step = FILLED / self.series.len().max(1) as f64;
         for (k, one) in self.series.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Title, subtitle and legend above the plots: a legend never covers data.
 
 use super::palette::{MUTED, TEXT, WHITE};
-use super::plot::{Marker, Rect, draw_marker, draw_outline};
-use super::surface::{Align, Ink, Stroke, Surface, fit_text, text_width};
+use super::plot::{Marker, draw_marker};
+use super::svg::{Align, Ink, Rect, Stroke, Svg};
+use super::text::{fit_text, text_width};
 
 const TITLE_SIZE: f64 = 17.0;
 const SUBTITLE_SIZE: f64 = 12.0;
@@ -36,7 +37,7 @@ pub fn entry(symbol: Symbol, label: impl Into<String>) -> Entry {
 }
 
 /// Draws the head of a figure `width` wide and returns the y below it.
-pub fn draw_head(s: &mut dyn Surface, width: f64, title: &str, subtitle: &str, entries: &[Entry]) -> f64 {
+pub fn draw_head(s: &mut Svg, width: f64, title: &str, subtitle: &str, entries: &[Entry]) -> f64 {
     let room = width - 2.0 * MARGIN;
     // A long title first gets smaller, then shorter.
     let full = text_width(title, TITLE_SIZE);
@@ -88,16 +89,16 @@ fn arrange(entries: &[Entry], room: f64) -> (Vec<(&Entry, f64, usize, String)>, 
     (placed, rows)
 }
 
-fn draw_symbol(s: &mut dyn Surface, symbol: Symbol, x: f64, y: f64) {
+fn draw_symbol(s: &mut Svg, symbol: Symbol, x: f64, y: f64) {
     let line = [(x, y), (x + SYMBOL, y)];
-    let block = |half: f64| [(x, y - half), (x + SYMBOL, y - half), (x + SYMBOL, y + half), (x, y + half)];
+    let block = Rect { left: x, top: y - 6.0, right: x + SYMBOL, bottom: y + 6.0 };
     match symbol {
         Symbol::Line(stroke) => s.polyline(&line, stroke),
         Symbol::Band(stroke, ink) => {
-            s.polygon(&block(6.0), ink);
+            s.rect(block, ink);
             s.polyline(&line, stroke);
         }
-        Symbol::Patch(ink) => s.polygon(&block(6.0), ink),
+        Symbol::Patch(ink) => s.rect(block, ink),
         Symbol::Point(marker, radius, ink, edge) => draw_marker(s, (x + SYMBOL / 2.0, y), marker, radius, ink, edge),
         Symbol::Dotted(stroke, marker) => {
             s.polyline(&line, stroke);
@@ -106,7 +107,7 @@ fn draw_symbol(s: &mut dyn Surface, symbol: Symbol, x: f64, y: f64) {
         Symbol::Frame(stroke, crossed) => {
             let (middle, half) = (x + SYMBOL / 2.0, 6.5);
             let area = Rect { left: middle - half, top: y - half, right: middle + half, bottom: y + half };
-            draw_outline(s, area, stroke);
+            s.outline(area, stroke);
             if crossed {
                 draw_marker(s, (area.right, area.top), Marker::Cross, 5.0, stroke.ink, WHITE);
             }

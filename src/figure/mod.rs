@@ -1,18 +1,19 @@
-//! Figures and reports. Every figure is drawn once by a function over `surface::Surface` and written as PNG (twice
-//! the figure's size in pixels) and SVG, with its numbers beside them as CSV; a report is one HTML file with its figures inside. This room writes the files
-//! it is asked for and nothing else; it never prints and takes any numbers: values that are NaN or infinite are
-//! left out, and a figure without any data says so.
+//! Figures and reports. Every figure is drawn once, as SVG; its PNG is that SVG rasterised by resvg at twice the figure's size,
+//! and its numbers stand beside them as CSV. A report is one HTML file with its figures inside. This room writes the files it is
+//! asked for and nothing else; it never prints and takes any numbers: values that are NaN or infinite are left out, and a
+//! figure without any data says so.
 
 mod axis;
 mod bands;
 mod bars;
-mod bearing;
 mod calibration;
 mod curves;
 mod dots;
 mod heat;
 mod histograms;
 mod intervals;
+#[cfg(test)]
+mod layout_tests;
 mod legend;
 mod numbers;
 #[cfg(test)]
@@ -21,8 +22,8 @@ pub mod palette;
 mod panels;
 mod pixels;
 mod plot;
+mod png;
 mod prior;
-mod raster;
 mod report;
 #[cfg(test)]
 mod samples;
@@ -31,10 +32,10 @@ mod scatter;
 mod settings;
 mod sheet;
 mod square;
-pub mod surface;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::path::PathBuf;
 
@@ -48,13 +49,14 @@ pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers, exact};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
-pub use raster::Raster;
 pub use report::{HtmlTable, Report, Section, Tone, replace_sections, write_report};
-pub use save::{Figure, png_bytes, raster, save_csv, save_png, save_svg, svg_text};
+pub use save::{Figure, png_bytes, save_csv, save_png, save_svg, svg_text};
 pub use scatter::{ScatterFigure, scatter};
 pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};
 pub use sheet::{SheetFigure, SheetImage, sheet};
 pub use square::{CoverageFigure, RocFigure, coverage, roc};
+pub use svg::Ink;
+pub use text::FONT;
 
 /// The three files of one figure.
 #[derive(Debug, Clone, PartialEq, Eq)]

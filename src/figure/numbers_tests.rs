@@ -98,7 +98,7 @@ impl Figure for Forgetful {
     fn title(&self) -> &str {
         "forgetful"
     }
-    fn draw(&self, _: &mut dyn super::surface::Surface) {}
+    fn draw(&self, _: &mut super::svg::Svg) {}
     fn numbers(&self) -> Numbers {
         self.0.clone()
     }
@@ -278,21 +278,4 @@ fn single_files_are_those_of_save() {
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
     assert!(png_bytes(&f).unwrap() == std::fs::read(&saved.png).unwrap());
-}
-
-#[test]
-fn a_raster_has_the_size_that_is_asked_for() {
-    let f = reliability_figure();
-    let (width, height) = f.size();
-    let mean = |image: &Raster| image.rgb.iter().map(|v| f64::from(*v)).sum::<f64>() / image.rgb.len() as f64;
-    let usual = mean(&raster(&f, 2.0));
-    for (scale, taken) in [(1.0, 1.0), (1.5, 1.5), (3.0, 3.0), (0.0, 0.25), (f64::NAN, 1.0)] {
-        let image = raster(&f, scale);
-        assert_eq!((f64::from(image.width), f64::from(image.height)), (width * taken, height * taken));
-        assert_eq!(image.rgb.len(), image.width as usize * image.height as usize * 3);
-        // The bars cover the same share at every scale; lines are never thinner than a pixel, so a small picture is
-        // darker: a mean level of 3 is a hundredth of its area in black.
-        let bound = if taken < 1.0 { 9.0 } else { 3.0 };
-        assert!((mean(&image) - usual).abs() < bound, "{scale}: {} {usual}", mean(&image));
-    }
 }

@@ -1,6 +1,6 @@
 //! Colours that the colour-blind tell apart (Okabe and Ito 2008) and a perceptually uniform map (viridis).
 
-use super::surface::Ink;
+use super::svg::Ink;
 
 pub const BLACK: Ink = Ink::new(0x1a, 0x1a, 0x1a);
 pub const WHITE: Ink = Ink::new(0xff, 0xff, 0xff);
@@ -17,6 +17,20 @@ pub const ORANGE: Ink = Ink::new(0xe6, 0x9f, 0x00);
 pub const SKY: Ink = Ink::new(0x56, 0xb4, 0xe9);
 /// Darker than Okabe and Ito's yellow, which vanishes on white.
 pub const YELLOW: Ink = Ink::new(0xb8, 0xa8, 0x00);
+
+/// What a page on a dark ground shows instead of colours that would blind or vanish there; all others stay.
+pub const DARK: [(Ink, Ink); 8] = [
+    (WHITE, DARK_GROUND),
+    (TEXT, Ink::new(0xe6, 0xe8, 0xea)),
+    (BLACK, Ink::new(0xf2, 0xf3, 0xf4)),
+    (MUTED, Ink::new(0xa9, 0xb0, 0xb7)),
+    (GRID, Ink::new(0x33, 0x38, 0x3e)),
+    (FRAME, Ink::new(0x7d, 0x84, 0x8c)),
+    (BLUE, Ink::new(0x4e, 0xa1, 0xde)),
+    (SKY, Ink::new(0x8a, 0xd4, 0xff)),
+];
+/// The ground of a dark page: `--ground` in report.css.
+pub const DARK_GROUND: Ink = Ink::new(0x16, 0x18, 0x1b);
 
 const SERIES: [Ink; 8] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW];
 

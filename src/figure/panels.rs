@@ -3,8 +3,9 @@
 use super::axis::{Axis, central, extent, padded, robust, widen};
 use super::legend::MARGIN;
 use super::palette::TEXT;
-use super::plot::{LABEL_SIZE, Plot, Rect, tick_width};
-use super::surface::{Align, Surface, fit_text};
+use super::plot::{LABEL_SIZE, Plot, left_edge};
+use super::svg::{Align, Rect, Svg};
+use super::text::fit_text;
 
 pub const MOST_PANELS: usize = 8;
 const MOST_COLUMNS: usize = 3;
@@ -65,13 +66,13 @@ pub fn x_limits(xs: impl IntoIterator<Item = f64>) -> (f64, f64) {
 
 /// The plots of a grid below `top`, with axes, labels, titles and gridlines; `draw` adds the data of panel i.
 pub fn draw_grid(
-    s: &mut dyn Surface,
+    s: &mut Svg,
     (width, height): (f64, f64),
     top: f64,
     titles: &[&str],
     (x_label, y_label): (&str, &str),
     limits: &Shared,
-    mut draw: impl FnMut(&mut dyn Surface, &Plot, usize),
+    mut draw: impl FnMut(&mut Svg, &Plot, usize),
 ) {
     let n = titles.len().clamp(1, MOST_PANELS);
     let (rows, columns) = shape(n);
@@ -83,7 +84,7 @@ pub fn draw_grid(
         Some(threshold) => Axis::symlog_from(threshold, limits.y.0, limits.y.1, panel_height, 26.0),
         None => Axis::linear(limits.y.0, limits.y.1, (panel_height / 36.0).clamp(4.0, 9.0) as usize),
     };
-    let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&y_axis);
+    let left = left_edge(&y_axis);
     let right = width - MARGIN - 6.0;
     let panel_width = (right - left - gap_x * (columns - 1) as f64) / columns as f64;
     let x_axis = Axis::linear(limits.x.0, limits.x.1, (panel_width / 60.0).clamp(4.0, 10.0) as usize);

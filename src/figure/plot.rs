@@ -1,32 +1,19 @@
 //! A plot: a rectangle with two axes, and data drawn in it, cut at its edge. Values that are not finite leave a gap.
 
 use super::axis::{Axis, usable};
+use super::legend::MARGIN;
 use super::palette::{FRAME, GRID, MUTED, TEXT, WHITE};
-use super::surface::{Align, HALF_CAP, Ink, Point, Stroke, Surface, fit_text, text_width};
+use super::svg::{Align, Ink, Point, Rect, Stroke, Svg};
+use super::text::{HALF_CAP, fit_text, text_width};
 
 pub const TICK_SIZE: f64 = 11.5;
 pub const LABEL_SIZE: f64 = 13.0;
+/// A line to compare with: the diagonal, zero, chance.
+pub const REFERENCE: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 /// How far a tick label may reach beyond its panel: half of the gap between panels.
 const OVERHANG: f64 = 12.0;
 /// Lines with more points are reduced to what can be seen.
 const MOST_LINE_POINTS: usize = 2000;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rect {
-    pub left: f64,
-    pub top: f64,
-    pub right: f64,
-    pub bottom: f64,
-}
-
-impl Rect {
-    pub fn width(&self) -> f64 {
-        self.right - self.left
-    }
-    pub fn height(&self) -> f64 {
-        self.bottom - self.top
-    }
-}
 
 /// Shape of a data point; classes and series differ by it as well as by colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +40,26 @@ pub fn tick_width(axis: &Axis) -> f64 {
     axis.ticks.iter().map(|t| text_width(&t.label, TICK_SIZE)).fold(0.0, f64::max)
 }
 
+/// Where a plot begins whose y axis has its name and its numbers at the left edge of the figure.
+pub fn left_edge(y: &Axis) -> f64 {
+    MARGIN + LABEL_SIZE + 14.0 + tick_width(y)
+}
+
 impl Plot {
+    /// The only plot of a figure of this size, below `top`.
+    pub fn below(top: f64, (width, height): (f64, f64), x: Axis, y: Axis) -> Plot {
+        let area = Rect { left: left_edge(&y), top, right: width - MARGIN - 8.0, bottom: height - 52.0 };
+        Plot { area, x, y }
+    }
+
+    /// The same with one axis for both directions, and as long in one as in the other, however many rows the legend takes.
+    pub fn square(top: f64, (width, height): (f64, f64), axis: Axis) -> Plot {
+        let (left, right, bottom) = (left_edge(&axis), width - MARGIN - 12.0, height - 52.0);
+        let side = (right - left).min(bottom - top);
+        let left = left + (right - left - side) / 2.0;
+        Plot { area: Rect { left, top, right: left + side, bottom: top + side }, x: axis.clone(), y: axis }
+    }
+
     /// Pixels of a data point; None when it has none. Points far outside are moved to where cutting at the frame is
     /// still exact in floating point.
     pub fn place(&self, x: f64, y: f64) -> Option<Point> {
@@ -67,7 +73,7 @@ impl Plot {
     }
 
     /// Background, gridlines and frame: before the data.
-    pub fn draw_grid(&self, s: &mut dyn Surface) {
+    pub fn draw_grid(&self, s: &mut Svg) {
         let a = self.area;
         for tick in &self.x.ticks {
             let x = a.left + self.x.share(tick.value) * a.width();
@@ -80,10 +86,9 @@ impl Plot {
     }
 
     /// Frame and tick labels: after the data. Shared axes leave out the labels of inner panels.
-    pub fn draw_frame(&self, s: &mut dyn Surface, x_labels: bool, y_labels: bool) {
+    pub fn draw_frame(&self, s: &mut Svg, x_labels: bool, y_labels: bool) {
         let a = self.area;
-        let corners = [(a.left, a.top), (a.right, a.top), (a.right, a.bottom), (a.left, a.bottom), (a.left, a.top)];
-        s.polyline(&corners, Stroke::solid(FRAME, 1.0));
+        s.outline(a, Stroke::solid(FRAME, 1.0));
         let mut taken_to = f64::NEG_INFINITY;
         for tick in &self.x.ticks {
             let x = a.left + self.x.share(tick.value) * a.width();
@@ -107,29 +112,30 @@ impl Plot {
     }
 
     /// Name of the x axis below the tick labels.
-    pub fn draw_x_label(&self, s: &mut dyn Surface, text: &str) {
-        let middle = (self.area.left + self.area.right) / 2.0;
+    pub fn draw_x_label(&self, s: &mut Svg, text: &str) {
+        let middle = self.area.middle().0;
         let text = fit_text(text, LABEL_SIZE, self.area.width() + 60.0);
         s.text(&text, (middle, self.area.bottom + 36.0), LABEL_SIZE, TEXT, Align::Middle, false);
     }
 
     /// Name of the y axis, left of its tick labels.
-    pub fn draw_y_label(&self, s: &mut dyn Surface, text: &str) {
-        let middle = (self.area.top + self.area.bottom) / 2.0;
+    pub fn draw_y_label(&self, s: &mut Svg, text: &str) {
+        let middle = self.area.middle().1;
         let text = fit_text(text, LABEL_SIZE, self.area.height() + 60.0);
         s.text(&text, (self.area.left - tick_width(&self.y) - 17.0, middle), LABEL_SIZE, TEXT, Align::Middle, true);
     }
 
-    pub fn draw_title(&self, s: &mut dyn Surface, text: &str) {
-        let middle = (self.area.left + self.area.right) / 2.0;
+    pub fn draw_title(&self, s: &mut Svg, text: &str) {
+        let middle = self.area.middle().0;
         let text = fit_text(text, LABEL_SIZE, self.area.width());
         s.text(&text, (middle, self.area.top - 7.0), LABEL_SIZE, TEXT, Align::Middle, false);
     }
 
-    pub fn draw_no_data(&self, s: &mut dyn Surface) {
-        let a = self.area;
-        let at = ((a.left + a.right) / 2.0, (a.top + a.bottom) / 2.0);
-        s.text("no data", at, 16.0, MUTED, Align::Middle, false);
+    pub fn draw_no_data(&self, s: &mut Svg) {
+        let (x, y) = self.area.middle();
+        // What else stands in the middle would cross the words.
+        s.rect(Rect { left: x - 36.0, top: y - 16.0, right: x + 36.0, bottom: y + 7.0 }, WHITE);
+        s.text("no data", (x, y), 16.0, MUTED, Align::Middle, false);
     }
 
     /// Runs of points that can be placed, in the order given.
@@ -145,7 +151,7 @@ impl Plot {
         runs
     }
 
-    pub fn line(&self, s: &mut dyn Surface, xs: &[f64], ys: &[f64], stroke: Stroke) {
+    pub fn line(&self, s: &mut Svg, xs: &[f64], ys: &[f64], stroke: Stroke) {
         for run in self.runs(xs, ys) {
             if let [only] = run[..] {
                 // Between two gaps a single value would leave no trace.
@@ -161,7 +167,7 @@ impl Plot {
     }
 
     /// The area between `low` and `high`, both cut at the frame.
-    pub fn band(&self, s: &mut dyn Surface, xs: &[f64], low: &[f64], high: &[f64], ink: Ink) {
+    pub fn band(&self, s: &mut Svg, xs: &[f64], low: &[f64], high: &[f64], ink: Ink) {
         let a = self.area;
         let mut runs: Vec<Vec<(f64, f64, f64)>> = vec![Vec::new()];
         for ((x, low), high) in xs.iter().zip(low).zip(high) {
@@ -182,7 +188,7 @@ impl Plot {
     }
 
     /// Points inside the frame; returns how many lie outside of it.
-    pub fn points(&self, s: &mut dyn Surface, xs: &[f64], ys: &[f64], radius: f64, ink: Ink) -> usize {
+    pub fn points(&self, s: &mut Svg, xs: &[f64], ys: &[f64], radius: f64, ink: Ink) -> usize {
         let placed: Vec<Point> = xs.iter().zip(ys).filter_map(|(x, y)| self.place(*x, *y)).collect();
         let inside: Vec<Point> = placed.iter().copied().filter(|p| self.contains(*p)).collect();
         s.circles(&inside, radius, ink);
@@ -190,16 +196,7 @@ impl Plot {
     }
 
     /// Like `points`, with a light edge and a shape.
-    pub fn markers(
-        &self,
-        s: &mut dyn Surface,
-        xs: &[f64],
-        ys: &[f64],
-        marker: Marker,
-        radius: f64,
-        ink: Ink,
-        edge: Ink,
-    ) {
+    pub fn markers(&self, s: &mut Svg, xs: &[f64], ys: &[f64], marker: Marker, radius: f64, ink: Ink, edge: Ink) {
         for (x, y) in xs.iter().zip(ys) {
             if let Some(at) = self.place(*x, *y).filter(|p| self.contains(*p)) {
                 draw_marker(s, at, marker, radius, ink, edge);
@@ -208,28 +205,13 @@ impl Plot {
     }
 
     /// A filled rectangle between data coordinates, cut at the frame.
-    pub fn bar(&self, s: &mut dyn Surface, (x0, x1): (f64, f64), (y0, y1): (f64, f64), ink: Ink) {
+    pub fn bar(&self, s: &mut Svg, (x0, x1): (f64, f64), (y0, y1): (f64, f64), ink: Ink) {
         if let (Some(p), Some(q)) = (self.place(x0, y0), self.place(x1, y1)) {
             let a = self.area;
             let cut = |p: Point| (p.0.clamp(a.left, a.right), p.1.clamp(a.top, a.bottom));
             let (p, q) = (cut(p), cut(q));
-            s.polygon(&[p, (q.0, p.1), q, (p.0, q.1)], ink);
-        }
-    }
-
-    /// Words at a data coordinate, on a light ground that keeps gridlines out of them.
-    pub fn note(&self, s: &mut dyn Surface, (x, y): Point, text: &str, align: Align) {
-        if let Some((px, py)) = self.place(x, y) {
-            let wide = text_width(text, TICK_SIZE);
-            let left =
-                px - match align {
-                    Align::Start => 0.0,
-                    Align::Middle => wide / 2.0,
-                    Align::End => wide,
-                } - 4.0;
-            let (right, half) = (left + wide + 8.0, TICK_SIZE * 0.75);
-            s.polygon(&[(left, py - half), (right, py - half), (right, py + half), (left, py + half)], WHITE);
-            s.text(text, (px, py + HALF_CAP * TICK_SIZE), TICK_SIZE, MUTED, align, false);
+            let (left, right, top, bottom) = (p.0.min(q.0), p.0.max(q.0), p.1.min(q.1), p.1.max(q.1));
+            s.rect(Rect { left, top, right, bottom }, ink);
         }
     }
 
@@ -240,7 +222,7 @@ impl Plot {
 }
 
 /// A marker with a thin edge in another ink, so that it is seen on any ground.
-pub fn draw_marker(s: &mut dyn Surface, (x, y): Point, marker: Marker, radius: f64, ink: Ink, edge: Ink) {
+pub fn draw_marker(s: &mut Svg, (x, y): Point, marker: Marker, radius: f64, ink: Ink, edge: Ink) {
     let shape = |r: f64| -> Vec<Point> {
         let at = |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx * r, y + dy * r)).collect();
         match marker {
@@ -337,23 +319,6 @@ fn clip_line(points: &[Point], area: Rect) -> Vec<Vec<Point>> {
         open = leave >= 1.0;
     }
     pieces
-}
-
-/// The outline of a rectangle, half of its width on each side: a ring, so that no corner is open and nothing is drawn twice.
-pub fn draw_outline(s: &mut dyn Surface, a: Rect, stroke: Stroke) {
-    let half = stroke.width / 2.0;
-    let corners = |by: f64| {
-        let (x0, y0, x1, y1) = (a.left - by, a.top - by, a.right + by, a.bottom + by);
-        [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
-    };
-    let mut inner = corners(-half);
-    inner.reverse();
-    s.polygon(&[corners(half), inner].concat(), stroke.ink);
-}
-
-/// The white ground of a figure.
-pub fn draw_ground(s: &mut dyn Surface, width: f64, height: f64) {
-    s.polygon(&[(0.0, 0.0), (width, 0.0), (width, height), (0.0, height)], WHITE);
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::palette::{BLUE, SKY};
 use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
 use super::save::{Figure, save};
-use super::surface::Surface;
+use super::svg::Svg;
 use crate::error::Result;
 
 /// Prior samples of several methods on the same axes.
@@ -55,7 +55,7 @@ impl PriorPanel {
         pairs.filter(|(x, y)| usable(*x) && usable(*y)).collect()
     }
 
-    fn draw(&self, s: &mut dyn Surface, plot: &Plot) {
+    fn draw(&self, s: &mut Svg, plot: &Plot) {
         let all = self.points(&self.chosen());
         let chosen = evenly(all.len(), MOST_POINTS);
         let xs: Vec<f64> = chosen.iter().map(|i| all[*i].0).collect();
@@ -95,7 +95,7 @@ impl Figure for PriorFigure {
         size(self.panels.len())
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let panels = &self.panels[..self.panels.len().min(MOST_PANELS)];
         let samples: Vec<Vec<f64>> =
             panels.iter().map(|p| p.points(&p.chosen()).iter().map(|p| p.1).collect()).collect();

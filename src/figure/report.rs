@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::surface::escape;
+use super::palette::DARK;
+use super::svg::Ink;
+use super::text::escape;
 use crate::error::{Error, Result};
 use crate::system::write_atomic;
 
@@ -78,6 +80,16 @@ pub struct HtmlTable {
 
 const STYLE: &str = include_str!("report.css");
 
+/// The page's own style, and the colours of its figures on a dark ground: the file of a figure stays black on white.
+fn style() -> String {
+    let swap = |(light, dark): &(Ink, Ink)| {
+        let (from, to) = (light.hex(), dark.hex());
+        format!("  .card [fill=\"{from}\"] {{ fill: {to}; }}\n  .card [stroke=\"{from}\"] {{ stroke: {to}; }}\n")
+    };
+    let rules: String = DARK.iter().map(swap).collect();
+    format!("{STYLE}@media screen and (prefers-color-scheme: dark) {{\n{rules}}}\n")
+}
+
 /// Writes the report; fails when a figure cannot be read or is not a plain SVG.
 pub fn write_report(path: &Path, report: &Report) -> Result<()> {
     let mut body = format!("<h1>{}</h1>\n", escape(&report.title));
@@ -98,9 +110,10 @@ pub fn write_report(path: &Path, report: &Report) -> Result<()> {
     let page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
          <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        escape(&report.title)
+        escape(&report.title),
+        style()
     );
     if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;

@@ -91,8 +91,8 @@ pub fn curves_figure(log: bool) -> CurvesFigure {
         x_label: "epoch".into(),
         y_label: "loss (nats per row)".into(),
         log,
-        shaded: None,
         series: all,
+        ..Default::default()
     }
 }
 

@@ -1,14 +1,13 @@
-//! Draws a figure on either surface, writes down its numbers and puts the files in place: a temporary name, synced,
-//! then renamed.
+//! Draws a figure, writes down its numbers and puts the files in place: a temporary name, synced, then renamed.
 
 use std::fs;
 use std::path::Path;
 
+use image::ExtendedColorType;
+
 use super::Saved;
 use super::numbers::Numbers;
-use super::plot::draw_ground;
-use super::raster::{Raster, SCALE};
-use super::surface::Surface;
+use super::png::{SCALE, bitmap, encode};
 use super::svg::Svg;
 use crate::error::{Error, Fault, Result};
 use crate::system::write_atomic;
@@ -20,7 +19,7 @@ pub trait Figure {
     fn size(&self) -> (f64, f64) {
         (900.0, 560.0)
     }
-    fn draw(&self, s: &mut dyn Surface);
+    fn draw(&self, s: &mut Svg);
     /// All that is drawn and what the drawing leaves out of the same data, as a table.
     fn numbers(&self) -> Numbers;
 }
@@ -39,8 +38,9 @@ pub fn save(dir: &Path, stem: &str, figure: &dyn Figure) -> Result<Saved> {
     fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
     let file = |ending: &str| dir.join(format!("{stem}.{ending}"));
     let saved = Saved { png: file("png"), svg: file("svg"), csv: file("csv") };
-    save_svg(&saved.svg, figure)?;
-    save_png(&saved.png, figure)?;
+    let svg = svg_text(figure);
+    write_atomic(&saved.svg, svg.as_bytes())?;
+    write_atomic(&saved.png, &png_of(figure.title(), &svg)?)?;
     save_csv(&saved.csv, figure)?;
     Ok(saved)
 }
@@ -60,42 +60,22 @@ pub fn save_csv(path: &Path, figure: &dyn Figure) -> Result<()> {
     write_atomic(path, figure.numbers().csv().as_bytes())
 }
 
-/// The figure as pixels, `scale` of them per figure pixel in each direction: 1 is the size of `Figure::size`, a PNG
-/// file has 2. Scales beyond 0.25..=8 are taken as the nearest of these.
-pub fn raster(figure: &dyn Figure, scale: f64) -> Raster {
-    let scale = if scale.is_nan() { 1.0 } else { scale.clamp(0.25, 8.0) };
-    let mut raster = Raster::new(figure.size(), scale);
-    figure.draw(&mut raster);
-    raster
-}
-
 /// The content of an SVG file.
 pub fn svg_text(figure: &dyn Figure) -> String {
-    let (width, height) = figure.size();
-    let mut svg = Svg::new(width, height, figure.title());
-    draw_ground(&mut svg, width, height);
+    let mut svg = Svg::new(figure.size(), figure.title());
     figure.draw(&mut svg);
     svg.finish()
 }
 
-/// The content of a PNG file: twice the figure's size in pixels, RGB of 8 bits.
+/// The content of a PNG file: the SVG at twice the figure's size in pixels, RGB of 8 bits.
 pub fn png_bytes(figure: &dyn Figure) -> Result<Vec<u8>> {
-    let image = raster(figure, SCALE);
-    let encode = || {
-        let mut file = vec![];
-        let mut encoder = png::Encoder::new(&mut file, image.width, image.height);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_compression(png::Compression::Fast);
-        encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&image.rgb)?;
-        writer.finish()?;
-        Ok::<_, png::EncodingError>(file)
-    };
-    encode().map_err(|e| {
-        let found = format!("cannot encode the image: {e}");
-        let cure = "save it as SVG".to_owned();
-        Error::Io(Fault { place: figure.title().to_owned(), found, allowed: String::new(), cure })
+    png_of(figure.title(), &svg_text(figure))
+}
+
+fn png_of(title: &str, svg: &str) -> Result<Vec<u8>> {
+    let image = bitmap(svg, SCALE);
+    image.and_then(|i| encode(&i.rgb, (i.width, i.height), ExtendedColorType::Rgb8, false)).map_err(|e| {
+        let (place, found) = (title.to_owned(), format!("cannot make an image of the figure: {e}"));
+        Error::Io(Fault { place, found, allowed: String::new(), cure: "save it as SVG".to_owned() })
     })
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, padded, robust, usable};
-use super::legend::{MARGIN, Symbol, draw_head, entry};
+use super::legend::{Symbol, draw_head, entry};
 use super::numbers::{Numbers, at, named};
-use super::palette::{BLUE, MUTED, WHITE};
+use super::palette::{BLUE, WHITE};
 use super::panels::{evenly, thousands};
-use super::plot::{LABEL_SIZE, Marker, Plot, Rect, tick_width};
+use super::plot::{Marker, Plot, REFERENCE};
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface};
+use super::svg::{Stroke, Svg};
 use crate::error::Result;
 
 /// `x`, `y` and `sd` (of y) are of one length; an empty `sd` draws no bars.
@@ -26,7 +26,6 @@ pub struct ScatterFigure {
 }
 
 const MOST_POINTS: usize = 500;
-const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn scatter(dir: &Path, stem: &str, figure: &ScatterFigure) -> Result<Saved> {
@@ -51,8 +50,8 @@ impl Figure for ScatterFigure {
         (640.0, 690.0)
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
-        let (width, height) = self.size();
+    fn draw(&self, s: &mut Svg) {
+        let (width, _) = self.size();
         let pairs: Vec<(f64, f64, f64)> = (self.x.iter().zip(&self.y).enumerate())
             .filter(|(_, (x, y))| usable(**x) && usable(**y))
             .map(|(i, (x, y))| (*x, *y, self.sd.get(i).copied().unwrap_or(f64::NAN)))
@@ -75,16 +74,12 @@ impl Figure for ScatterFigure {
         let symbol = Symbol::Point(Marker::Circle, 2.8, BLUE, WHITE);
         let legend = [
             entry(symbol, if has_sd { "prediction, bar ±1 sd" } else { "prediction" }),
-            entry(Symbol::Line(IDEAL), "prediction = observation"),
+            entry(Symbol::Line(REFERENCE), "prediction = observation"),
         ];
         let top = draw_head(s, width, &self.title, &notes.join(" · "), &legend) + 6.0;
 
         let axis = Axis::linear(low, high, 7);
-        let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&axis);
-        let side = (width - MARGIN - 12.0 - left).min(height - 52.0 - top);
-        let spare = (width - MARGIN - 12.0 - left - side) / 2.0;
-        let area = Rect { left: left + spare, top, right: left + spare + side, bottom: top + side };
-        let plot = Plot { area, x: axis.clone(), y: axis };
+        let plot = Plot::square(top, self.size(), axis);
         plot.draw_grid(s);
         for &(x, y, sd) in &drawn {
             if sd.is_finite() && inside(x) {
@@ -93,7 +88,7 @@ impl Figure for ScatterFigure {
         }
         let (x, y): (Vec<f64>, Vec<f64>) = drawn.iter().map(|p| (p.0, p.1)).unzip();
         plot.points(s, &x, &y, if drawn.len() > 200 { 2.1 } else { 3.0 }, BLUE.alpha(0.8));
-        plot.line(s, &[low, high], &[low, high], IDEAL);
+        plot.line(s, &[low, high], &[low, high], REFERENCE);
         plot.draw_frame(s, true, true);
         plot.draw_x_label(s, &self.x_label);
         plot.draw_y_label(s, &self.y_label);

@@ -8,9 +8,10 @@ use super::axis::{Axis, Tick, extent, padded, usable};
 use super::legend::{MARGIN, Symbol, draw_head, entry, head_height};
 use super::numbers::{Numbers, at};
 use super::palette::{WHITE, series, series_dash};
-use super::plot::{LABEL_SIZE, MARKERS, Marker, Plot, Rect, TICK_SIZE, tick_width};
+use super::plot::{MARKERS, Marker, Plot, TICK_SIZE, left_edge};
 use super::save::{Figure, save};
-use super::surface::{Stroke, Surface, fit_text};
+use super::svg::{Rect, Stroke, Svg};
+use super::text::fit_text;
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,7 +90,7 @@ impl SettingsFigure {
         tick as f64 + share * width
     }
 
-    fn draw_panel(&self, s: &mut dyn Surface, plot: &Plot, panel: &SettingsPanel) {
+    fn draw_panel(&self, s: &mut Svg, plot: &Plot, panel: &SettingsPanel) {
         let n = panel.series.len();
         for (i, one) in panel.series.iter().enumerate() {
             let x: Vec<f64> = (0..one.mean.len().min(self.ticks.len())).map(|t| self.x(i, n, t)).collect();
@@ -156,15 +157,14 @@ impl Figure for SettingsFigure {
         (WIDTH, (head + 6.0 + n * self.panel_height() + (n - 1.0) * GAP + FOOT).ceil())
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let top = draw_head(s, WIDTH, &self.title, &self.subtitle(), &self.legend()) + 6.0;
         let empty = [SettingsPanel::default()];
         let panels = if self.panels.is_empty() { &empty[..] } else { &self.panels };
         let limits: Vec<Option<(f64, f64)>> = panels.iter().map(y_limits).collect();
         let axes = limits.iter().map(|l| l.unwrap_or((0.0, 1.0))).map(|(low, high)| Axis::linear(low, high, 6));
         let axes: Vec<Axis> = axes.collect();
-        let widest = axes.iter().map(tick_width).fold(0.0, f64::max);
-        let (left, right) = (MARGIN + LABEL_SIZE + 14.0 + widest, WIDTH - MARGIN - 8.0);
+        let (left, right) = (axes.iter().map(left_edge).fold(0.0, f64::max), WIDTH - MARGIN - 8.0);
         let mut x = Axis::linear(-0.5, self.ticks.len().max(1) as f64 - 0.5, 1);
         let slot = (right - left) / self.ticks.len().max(1) as f64 - 8.0;
         let tick =

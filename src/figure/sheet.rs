@@ -8,10 +8,11 @@ use super::legend::{Entry, MARGIN, Symbol, draw_head, entry, head_height};
 use super::numbers::Numbers;
 use super::palette::{BLUE, FRAME, GRID, MUTED, TEXT, VERMILLION, WHITE};
 use super::pixels::Pixels;
-use super::plot::{Marker, Rect, draw_marker, draw_outline};
-use super::raster::SCALE;
+use super::plot::{Marker, draw_marker};
+use super::png::SCALE;
 use super::save::{Figure, save};
-use super::surface::{Align, Stroke, Surface, clean, fit_text, text_width};
+use super::svg::{Align, Rect, Stroke, Svg};
+use super::text::{clean, fit_text, text_width};
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,21 +90,20 @@ impl Tile {
     }
 
     /// `bottom` is that of the image; the caption stands below it.
-    fn draw(&self, s: &mut dyn Surface, left: f64, bottom: f64) {
+    fn draw(&self, s: &mut Svg, left: f64, bottom: f64) {
         let (width, height) = self.size();
         let top = bottom - height;
-        let around = |by: f64| Rect { left: left - by, top: top - by, right: left + width + by, bottom: bottom + by };
+        let area = Rect { left, top, right: left + width, bottom };
         match &self.pixels {
             Some(pixels) => s.image((left, top), self.side, pixels),
             None => {
-                let corners = [(left, top), (left + width, top), (left + width, bottom), (left, bottom)];
-                s.polygon(&corners, GRID);
-                let middle = (left + width / 2.0, top + height / 2.0 + 4.0);
-                s.text("no image", middle, CAPTION_SIZE, MUTED, Align::Middle, false);
+                s.rect(area, GRID);
+                let (x, y) = area.middle();
+                s.text("no image", (x, y + 4.0), CAPTION_SIZE, MUTED, Align::Middle, false);
             }
         }
         let stroke = stroke(self.right);
-        draw_outline(s, around(GAP + stroke.width / 2.0), stroke);
+        s.outline(area.grown(GAP + stroke.width / 2.0), stroke);
         if self.right == Some(false) {
             draw_marker(s, (left + width - 1.0, top + 1.0), Marker::Cross, 8.0, VERMILLION, WHITE);
         }
@@ -216,7 +216,7 @@ impl Figure for SheetFigure {
         (WIDTH, (self.blocks(top).1 + 4.0).ceil())
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let top = draw_head(s, WIDTH, &self.title, &self.notes(), &self.legend());
         let (blocks, bottom) = self.blocks(top);
         if blocks_are_empty(&self.sections) {

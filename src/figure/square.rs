@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, usable};
-use super::legend::{Entry, MARGIN, Symbol, draw_head, entry};
+use super::legend::{Entry, Symbol, draw_head, entry};
 use super::numbers::{Numbers, at, named};
-use super::palette::{MUTED, WHITE, series, series_dash};
-use super::plot::{LABEL_SIZE, MARKERS, Plot, Rect, tick_width};
+use super::palette::{WHITE, series, series_dash};
+use super::plot::{MARKERS, Plot, REFERENCE};
 use super::save::{Figure, save};
-use super::surface::{Align, Stroke, Surface};
+use super::svg::{Stroke, Svg};
 use crate::error::Result;
 
 /// Share of observations inside central predictive intervals, against the share the model promised.
@@ -32,9 +32,10 @@ pub struct RocFigure {
 
 const NOMINAL: &str = "nominal coverage of the central interval";
 const OBSERVED: &str = "observed coverage";
+/// Above the plot, where no curve can cross it.
+const SIDES: &str = "above the line: intervals too wide (under-confident) · below it: too narrow (over-confident)";
 const FALSE_POSITIVE: &str = "false positive rate";
 const TRUE_POSITIVE: &str = "true positive rate";
-const IDEAL: Stroke = Stroke::dashed(MUTED, 1.4, 5.0, 4.0);
 const SIZE: (f64, f64) = (640.0, 690.0);
 
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
@@ -45,17 +46,6 @@ pub fn coverage(dir: &Path, stem: &str, figure: &CoverageFigure) -> Result<Saved
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn roc(dir: &Path, stem: &str, figure: &RocFigure) -> Result<Saved> {
     save(dir, stem, figure)
-}
-
-fn unit_plot(top: f64) -> Plot {
-    let axis = Axis::linear(0.0, 1.0, 5);
-    let left = MARGIN + LABEL_SIZE + 14.0 + tick_width(&axis);
-    let (right, bottom) = (SIZE.0 - MARGIN - 12.0, SIZE.1 - 52.0);
-    // Square, however many rows the legend takes.
-    let side = (right - left).min(bottom - top);
-    let spare = (right - left - side) / 2.0;
-    let area = Rect { left: left + spare, top, right: left + spare + side, bottom: top + side };
-    Plot { area, x: axis.clone(), y: axis }
 }
 
 fn stroke(i: usize) -> Stroke {
@@ -85,17 +75,15 @@ impl Figure for CoverageFigure {
         SIZE
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let mut legend: Vec<Entry> = (self.observed.iter().enumerate())
             .map(|(i, (name, _))| entry(Symbol::Dotted(stroke(i), MARKERS[i % MARKERS.len()]), name.as_str()))
             .collect();
-        legend.push(entry(Symbol::Line(IDEAL), "ideal"));
-        let top = draw_head(s, SIZE.0, &self.title, "", &legend) + 6.0;
-        let plot = unit_plot(top);
+        legend.push(entry(Symbol::Line(REFERENCE), "ideal"));
+        let top = draw_head(s, SIZE.0, &self.title, SIDES, &legend) + 6.0;
+        let plot = Plot::square(top, SIZE, Axis::linear(0.0, 1.0, 5));
         plot.draw_grid(s);
-        plot.note(s, (0.03, 0.96), "under-confident: intervals too wide", Align::Start);
-        plot.note(s, (0.97, 0.04), "over-confident: intervals too narrow", Align::End);
-        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], REFERENCE);
         for (i, (_, observed)) in self.observed.iter().enumerate() {
             let mut pairs: Vec<(f64, f64)> = self.levels.iter().copied().zip(observed.iter().copied()).collect();
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -144,18 +132,18 @@ impl Figure for RocFigure {
         SIZE
     }
 
-    fn draw(&self, s: &mut dyn Surface) {
+    fn draw(&self, s: &mut Svg) {
         let label = |(name, x, y): &(String, Vec<f64>, Vec<f64>)| match area_under(x, y) {
             Some(area) if !name.contains("AU") => format!("{name} (AUROC {area:.3})"),
             _ => name.clone(),
         };
         let mut legend: Vec<Entry> =
             (self.curves.iter().enumerate()).map(|(i, curve)| entry(Symbol::Line(stroke(i)), label(curve))).collect();
-        legend.push(entry(Symbol::Line(IDEAL), "chance"));
+        legend.push(entry(Symbol::Line(REFERENCE), "chance"));
         let top = draw_head(s, SIZE.0, &self.title, "", &legend) + 6.0;
-        let plot = unit_plot(top);
+        let plot = Plot::square(top, SIZE, Axis::linear(0.0, 1.0, 5));
         plot.draw_grid(s);
-        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], IDEAL);
+        plot.line(s, &[0.0, 1.0], &[0.0, 1.0], REFERENCE);
         for (i, (_, x, y)) in self.curves.iter().enumerate() {
             plot.line(s, x, y, stroke(i));
         }

@@ -1,12 +1,86 @@
-//! The SVG surface: plain elements with the shared style in attributes, no script, no reference to anything outside.
+//! What a figure is drawn on: an SVG of plain shapes in figure pixels (y down, fractions allowed) with their looks in
+//! attributes, no script, no reference to anything outside. The bitmap (`png`) is this text, drawn.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::pixels::Pixels;
-use super::surface::{Align, FAMILY, Ink, Point, Stroke, Surface, clean, escape};
+use super::text::{FAMILY, clean, escape};
 
-/// Collects SVG elements; `finish` gives the document.
+/// A point in figure pixels.
+pub type Point = (f64, f64);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rect {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Rect {
+    pub fn width(&self) -> f64 {
+        self.right - self.left
+    }
+    pub fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+    pub fn middle(&self) -> Point {
+        ((self.left + self.right) / 2.0, (self.top + self.bottom) / 2.0)
+    }
+    /// Wider by `by` on every side.
+    pub fn grown(&self, by: f64) -> Rect {
+        Rect { left: self.left - by, top: self.top - by, right: self.right + by, bottom: self.bottom + by }
+    }
+}
+
+/// A colour with its opacity in 0..=1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ink {
+    pub rgb: (u8, u8, u8),
+    pub alpha: f64,
+}
+
+impl Ink {
+    pub const fn new(r: u8, g: u8, b: u8) -> Self {
+        Ink { rgb: (r, g, b), alpha: 1.0 }
+    }
+    pub const fn alpha(self, alpha: f64) -> Self {
+        Ink { rgb: self.rgb, alpha }
+    }
+    /// "#0072b2": how an SVG writes the colour, without its opacity.
+    pub fn hex(self) -> String {
+        let (r, g, b) = self.rgb;
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
+/// How a line is drawn; `dash` is (on, off) in figure pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stroke {
+    pub ink: Ink,
+    pub width: f64,
+    pub dash: Option<(f64, f64)>,
+}
+
+impl Stroke {
+    pub const fn solid(ink: Ink, width: f64) -> Self {
+        Stroke { ink, width, dash: None }
+    }
+    pub const fn dashed(ink: Ink, width: f64, on: f64, off: f64) -> Self {
+        Stroke { ink, width, dash: Some((on, off)) }
+    }
+}
+
+/// Which point of a text lies at the given place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    Start,
+    Middle,
+    End,
+}
+
+/// Collects the elements; `finish` gives the document. Points that are not finite are left out by the caller (`Plot`).
 pub struct Svg {
     width: f64,
     height: f64,
@@ -25,9 +99,16 @@ impl std::fmt::Display for Num {
     }
 }
 
-fn colour(ink: Ink) -> String {
-    let (r, g, b) = ink.rgb;
-    format!("#{r:02x}{g:02x}{b:02x}")
+/// The attributes of a colour; `part` is "fill" or "stroke".
+fn paint(part: &str, ink: Ink) -> String {
+    let opacity = if ink.alpha < 1.0 { format!(" {part}-opacity=\"{}\"", Num(ink.alpha)) } else { String::new() };
+    format!("{part}=\"{}\"{opacity}", ink.hex())
+}
+
+fn pen(stroke: Stroke) -> String {
+    let dash = stroke.dash.map(|(on, off)| format!(" stroke-dasharray=\"{} {}\"", Num(on), Num(off)));
+    let ink = paint("stroke", stroke.ink);
+    format!("fill=\"none\" {ink} stroke-width=\"{}\"{}", Num(stroke.width), dash.unwrap_or_default())
 }
 
 fn points_of(points: &[Point]) -> String {
@@ -40,9 +121,17 @@ fn points_of(points: &[Point]) -> String {
     out
 }
 
+fn sides(area: Rect) -> String {
+    let (x, y) = (Num(area.left), Num(area.top));
+    format!("x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\"", Num(area.width()), Num(area.height()))
+}
+
 impl Svg {
-    pub fn new(width: f64, height: f64, title: &str) -> Self {
-        Svg { width, height, title: clean(title), body: String::new() }
+    /// An empty figure on white, `width` by `height` figure pixels.
+    pub fn new((width, height): (f64, f64), title: &str) -> Self {
+        let mut svg = Svg { width, height, title: clean(title), body: String::new() };
+        svg.rect(Rect { left: 0.0, top: 0.0, right: width, bottom: height }, super::palette::WHITE);
+        svg
     }
 
     pub fn finish(self) -> String {
@@ -59,79 +148,73 @@ impl Svg {
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(element);
     }
-}
 
-impl Surface for Svg {
-    fn polyline(&mut self, points: &[Point], stroke: Stroke) {
-        if points.len() < 2 {
-            return;
+    pub fn polyline(&mut self, points: &[Point], stroke: Stroke) {
+        if points.len() > 1 {
+            self.push(format_args!("<polyline {} points=\"{}\"/>\n", pen(stroke), points_of(points)));
         }
-        let dash =
-            stroke.dash.map(|(on, off)| format!(" stroke-dasharray=\"{} {}\"", Num(on), Num(off))).unwrap_or_default();
-        self.push(format_args!(
-            "<polyline fill=\"none\" stroke=\"{}\" stroke-opacity=\"{}\" stroke-width=\"{}\"{dash} points=\"{}\"/>\n",
-            colour(stroke.ink),
-            Num(stroke.ink.alpha),
-            Num(stroke.width),
-            points_of(points),
-        ));
     }
 
-    fn polygon(&mut self, points: &[Point], ink: Ink) {
-        if points.len() < 3 {
-            return;
+    pub fn polygon(&mut self, points: &[Point], ink: Ink) {
+        if points.len() > 2 {
+            self.push(format_args!("<polygon {} points=\"{}\"/>\n", paint("fill", ink), points_of(points)));
         }
-        let (fill, alpha) = (colour(ink), Num(ink.alpha));
-        self.push(format_args!(
-            "<polygon fill=\"{fill}\" fill-opacity=\"{alpha}\" points=\"{}\"/>\n",
-            points_of(points)
-        ));
     }
 
-    fn circles(&mut self, centres: &[Point], radius: f64, ink: Ink) {
+    pub fn rect(&mut self, area: Rect, ink: Ink) {
+        self.push(format_args!("<rect {} {}/>\n", paint("fill", ink), sides(area)));
+    }
+
+    /// The edge of a rectangle, half of the stroke on each side of it.
+    pub fn outline(&mut self, area: Rect, stroke: Stroke) {
+        self.push(format_args!("<rect {} stroke-linejoin=\"miter\" {}/>\n", pen(stroke), sides(area)));
+    }
+
+    pub fn circles(&mut self, centres: &[Point], radius: f64, ink: Ink) {
         if centres.is_empty() {
             return;
         }
-        self.push(format_args!("<g fill=\"{}\" fill-opacity=\"{}\">\n", colour(ink), Num(ink.alpha)));
+        self.push(format_args!("<g {}>\n", paint("fill", ink)));
         for &(x, y) in centres {
             self.push(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", Num(x), Num(y), Num(radius)));
         }
         self.push(format_args!("</g>\n"));
     }
 
-    fn cells(&mut self, cells: &[(f64, f64, f64, f64, Ink)]) {
+    /// Opaque rectangles drawn edge to edge, as in a heat map.
+    pub fn cells(&mut self, cells: &[(Rect, Ink)]) {
         if cells.is_empty() {
             return;
         }
         // One path a colour keeps the file small.
         let mut paths: BTreeMap<(u8, u8, u8), String> = BTreeMap::new();
-        for &(x, y, width, height, ink) in cells {
+        for &(area, ink) in cells {
             let path = paths.entry(ink.rgb).or_default();
-            let _ = write!(path, "M{} {}h{}v{}h{}z", Num(x), Num(y), Num(width), Num(height), Num(-width));
+            let (width, height) = (area.width(), area.height());
+            let _ =
+                write!(path, "M{} {}h{}v{}h{}z", Num(area.left), Num(area.top), Num(width), Num(height), Num(-width));
         }
         // Crisp edges keep neighbouring cells from showing a seam.
         self.push(format_args!("<g shape-rendering=\"crispEdges\">\n"));
         for ((r, g, b), path) in paths {
-            self.push(format_args!("<path fill=\"{}\" d=\"{path}\"/>\n", colour(Ink::new(r, g, b))));
+            self.push(format_args!("<path fill=\"{}\" d=\"{path}\"/>\n", Ink::new(r, g, b).hex()));
         }
         self.push(format_args!("</g>\n"));
     }
 
-    fn image(&mut self, (x, y): Point, side: f64, pixels: &Pixels) {
+    /// A picture from `at` (above, left) on, each of its pixels a square of `side` figure pixels; halves stay sharp in the
+    /// bitmap.
+    pub fn image(&mut self, (left, top): Point, side: f64, pixels: &Pixels) {
         let Some(uri) = pixels.data_uri() else { return };
-        let (width, height) = (pixels.width as f64 * side, pixels.height as f64 * side);
+        let (right, bottom) = (left + pixels.width as f64 * side, top + pixels.height as f64 * side);
         // The last word that a viewer knows wins; all mean squares, not a blur.
         let squares = "image-rendering:optimizeSpeed;image-rendering:crisp-edges;image-rendering:pixelated";
-        self.push(format_args!(
-            "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" style=\"{squares}\" href=\"{uri}\"/>\n",
-            Num(x),
-            Num(y),
-            Num(width),
-            Num(height),
-        ));
+        let place = sides(Rect { left, top, right, bottom });
+        self.push(format_args!("<image {place} style=\"{squares}\" href=\"{uri}\"/>\n"));
     }
 
-    fn text(&mut self, text: &str, (x, y): Point, size: f64, ink: Ink, align: Align, upward: bool) {
+    /// `at` is on the baseline. `upward` turns the text by 90 degrees so that it reads from bottom to top.
+    pub fn text(&mut self, text: &str, (x, y): Point, size: f64, ink: Ink, align: Align, upward: bool) {
         let anchor = match align {
             Align::Start => "start",
             Align::Middle => "middle",
@@ -139,11 +222,11 @@ impl Surface for Svg {
         };
         let turn = if upward { format!(" transform=\"rotate(-90 {} {})\"", Num(x), Num(y)) } else { String::new() };
         self.push(format_args!(
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{anchor}\"{turn}>{}</text>\n",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" {} text-anchor=\"{anchor}\"{turn}>{}</text>\n",
             Num(x),
             Num(y),
             Num(size),
-            colour(ink),
+            paint("fill", ink),
             escape(&clean(text)),
         ));
     }

@@ -40,8 +40,8 @@ impl Plottable {
             x_label: x_label.into(),
             y_label: "nats a row".into(),
             log,
-            shaded: None,
             series: series.iter().map(Curve::to_series).collect(),
+            ..Default::default()
         };
         Plottable::of(stem, figure)
     }

@@ -2,7 +2,7 @@
 //! screen and its PNG agree; no pair that must be told apart differs by hue alone.
 
 use crate::figure::palette::{self, viridis};
-use crate::figure::surface::{FONT, Ink};
+use crate::figure::{FONT, Ink};
 use eframe::egui::{self, Color32, FontData, FontDefinitions, FontFamily, FontId, TextStyle, Theme, Vec2};
 use std::sync::Arc;
 

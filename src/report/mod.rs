@@ -197,8 +197,8 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         x_label: "epoch".into(),
         y_label: "nats a row".into(),
         log: true,
-        shaded: None,
         series: all,
+        ..Default::default()
     };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,

@@ -134,14 +134,13 @@ impl Limit {
             title: "Theorem 3.2: the mean of a random ReLU unit is no ReLU unit".into(),
             x_label: "input x".into(),
             y_label: "output z".into(),
-            log: false,
-            shaded: None,
-            // Where curves lie on one another the later ones are dashed; the names say which do.
+            // Where curves lie on one another the later ones are dashed and thinner; the names say which do.
             series: vec![
                 series("E[z](x), Monte Carlo", self.sampled.iter().map(|s| s.mean).collect()),
                 series(&single, self.single.clone()),
                 series("E[z](x), closed form", self.mean.clone()),
             ],
+            ..Default::default()
         }
     }
 }

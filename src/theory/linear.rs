@@ -195,9 +195,8 @@ impl Linear {
             title: "Theorem 3.1: VIFO's objective is the ELBO plus a constant".into(),
             x_label: "random variational parameters (w, V), number".into(),
             y_label: "VIFO's objective − ELBO, nats".into(),
-            log: false,
-            shaded: None,
             series: vec![series(said, self.holds.differences()), series(short, self.short.differences())],
+            ..Default::default()
         }
     }
 }

@@ -269,15 +269,10 @@ fn c5_swags_statistics_are_left_within_two_seconds() {
 
 /// A grey picture of side x side pixels that are all alike: small as a file, large in memory.
 fn grey_png(side: u32) -> Vec<u8> {
-    let mut bytes = vec![];
-    let mut encoder = png::Encoder::new(&mut bytes, side, side);
-    encoder.set_color(png::ColorType::Grayscale);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fast);
-    let mut writer = encoder.write_header().expect("a header");
-    writer.write_image_data(&vec![90; (side * side) as usize]).expect("pixels");
-    writer.finish().expect("an end");
-    bytes
+    let mut bytes = std::io::Cursor::new(vec![]);
+    let picture = image::GrayImage::from_pixel(side, side, image::Luma([90]));
+    picture.write_to(&mut bytes, image::ImageFormat::Png).expect("a PNG");
+    bytes.into_inner()
 }
 
 /// C4: of two that start together with the same folder one trains, and the other touches nothing of it.

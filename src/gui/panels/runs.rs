@@ -331,8 +331,8 @@ fn plots(quantity: usize, log: bool, series: &[Series]) -> Vec<Plottable> {
         x_label: "epoch".into(),
         y_label: y_label(quantity).into(),
         log,
-        shaded: None,
         series: series.to_vec(),
+        ..Default::default()
     };
     vec![Plottable { stem: "runs".into(), source: Source::Figure(Box::new(figure)) }]
 }

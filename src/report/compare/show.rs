@@ -139,7 +139,7 @@ fn curves(block: &Block) -> Option<CurvesFigure> {
     };
     let title = format!("Learning curves of {}", block.data);
     let (x_label, y_label) = ("epoch".into(), y_label.into());
-    (!series.is_empty()).then_some(CurvesFigure { title, x_label, y_label, log: true, shaded: None, series })
+    (!series.is_empty()).then_some(CurvesFigure { title, x_label, y_label, log: true, series, ..Default::default() })
 }
 
 /// Mean and sd over the runs of a group at the epochs that all of them reached: a mean over fewer runs would jump where

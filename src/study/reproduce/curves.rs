@@ -87,8 +87,8 @@ pub fn report(p: &Prepared) -> Result<Report> {
             x_label: "epoch".into(),
             y_label: "NLL of held-out images, nats".into(),
             log: true,
-            shaded: None,
             series,
+            ..Default::default()
         };
         out.draw(&p.asked.runs, &format!("learning-curves-{}", p.stem(set, net)), &figure)?;
     }

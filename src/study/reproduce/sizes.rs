@@ -66,9 +66,8 @@ pub fn report(p: &Prepared) -> Result<Report> {
             title: format!("Test NLL by size of the ensemble, {set}, {net}"),
             x_label: "members".into(),
             y_label: "test NLL, nats".into(),
-            log: false,
-            shaded: None,
             series,
+            ..Default::default()
         };
         out.draw(&p.asked.runs, &format!("ensemble-size-{}", p.stem(set, net)), &figure)?;
     }
