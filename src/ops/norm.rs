@@ -8,7 +8,10 @@ mod tests;
 
 use super::linear::{activate, activation_slope};
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, StepArgs, area, binds, numbers, params,
+    within,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -86,28 +89,141 @@ params! {
     }
 }
 
-macro_rules! size {
-    ($($name:ident: $grid:expr, $scratch:expr;)*) => {$(
-        impl $name {
-            pub fn grid(&self) -> Grid {
-                let grid: fn(&Self) -> Grid = $grid;
-                grid(self)
-            }
-            pub fn scratch(&self) -> usize {
-                let scratch: fn(&Self) -> usize = $scratch;
-                scratch(self)
-            }
-        }
-    )*};
+/// The sums of two groups' channels as a product.
+fn sums_over_rows(replicas: u32, images: u32, pixels: u32, c: u32) -> Product {
+    Product { count: u64::from(replicas * 2), m: c.into(), n: 1, k: area(&[images, pixels]) }
 }
-size! {
-    BatchNormStats: |p| Grid::Groups(p.replicas as u64 * 2 * p.c as u64),
-        |p| (GROUPS + 1) * lanes(p.c as usize) + 2 * p.c as usize;
-    BatchNormRunning: |p| Grid::Threads(p.replicas as u64 * p.c as u64), |_| 0;
-    BatchNormForward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
-    BatchNormSums: |p| Grid::Groups(p.replicas as u64 * p.c as u64), |p| (GROUPS * 2 + 1) * lanes(p.c as usize);
-    BatchNormBackward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
-    Add: |p| Grid::Threads(p.count as u64), |_| 0;
+
+impl OpSpec for BatchNormStats {
+    binds!(batch_norm_stats(step): [x] -> [stats, running], scratch);
+    const FORMS: Forms = Forms::SplitSums {
+        module: "norm_split",
+        split: "batch_norm_stats_split",
+        combine: "batch_norm_stats_combine",
+        sums: 3,
+        per_thread: 1,
+    };
+
+    fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64 * 2 * self.c as u64)
+    }
+    fn scratch(&self) -> usize {
+        (GROUPS + 1) * lanes(self.c as usize) + 2 * self.c as usize
+    }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x], vec![numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.running_stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images && within(self.running, area(&[2, self.c]), self.running_stride)
+    }
+    fn product(&self) -> Option<Product> {
+        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+    }
+}
+impl OpSpec for BatchNormRunning {
+    binds!(batch_norm_running: [running] -> [stats]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.running_stride])], vec![numbers(&[self.replicas, 4, self.c])])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.running, area(&[2, self.c]), self.running_stride)
+    }
+}
+impl OpSpec for BatchNormForward {
+    binds!(batch_norm_forward: [x, stats, weights] -> [y]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x, numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.weights_stride])], vec![x])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images
+            && within(self.gamma, u64::from(self.c), self.weights_stride)
+            && within(self.beta, u64::from(self.c), self.weights_stride)
+    }
+    fn gradient(&self, _: u32) -> Option<Gradient> {
+        let Self { replicas, images, data_images, pixels, c, gamma, beta, weights_stride, activation } = *self;
+        let sums = BatchNormSums { replicas, images, data_images, pixels, c, gamma, beta, weights_stride, activation };
+        let data = BatchNormBackward { replicas, images, data_images, pixels, c, gamma, weights_stride, activation };
+        const SUMS: Place = Place::Between("norm.sums");
+        Some(Gradient::Steps(vec![
+            GradientStep {
+                op: Op::BatchNormSums(sums),
+                reads: &[Place::X, Place::Y, Place::Dy, Place::Kept],
+                writes: &[SUMS, Place::Grad],
+            },
+            GradientStep {
+                op: Op::BatchNormBackward(data),
+                reads: &[Place::X, Place::Y, Place::Dy, Place::Kept, SUMS, Place::Weights],
+                writes: &[Place::Dx],
+            },
+        ]))
+    }
+}
+impl OpSpec for BatchNormSums {
+    binds!(batch_norm_sums(step): [x, y, dy, stats] -> [sums, grad], scratch);
+    const FORMS: Forms = Forms::SplitSums {
+        module: "norm_split",
+        split: "batch_norm_sums_split",
+        combine: "batch_norm_sums_combine",
+        sums: 2,
+        per_thread: 2,
+    };
+
+    fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64 * self.c as u64)
+    }
+    fn scratch(&self) -> usize {
+        (GROUPS * 2 + 1) * lanes(self.c as usize)
+    }
+    fn lengths(&self) -> Lengths {
+        let (x, stats) =
+            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats], vec![stats, numbers(&[self.replicas, self.weights_stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images
+            && within(self.gamma, u64::from(self.c), self.weights_stride)
+            && within(self.beta, u64::from(self.c), self.weights_stride)
+    }
+    fn product(&self) -> Option<Product> {
+        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+    }
+}
+impl OpSpec for BatchNormBackward {
+    binds!(batch_norm_backward(step): [x, y, dy, stats, sums, weights] -> [dx]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let (x, stats) =
+            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats, stats, numbers(&[self.replicas, self.weights_stride])], vec![x])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images && within(self.gamma, u64::from(self.c), self.weights_stride)
+    }
+}
+impl OpSpec for Add {
+    binds!(add: [a, b] -> [y]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.count as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![self.count as usize; 2], vec![self.count as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
+    fn gradient(&self, _: u32) -> Option<Gradient> {
+        Some(Gradient::OfEachInput)
+    }
 }
 
 /// Groups of images: the unit of parallel work, and of partial sums.

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Runs;
+use super::{Isa, Runs};
 use crate::base::Real;
 
 /// Rows of the highest tile.
@@ -20,36 +20,6 @@ pub fn rows_at_a_time<T: Real, const W: usize>(isa: Isa) -> usize {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 if size_of::<T>() == 4 => 16,
         _ => 8,
-    }
-}
-
-/// What the processor can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    Plain,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Isa {
-    #[inline(always)]
-    pub fn detect() -> Isa {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512bw")
-            {
-                return Isa::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Isa::Avx2;
-            }
-        }
-        Isa::Plain
     }
 }
 

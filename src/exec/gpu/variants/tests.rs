@@ -136,15 +136,10 @@ fn the_choice_stays_within_the_limits() {
     }
     let forms = |name: &str| chosen.iter().filter(|(n, _)| *n == name).count();
     for op in crate::ops::all() {
-        let least = match op {
-            Op::BatchNormStats(_) | Op::BatchNormSums(_) => 2,
-            _ => {
-                if Product::of(&op).is_some() {
-                    3
-                } else {
-                    1
-                }
-            }
+        let least = match op.forms() {
+            Forms::Plain => 1,
+            Forms::SplitSums { .. } => 2,
+            Forms::Tiled { .. } | Forms::SplitGradient { .. } => 3,
         };
         assert!(forms(op.name()) >= least, "{}: {chosen:?}", op.name());
     }
@@ -156,7 +151,7 @@ fn known_layers_get_known_forms() {
     let default = wgpu::Limits::default();
     let chosen: Vec<_> = ops()
         .iter()
-        .filter(|op| Product::of(op).is_some_and(|p| p.k * p.m > 0))
+        .filter(|op| op.product().is_some_and(|p| p.k * p.m > 0))
         .map(|op| (op.name(), choose(op, Class::Hardware, &default).name()))
         .collect();
     // AlexNet's first convolution, PreResNet's first stage and its first strided one.
