@@ -4,7 +4,8 @@
 use super::encode::{Encoder, Target};
 use super::fit::labels_of;
 use super::table::{Cells, Column, Table};
-use super::{SplitMix64, counted, listed, quoted};
+use super::{counted, listed, quoted};
+use crate::base::rng::SplitMix64;
 use rayon::prelude::*;
 use std::collections::HashMap;
 

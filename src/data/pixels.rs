@@ -1,12 +1,13 @@
 //! Images as inputs: the size a network takes, how bytes become numbers, how training images are varied, and the image
 //! sets of a recipe as training, validation and test parts. Bytes stay bytes until a batch is gathered.
 
+use super::Dataset;
 use super::encode::{Encoder, Target};
 use super::images::{self, Corruption, ImageSet, Options, Part, ShiftPair};
 use super::inspect_images;
 use super::load::Loaded;
 use super::split::by_fraction;
-use super::{Dataset, SplitMix64};
+use crate::base::rng::SplitMix64;
 use crate::config::{self, Recipe};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

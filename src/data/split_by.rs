@@ -1,8 +1,8 @@
 //! Splits that do not leak: all rows of a group in one part, or the future as the test part.
 //! Must not look at features.
 
-use super::SplitMix64;
 use super::split::{Split, check_fractions};
+use crate::base::rng::SplitMix64;
 use crate::error::{Error, Result};
 
 /// Training, validation, test: the order of the arrays below.

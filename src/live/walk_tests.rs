@@ -3,8 +3,8 @@
 
 use super::group::tests::{group, recipe, wait};
 use super::*;
+use crate::base::rng::SplitMix64;
 use crate::config::Recipe;
-use crate::data::SplitMix64;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -5,8 +5,9 @@
 use super::model::{Model, targets};
 use super::tables::{TextTable, full, number};
 use super::{RunFolder, calibrate};
+use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
-use crate::data::{Dataset, Inputs, SplitMix64};
+use crate::data::{Dataset, Inputs};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
