@@ -1,7 +1,8 @@
 //! The Dirichlet head (MATH.md section 5; Sensoy et al. 2018): class probabilities are Dirichlet with concentrations
 //! relu(z) + 1, the loss is the expected -log p(y) plus eta times the divergence from the flat Dirichlet.
 
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
+use super::head::head_lengths;
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, params, shared};
 use crate::base::Real;
 use crate::base::gamma::{digamma, ln_gamma, trigamma};
 
@@ -23,11 +24,7 @@ impl OpSpec for DirichletHead {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
     fn lengths(&self) -> Lengths {
-        let z = numbers(&[self.replicas, self.rows, self.k]);
-        (
-            vec![z, numbers(&[self.replicas / self.share.max(1), self.rows])],
-            vec![numbers(&[self.replicas, self.rows, 3]), z],
-        )
+        head_lengths(self.replicas, self.share, self.rows, self.k)
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share) && self.k > 0

@@ -56,17 +56,19 @@ params! {
     }
 }
 
+/// Of a head that reads `k` outputs and a label of each row, and writes terms and the outputs' gradient.
+pub(super) fn head_lengths(replicas: u32, share: u32, rows: u32, k: u32) -> Lengths {
+    let z = numbers(&[replicas, rows, k]);
+    (vec![z, numbers(&[replicas / share.max(1), rows])], vec![numbers(&[replicas, rows, 3]), z])
+}
+
 impl OpSpec for SoftmaxHead {
     binds!(softmax_head(step): [z, labels] -> [terms, dz]);
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
     fn lengths(&self) -> Lengths {
-        let z = numbers(&[self.replicas, self.rows, self.k]);
-        (
-            vec![z, numbers(&[self.replicas / self.share.max(1), self.rows])],
-            vec![numbers(&[self.replicas, self.rows, 3]), z],
-        )
+        head_lengths(self.replicas, self.share, self.rows, self.k)
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share) && self.k > 0
@@ -78,11 +80,7 @@ impl OpSpec for GaussianHead {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
     fn lengths(&self) -> Lengths {
-        let z = numbers(&[self.replicas, self.rows, 2]);
-        (
-            vec![z, numbers(&[self.replicas / self.share.max(1), self.rows])],
-            vec![numbers(&[self.replicas, self.rows, 3]), z],
-        )
+        head_lengths(self.replicas, self.share, self.rows, 2)
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
@@ -99,7 +97,8 @@ impl OpSpec for VifoHead {
     }
     fn lengths(&self) -> Lengths {
         let z = numbers(&[self.replicas, self.rows, 2, self.k]);
-        let moments = if self.regularizer >= regularizer::REG_MEAN_ALL { numbers(&[self.replicas, 6, self.k]) } else { 1 };
+        let moments =
+            if self.regularizer >= regularizer::REG_MEAN_ALL { numbers(&[self.replicas, 6, self.k]) } else { 1 };
         (
             vec![z, numbers(&[self.replicas / self.share.max(1), self.data_rows]), moments],
             vec![numbers(&[self.replicas, self.rows, 3]), z],

@@ -115,7 +115,8 @@ pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
 }
 
 wide! {
-    fn squares<T: Real>(v: &[T], sum: &mut T) {
+    /// The sum of squares of v.
+    pub(super) fn squares<T: Real>(v: &[T], sum: &mut T) {
         // Sixteen running sums: an order of its own that vector code can keep.
         let mut lanes = [T::zero(); 16];
         let (chunks, rest) = v.as_chunks::<16>();

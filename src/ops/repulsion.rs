@@ -6,6 +6,7 @@
 //! batch) in function space, 1 / N in weight space, and the gradient of the mean loss plus this one, with eta = 1, is
 //! -phi / B with the phi of MATH.md, whose log p is a sum over rows.
 
+use super::reduce::squares;
 use super::wide::{PIECE, share, wide};
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
 use crate::base::Real;
@@ -194,22 +195,6 @@ pub fn repulsion<T: Real>(p: &Repulsion, args: &StepArgs<T>, v: &[T], kernel: &[
         share(n * group, pieces, |(at, (grad, own))| {
             push(at * PIECE, count, scale, variance, weights, others, own, grad)
         });
-    }
-}
-
-wide! {
-    fn squares<T: Real>(v: &[T], sum: &mut T) {
-        let mut lanes = [T::zero(); 16];
-        let (chunks, rest) = v.as_chunks::<16>();
-        for chunk in chunks {
-            for i in 0..16 {
-                lanes[i] += chunk[i] * chunk[i];
-            }
-        }
-        for (i, x) in rest.iter().enumerate() {
-            lanes[i] += *x * *x;
-        }
-        *sum = lanes.iter().copied().sum();
     }
 }
 

@@ -79,6 +79,11 @@ fn quads(rows: u32) -> u64 {
     rows.div_ceil(4) as u64
 }
 
+/// Whether mean and log_scale lie in the flat vector.
+fn weights_fit(n_in: u32, k: u32, places: [u32; 2], stride: u32) -> bool {
+    places.iter().all(|&first| within(first, area(&[n_in, k]), stride))
+}
+
 impl OpSpec for VbllForward {
     binds!(vbll_forward: [x, weights] -> [y], scratch);
     fn grid(&self) -> Grid {
@@ -95,8 +100,7 @@ impl OpSpec for VbllForward {
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
-            && within(self.mean, area(&[self.n_in, self.k]), self.stride)
-            && within(self.log_scale, area(&[self.n_in, self.k]), self.stride)
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
             && within(self.log_noise, u64::from(self.k), self.stride)
     }
     fn gradient(&self, activation: u32) -> Option<Gradient> {
@@ -133,8 +137,7 @@ impl OpSpec for VbllBackwardData {
         (vec![dx, dy, numbers(&[self.replicas, self.stride]), if self.activation == 0 { 1 } else { dx }], vec![dx])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.mean, area(&[self.n_in, self.k]), self.stride)
-            && within(self.log_scale, area(&[self.n_in, self.k]), self.stride)
+        weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
     }
 }
 impl OpSpec for VbllBackwardWeight {
@@ -155,8 +158,7 @@ impl OpSpec for VbllBackwardWeight {
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
-            && within(self.mean, area(&[self.n_in, self.k]), self.stride)
-            && within(self.log_scale, area(&[self.n_in, self.k]), self.stride)
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
             && within(self.log_noise, u64::from(self.k), self.stride)
     }
 }
@@ -178,8 +180,7 @@ impl OpSpec for VbllRegularizer {
     }
     fn sizes_agree(&self) -> bool {
         self.n_rows > 0
-            && within(self.mean, area(&[self.n_in, self.k]), self.stride)
-            && within(self.log_scale, area(&[self.n_in, self.k]), self.stride)
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
             && within(self.log_noise, u64::from(self.k), self.stride)
     }
 }

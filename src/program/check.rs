@@ -56,7 +56,6 @@ pub fn check(program: &Program) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::ops::Op;
     use crate::ops::reduce::SumSquares;
     use crate::program::{Builder, Role};

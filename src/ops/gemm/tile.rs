@@ -69,6 +69,7 @@ pub unsafe fn product<T: Real, const W: usize>(
                 return unsafe { $kernel(a, at, h, runs, panel, ld, &last, to, width, out) };
             }};
         }
+        // No `wide!`: each set has vectors, and so a kernel, of its own.
         match (isa, W) {
             (Isa::Avx512, 32) if is_f32 => call!(x86::f32_avx512_32, f32),
             (Isa::Avx512, 16) if is_f32 => call!(x86::f32_avx512_16, f32),
