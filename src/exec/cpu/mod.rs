@@ -125,7 +125,7 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
     let reads_bytes = step.op.reads_bytes();
     let operands = Operands {
         inputs: from_fn(|i| step.inputs.get(i).filter(|_| !reads_bytes).map_or(&[][..], |buf| memory.get(*buf))),
-        bytes: from_fn(|i| step.inputs.get(i).map_or(&[][..], |buf| memory.bytes(*buf))),
+        bytes: from_fn(|i| step.inputs.get(i).filter(|_| reads_bytes).map_or(&[][..], |buf| memory.bytes(*buf))),
         outputs,
         scratch,
     };
