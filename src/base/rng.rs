@@ -58,8 +58,8 @@ impl Draw {
     #[inline(always)]
     pub fn blocks<const N: usize>(&self, first: u32) -> [[u32; N]; 4] {
         let (mut c0, mut c1, mut c2, mut c3) = ([self.step; N], [0u32; N], [self.replica; N], [0u32; N]);
-        for i in 0..N {
-            c1[i] = first.wrapping_add(i as u32);
+        for (i, c1) in c1.iter_mut().enumerate() {
+            *c1 = first.wrapping_add(i as u32);
         }
         let (mut k0, mut k1) = (self.seed, self.stream);
         for _ in 0..10 {
