@@ -1,14 +1,14 @@
 //! Pictures of every page of the app, drawn without a window: `cargo run --example app_pictures -- FOLDER [WIDTHxHEIGHT]`.
-//! README shows them; `docs/make app` makes them.
+//! docs/guide/app.md shows them; `docs/app-pictures` makes them.
 
 use eframe::egui;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vifo::config::{Recipe, keys, recipes};
 use vifo::gui::app::{App, Open};
 use vifo::gui::settings::{Ground, MapKind, Settings};
+use vifo::recipe::{Recipe, builtin, keys};
 
 struct Desk {
     app: Option<App>,
@@ -84,7 +84,7 @@ fn step_of(app: &App) -> u64 {
 }
 
 fn moons() -> Recipe {
-    let mut table = Recipe::parse(recipes::find("moons").expect("built in"), "moons").expect("a recipe");
+    let mut table = Recipe::parse(builtin::find("moons").expect("built in"), "moons").expect("a recipe");
     for (key, value) in [("train.epochs", "5000"), ("train.schedule", "constant"), ("train.patience", "0")] {
         keys::set(&mut table, key, value, "moons").expect("allowed");
     }

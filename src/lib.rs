@@ -1,11 +1,11 @@
-//! Neural networks whose predictions carry honest uncertainty. The README draws the rooms and the data flow.
+//! Neural networks whose predictions carry honest uncertainty. ARCHITECTURE.md draws the data flow and the modules.
 
 // Shapes stand in brackets, [R, rows, k]: they are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 pub mod base;
+pub mod bench;
 pub mod cli;
-pub mod config;
 pub mod data;
 pub mod error;
 pub mod exec;
@@ -18,7 +18,10 @@ pub mod metrics;
 pub mod net;
 pub mod ops;
 pub mod program;
+pub mod recipe;
+pub mod report;
 pub mod run;
+pub mod study;
 pub mod system;
 pub mod theory;
 pub mod train;

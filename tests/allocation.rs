@@ -3,11 +3,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use vifo::config::Recipe;
-use vifo::config::plan::Plan;
 use vifo::data::encode::{Encoder, Feature, FeatureKind, Target};
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, TrainProgram};
+use vifo::recipe::Recipe;
+use vifo::train::plan::Plan;
 
 struct Counting;
 

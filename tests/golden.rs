@@ -12,7 +12,6 @@ use std::cmp::Ordering;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 use vifo::base::Real;
-use vifo::config::PriorKeys;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{BETA1, BETA2, Reg};
 use vifo::net::{Mlp, Pass};
@@ -25,6 +24,7 @@ use vifo::ops::step::Prior;
 use vifo::ops::{Op, OpSpec, StepArgs};
 use vifo::program::builder::Tensor;
 use vifo::program::{Act, Builder, Role};
+use vifo::recipe::PriorKeys;
 
 // ---- the comparer ----
 

@@ -188,8 +188,8 @@ fn finished(dir: &Path, path: &Path, extra: &str) -> PathBuf {
         "{extra}\n[data]\nfile = {:?}\n[method]\nmembers = 2\n[train]\nepochs = 30\n",
         path.display().to_string()
     );
-    let table = vifo::config::Recipe::parse(&text, "test").expect("TOML");
-    let recipe = vifo::config::Recipe::from_table(&table, "test").expect("a recipe");
+    let table = vifo::recipe::Recipe::parse(&text, "test").expect("TOML");
+    let recipe = vifo::recipe::Recipe::from_table(&table, "test").expect("a recipe");
     let run = dir.join("runs").join("finished");
     std::fs::create_dir_all(dir.join("runs")).expect("a folder");
     vifo::run::fit::fit(&recipe, &run, false, &vifo::exec::Device::Cpu, &mut |_, _| vifo::train::Flow::Continue)

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use vifo::config::Recipe;
 use vifo::exec::Device;
 use vifo::gui::app::App;
 use vifo::gui::settings::{CurveOptions, Ground, Settings, Tab};
-use vifo::run::compare;
+use vifo::recipe::Recipe;
+use vifo::report::compare;
+use vifo::report::tables::{Format, number};
 use vifo::run::fit::fit;
-use vifo::run::tables::{Format, number};
 use vifo::run::watch::State;
 use vifo::train::{Event, Flow};
 

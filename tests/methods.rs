@@ -4,12 +4,12 @@
 mod common;
 
 use common::runs::{prepare, train, train_in_two, weights};
-use vifo::config::keys::METHODS;
-use vifo::config::plan::Plan;
 use vifo::data::Inputs;
 use vifo::data::load::Loaded;
 use vifo::exec::Device;
 use vifo::method::{Predictive, Trained};
+use vifo::recipe::keys::METHODS;
+use vifo::train::plan::Plan;
 use vifo::train::{Flow, Predictor, Trainer};
 
 /// A curve, classes in the plane, and images for the two networks of the paper, each small.

@@ -1,13 +1,13 @@
 //! Every built-in recipe does what its first comment says.
 
 use std::path::Path;
-use vifo::config::{Recipe, recipes};
 use vifo::exec::Device;
+use vifo::recipe::{Recipe, builtin};
 use vifo::run::fit::{Fitted, fit};
 use vifo::train::Flow;
 
 fn run(name: &str, dir: &Path) -> Fitted {
-    let text = recipes::find(name).expect("a built-in recipe");
+    let text = builtin::find(name).expect("a built-in recipe");
     assert!(text.starts_with("# "), "{name}: the first line states the result");
     let recipe = Recipe::from_table(&Recipe::parse(text, name).expect("TOML"), name).expect("a recipe");
     fit(&recipe, &dir.join(name), false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("a finished run")
@@ -23,7 +23,7 @@ fn sd(fitted: &Fitted, x: &[f64]) -> Vec<f64> {
         panic!("one number")
     };
     let x: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
-    vifo::run::demo::sd_at(fitted, &Device::Cpu, &x).expect("a prediction")
+    vifo::bench::demo::sd_at(fitted, &Device::Cpu, &x).expect("a prediction")
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn every_recipe_in_the_folder_is_built_in() {
         .map(|e| e.expect("an entry").path().file_stem().expect("a name").to_string_lossy().to_string())
         .collect();
     files.sort();
-    let mut names: Vec<String> = recipes::RECIPES.iter().map(|r| r.0.to_string()).collect();
+    let mut names: Vec<String> = builtin::RECIPES.iter().map(|r| r.0.to_string()).collect();
     names.sort();
     assert_eq!(files, names);
 }

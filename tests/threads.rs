@@ -1,13 +1,13 @@
 //! Training steps on one thread and on several end in the same bits: the work of an image network is divided into pieces
 //! that do not depend on the number of threads, and partial sums are added in one order.
 
-use vifo::config::Recipe;
-use vifo::config::plan::Plan;
 use vifo::data::Task;
 use vifo::data::load::load;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, Kind, Reg, Setup};
 use vifo::net::{AlexNet, Last, Net, PreResNet};
+use vifo::recipe::Recipe;
+use vifo::train::plan::Plan;
 
 const CLASSES: u32 = 10;
 

@@ -9,12 +9,12 @@ use safetensors::tensor::SafeTensors;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use vifo::config::{Link, Optimizer};
 use vifo::data::{Inputs, Task};
 use vifo::exec::Device;
 use vifo::method::{Kind, Setup, Trained};
 use vifo::net::{AlexNet, Cnn, Net, PreResNet};
 use vifo::program::Act;
+use vifo::recipe::{Link, Optimizer};
 use vifo::train::{Predictor, weights};
 
 /// The sizes of torch_weights.py.

@@ -6,7 +6,6 @@ mod common;
 use common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;
 use std::sync::Arc;
-use vifo::config::plan::Plan;
 use vifo::data::Inputs;
 use vifo::data::encode::{Encoder, FeatureKind};
 use vifo::data::load::Loaded;
@@ -15,6 +14,7 @@ use vifo::exec::gpu::testing::as_hardware;
 use vifo::exec::{Device, gpu};
 use vifo::method::{Predictive, Setup, Trained};
 use vifo::ops::StepArgs;
+use vifo::train::plan::Plan;
 use vifo::train::session::Session;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Splits, Trainer, recompute_running};
 

@@ -5,15 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vifo::base::rng::philox;
-use vifo::config::Recipe;
+use vifo::data::encode::meaning::Rules;
+use vifo::data::images;
 use vifo::data::load::{self, Loaded};
-use vifo::data::meaning::Rules;
+use vifo::data::table::inspect;
 use vifo::data::table::{ReadOptions, read_table};
-use vifo::data::{images, inspect};
 use vifo::error::{Error, Result};
 use vifo::exec::Device;
 use vifo::metrics::Measure;
-use vifo::run::{fit, score};
+use vifo::recipe::Recipe;
+use vifo::run::fit;
+use vifo::study::score;
 use vifo::train::Flow;
 
 /// For an input of a few kB, on a machine that does other work beside it.

@@ -31,19 +31,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// A run folder, a recipe, or data, told apart before a window opens.
 #[cfg(feature = "gui")]
 fn what(path: &std::path::Path) -> crate::error::Result<crate::gui::app::Open> {
-    use crate::config::{Recipe, recipes};
     use crate::gui::app::Open;
+    use crate::recipe::{Recipe, builtin};
     let name = path.display().to_string();
     let recipe = |table: toml::Table| Recipe::from_table(&table, &name).map(|r| Open::Recipe(Box::new(r)));
     if path.extension().is_some_and(|e| e == "toml") {
         return recipe(Recipe::read(path)?);
     }
     if !path.exists() {
-        if let Some(text) = recipes::find(&name) {
+        if let Some(text) = builtin::find(&name) {
             return recipe(Recipe::parse(text, &name)?);
         }
-        let allowed = format!("a run folder, a .toml recipe, a table, images, or one of {}", recipes::names());
+        let allowed = format!("a run folder, a .toml recipe, a table, images, or one of {}", builtin::names());
         return Err(Error::usage(name, "does not exist", allowed, "check the path"));
     }
-    Ok(if crate::data::pixels::is_run(path) { Open::Run(path.into()) } else { Open::Data(path.into()) })
+    Ok(if crate::data::images::pixels::is_run(path) { Open::Run(path.into()) } else { Open::Data(path.into()) })
 }

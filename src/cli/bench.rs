@@ -1,11 +1,12 @@
 //! `vifo bench`: parity, then medians, on this machine.
 
 use super::{hand_over, say, show, tell};
+use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::run::bench;
-use crate::run::reproduce::{self, mapping::network_names};
-use crate::run::tables::{Format, TextTable, number};
+use crate::report::tables::{Format, TextTable, number};
+use crate::study::reproduce::mapping::network_names;
+use crate::study::reproduce::{self};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,8 +1,8 @@
 //! `vifo compare`: runs side by side, mean and sd over seeds, win rates, overlaid learning curves.
 
 use super::{hand_over, show, tell};
-use crate::run::compare;
-use crate::run::tables::Format;
+use crate::report::compare;
+use crate::report::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

@@ -2,10 +2,10 @@
 
 use super::{hand_over, say};
 use crate::base::simd::Isa;
+use crate::bench;
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
-use crate::run::bench;
-use crate::run::tables::{Format, TextTable, number};
+use crate::report::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -2,12 +2,12 @@
 
 use super::options::open_run;
 use super::{hand_over, say, say_line, show, tell};
-use crate::data::images::Corruption;
+use crate::data::corrupt::Corruption;
 use crate::exec::Device;
+use crate::report::evaluations::corruptions;
+use crate::report::tables::{Format, of_sets};
 use crate::run::Results;
 use crate::run::evaluate::{Asked, evaluate, parse_corruption};
-use crate::run::report::evaluations::corruptions;
-use crate::run::tables::{Format, of_sets};
 use crate::run::targets;
 use std::path::PathBuf;
 

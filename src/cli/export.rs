@@ -2,12 +2,12 @@
 
 use super::options::open_run;
 use super::{say, shell, tell};
-use crate::config::Link;
 use crate::data::Task;
 use crate::error::Error;
 use crate::method::{Kind, Setup};
 use crate::net::{Last, Net};
 use crate::program::Act;
+use crate::recipe::Link;
 use crate::run::write_to;
 use crate::run::{Model, RunFolder};
 use crate::train::weights;

@@ -3,12 +3,12 @@
 use super::options::{DataFlags, input, open_run, set, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
-use crate::config::{NetName, Optimizer, Recipe, Schedule, keys};
 use crate::error::Error;
 use crate::exec::Device;
+use crate::recipe::{NetName, Optimizer, Recipe, Schedule, keys};
+use crate::report::tables::Format;
 use crate::run::RunFolder;
 use crate::run::fit::{self as fitting, Fitted, recipe_name};
-use crate::run::tables::Format;
 use crate::run::targets;
 use crate::system::stop;
 use crate::train::Ending;
@@ -160,7 +160,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             path
         }
     };
-    crate::config::plain_path(&path, "--out")?;
+    crate::recipe::plain_path(&path, "--out")?;
     if !args.force {
         // Before any work: an existing folder should not cost a training run.
         RunFolder::refuse_unless_empty(&path)?;

@@ -2,9 +2,10 @@
 
 use super::options::{DataFlags, is_images, set};
 use super::{hand_over, say};
-use crate::config::Recipe;
-use crate::data::inspect_images::inspect_images;
-use crate::data::{inspect, load};
+use crate::data::images::inspect::inspect_images;
+use crate::data::load;
+use crate::data::table::inspect;
+use crate::recipe::Recipe;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

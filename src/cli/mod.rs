@@ -22,7 +22,7 @@ mod theory;
 
 use crate::base::visible::{visible, visible_lines};
 use crate::error::Error;
-use crate::run::tables::Format;
+use crate::report::tables::Format;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 
@@ -159,7 +159,7 @@ fn written(result: std::io::Result<()>) {
 
 /// A path as a shell reads it back, for commands to copy.
 pub(crate) fn shell(path: &std::path::Path) -> String {
-    crate::data::inspect::shell(&path.display().to_string())
+    crate::data::table::inspect::shell(&path.display().to_string())
 }
 
 /// Tells the user something beside the result, in one line. Nobody may be there to read it.

@@ -1,10 +1,10 @@
 //! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
-use crate::config::{Recipe, keys, recipes};
-use crate::data::pixels;
-pub use crate::data::pixels::is_images;
+use crate::data::images::pixels;
+pub use crate::data::images::pixels::is_images;
 use crate::error::{Error, Result};
+use crate::recipe::{Recipe, builtin, keys};
 use crate::run::RunFolder;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -137,24 +137,24 @@ pub fn input(name: &str) -> Result<Table> {
         return Recipe::read(path);
     }
     let is_run = pixels::is_run(path);
-    if is_run && recipes::find(name).is_none() {
+    if is_run && builtin::find(name).is_none() {
         let cure =
             format!("go on with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
         return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", cure));
     }
     let is_stdin = name == crate::data::source::STDIN;
     if is_run || (!path.exists() && !name.ends_with("#coarse") && !is_stdin) {
-        if let Some(text) = recipes::find(name) {
+        if let Some(text) = builtin::find(name) {
             return Recipe::parse(text, name);
         }
         let near = |n: &&str| strsim::jaro_winkler(n, &name.to_lowercase());
-        let nearest = recipes::RECIPES.iter().map(|(n, _)| *n).max_by(|a, b| near(a).total_cmp(&near(b)));
+        let nearest = builtin::RECIPES.iter().map(|(n, _)| *n).max_by(|a, b| near(a).total_cmp(&near(b)));
         let cure =
             nearest.filter(|n| near(n) > 0.85).map_or("check the path".to_string(), |n| format!("did you mean {n}?"));
         return Err(Error::usage(
             name,
             "no such file",
-            format!("a table, an image set, a recipe (.toml), or a built-in recipe: {}", recipes::names()),
+            format!("a table, an image set, a recipe (.toml), or a built-in recipe: {}", builtin::names()),
             cure,
         ));
     }

@@ -5,9 +5,10 @@ use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
+use crate::report::tables;
 use crate::run::explain::{Explained, explain};
 use crate::run::model::NewRows;
-use crate::run::{Model, RunFolder, calibrate, tables, targets};
+use crate::run::{Model, RunFolder, calibrate, targets};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
-use crate::run::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, State, Words, prepare};
-use crate::run::tables::Format;
+use crate::report::tables::Format;
+use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, State, Words, prepare};
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use super::reproduce::{Args, stop};
 use super::{say, show, tell};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::reproduce::uci::{Asked, News, Outcome, Prepared, Words, prepare};
+use crate::study::reproduce::uci::{Asked, News, Outcome, Prepared, Words, prepare};
 use crate::train::{Ending, Flow};
 
 pub fn run(args: &Args) -> anyhow::Result<()> {

@@ -2,11 +2,11 @@
 
 use super::options::{DataFlags, set};
 use super::{hand_over, say, say_line, show, tell};
-use crate::config::Recipe;
 use crate::data::load::read_options;
+use crate::recipe::Recipe;
+use crate::report::tables::{Format, of_sets};
 use crate::run::Results;
-use crate::run::score::{self, Asked};
-use crate::run::tables::{Format, of_sets};
+use crate::study::score::{self, Asked};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

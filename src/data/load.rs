@@ -1,17 +1,17 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
+use super::encode::meaning::{self, Rules};
 use super::encode::{Encoder, FeatureKind, Missing, Target};
-use super::meaning::{self, Rules};
 use super::points::{self, Prepared};
-use super::roles::Roles;
 use super::source;
 use super::split::{Split, by_fraction, by_index_file};
+use super::table::roles::Roles;
+use super::table::targets::{rows_with_all, targets_of};
 use super::table::{Cells, Kind, ReadOptions, Table, read_table};
-use super::targets::{rows_with_all, targets_of};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
-use crate::config;
 use crate::error::{Error, Result};
+use crate::recipe;
 use crate::system::memory;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ pub struct Loaded {
 }
 
 /// How a recipe says its files are to be read.
-pub fn read_options(data: &config::Data) -> ReadOptions {
+pub fn read_options(data: &recipe::Data) -> ReadOptions {
     let delimiter = data.delimiter.as_deref().map(|d| match d {
         "tab" => b'\t',
         "space" => b' ',
@@ -70,7 +70,7 @@ const KINDS: [(&str, Kind); 4] =
 
 /// Puts a copy of what can be read only once (standard input, a pipe) into the run's folder and names it instead, so that
 /// the run can be evaluated and resumed. Returns what there is to say.
-pub fn keep_streams(data: &mut config::Data, folder: &Path) -> Result<Vec<String>> {
+pub fn keep_streams(data: &mut recipe::Data, folder: &Path) -> Result<Vec<String>> {
     let mut notes = vec![];
     let files = [
         (&mut data.file, "data"),
@@ -91,7 +91,7 @@ pub fn keep_streams(data: &mut config::Data, folder: &Path) -> Result<Vec<String
 }
 
 /// Reads the table of `file`, with the columns of `target_file` beside it if there is one.
-pub fn read(data: &config::Data, file: &Path) -> Result<Table> {
+pub fn read(data: &recipe::Data, file: &Path) -> Result<Table> {
     let options = read_options(data);
     memory::room_for_table(file)?;
     let mut table = read_table(file, &options)?;
@@ -122,10 +122,10 @@ pub fn skipped_row(table: &Table) -> Result<Option<usize>> {
     Ok(text.lines().take(table.options.skip_lines).position(is_row).map(|i| i + 1))
 }
 
-pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
+pub fn load(recipe: &recipe::Recipe) -> Result<Loaded> {
     let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
         (Some(kind), _, _) => load_toy(recipe, *kind),
-        (None, Some(path), _) => super::pixels::load(recipe, path),
+        (None, Some(path), _) => crate::data::images::pixels::load(recipe, path),
         (None, None, Some(points)) => load_points(recipe, points),
         (None, None, None) => load_file(recipe),
     }?;
@@ -140,7 +140,7 @@ pub fn load(recipe: &config::Recipe) -> Result<Loaded> {
     Ok(loaded)
 }
 
-fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
+fn load_toy(recipe: &recipe::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     let data = &recipe.data;
     let seed = u64::from(recipe.seed);
     let toy_text =
@@ -167,7 +167,7 @@ fn load_toy(recipe: &config::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     })
 }
 
-fn load_points(recipe: &config::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
+fn load_points(recipe: &recipe::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
     let data = &recipe.data;
     let Prepared { table, split, mut encoder, notes } =
         points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
@@ -201,13 +201,13 @@ fn in_own_units(encoder: &mut Encoder) {
 }
 
 /// What a recipe says of the columns' meaning.
-pub fn rules(data: &config::Data) -> Rules<'_> {
+pub fn rules(data: &recipe::Data) -> Rules<'_> {
     // The default goes on; a strict reader wants to know.
     let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
     Rules { ignore: &data.ignore, missing, max_levels: data.max_levels, strict: data.strict }
 }
 
-fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
+fn load_file(recipe: &recipe::Recipe) -> Result<Loaded> {
     let data = &recipe.data;
     let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
     let table = read(data, file)?;
@@ -251,7 +251,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     roles.explain(&table, data, &mut encoder);
     notes.extend(column_lines(&table, &encoder, file));
     notes.extend(said);
-    notes.extend(super::choices::notes(&table, &encoder, &roles, data));
+    notes.extend(crate::data::table::choices::notes(&table, &encoder, &roles, data));
     if encoder.n_targets() > 1 {
         let n = encoder.n_targets();
         notes.push(format!(
@@ -260,7 +260,7 @@ fn load_file(recipe: &config::Recipe) -> Result<Loaded> {
     }
     let mut cautions = vec![];
     for at in 0..encoder.n_targets() {
-        let of_one = super::cautions::of(&table, &encoder.of_target(at), &kept.rows);
+        let of_one = crate::data::table::cautions::of(&table, &encoder.of_target(at), &kept.rows);
         cautions.extend(of_one.into_iter().filter(|said| !cautions.contains(said)).collect::<Vec<_>>());
     }
     notes.extend(cautions.into_iter().take(5));
@@ -315,7 +315,7 @@ fn column_lines(table: &Table, encoder: &Encoder, file: &Path) -> Vec<String> {
     let more = lines.len().saturating_sub(COLUMN_LINES);
     lines.truncate(COLUMN_LINES);
     if more > 0 {
-        let file = super::inspect::shell(&file.display().to_string());
+        let file = crate::data::table::inspect::shell(&file.display().to_string());
         lines.push(format!("and {} more about columns: vifo inspect {file}", super::counted(more, "line")));
     }
     lines
@@ -330,7 +330,7 @@ pub fn refused(refused: &[(usize, String)], rows: usize, table: &Table) -> Optio
 }
 
 /// A test or a target that is the training file again.
-fn same_files(data: &config::Data) -> Result<Vec<String>> {
+fn same_files(data: &recipe::Data) -> Result<Vec<String>> {
     let Some(file) = data.file.as_deref() else { return Ok(vec![]) };
     let mut notes = Vec::new();
     let others = [
@@ -400,7 +400,7 @@ pub fn hash_text(text: &str) -> String {
     hex(Sha256::new_with_prefix(text.as_bytes()))
 }
 
-pub(super) fn hex(digest: Sha256) -> String {
+pub(crate) fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
@@ -430,7 +430,7 @@ impl Loaded {
 
 /// The recipe's points on the scale of an encoder that was fitted before some of them moved: means and units stay, ranges
 /// follow. None where the points do not suit it: other columns, or a class that it does not know.
-pub fn load_on_scale(recipe: &config::Recipe, scale: &Encoder) -> Result<Option<Loaded>> {
+pub fn load_on_scale(recipe: &recipe::Recipe, scale: &Encoder) -> Result<Option<Loaded>> {
     let Some(points) = &recipe.data.points else { return Ok(None) };
     let data = &recipe.data;
     let Prepared { table, split, encoder: fresh, notes } =

@@ -4,38 +4,18 @@
 //! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Rooms below this one know nothing of files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
-mod calendar;
-pub mod cautions;
-mod cell;
-mod choices;
-pub mod column;
-mod decimal;
+pub mod corrupt;
 pub mod encode;
-pub mod feature;
-mod fit;
-mod header;
 mod ids;
 pub mod images;
-mod index;
-pub mod inspect;
-pub mod inspect_images;
 pub mod load;
-pub mod meaning;
-pub mod pixels;
 pub mod points;
-mod reading;
-mod report;
-pub mod roles;
-mod rows;
-mod scan;
 pub mod source;
 pub mod split;
-pub mod split_by;
 pub mod table;
-pub mod targets;
 pub mod toy;
 
-pub use fit::{detect_task, strata};
+pub use encode::learn::{detect_task, strata};
 pub use ids::Ids;
 
 use crate::base::visible::visible;

@@ -2,8 +2,8 @@
 //! Unlike a table, few of them are no mistake, and neither is a column that is constant: whoever sets points one by one
 //! starts with two. Must not read a file.
 
+use super::encode::learn::{Stats, labels_of};
 use super::encode::{Encoder, Feature, FeatureKind, Target};
-use super::fit::{Stats, labels_of};
 use super::split::{Split, by_fraction};
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
 use super::{Task, counted, strata};

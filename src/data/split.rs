@@ -76,7 +76,7 @@ fn interleave(order: &[usize], strata: &[usize]) -> Vec<usize> {
     keyed.into_iter().map(|(_, row)| row).collect()
 }
 
-pub(super) fn check_fractions(validation_fraction: f64, test_fraction: f64) -> Result<()> {
+pub(crate) fn check_fractions(validation_fraction: f64, test_fraction: f64) -> Result<()> {
     check_fraction("validation_fraction", validation_fraction)?;
     check_fraction("test_fraction", test_fraction)?;
     if validation_fraction + test_fraction < 1.0 {

@@ -13,9 +13,9 @@ use super::panels::side::SideBySide;
 use super::panels::status;
 use super::settings::{Ground, Settings, Tab};
 use super::theme;
-use crate::config::Recipe;
 use crate::error::Result;
 use crate::live::State;
+use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
 
@@ -256,7 +256,7 @@ impl App {
                 }
                 Err(e) => self.banner.error(e),
             }
-        } else if crate::data::pixels::is_run(&path) {
+        } else if crate::data::images::pixels::is_run(&path) {
             self.results.open(ui.ctx(), &path);
             self.settings.tab = Tab::Results;
         } else {

@@ -92,7 +92,7 @@ fn bug_5_a_last_batch_of_one_row_counts_for_one_row() {
 }
 
 /// The training's points with others in place of some.
-fn with_points(g: &Group, change: impl Fn(&mut Vec<Vec<f64>>)) -> crate::config::Recipe {
+fn with_points(g: &Group, change: impl Fn(&mut Vec<Vec<f64>>)) -> crate::recipe::Recipe {
     let mut recipe = g.lanes[0].recipe.as_deref().expect("a recipe").clone();
     let mut rows = recipe.data.points.take().unwrap_or_else(|| g.lanes[0].points.to_recipe());
     change(&mut rows);

@@ -1,7 +1,7 @@
 //! What a change of the recipe does to a training that runs: nothing but steer it, rebuild it around the same weights, or
 //! begin it anew. The app asks before it applies one, the worker when it does.
 
-use crate::config::Recipe;
+use crate::recipe::Recipe;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
@@ -132,7 +132,7 @@ pub fn split(running: &Recipe, draft: &Recipe) -> (Recipe, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::keys;
+    use crate::recipe::keys;
 
     fn recipe(sets: &[(&str, &str)]) -> Recipe {
         let mut table = Recipe::parse("[data]\ntoy = \"sinusoid\"\n", "t").expect("a recipe");

@@ -3,8 +3,8 @@
 
 use super::lane::Points;
 use super::worker::{Command, Keep, LaneSnapshot, Report, Snapshot, State, Worker};
-use crate::config::Recipe;
 use crate::error::{Error, Result};
+use crate::recipe::Recipe;
 use crate::view::RunView;
 use std::path::PathBuf;
 

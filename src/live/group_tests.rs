@@ -1,8 +1,8 @@
 //! Groups drive real trainings on the CPU; nothing here waits for a fixed time, only for what must come.
 
 use super::*;
-use crate::config::{Recipe, keys};
 use crate::live::picture::Picture;
+use crate::recipe::{Recipe, keys};
 use crate::train::Ending;
 use std::time::{Duration, Instant};
 

@@ -4,14 +4,14 @@
 use super::change::{Effect, changed_keys, effect_of};
 use super::picture::{Look, Painter, Picture};
 use super::worker::LaneSnapshot;
-use crate::config::Recipe;
-use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
 use crate::error::Result;
 use crate::exec::Device;
+use crate::recipe::Recipe;
 use crate::run::{Training, prior};
+use crate::train::plan::Plan;
 
 pub struct Lane {
     pub training: Training,

@@ -1,13 +1,13 @@
 //! What the network thinks at this moment, over its input space: a band for one input, a map for two, and curves from the
 //! prior. Computed by the worker, drawn by whoever looks.
 
-use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, Feature, FeatureKind, Target};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::train::Predictor;
+use crate::train::plan::Plan;
 
 /// What is to be computed at each look, and how often.
 #[derive(Debug, Clone, PartialEq)]

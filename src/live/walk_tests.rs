@@ -4,7 +4,7 @@
 use super::group::tests::{group, recipe, wait};
 use super::*;
 use crate::base::rng::SplitMix64;
-use crate::config::Recipe;
+use crate::recipe::Recipe;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 use super::body::Body;
 use super::lane::Points;
 use super::picture::{Look, Picture};
-use crate::config::Recipe;
 use crate::error::{Error, Result};
+use crate::recipe::Recipe;
 use crate::train::session::Losses;
 use crate::train::{Ending, EpochRow, Event};
 use std::collections::VecDeque;

@@ -14,7 +14,7 @@ mod storage_tests;
 #[cfg(test)]
 mod tests;
 
-pub use crate::config::Structure;
+pub use crate::recipe::Structure;
 pub use curvature::Curvature;
 pub use layer::{Fit, LastLayer, finish, last_layers, sizes};
 pub use storage::{bytes, fit_bytes};

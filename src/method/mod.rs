@@ -27,11 +27,11 @@ pub use predictive::Predictive;
 pub use regularizer::Reg;
 pub use trained::{Named, Trained};
 
-use crate::config::{AuxSource, Link, Optimizer, Space, Structure};
 use crate::data::Task;
 use crate::net::{Last, Layout, Net};
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
+use crate::recipe::{AuxSource, Link, Optimizer, Space, Structure};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

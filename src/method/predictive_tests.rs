@@ -1,8 +1,8 @@
 use super::*;
-use crate::config::{Link, Optimizer};
 use crate::method::Reg;
 use crate::net::{Mlp, Net};
 use crate::program::Act;
+use crate::recipe::{Link, Optimizer};
 
 fn setup(task: Task, k: u32, members: u32) -> Setup {
     let kind = Kind::Vifo(Reg::Mean);

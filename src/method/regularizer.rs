@@ -1,13 +1,13 @@
 //! The regularizers by name, with their prior's parameters and constants (MATH.md section 3).
 
 use super::Setup;
-use crate::config::PriorKeys;
 use crate::ops::Op;
 use crate::ops::optimizer::L2Gradient;
 use crate::ops::reduce::SumSquares;
 use crate::ops::regularizer as op;
 use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::PriorKeys;
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! What a run is compared with, fitted on the rows that training saw: the constant, a straight line, boosted trees.
 
-use crate::config::Boosting as Asked;
 use crate::data::Dataset;
 use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
+use crate::recipe::Boosting as Asked;
 use crate::system::stop;
 
 /// Trees that take longer than this are fitted only when asked for.

@@ -13,7 +13,6 @@ pub use stored::{Calibration, Level, Source, current};
 pub use words::{SLOT, no_section};
 
 use super::model::{Model, targets};
-use super::report::evaluations::{Page, Run as Evaluated};
 use super::{Manifest, RunFolder};
 use crate::data::images::Part;
 use crate::data::{Dataset, Task};
@@ -22,6 +21,7 @@ use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
+use crate::report::evaluations::{Page, Run as Evaluated};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
         Some(file) => {
             let (rows, said) = fresh(&model, folder, file, asked.skip_lines)?;
             notes.extend(said);
-            let file = crate::data::pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+            let file = crate::data::images::pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
             (rows, Source::File(file))
         }
         None => {
@@ -131,7 +131,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
 }
 
 /// What the columns that split or weigh the rows mean for the promise, a sentence each.
-fn of_the_split(data: &crate::config::Data) -> Vec<String> {
+fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
     let mut all = vec![];
     if data.group.is_some() {
         all.push(
@@ -255,7 +255,7 @@ fn same(own: Option<&Path>, file: &Path) -> bool {
 }
 
 /// How many of the rows are among the known, by inputs and target.
-pub(super) fn twins(rows: &Dataset, known: &Dataset) -> usize {
+pub(crate) fn twins(rows: &Dataset, known: &Dataset) -> usize {
     let known: HashSet<u64> = keys(known).collect();
     keys(rows).filter(|k| known.contains(k)).count()
 }

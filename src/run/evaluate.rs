@@ -3,14 +3,17 @@
 use super::calibrate::{self, Calibration, Source};
 use super::fit::{results_of, test};
 use super::model::{Model, targets};
-use super::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
 use super::results::{self, Results};
-use super::{RunFolder, moved, report, targets as several};
-use crate::data::images::{Corruption, Part};
-use crate::data::{Dataset, load, pixels};
+use super::{RunFolder, moved, targets as several};
+use crate::data::corrupt::Corruption;
+use crate::data::images::Part;
+use crate::data::images::pixels;
+use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
+use crate::report;
+use crate::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,6 @@
 //! is noise or ignorance, and which columns' values it comes from.
 
 use super::model::{Model, targets};
-use super::tables::{TextTable, full, number};
 use super::{RunFolder, calibrate};
 use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
@@ -13,6 +12,7 @@ use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
 use crate::metrics::{self, weighted};
+use crate::report::tables::{TextTable, full, number};
 use crate::train::Predictor;
 use std::time::Instant;
 

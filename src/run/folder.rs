@@ -1,10 +1,10 @@
 //! Names and files of a run folder.
 
 use super::parts::Read;
-use crate::config::{Recipe, plain_path};
 use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
+use crate::recipe::{Recipe, plain_path};
 use crate::system::file::{is_link, open_lock, sweep_remains};
 pub use crate::system::write_atomic;
 use crate::train::EpochRow;
@@ -229,7 +229,7 @@ impl RunFolder {
         verdict.map(|()| value)
     }
 
-    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T> {
+    pub(crate) fn parse<T: serde::de::DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T> {
         serde_json::from_slice(bytes).map_err(|e| {
             Error::data(
                 self.path.join(name).display().to_string(),
@@ -288,7 +288,7 @@ impl RunFolder {
         self.write("metrics.csv", Self::metrics_text(rows).as_bytes())
     }
 
-    pub(super) fn metrics_text(rows: &[EpochRow]) -> String {
+    pub(crate) fn metrics_text(rows: &[EpochRow]) -> String {
         let mut text = METRICS_HEADER.join(",") + "\n";
         for r in rows {
             let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());

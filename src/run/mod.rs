@@ -2,10 +2,7 @@
 //! Every file is written to a temporary name, synced and renamed, so that a reader never sees half of one.
 
 pub mod baselines;
-pub mod bench;
 pub mod calibrate;
-pub mod compare;
-pub mod demo;
 pub mod evaluate;
 pub mod explain;
 pub mod fit;
@@ -13,14 +10,8 @@ pub mod folder;
 pub mod model;
 mod moved;
 mod parts;
-pub mod preflight;
 pub mod prior;
-pub mod report;
-pub mod reproduce;
 pub mod results;
-pub mod score;
-pub mod sweep;
-pub mod tables;
 pub mod targets;
 pub mod training;
 pub mod watch;

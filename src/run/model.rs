@@ -4,18 +4,20 @@ use super::RunFolder;
 use super::folder::Manifest;
 use super::moved;
 use super::parts::{self, BEST};
-use crate::config::Recipe;
-use crate::config::plan::Plan;
+use crate::data::encode::feature::FeatureKind;
 use crate::data::encode::{Encoder, NAMED, Scale, Target};
-use crate::data::feature::FeatureKind;
 use crate::data::images::Part;
+use crate::data::images::pixels;
 use crate::data::load::{self, read_options, skipped_row};
+use crate::data::table::roles;
 use crate::data::table::{Kind, read_table};
-use crate::data::{Dataset, Inputs, Task, pixels, roles};
+use crate::data::{Dataset, Inputs, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
+use crate::recipe::Recipe;
 use crate::system::memory;
+use crate::train::plan::Plan;
 use crate::train::{Checkpoint, Predictor};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +66,7 @@ impl Model {
     }
 
     /// `name` is BEST or LAST.
-    pub(super) fn checkpoint(run: &RunFolder, name: &str, plan: &Plan) -> Result<Checkpoint> {
+    pub(crate) fn checkpoint(run: &RunFolder, name: &str, plan: &Plan) -> Result<Checkpoint> {
         let parts::Read { bytes, verdict } = run.read_part(name)?;
         let (s, path) = (&plan.setup, run.file(name));
         let checkpoint = Checkpoint::from_bytes(&bytes, &path, &s.layout(), s.members as usize, s.member_len())?;
@@ -245,7 +247,7 @@ impl Model {
     /// What to say of a run whose training did not end by itself, or whose files nobody can vouch for.
     pub fn caveats(run: &RunFolder) -> Result<Vec<String>> {
         let Manifest { state, sums, .. } = run.manifest()?;
-        let resume = crate::data::inspect::shell(&run.path.display().to_string());
+        let resume = crate::data::table::inspect::shell(&run.path.display().to_string());
         let unfinished = ["stopped", "training"].contains(&state.as_str()).then(|| {
             format!("training did not end (state: {state}); these are its best weights so far; go on with `vifo fit --resume {resume}`")
         });

@@ -1,8 +1,8 @@
 //! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
 
-use crate::config::{Data, FILE_KEYS, Recipe};
-use crate::data::pixels;
+use crate::data::images::pixels;
 use crate::error::{Error, Result};
+use crate::recipe::{Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 

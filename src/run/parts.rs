@@ -81,7 +81,7 @@ impl RunFolder {
     }
 
     /// One sum a part: the manifest's, or of what is there where it has none yet.
-    pub(super) fn sums(&self) -> Sums {
+    pub(crate) fn sums(&self) -> Sums {
         match self.manifest().ok().filter(|m| !m.sums.is_empty()) {
             Some(m) => m.sums.iter().map(|(name, sums)| (name.clone(), self.settled(name, Some(sums)))).collect(),
             None => self.sums_there(),

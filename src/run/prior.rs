@@ -2,7 +2,6 @@
 //! A hierarchical prior first draws u from q*(u), then z (or W) from N(u, gamma), then y.
 
 use crate::base::rng::{Draw, Stream};
-use crate::config::plan::Plan;
 use crate::data::encode::{Encoder, FeatureKind};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
@@ -10,6 +9,7 @@ use crate::exec::Device;
 use crate::method::{Kind, Reg, Setup};
 use crate::ops::head::noise_variance;
 use crate::train::Predictor;
+use crate::train::plan::Plan;
 
 /// Whether `curves` can draw from the prior of this method.
 pub fn has_curves(kind: Kind) -> bool {

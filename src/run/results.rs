@@ -1,18 +1,18 @@
 //! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
 
-mod against;
-pub(super) mod chance;
+pub(crate) mod against;
+pub(crate) mod chance;
 mod uncertain;
 
 use self::against::{Losses, Rival};
 use self::chance::{Chance, Judgement};
 use self::uncertain::{Uncertain, error_of_mean, few_rows};
 pub use super::baselines::{Baselines, ClassBaselines};
-use super::tables::{apart, number};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics::{self, Measure, normal_quantile, weighted};
+use crate::report::tables::{apart, number};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ impl Results {
     }
 }
 
-pub(super) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
+pub(crate) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metric {
     Metric {
         name: name.into(),
         unit: unit.into(),
@@ -238,7 +238,7 @@ fn rows_words(n: usize) -> String {
 }
 
 /// Fewer rows than this say nothing about which of two models is better.
-pub(super) const FEW: usize = 20;
+pub(crate) const FEW: usize = 20;
 
 fn weighted_rmse(mean: &[f64], y: &[f64], weights: &[f32]) -> f64 {
     weighted::mean(mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)), weights).sqrt()
@@ -396,7 +396,7 @@ pub fn classification_of_rows(
 }
 
 /// Absolute rounding of a mutual information: it is the difference of two entropies of up to ln k.
-pub(super) fn mutual_information_error(k: usize) -> f64 {
+pub(crate) fn mutual_information_error(k: usize) -> f64 {
     metrics::ROUNDING * (k.max(2) as f64).ln()
 }
 
@@ -528,7 +528,7 @@ mod tests {
             d: 1,
             ..Default::default()
         };
-        let baselines = Baselines::fit(&x, &y, 10, crate::config::Boosting::Off).expect("no stop");
+        let baselines = Baselines::fit(&x, &y, 10, crate::recipe::Boosting::Off).expect("no stop");
         let notes = |mean: Vec<f64>, var: f64| {
             let p = Regression::normals(mean, &[var; 60], vec![var; 60], vec![0.0; 60]);
             regression(&p, &y, &x, Some(&baselines), "m").expect("metrics").notes.join("\n")

@@ -1,13 +1,13 @@
 //! A run with several targets: each is told as if it were alone, and what belongs together is put side by side.
 
+use super::model;
 use super::model::Model;
 use super::results::{Metric, Results};
-use super::tables::{self, TextTable};
 use super::{Calibration, RunFolder};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;
-use crate::run::model;
+use crate::report::tables::{self, TextTable};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;

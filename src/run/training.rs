@@ -5,13 +5,16 @@ use super::fit::{Fitted, recipe_name, test};
 use super::folder::{Manifest, RunFolder};
 use super::model::{self, Model};
 use super::parts::{BEST, LAST};
-use super::{moved, preflight, report, tables, targets};
-use crate::config::Recipe;
-use crate::config::plan::Plan;
+use super::{moved, targets};
 use crate::data::load::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
+use crate::recipe::Recipe;
+use crate::report;
+use crate::report::tables;
+use crate::train::memory;
+use crate::train::plan::Plan;
 use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
 use std::fs::File;
 use std::path::Path;
@@ -43,7 +46,7 @@ impl Training {
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
         let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
         data.notes.extend(plan.caveats());
-        data.notes.extend(preflight::check(&plan, &data, device)?);
+        data.notes.extend(memory::check(&plan, &data, device)?);
         let mut trainer = Trainer::new(&plan, &data, device)?;
         if let Some(path) = &recipe.net.weights {
             let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
@@ -137,7 +140,7 @@ impl Training {
     }
 
     /// Removes what this run has written, while it still holds the folder.
-    pub(super) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         if let Some((folder, _lock)) = self.folder.take() {
             folder.discard();
         }
@@ -354,12 +357,12 @@ impl Training {
 }
 
 /// Paths in a run folder's recipe are absolute: the folder may be read from anywhere.
-pub(super) fn absolute(recipe: &Recipe) -> Result<Recipe> {
+pub(crate) fn absolute(recipe: &Recipe) -> Result<Recipe> {
     let mut recipe = recipe.clone();
     let Recipe { data: d, net, .. } = &mut recipe;
     let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];
     for path in paths.into_iter().flatten() {
-        *path = crate::data::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+        *path = crate::data::images::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     }
     Ok(recipe)
 }
@@ -370,7 +373,7 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
     let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     // The folder need not exist yet; the nearest one above it that does tells where it would be.
     let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
-    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::pixels::is_bundled);
+    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::images::pixels::is_bundled);
     if inside && !is_bundled {
         let place = path.display().to_string();
         return Err(Error::usage(

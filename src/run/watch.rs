@@ -1,13 +1,13 @@
 //! Run folders as they stand, for a list that is looked at again and again: finished ones, ones that another process writes,
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
-use super::compare::inside;
 use super::{Manifest, RunFolder};
-use crate::config::Recipe;
-use crate::config::plan::Plan;
-use crate::data::inspect::shell;
+use crate::data::table::inspect::shell;
 use crate::error::Result;
+use crate::recipe::Recipe;
+use crate::report::compare::inside;
 use crate::train::EpochRow;
+use crate::train::plan::Plan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -2,7 +2,7 @@
 //! the last layer (Laplace).
 
 use super::evaluate::{Predictor, recompute_running};
-use crate::config::plan::Plan;
+use super::plan::Plan;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;

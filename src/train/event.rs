@@ -1,6 +1,6 @@
 //! What training tells whoever listens. Command line, run folder and app fold the same events.
 
-use crate::config::plan::Plan;
+use super::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// One evaluation: a row of metrics.csv. Losses are per-row means in nats of the standardised target; validation

@@ -5,6 +5,8 @@ pub mod checkpoint;
 pub mod conclude;
 pub mod evaluate;
 pub mod event;
+pub mod memory;
+pub mod plan;
 pub mod session;
 pub mod splits;
 pub mod trainer;

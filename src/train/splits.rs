@@ -5,9 +5,9 @@
 use super::conclude::conclude;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
+use super::plan::Plan;
 use super::session::Session;
 use super::trainer::{Ending, MAX_STEPS, score};
-use crate::config::plan::Plan;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};

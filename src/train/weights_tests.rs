@@ -1,11 +1,11 @@
 //! Files of other programs: what comes in, what is refused and how, and that no bytes make the reader panic.
 
 use super::*;
-use crate::config::{Link, Optimizer};
 use crate::data::Task;
 use crate::method::{Kind, Reg, Trained};
 use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
+use crate::recipe::{Link, Optimizer};
 
 fn mlp(n_out: u32) -> Layout {
     Mlp { n_in: 2, hidden: vec![3], last: n_out.into(), activation: Act::Relu, dropout: 0.0 }.layout()

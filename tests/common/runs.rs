@@ -1,10 +1,10 @@
 //! Short trainings for tests, and all that a run ends with as bits.
 
 use std::path::Path;
-use vifo::config::Recipe;
-use vifo::config::plan::Plan;
 use vifo::data::load::{Loaded, load};
 use vifo::exec::Device;
+use vifo::recipe::Recipe;
+use vifo::train::plan::Plan;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Trainer};
 
 /// A recipe's text as data and plan; `extra` holds one `section.key = value` a line and wins.
@@ -12,7 +12,7 @@ pub fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
     let mut table = Recipe::parse(base, "test").unwrap_or_else(|e| panic!("{e}"));
     for line in extra.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let (key, value) = line.split_once(" = ").expect("key = value");
-        vifo::config::keys::set(&mut table, key, value, "test").unwrap_or_else(|e| panic!("{e}"));
+        vifo::recipe::keys::set(&mut table, key, value, "test").unwrap_or_else(|e| panic!("{e}"));
     }
     let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
     let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));

@@ -2,11 +2,11 @@
 
 use super::ACTS;
 use super::objective::{MEMBERS, Objective, mlp, setup, short_batch, step_args};
-use vifo::config::AuxSource;
 use vifo::data::Task;
 use vifo::method::{Kind, Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::program::Act;
+use vifo::recipe::AuxSource;
 
 /// What a comparison came to: the largest share of the tolerance used, and how many weights had a kink.
 #[derive(Debug, Default)]

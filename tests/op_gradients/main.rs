@@ -15,9 +15,9 @@ mod objective;
 mod targets;
 mod weighted;
 
-use vifo::config::Link;
 use vifo::data::Task;
 use vifo::program::Act;
+use vifo::recipe::Link;
 
 pub const TASKS: [Task; 2] = [Task::Regression, Task::Classification];
 pub const ACTS: [Act; 2] = [Act::Silu, Act::Relu];

@@ -3,11 +3,11 @@
 use super::bench::Bench;
 use super::objective::{Objective, mlp, setup, step_args};
 use super::{ACTS, LINKS, TASKS, noise_links};
-use vifo::config::{AuxSource, Link};
 use vifo::data::Task;
 use vifo::method::{Kind, Reg, Setup};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::program::Act;
+use vifo::recipe::{AuxSource, Link};
 
 /// The image networks, as small as they come, on seven images, the last batch short: convolutions of every stride, pooling,
 /// batch norm with its statistics of data and auxiliary rows, residual sums, and what the methods make of their outputs.

@@ -1,6 +1,5 @@
 //! A recorded training program on seven rows as one smooth function of its weights.
 
-use vifo::config::{Link, Optimizer, PriorKeys};
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, Kind, Setup, TrainProgram};
@@ -8,6 +7,7 @@ use vifo::net::{Mlp, Net};
 use vifo::ops::StepArgs;
 use vifo::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use vifo::program::{Act, Buf};
+use vifo::recipe::{Link, Optimizer, PriorKeys};
 
 pub const N_ROWS: usize = 7;
 pub const MEMBERS: usize = 2;

@@ -2,11 +2,11 @@
 
 use super::bench::Bench;
 use super::objective::{MEMBERS, Objective, mlp, setup, step_args};
-use vifo::config::AuxSource;
 use vifo::data::Task;
 use vifo::method::{Kind, Reg, Setup};
 use vifo::net::{Mlp, Net};
 use vifo::program::Act;
+use vifo::recipe::AuxSource;
 
 /// The same with `t` targets.
 fn with_targets(s: &Setup, t: u32) -> Setup {

@@ -3,11 +3,11 @@
 use super::TASKS;
 use super::bench::Bench;
 use super::objective::{N_ROWS, Objective, setup, short_batch, step_args};
-use vifo::config::AuxSource;
 use vifo::data::Task;
 use vifo::method::{Kind, Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::program::Act;
+use vifo::recipe::AuxSource;
 
 /// Weighted rows, in the full batch and in a short one, for every head and for the regularizers that see all rows.
 #[test]

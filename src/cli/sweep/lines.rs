@@ -2,7 +2,7 @@
 
 use crate::cli::progress::{Style, duration, stopped};
 use crate::cli::tell;
-use crate::run::sweep::News;
+use crate::study::sweep::News;
 use crate::train::Flow;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

@@ -12,7 +12,7 @@ const PLANE: usize = SIDE * SIDE;
 const PIXELS: usize = 3 * PLANE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Ten,
     Hundred,
 }
@@ -24,7 +24,7 @@ impl Kind {
 }
 
 /// CIFAR-10 or CIFAR-100 by the size of the file; by its name where both fit.
-pub(super) fn format_of(path: &Path) -> Result<Format> {
+pub(crate) fn format_of(path: &Path) -> Result<Format> {
     let size = std::fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?.len();
     let fits = |kind: Kind| size > 0 && size % kind.record() as u64 == 0;
     match (fits(Kind::Ten), fits(Kind::Hundred)) {
@@ -46,7 +46,7 @@ pub(super) fn format_of(path: &Path) -> Result<Format> {
     }
 }
 
-pub(super) fn read(path: &Path, kind: Kind, coarse: bool) -> Result<ImageSet> {
+pub(crate) fn read(path: &Path, kind: Kind, coarse: bool) -> Result<ImageSet> {
     let record = kind.record();
     let raw = read_bytes(path)?;
     let n = raw.len() / record;
@@ -108,7 +108,7 @@ fn class_names(path: &Path, kind: Kind, coarse: bool) -> Vec<String> {
     names_beside(path, file).filter(|names| names.len() <= 256).unwrap_or_else(|| owned(standard))
 }
 
-pub(super) const CIFAR10: [&str; 10] =
+pub(crate) const CIFAR10: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 #[rustfmt::skip]

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Cifar10,
     Cifar100,
     Stl10,
@@ -15,7 +15,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Format::Cifar10 => "CIFAR-10 binary",
             Format::Cifar100 => "CIFAR-100 binary",
@@ -29,7 +29,7 @@ impl Format {
 
 /// The files of a set, or its folders if it is a folder of images.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub format: Format,
     pub train: Vec<PathBuf>,
     pub test: Vec<PathBuf>,
@@ -80,7 +80,7 @@ fn cure(path: &Path, otherwise: &str) -> String {
     source.map_or(otherwise, |(_, cure)| cure).to_string()
 }
 
-pub(super) fn find(path: &Path) -> Result<Found> {
+pub(crate) fn find(path: &Path) -> Result<Found> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_folder(path),
         Ok(_) => find_file(path),
@@ -155,7 +155,7 @@ fn is_of_the_system(name: &str) -> bool {
 }
 
 /// Files and folders directly inside, sorted by name, without the hidden ones.
-pub(super) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+pub(crate) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(dir).map_err(|e| Error::io(dir, "read", &e))? {
         let path = entry.map_err(|e| Error::io(dir, "read", &e))?.path();
@@ -165,7 +165,7 @@ pub(super) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         }
         match std::fs::metadata(&path) {
             // A run's figures are no images of a set.
-            Ok(meta) if meta.is_dir() && crate::data::pixels::is_run(&path) => {}
+            Ok(meta) if meta.is_dir() && crate::data::images::pixels::is_run(&path) => {}
             Ok(meta) if meta.is_dir() => dirs.push(path),
             Ok(_) => files.push(path),
             Err(e) => return Err(Error::io(&path, "read", &e)),
@@ -313,7 +313,7 @@ fn idx_files(files: Vec<PathBuf>) -> Vec<PathBuf> {
 
 impl Found {
     /// Files (or folders) of the part, and the notes.
-    pub(super) fn choose(&self, path: &Path, part: Part) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    pub(crate) fn choose(&self, path: &Path, part: Part) -> Result<(Vec<PathBuf>, Vec<String>)> {
         let mut notes = self.notes.clone();
         if part != Part::Test {
             notes.extend(self.train_notes.iter().cloned());

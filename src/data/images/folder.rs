@@ -15,13 +15,13 @@ const EXTENSIONS: [&str; 9] = ["png", "jpg", "jpeg", "jpe", "jfif", "bmp", "gif"
 /// Folders below a class folder are followed this deep.
 const MAX_DEPTH: usize = 16;
 
-pub(super) fn is_image_name(name: &str) -> bool {
+pub(crate) fn is_image_name(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
 /// The parts of a folder: train/, test/ and val/, by any of their names, if it has no other subfolders, else the folder itself. `None` if
 /// there is neither an image nor a subfolder.
-pub(super) fn find(dir: &Path, files: &[PathBuf], dirs: &[PathBuf]) -> Result<Option<Found>> {
+pub(crate) fn find(dir: &Path, files: &[PathBuf], dirs: &[PathBuf]) -> Result<Option<Found>> {
     if dirs.is_empty() && !files.iter().any(|f| is_image_name(&file_name(f))) {
         return Ok(None);
     }
@@ -78,7 +78,7 @@ struct Skipped {
 }
 
 /// The images of the chosen part folders; `root` is what ids are relative to.
-pub(super) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Options) -> Result<ImageSet> {
+pub(crate) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Options) -> Result<ImageSet> {
     let mut skipped = Skipped::default();
     let mut items = Vec::new();
     for dir in chosen {

@@ -16,7 +16,7 @@ const MAX_PICTURE_BYTES: u64 = 1 << 30;
 
 /// What the first bytes of a file say.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub h: usize,
     pub w: usize,
     pub grey: bool,
@@ -26,7 +26,7 @@ pub(super) struct Header {
 
 /// What had to be changed on the way.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Converted {
+pub(crate) struct Converted {
     deep: bool,
     transparent: bool,
     turned: bool,
@@ -59,7 +59,7 @@ fn decoder<'a>(path: &Path, raw: &'a [u8]) -> Result<(ImageFormat, impl ImageDec
     Ok((format, decoder))
 }
 
-pub(super) fn header(path: &Path) -> Result<Header> {
+pub(crate) fn header(path: &Path) -> Result<Header> {
     let raw = read_bytes(path)?;
     let (_, mut decoder) = decoder(path, &raw)?;
     let (w, h) = decoder.dimensions();
@@ -76,7 +76,7 @@ pub(super) fn header(path: &Path) -> Result<Header> {
 }
 
 /// Decodes into `to`, `[h, w, c]`.
-pub(super) fn decode(path: &Path, (h, w, c): (usize, usize, usize), to: &mut [u8]) -> Result<Converted> {
+pub(crate) fn decode(path: &Path, (h, w, c): (usize, usize, usize), to: &mut [u8]) -> Result<Converted> {
     stop::check()?;
     let raw = read_bytes(path)?;
     let (format, mut decoder) = decoder(path, &raw)?;
@@ -174,7 +174,7 @@ fn check_jpeg(path: &Path, raw: &[u8]) -> Result<bool> {
 }
 
 /// One sentence for each thing that was converted.
-pub(super) fn sentences(all: &[Converted], c: usize) -> Vec<String> {
+pub(crate) fn sentences(all: &[Converted], c: usize) -> Vec<String> {
     let count = |test: fn(&Converted) -> bool| all.iter().filter(|x| test(x)).count();
     let rows = [
         (count(|x| x.deep), "of more than 8 bits a channel reduced to 8"),

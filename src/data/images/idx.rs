@@ -19,7 +19,7 @@ const NAMES: [(&str, [&str; 10]); 2] = [
     ),
 ];
 
-pub(super) fn read(path: &Path) -> Result<ImageSet> {
+pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     let (sizes, bytes, note) = read_idx(path, IMAGES)?;
     let mut notes: Vec<String> = note.into_iter().collect();
     let [n, h, w] = sizes[..] else {

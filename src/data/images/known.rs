@@ -45,7 +45,7 @@ pub fn md5_hex(bytes: &[u8]) -> String {
 }
 
 /// The sentence for a known file.
-pub(super) fn note(bytes: &[u8]) -> Option<String> {
+pub(crate) fn note(bytes: &[u8]) -> Option<String> {
     recognise(&md5_hex(bytes)).map(|what| format!("{what}."))
 }
 

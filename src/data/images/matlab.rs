@@ -8,14 +8,14 @@ use std::path::Path;
 
 /// A named array; `data` is column-major.
 #[derive(Debug)]
-pub(super) struct Array {
+pub(crate) struct Array {
     pub name: String,
     pub dims: Vec<usize>,
     pub data: Data,
 }
 
 #[derive(Debug)]
-pub(super) enum Data {
+pub(crate) enum Data {
     U8(Vec<u8>),
     Number(Vec<f64>),
     /// Of another class, by its number: present, but of no use here.
@@ -34,7 +34,7 @@ const MI_MATRIX: u32 = 14;
 const MI_COMPRESSED: u32 = 15;
 
 /// All arrays of the file, in its order.
-pub(super) fn arrays(path: &Path, raw: &[u8]) -> Result<Vec<Array>> {
+pub(crate) fn arrays(path: &Path, raw: &[u8]) -> Result<Vec<Array>> {
     let big_endian = header(path, raw)?;
     let mut rest = Reader { path, bytes: &raw[HEADER..], big_endian };
     let mut out = Vec::new();

@@ -1,27 +1,24 @@
 //! Images: from a folder, an archive's binary file or an IDX file to bytes and class numbers.
 //!
 //! The road is `open` (`find` says what the path is, one reader a format decodes it) -> `transform` -> the network's
-//! own encoder. `corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
+//! own encoder. `data::corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
 //! whole or not at all. Must not: print, fetch anything, normalise in secret, or know what a network is.
 
-mod bundled;
-mod cifar;
-pub mod corrupt;
-mod corrupt_colour;
-mod corrupt_space;
-mod find;
-mod folder;
-mod folder_decode;
-mod idx;
-mod jpeg_loss;
+pub(crate) mod bundled;
+pub(crate) mod cifar;
+pub(crate) mod find;
+pub(crate) mod folder;
+pub(crate) mod folder_decode;
+pub(crate) mod idx;
+pub mod inspect;
 pub mod known;
-mod matlab;
-mod stl10;
-mod svhn;
+pub(crate) mod matlab;
+pub mod pixels;
+pub(crate) mod stl10;
+pub(crate) mod svhn;
 pub mod transform;
 
 pub use bundled::digits;
-pub use corrupt::{Corruption, corrupt};
 pub use known::recognise;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
 
@@ -318,8 +315,6 @@ fn check_bytes(path: &Path, n: usize, h: usize, w: usize, c: usize) -> Result<()
     memory::room_for(path, COPIES * bytes, "ask for a smaller image size, or give it more memory")
 }
 
-#[cfg(test)]
-mod corrupt_tests;
 #[cfg(test)]
 mod folder_tests;
 #[cfg(test)]

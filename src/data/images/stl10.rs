@@ -10,10 +10,10 @@ const SIDE: usize = 96;
 const PLANE: usize = SIDE * SIDE;
 const PIXELS: usize = 3 * PLANE;
 
-pub(super) const STL10: [&str; 10] =
+pub(crate) const STL10: [&str; 10] =
     ["airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"];
 
-pub(super) fn read(path: &Path) -> Result<ImageSet> {
+pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     let raw = read_bytes(path)?;
     let n = raw.len() / PIXELS;
     if raw.len() % PIXELS != 0 {

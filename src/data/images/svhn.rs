@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::Path;
 
-pub(super) fn read(path: &Path) -> Result<ImageSet> {
+pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     let raw = read_bytes(path)?;
     let (note, arrays) = rayon::join(|| known::note(&raw), || arrays(path, &raw));
     let mut arrays = arrays?;

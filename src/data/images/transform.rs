@@ -35,7 +35,7 @@ pub fn to_channels(set: &ImageSet, c: usize) -> Result<ImageSet> {
 }
 
 /// Luma in 16-bit fixed point, rounded: the weights sum to 65,536, so white stays white.
-pub(super) fn luma([r, g, b]: [u8; 3]) -> u8 {
+pub(crate) fn luma([r, g, b]: [u8; 3]) -> u8 {
     ((19595 * u32::from(r) + 38470 * u32::from(g) + 7471 * u32::from(b) + 32768) >> 16) as u8
 }
 
@@ -102,7 +102,7 @@ impl LabelMap {
 
 impl ImageSet {
     /// Everything but the pixels.
-    pub(super) fn without_bytes(&self) -> ImageSet {
+    pub(crate) fn without_bytes(&self) -> ImageSet {
         ImageSet {
             bytes: vec![],
             labels: self.labels.clone(),
@@ -119,7 +119,7 @@ impl ImageSet {
 type Taps = (usize, Vec<f32>);
 
 /// A separable resampling from one size to another, planned once for many images.
-pub(super) struct Resampler {
+pub(crate) struct Resampler {
     from: (usize, usize),
     /// Rounds to bytes after the columns too, as the Pillow library does.
     round_between: bool,
@@ -129,7 +129,7 @@ pub(super) struct Resampler {
 
 impl Resampler {
     /// Bilinear; widened when shrinking.
-    pub(super) fn triangle(from: (usize, usize), to: (usize, usize)) -> Self {
+    pub(crate) fn triangle(from: (usize, usize), to: (usize, usize)) -> Self {
         let tent = |x: f64| (1.0 - x.abs()).max(0.0);
         Resampler {
             from,
@@ -140,7 +140,7 @@ impl Resampler {
     }
 
     /// Means over the area of the coarser pixels.
-    pub(super) fn boxes(from: (usize, usize), to: (usize, usize)) -> Self {
+    pub(crate) fn boxes(from: (usize, usize), to: (usize, usize)) -> Self {
         let flat = |x: f64| if -0.5 < x && x <= 0.5 { 1.0 } else { 0.0 };
         Resampler {
             from,
@@ -151,7 +151,7 @@ impl Resampler {
     }
 
     /// `from` `[h, w, c]` -> `to`.
-    pub(super) fn run(&self, from: &[u8], c: usize, to: &mut [u8]) {
+    pub(crate) fn run(&self, from: &[u8], c: usize, to: &mut [u8]) {
         let width = self.columns.len();
         let mut wide = vec![0f32; self.from.0 * width * c];
         for (row_to, row) in wide.chunks_exact_mut(width * c).zip(from.chunks_exact(self.from.1 * c)) {

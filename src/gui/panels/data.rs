@@ -9,13 +9,14 @@ mod training;
 use super::banner::Banner;
 use super::keys;
 use super::pick::{Ask, PathPick, file_name, taken, working_ui};
-use crate::config::Recipe;
+use crate::data::Task;
 use crate::data::encode::Missing;
-use crate::data::{Task, pixels};
+use crate::data::images::pixels;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, Look, State};
+use crate::recipe::Recipe;
 use crate::run::RunFolder;
 use crate::run::fit::recipe_name;
 use content::{Choice, Content, Kind};
@@ -299,7 +300,7 @@ impl DataPage {
                 Kind::Table { report, .. } => report.task,
                 Kind::Images(_) => Task::Classification,
             };
-            let usual = crate::config::usual_eta(&choice.method, task);
+            let usual = crate::recipe::usual_eta(&choice.method, task);
             let before = choice.eta.unwrap_or(usual);
             let mut eta = before;
             keys::weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
@@ -354,7 +355,7 @@ impl DataPage {
 }
 
 /// Target, task and what to do about missing cells.
-fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::Report, choice: &mut Choice) {
+fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::Report, choice: &mut Choice) {
     let shown = choice.target.clone().unwrap_or_else(|| report.target.clone());
     ComboBox::from_label("target").width(170.0).selected_text(&shown).height(400.0).show_ui(ui, |ui| {
         for column in &report.columns {

@@ -1,8 +1,8 @@
 //! Recipe keys as widgets: the tip of each is the key's own help and default, so that the app and `vifo fit --keys` agree.
 
-use crate::config::keys;
-use crate::config::{Recipe, Schedule};
 use crate::data::Task;
+use crate::recipe::keys;
+use crate::recipe::{Recipe, Schedule};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 use std::ops::RangeInclusive;
 
@@ -104,7 +104,7 @@ pub fn suit_method(recipe: &mut Recipe) {
         recipe.method.eta_aux = 0.0;
     }
     if !method.starts_with("vifo-") {
-        recipe.method.expectation = crate::config::Expectation::Auto;
+        recipe.method.expectation = crate::recipe::Expectation::Auto;
     }
     let regularizer = method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all"));
     if !matches!(regularizer, "mv" | "eb") {

@@ -3,7 +3,6 @@
 use super::banner::Banner;
 use super::controls;
 use super::keys;
-use crate::config::{Recipe, Schedule, recipes};
 use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::error::Result;
@@ -13,6 +12,7 @@ use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::change::split;
 use crate::live::{Command, Group, Keep, Look, Picture, State};
+use crate::recipe::{Recipe, Schedule, builtin};
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub struct Playground {
 
 /// The first launch: the paper's toy, slowly enough to watch.
 pub fn first_recipe() -> Recipe {
-    let text = recipes::find("sinusoid").unwrap_or_default();
+    let text = builtin::find("sinusoid").unwrap_or_default();
     let table = Recipe::parse(text, "sinusoid").unwrap_or_default();
     let mut recipe = Recipe::from_table(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
     // The rate falls to 0: held, it would go on to thread the points, and the band of the end be the worst.
@@ -91,8 +91,8 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     }
     if kind.task() == Task::Classification {
         recipe.data.standardise = true;
-        recipe.method.noise_link = crate::config::Link::Exp;
-        recipe.method.expectation = crate::config::Expectation::Auto;
+        recipe.method.noise_link = crate::recipe::Link::Exp;
+        recipe.method.expectation = crate::recipe::Expectation::Auto;
         recipe.data.rows = recipe.data.rows.max(200);
     } else {
         // The paper's curve alone has units in which nothing need be scaled.

@@ -45,7 +45,7 @@ impl Priors {
         let started = || {
             let recipes: Vec<_> = METHODS
                 .iter()
-                .map(|m| crate::run::demo::recipe(m, "figure", 1))
+                .map(|m| crate::bench::demo::recipe(m, "figure", 1))
                 .collect::<crate::error::Result<_>>()?;
             let mut group = Group::new("vifo priors", move || wake.request_repaint())?;
             group.start(recipes, None, true);

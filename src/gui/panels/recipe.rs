@@ -2,8 +2,8 @@
 
 use super::banner::Banner;
 use super::playground::Playground;
-use crate::config::Recipe;
 use crate::gui::settings::{Settings, Tab};
+use crate::recipe::Recipe;
 use eframe::egui;
 
 #[derive(Default)]

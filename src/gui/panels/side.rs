@@ -4,7 +4,6 @@ use super::banner::Banner;
 use super::controls::controls_ui;
 use super::keys;
 use super::playground::{Playground, band_options_ui};
-use crate::config::Recipe;
 use crate::data::Task;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
@@ -12,7 +11,8 @@ use crate::gui::plots::{axes, bands, map};
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Look, Picture};
-use crate::run::tables::number;
+use crate::recipe::Recipe;
+use crate::report::tables::number;
 use eframe::egui::{self, Color32};
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub fn with_method(base: &Recipe, method: &str) -> Recipe {
     recipe.method.name = method.into();
     keys::suit_method(&mut recipe);
     if method.starts_with("vi-") {
-        recipe.vi.init = crate::config::ViInit::Torch;
+        recipe.vi.init = crate::recipe::ViInit::Torch;
         recipe.vi.init_rho = -4.0;
         if method == "vi-naive" {
             recipe.prior.variance = Some(1.0);

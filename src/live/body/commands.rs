@@ -1,11 +1,11 @@
 //! What each command does to the trainings. A start that cannot be leaves what was there as it is.
 
 use super::Body;
-use crate::config::Recipe;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::lane::Lane;
 use crate::live::worker::{Command, Keep, Report, State};
+use crate::recipe::Recipe;
 use crate::run::Training;
 use std::path::Path;
 use std::time::Instant;

@@ -192,9 +192,9 @@ impl LastLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Structure;
     use crate::method::laplace::tests::{ALL, normals};
     use crate::ops::head::NOISE_EXP;
+    use crate::recipe::Structure;
 
     /// With a prior that is given, targets share features and nothing else: each has the variances that it has alone. But for
     /// Kronecker's, whose one curvature of the features is of all of them. Decompositions of matrices of 30 rows: 1e-9.

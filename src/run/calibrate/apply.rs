@@ -8,10 +8,10 @@ use crate::method::Predictive;
 use crate::method::predictive::Classification;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::{self, normal_quantile, temperature};
+use crate::report::tables::{self, TextTable, distinct_target, full};
 use crate::run::Results;
 use crate::run::results::chance::{Chance, Judgement};
 use crate::run::results::{self, Better, Metric};
-use crate::run::tables::{self, TextTable, distinct_target, full};
 
 /// Width of each row's interval in the target's unit, or the number of classes in each row's set.
 pub fn sizes(level: &Level, sets: Option<Sets>, p: &Predictive) -> Vec<f64> {

@@ -2,7 +2,7 @@ use super::*;
 use crate::data::encode::{Encoder, Target};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::run::tables::TextTable;
+use crate::report::tables::TextTable;
 
 fn regression(n: usize) -> (Regression, Vec<f64>) {
     let mean: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();

@@ -5,12 +5,12 @@ use super::stored::{Calibration, Level, Source};
 use crate::figure::Section;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature::{LEAST_ROWS, MOST, Verdict};
-use crate::run::report::html;
-use crate::run::tables::{TextTable, number};
+use crate::report::html;
+use crate::report::tables::{TextTable, number};
 
 impl Calibration {
     /// "intervals" or "sets".
-    pub(super) fn what(&self) -> &'static str {
+    pub(crate) fn what(&self) -> &'static str {
         if self.sets.is_some() { "sets" } else { "intervals" }
     }
 
@@ -33,7 +33,7 @@ impl Calibration {
     }
 
     /// One line for `predict`: what the calibration changed, and how to do without.
-    pub(super) fn used(&self) -> String {
+    pub(crate) fn used(&self) -> String {
         let percents = self.listed(|l| format!("{} %", l.percent()));
         let of = if self.levels.len() == 1 { "" } else { " respectively" };
         let changed = match self.temperature {
@@ -60,7 +60,7 @@ impl Calibration {
     }
 
     /// Where the rows are too few for a level.
-    pub(super) fn too_few(&self) -> Vec<String> {
+    pub(crate) fn too_few(&self) -> Vec<String> {
         let short = |l: &&Level| conformal::rank(self.rows, l.alpha).is_none();
         let say = |l: &Level| {
             let what = if self.sets.is_some() { "every set holds all classes" } else { "every interval is infinite" };
@@ -76,7 +76,7 @@ impl Calibration {
         self.levels.iter().filter(short).map(say).collect()
     }
 
-    pub(super) fn empty_sets(&self, empty: usize, n: usize, level: &Level) -> Option<String> {
+    pub(crate) fn empty_sets(&self, empty: usize, n: usize, level: &Level) -> Option<String> {
         (empty > 0).then(|| {
             format!(
                 "{empty} of {n} sets in set_{} are empty: no class is probable enough there (--sets aps leaves no set empty)",

@@ -2,7 +2,7 @@
 
 use super::{Better, FEW, Metric};
 use crate::metrics::weighted;
-use crate::run::tables::number;
+use crate::report::tables::number;
 
 /// A difference below this many standard errors is noise.
 const NOISE: f64 = 2.0;

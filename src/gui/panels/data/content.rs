@@ -1,13 +1,14 @@
 //! What lies behind a path, looked at as `vifo inspect` does, and the recipe that trains on it. Runs in jobs; draws nothing.
 
-use crate::config::{Recipe, keys, recipes};
 use crate::data::encode::Missing;
-use crate::data::inspect::{Report, Role, inspect};
-use crate::data::inspect_images::{ImageReport, inspect_images};
-use crate::data::meaning::Rules;
+use crate::data::encode::meaning::Rules;
+use crate::data::images::inspect::{ImageReport, inspect_images};
+use crate::data::images::pixels;
 use crate::data::table::Table;
-use crate::data::{Task, load, pixels};
+use crate::data::table::inspect::{Report, Role, inspect};
+use crate::data::{Task, load};
 use crate::error::{Error, Result};
+use crate::recipe::{Recipe, builtin, keys};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Value;
@@ -73,7 +74,7 @@ impl Content {
         }
         let images = pixels::is_images(path);
         // A bundled set comes with the recipe that suits it.
-        let own = if images && pixels::is_bundled(path) { recipes::find(&name) } else { None };
+        let own = if images && pixels::is_bundled(path) { builtin::find(&name) } else { None };
         let base = match own {
             Some(text) => Recipe::parse(text, &name)?,
             None => {

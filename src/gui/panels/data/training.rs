@@ -7,7 +7,7 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::State;
-use crate::run::tables::number;
+use crate::report::tables::number;
 use eframe::egui::{self, Label, ProgressBar};
 
 impl DataPage {

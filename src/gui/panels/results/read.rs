@@ -1,13 +1,13 @@
 //! What a run folder holds, and what a run says of other rows. All of it runs in jobs; draws nothing.
 
 use super::predictions::Predictions;
-use crate::config::Recipe;
 use crate::data::encode::Encoder;
 use crate::data::images::Part;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::tables::TextTable;
+use crate::recipe::Recipe;
+use crate::report::tables::TextTable;
 use crate::run::targets;
 use crate::run::watch::{State, state_of};
 use crate::run::{Manifest, Model, Results, RunFolder, calibrate};

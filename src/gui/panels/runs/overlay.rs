@@ -4,7 +4,7 @@ use super::super::curves::CurveCache;
 use crate::figure::Series;
 use crate::gui::plots::curves::Curve as Shown;
 use crate::gui::settings::{CurveAxis, CurveOptions};
-use crate::run::compare::overlay::{Curve, Member, groups, merge};
+use crate::report::compare::overlay::{Curve, Member, groups, merge};
 use crate::run::watch::Seen;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

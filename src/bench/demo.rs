@@ -1,0 +1,259 @@
+//! The toy of the paper, whole: six methods on the sinusoid, figure 1 (bands), figure 2 (samples from the priors) and a table.
+
+use crate::data::encode::{FeatureKind, Target};
+use crate::data::load::{self, Loaded};
+use crate::data::{Dataset, Inputs};
+use crate::error::Result;
+use crate::exec::Device;
+use crate::figure::{self, BandPanel, BandsFigure, PriorFigure, PriorPanel, Saved};
+use crate::method::{Kind, Predictive, Reg};
+use crate::recipe::Recipe;
+use crate::recipe::keys;
+use crate::report::band;
+use crate::report::tables::{TextTable, number};
+use crate::run::fit::{Fitted, fit};
+use crate::run::model::{self, targets};
+use crate::run::prior;
+use crate::train::plan::Plan;
+use crate::train::{Event, Flow, Splits};
+use std::f64::consts::PI;
+use std::path::Path;
+
+/// Recipe keys and their values.
+type Keys = &'static [(&'static str, &'static str)];
+
+/// Title and recipe keys of each method of the demo.
+const METHODS: [(&str, &str, Keys); 6] = [
+    ("base", "Plain network", &[("method.name", "base"), ("method.eta_aux", "0")]),
+    ("vifo-mean", "VIFO-mean", &[("method.name", "vifo-mean"), ("method.eta_aux", "0")]),
+    ("vifo-mean-aux", "VIFO-mean, auxiliary", &[("method.name", "vifo-mean")]),
+    ("vifo-mean-aux-x5", "VIFO-mean, auxiliary, 5 members", &[("method.name", "vifo-mean"), ("method.members", "5")]),
+    ("vi-naive", "VI-naive", VI_NAIVE),
+    ("vi-mean", "VI-mean", VI_MEAN),
+];
+// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
+const VI_NAIVE: Keys = &[
+    ("method.name", "vi-naive"),
+    ("method.eta_aux", "0"),
+    ("prior.variance", "1"),
+    ("vi.init", "torch"),
+    ("vi.init_rho", "-4"),
+];
+const VI_MEAN: Keys =
+    &[("method.name", "vi-mean"), ("method.eta_aux", "0"), ("vi.init", "torch"), ("vi.init_rho", "-4")];
+
+/// Methods of the demo as its table names them.
+pub fn titles() -> Vec<&'static str> {
+    METHODS.iter().map(|m| m.1).collect()
+}
+
+pub struct Demo {
+    pub table: TextTable,
+    pub bands: Saved,
+    pub priors: Saved,
+    /// Mean sd outside the data, with and without auxiliary inputs.
+    pub outside: (f64, f64),
+}
+
+/// Columns of the demo's table. The likelihoods are medians over `SEEDS` seeds, each with its own noise and weights.
+pub const COLUMNS: [&str; 9] = [
+    "method",
+    "NLL on data, nats ↓",
+    "NLL in gap ↓",
+    "NLL outside ↓",
+    "sd on data",
+    "sd in gap",
+    "sd outside",
+    "seconds",
+    "steps/s",
+];
+pub const SEEDS: u32 = 5;
+
+/// The recipe of one method; `gap` is "figure" or "paper".
+pub fn recipe(name: &str, gap: &str, seed: u32) -> Result<Recipe> {
+    let text = crate::recipe::builtin::find("sinusoid").unwrap_or_default();
+    let mut table = Recipe::parse(text, "sinusoid")?;
+    keys::set(&mut table, "data.gap", gap, "demo")?;
+    keys::set(&mut table, "seed", &seed.to_string(), "demo")?;
+    keys::set(&mut table, "name", name, "demo")?;
+    for (key, value) in METHODS.iter().find(|m| m.0 == name).map_or(&[][..], |m| m.2) {
+        keys::set(&mut table, key, value, "demo")?;
+    }
+    Recipe::from_table(&table, "demo")
+}
+
+pub fn run(
+    dir: &Path,
+    gap: &str,
+    seed: u32,
+    device: &Device,
+    listen: &mut dyn FnMut(&str, &Event) -> Flow,
+) -> Result<Option<Demo>> {
+    let mut table = TextTable::new(&COLUMNS);
+    let (mut panels, mut priors, mut outside) = (vec![], vec![], (f64::NAN, f64::NAN));
+    for (name, title, _) in METHODS {
+        let recipe = recipe(name, gap, seed)?;
+        let fitted = fit(&recipe, &dir.join(name), true, device, &mut |event, _| listen(title, event))?;
+        if fitted.results.is_none() {
+            return Ok(None);
+        }
+        let Some(mut panel) = band(&fitted, &fitted.data, device, title, Some((-1.5 * PI, 1.5 * PI)))? else {
+            return Ok(None);
+        };
+        panel.truth = Some(panel.x.iter().map(|x| 2.0 * x.sin()).collect());
+        let sd = sd_by_region(&panel);
+        match name {
+            "vifo-mean" => outside.1 = sd[2],
+            "vifo-mean-aux" => outside.0 = sd[2],
+            _ => {}
+        }
+        let Some(more) = other_seeds(name, gap, seed, device, &mut |event| listen(title, event))? else {
+            return Ok(None);
+        };
+        let own =
+            model::predict(&fitted.plan, &fitted.data.encoder, &fitted.trained, device, fitted.data.test.inputs())?;
+        let nll = nll_by_region(&own, &fitted.data);
+        table.rows.push(row(title, &fitted, medians(more.into_iter().chain([nll]).collect()), sd));
+        if let Some(p) = prior_panel(&fitted, device, &panel)? {
+            priors.push(p);
+        }
+        panels.push(panel);
+    }
+    let x_label = "x".to_string();
+    let bands = figure::bands(
+        dir,
+        "figure1_bands",
+        &BandsFigure {
+            title: "Predictive bands on 100 points of 2 sin x + noise".into(),
+            x_label: x_label.clone(),
+            y_label: "y".into(),
+            panels,
+        },
+    )?;
+    let figure = PriorFigure {
+        title: "Predictions sampled from each learned prior".into(),
+        x_label,
+        y_label: "y".into(),
+        log: true,
+        panels: priors,
+    };
+    let priors = figure::prior_samples(dir, "figure2_priors", &figure)?;
+    crate::run::write_atomic(&dir.join("table.csv"), table.csv().as_bytes())?;
+    crate::run::write_atomic(&dir.join("table.md"), table.render(crate::report::tables::Format::Markdown).as_bytes())?;
+    Ok(Some(Demo { table, bands, priors, outside }))
+}
+
+/// Mean predictive sd on the training inputs, between them, and outside them.
+fn sd_by_region(panel: &BandPanel) -> [f64; 3] {
+    let inner = panel.train_x.iter().map(|x| x.abs()).fold(f64::INFINITY, f64::min);
+    let outer = panel.train_x.iter().map(|x| x.abs()).fold(0.0, f64::max);
+    let mean = |inside: &dyn Fn(f64) -> bool| {
+        let v: Vec<f64> =
+            panel.x.iter().zip(&panel.total_sd).filter(|(x, _)| inside(x.abs())).map(|(_, s)| *s).collect();
+        v.iter().sum::<f64>() / v.len().max(1) as f64
+    };
+    // Outside as far as the test inputs go.
+    [mean(&|x| x >= inner && x <= outer), mean(&|x| x < inner), mean(&|x| x > outer && x <= PI)]
+}
+
+/// The same method with the seeds after `seed`, side by side in one program: the NLL of each by region. None if it was stopped.
+fn other_seeds(
+    name: &str,
+    gap: &str,
+    seed: u32,
+    device: &Device,
+    listen: &mut dyn FnMut(&Event) -> Flow,
+) -> Result<Option<Vec<[f64; 3]>>> {
+    let recipes = (1..SEEDS).map(|i| recipe(name, gap, seed.wrapping_add(i))).collect::<Result<Vec<_>>>()?;
+    let data = recipes.iter().map(load::load).collect::<Result<Vec<Loaded>>>()?;
+    let plan = Plan::new(&recipes[0], data[0].train.n, &data[0].encoder)?;
+    let mut splits = Splits::new(&plan, &data.iter().collect::<Vec<_>>(), 1, device)?;
+    while splits.ending().is_none() {
+        let row = splits.advance()?;
+        if listen(&Event::Epoch(row)) != Flow::Continue {
+            return Ok(None);
+        }
+    }
+    let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
+    let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
+    let of = |(mut p, data): (Predictive, &Loaded)| {
+        if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut p, &data.encoder.target) {
+            r.rescale(*mean, *sd);
+        }
+        nll_by_region(&p, data)
+    };
+    Ok(Some(predicted.into_iter().zip(&data).map(of).collect()))
+}
+
+/// Mean -log p of the test rows among the training inputs, between them, and outside them; predictions in the user's unit.
+fn nll_by_region(predictive: &Predictive, data: &Loaded) -> [f64; 3] {
+    let (Predictive::Regression(r), Some(FeatureKind::Numeric { mean, sd, .. })) =
+        (predictive, data.encoder.features.first().map(|f| &f.kind))
+    else {
+        return [f64::NAN; 3];
+    };
+    let distances = |set: &Dataset| set.x.iter().map(|x| (mean + sd * f64::from(*x)).abs()).collect::<Vec<_>>();
+    let train = distances(&data.train);
+    let (inner, outer) =
+        (train.iter().copied().fold(f64::INFINITY, f64::min), train.iter().copied().fold(0.0, f64::max));
+    let (mut sums, mut counts) = ([0.0; 3], [0.0; 3]);
+    for (i, (x, y)) in distances(&data.test).iter().zip(targets(&data.test)).enumerate() {
+        let region = if *x < inner {
+            1
+        } else if *x > outer {
+            2
+        } else {
+            0
+        };
+        sums[region] -= r.log_density(i, y);
+        counts[region] += 1.0;
+    }
+    std::array::from_fn(|i| sums[i] / counts[i])
+}
+
+/// Of each region over the seeds.
+fn medians(of_seeds: Vec<[f64; 3]>) -> [f64; 3] {
+    std::array::from_fn(|region| {
+        let mut values: Vec<f64> = of_seeds.iter().map(|v| v[region]).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    })
+}
+
+fn row(title: &str, fitted: &Fitted, nll: [f64; 3], sd: [f64; 3]) -> Vec<String> {
+    let steps = fitted.rows.last().map_or(0.0, |r| r.step as f64);
+    let mut row = vec![title.to_string()];
+    row.extend(nll.map(number));
+    row.extend(sd.map(number));
+    row.push(format!("{:.2}", fitted.seconds));
+    row.push(format!("{:.0}", steps / fitted.seconds.max(1e-9)));
+    row
+}
+
+/// Curves drawn a prior.
+const CURVES: u32 = 40;
+
+/// One panel of the paper's figure 2; None where the method has none there.
+fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Option<PriorPanel>> {
+    let Fitted { plan, trained, data, .. } = fitted;
+    if plan.setup.members > 1 || (plan.setup.aux.is_none() && plan.setup.kind == Kind::Vifo(Reg::Mean)) {
+        return Ok(None);
+    }
+    let x: Vec<f64> = panel.x.iter().step_by(2).copied().collect();
+    let samples = prior::curves(plan, &data.encoder, &trained.weights, device, &x, CURVES, plan.seed)?;
+    Ok(samples.map(|samples| PriorPanel {
+        title: panel.title.clone(),
+        x,
+        samples,
+        train_x: panel.train_x.clone(),
+        train_y: panel.train_y.clone(),
+    }))
+}
+
+/// Predictive sd at the points of a band, for tests.
+pub fn sd_at(fitted: &Fitted, device: &Device, x: &[f32]) -> Result<Vec<f64>> {
+    match model::predict(&fitted.plan, &fitted.data.encoder, &fitted.trained, device, Inputs::Rows(x))? {
+        Predictive::Regression(r) => Ok((0..r.n()).map(|i| r.sd(i)).collect()),
+        Predictive::Classification(_) => Ok(vec![]),
+    }
+}

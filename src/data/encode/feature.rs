@@ -1,0 +1,377 @@
+//! What a column becomes: the inputs of one feature, from a cell to numbers.
+//!
+//! A number gives one input (x - mean)/sd, and one more that is 1 where the cell is missing if cells were missing in
+//! training; yes or no gives one; a text one a level, 0 or 1; a date its trend and its places on the circles of the year,
+//! the week and the day. Must not compute statistics (that is `fit`) and must not know of rows.
+
+use super::number_text;
+use crate::data::table::calendar::{self, Moment, Order};
+use crate::data::{listed, quoted};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::f64::consts::TAU;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Feature {
+    pub name: String,
+    pub kind: FeatureKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeatureKind {
+    /// `sd` is the population standard deviation, above 0.
+    Numeric {
+        mean: f64,
+        sd: f64,
+        min: f64,
+        max: f64,
+    },
+    /// A number with an input beside it that is 1 where the cell is missing; `fill` takes the place of the number there.
+    Gappy {
+        mean: f64,
+        sd: f64,
+        min: f64,
+        max: f64,
+        fill: f64,
+    },
+    /// Sorted; the level "" stands for a missing cell.
+    Levels {
+        levels: Vec<String>,
+        #[serde(default, skip_serializing_if = "Unseen::is_refuse")]
+        unseen: Unseen,
+    },
+    /// Two words, in lower case: 0 for `no`, 1 for `yes`, and `share`, the mean in training, for anything else; with `flag`
+    /// an input beside it that is 1 where the cell is missing.
+    Switch {
+        no: String,
+        yes: String,
+        share: f64,
+        flag: bool,
+    },
+    Date(Calendar),
+}
+
+/// What a level becomes that training did not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unseen {
+    /// A fault of its row.
+    #[default]
+    Refuse,
+    /// None of the levels: 0 in all of their inputs.
+    Zeros,
+    /// An input of its own, learnt from the rare levels.
+    Other,
+}
+
+impl Unseen {
+    fn is_refuse(&self) -> bool {
+        *self == Unseen::Refuse
+    }
+}
+
+/// Inputs of a date, those that vary in training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calendar {
+    pub order: Order,
+    /// Years and their fractions.
+    pub trend: Scale,
+    /// Sine and cosine of the share of the year that is over.
+    pub year: bool,
+    pub week: bool,
+    pub day: bool,
+    /// An input that is 1 where the date is missing.
+    pub flag: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Scale {
+    pub mean: f64,
+    pub sd: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+/// A cell as a feature sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value {
+    Number(f64),
+    /// Index among the inputs of a text; `None` = 0 in all of them.
+    Level(Option<usize>),
+    Date(Moment),
+    Missing,
+}
+
+/// How far a cell is from what training saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strange {
+    No,
+    /// Missing, and no cell was in training.
+    Filled,
+    /// Taken as missing, for it cannot be read.
+    Unread,
+    Unseen,
+}
+
+/// Why a cell cannot be encoded.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    pub found: String,
+    pub allowed: String,
+    pub cure: &'static str,
+}
+
+pub(crate) type Reading = std::result::Result<(Value, Strange), Fault>;
+
+impl FeatureKind {
+    pub fn inputs(&self) -> usize {
+        match self {
+            FeatureKind::Numeric { .. } => 1,
+            FeatureKind::Gappy { .. } => 2,
+            FeatureKind::Levels { levels, unseen } => levels.len() + usize::from(*unseen == Unseen::Other),
+            FeatureKind::Switch { flag, .. } => 1 + usize::from(*flag),
+            FeatureKind::Date(c) => {
+                1 + 2 * [c.year, c.week, c.day].iter().filter(|b| **b).count() + usize::from(c.flag)
+            }
+        }
+    }
+
+    /// Mean, sd, smallest and largest value in training of a feature whose first input is a standardised number.
+    pub fn scale(&self) -> Option<Scale> {
+        match *self {
+            FeatureKind::Numeric { mean, sd, min, max } | FeatureKind::Gappy { mean, sd, min, max, .. } => {
+                Some(Scale { mean, sd, min, max })
+            }
+            FeatureKind::Date(Calendar { trend, .. }) => Some(trend),
+            FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => None,
+        }
+    }
+
+    /// Range of the auxiliary rows of each input: [min - d/2, max + d/2] with d = max - min for a number (MATH.md section
+    /// 2), +-1 about one that does not vary; [-1, 1] on a circle, [0, 1] for the rest.
+    pub(crate) fn aux_range(&self, low: &mut Vec<f32>, high: &mut Vec<f32>) {
+        let before = low.len();
+        if let Some(Scale { mean, sd, min, max }) = self.scale() {
+            let (min, max) = ((min - mean) / sd, (max - mean) / sd);
+            let half = if max > min { (max - min) / 2.0 } else { 1.0 };
+            low.push((min - half) as f32);
+            high.push((max + half) as f32);
+        }
+        let circles = match self {
+            FeatureKind::Date(c) => 2 * [c.year, c.week, c.day].iter().filter(|b| **b).count(),
+            _ => 0,
+        };
+        low.resize(low.len() + circles, -1.0);
+        low.resize(before + self.inputs(), 0.0);
+        high.resize(before + self.inputs(), 1.0);
+    }
+
+    /// Numbers as they stand in the file.
+    pub(crate) fn in_own_units(&mut self) {
+        match self {
+            FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => (*mean, *sd) = (0.0, 1.0),
+            FeatureKind::Date(c) => (c.trend.mean, c.trend.sd) = (0.0, 1.0),
+            FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => {}
+        }
+    }
+
+    /// Index of the levels, for `text`.
+    pub(crate) fn index(&self) -> HashMap<&str, usize> {
+        match self {
+            FeatureKind::Levels { levels, .. } => levels.iter().enumerate().map(|(i, l)| (l.as_str(), i)).collect(),
+            _ => HashMap::new(),
+        }
+    }
+
+    /// A missing cell; `fills`: whether one that training never had is filled.
+    pub(crate) fn missing(&self, fills: bool) -> Reading {
+        let knows = match self {
+            FeatureKind::Numeric { .. } => false,
+            FeatureKind::Gappy { .. } => true,
+            FeatureKind::Switch { flag, .. } => *flag,
+            FeatureKind::Date(c) => c.flag,
+            FeatureKind::Levels { levels, .. } => levels.first().is_some_and(String::is_empty),
+        };
+        let value = match self {
+            FeatureKind::Levels { .. } if knows => Value::Level(Some(0)),
+            FeatureKind::Levels { levels, unseen: Unseen::Other } => Value::Level(Some(levels.len())),
+            FeatureKind::Levels { .. } => Value::Level(None),
+            _ => Value::Missing,
+        };
+        match (knows, fills) {
+            (true, _) => Ok((value, Strange::No)),
+            (false, true) => Ok((value, Strange::Filled)),
+            (false, false) => Err(Fault {
+                found: "the cell is missing".into(),
+                allowed: "a value in every row".into(),
+                cure: "fill it in, or use --missing drop or --missing mean in training",
+            }),
+        }
+    }
+
+    pub(crate) fn number(&self, value: f64, index: &HashMap<&str, usize>, fills: bool) -> Reading {
+        match self {
+            FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => {
+                // Beyond the range of an f32.
+                if !(((value - mean) / sd) as f32).is_finite() {
+                    return Err(Fault {
+                        found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
+                        allowed: "up to 1e38 sd".into(),
+                        cure: "fix the cell",
+                    });
+                }
+                Ok((Value::Number(value), Strange::No))
+            }
+            _ => self.text(&number_text(value), index, fills),
+        }
+    }
+
+    /// `index` as `index()` gives it.
+    pub(crate) fn text(&self, text: &str, index: &HashMap<&str, usize>, fills: bool) -> Reading {
+        match self {
+            FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. } => {
+                let value = text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| Fault {
+                    found: quoted(text),
+                    allowed: "a number, as in training".into(),
+                    cure: "fix the cell, or leave it empty if it is missing",
+                })?;
+                self.number(value, index, fills)
+            }
+            FeatureKind::Switch { no, yes, share, .. } => {
+                let word = text.to_lowercase();
+                match () {
+                    () if word == *no => Ok((Value::Number(0.0), Strange::No)),
+                    () if word == *yes => Ok((Value::Number(1.0), Strange::No)),
+                    () if fills => Ok((Value::Number(*share), Strange::Unseen)),
+                    () => Err(unseen_level(text, &[no.clone(), yes.clone()], "level")),
+                }
+            }
+            FeatureKind::Date(c) => match calendar::parse(text, c.order) {
+                Some(moment) => Ok((Value::Date(moment), Strange::No)),
+                None => self.missing(fills).map(|(value, _)| (value, Strange::Unread)).map_err(|_| Fault {
+                    found: quoted(text),
+                    allowed: "a date, as in training".into(),
+                    cure: "fix the cell, or leave it empty if it is missing",
+                }),
+            },
+            FeatureKind::Levels { levels, unseen } => match (position(index, levels, text), unseen) {
+                (Some(level), _) => Ok((Value::Level(Some(level)), Strange::No)),
+                (None, Unseen::Other) => Ok((Value::Level(Some(levels.len())), Strange::Unseen)),
+                (None, Unseen::Zeros) => Ok((Value::Level(None), Strange::Unseen)),
+                (None, Unseen::Refuse) => Err(unseen_level(text, levels, "level")),
+            },
+        }
+    }
+
+    /// Writes the inputs of one cell, `[inputs()]`, into `out`, which is all 0.
+    pub(crate) fn write(&self, value: Value, out: &mut [f32]) {
+        let standardised = |v: f64, mean: f64, sd: f64| ((v - mean) / sd) as f32;
+        match (self, value) {
+            (FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. }, Value::Number(v)) => {
+                out[0] = standardised(v, *mean, *sd);
+            }
+            // The mean, or in the file's own units, where it is not kept, the middle of the range.
+            (FeatureKind::Numeric { mean, sd, min, max }, _) => {
+                let fill = if (*min..=*max).contains(mean) { *mean } else { min / 2.0 + max / 2.0 };
+                out[0] = standardised(fill, *mean, *sd);
+            }
+            (FeatureKind::Gappy { mean, sd, fill, .. }, _) => {
+                (out[0], out[1]) = (standardised(*fill, *mean, *sd), 1.0);
+            }
+            (FeatureKind::Levels { .. }, Value::Level(Some(level))) => out[level] = 1.0,
+            (FeatureKind::Levels { .. }, _) => {}
+            (FeatureKind::Switch { .. }, Value::Number(v)) => out[0] = v as f32,
+            (FeatureKind::Switch { share, flag, .. }, _) => {
+                out[0] = *share as f32;
+                if *flag {
+                    out[1] = 1.0;
+                }
+            }
+            (FeatureKind::Date(c), Value::Date(moment)) => {
+                let parts = moment.parts();
+                out[0] = standardised(parts.years, c.trend.mean, c.trend.sd);
+                let turns = [(c.year, parts.of_year), (c.week, f64::from(parts.weekday) / 7.0), (c.day, parts.of_day)];
+                for (i, (_, turn)) in turns.iter().filter(|(used, _)| *used).enumerate() {
+                    (out[1 + 2 * i], out[2 + 2 * i]) = ((TAU * turn).sin() as f32, (TAU * turn).cos() as f32);
+                }
+            }
+            // The middle of each circle.
+            (FeatureKind::Date(c), _) => {
+                let mean = if (c.trend.min..=c.trend.max).contains(&c.trend.mean) {
+                    c.trend.mean
+                } else {
+                    c.trend.min / 2.0 + c.trend.max / 2.0
+                };
+                out[0] = standardised(mean, c.trend.mean, c.trend.sd);
+                if let (true, Some(last)) = (c.flag, out.last_mut()) {
+                    *last = 1.0;
+                }
+            }
+        }
+    }
+
+    /// What a cell becomes that is missing, and training had none, or that cannot be read.
+    pub(crate) fn stand_in(&self) -> &'static str {
+        match self {
+            FeatureKind::Levels { unseen: Unseen::Other, .. } => "counts as a rare level",
+            FeatureKind::Levels { .. } => "counts as none of the levels",
+            FeatureKind::Gappy { .. } | FeatureKind::Date(Calendar { flag: true, .. }) => "counts as missing",
+            _ => "the training mean stands in",
+        }
+    }
+
+    /// What a cell cannot be read as.
+    pub(crate) fn unread(&self) -> &'static str {
+        if let FeatureKind::Date(_) = self { "a date" } else { "a number" }
+    }
+
+    /// What the column became, in a few words.
+    pub fn became(&self) -> String {
+        let flagged = |flag: bool| if flag { ", and an input that is 1 where the cell is missing" } else { "" };
+        match self {
+            FeatureKind::Numeric { .. } => "number".into(),
+            FeatureKind::Gappy { .. } => format!("number, the mean where it is missing{}", flagged(true)),
+            FeatureKind::Switch { no, yes, flag, .. } => {
+                format!("{no} = 0, {yes} = 1: one input{}", flagged(*flag))
+            }
+            FeatureKind::Date(c) => {
+                let parts = [(c.year, "day of the year"), (c.week, "weekday"), (c.day, "hour")];
+                let on: Vec<&str> = parts.iter().filter(|(used, _)| *used).map(|(_, name)| *name).collect();
+                let circles =
+                    if on.is_empty() { String::new() } else { format!(", {} (each on a circle)", on.join(", ")) };
+                format!("date: trend in years{circles}{}", flagged(c.flag))
+            }
+            FeatureKind::Levels { levels, unseen } => {
+                let missing = levels.first().is_some_and(String::is_empty);
+                let n = levels.len() - usize::from(missing);
+                let mut text = format!("text, an input for each of {n} levels");
+                match unseen {
+                    Unseen::Other => text.push_str(", one for all rarer ones"),
+                    Unseen::Zeros | Unseen::Refuse => {}
+                }
+                if missing {
+                    text.push_str(", one for missing cells");
+                }
+                text
+            }
+        }
+    }
+}
+
+pub(crate) fn unseen_level(text: &str, names: &[String], what: &str) -> Fault {
+    Fault {
+        found: format!("{what} {} was not seen in training", quoted(text)),
+        allowed: listed(names.iter().map(String::as_str)),
+        cure: "correct the cell, leave the row out, or train again with such rows",
+    }
+}
+
+/// Index of a text among labels or levels; "01" and "1.0" are "1" if nothing matches letter by letter.
+pub(crate) fn position(index: &HashMap<&str, usize>, names: &[String], text: &str) -> Option<usize> {
+    index.get(text).copied().or_else(|| {
+        // Beyond 2^53 two whole numbers may be one double.
+        let value = text.parse::<f64>().ok().filter(|v| v.abs() < 9_007_199_254_740_992.0)?;
+        names.iter().position(|name| name.parse::<f64>() == Ok(value))
+    })
+}

@@ -1,0 +1,310 @@
+//! What the encoder learns from the training rows: means, sds, ranges, levels (`meaning`); and from all rows of the file:
+//! the list of labels, so that a rare one that fell into the test part does not stop the run.
+//! Must not touch a number of a validation or test row, but to see that a column counts or names the rows.
+
+use super::meaning::{self, Meaning, Rules};
+use super::{Dropped, Encoder, Feature, Missing, Target, number_text};
+use crate::data::table::calendar;
+use crate::data::table::{Cells, Column, Table};
+use crate::data::{Task, counted, listed, quoted};
+use crate::error::{Error, Result};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+
+/// Of training: a table of ten rows leaves eight.
+pub(crate) const MIN_ROWS: usize = 6;
+
+/// Mean, population sd, smallest and largest value; without overflow for any finite values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stats {
+    pub mean: f64,
+    pub sd: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Stats {
+    /// `None` without values.
+    pub fn of(values: &[f64]) -> Option<Stats> {
+        let min = values.iter().copied().reduce(f64::min)?;
+        let max = values.iter().copied().reduce(f64::max)?;
+        let n = values.len() as f64;
+        // Deviations from the first value are small where the values share a large offset.
+        let origin = values[0];
+        let mean = origin + values.iter().map(|v| v / n - origin / n).sum::<f64>();
+        let largest = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        let scaled = |v: &f64| ((v - mean) / largest).powi(2);
+        let sd = if largest > 0.0 { largest * (values.iter().map(scaled).sum::<f64>() / n).sqrt() } else { 0.0 };
+        Some(Stats { mean, sd, min, max })
+    }
+
+    pub fn is_constant(&self) -> bool {
+        self.min == self.max || self.sd == 0.0
+    }
+}
+
+impl Encoder {
+    /// `target` and `ignore` are names or indices; `task` is detected if `None` (see `detect_task`); `train_rows` are rows
+    /// that `rows_without_missing` kept. Columns are taken as they stand: nothing is left out by a guess, and what is not
+    /// clear is an error.
+    pub fn fit(
+        table: &Table,
+        target: &str,
+        task: Option<Task>,
+        ignore: &[String],
+        missing: Missing,
+        train_rows: &[usize],
+    ) -> Result<Encoder> {
+        let rules = Rules { ignore, missing, strict: true, ..Rules::default() };
+        let (encoder, _) = Self::learn(table, target, task, &rules, train_rows)?;
+        // Only the caller knows whether one row of new data may stop the program.
+        Ok(Encoder { strict: false, ..encoder })
+    }
+
+    /// The same under `rules`; also returns what the user should know of the columns, a sentence each.
+    pub fn learn(
+        table: &Table,
+        target: &str,
+        task: Option<Task>,
+        rules: &Rules,
+        train_rows: &[usize],
+    ) -> Result<(Encoder, Vec<String>)> {
+        let place = || table.path.display().to_string();
+        if train_rows.len() < MIN_ROWS {
+            let found = format!("{} to train on", counted(train_rows.len(), "row"));
+            return Err(Error::data(
+                place(),
+                found,
+                format!("at least {MIN_ROWS} rows"),
+                "add data, or make the other parts smaller",
+            ));
+        }
+        if let Some(row) = train_rows.iter().find(|&&row| row >= table.rows()) {
+            let found = format!("row {row}, but the table has {} rows", table.rows());
+            return Err(Error::usage(place(), found, "rows of the table", ""));
+        }
+        let target = table.column_index(target)?;
+        let mut ignored = HashSet::new();
+        for name in rules.ignore {
+            let index = table.column_index(name)?;
+            if index == target {
+                let found = format!("column {} is the target and ignored", quoted(&table.columns[index].name));
+                return Err(Error::usage(place(), found, "", "take it out of --ignore, or choose another --target"));
+            }
+            ignored.insert(index);
+        }
+        let fitted_target = fit_target(table, &table.columns[target], task, train_rows)?;
+        let (mut features, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut guessed = Vec::new();
+        let inputs: Vec<(usize, &Column)> =
+            table.columns.iter().enumerate().filter(|(index, _)| *index != target).collect();
+        let meaning = |&(index, column): &(usize, &Column)| {
+            let mut notes = Vec::new();
+            let meaning = match ignored.contains(&index) {
+                true => Meaning::Nothing("ignored (--ignore)".into()),
+                false => meaning::of(table, column, rules, train_rows, &mut notes)?,
+            };
+            Ok((meaning, notes))
+        };
+        // The first column's fault is the one that is told, whichever core finds one first.
+        let meanings: Vec<Result<(Meaning, Vec<String>)>> = inputs.par_iter().map(meaning).collect();
+        for ((_, column), meaning) in inputs.into_iter().zip(meanings) {
+            let (meaning, said) = meaning?;
+            notes.extend(said);
+            let name = column.name.clone();
+            match meaning {
+                Meaning::Input(kind) => features.push(Feature { name, kind }),
+                Meaning::Nothing(reason) => dropped.push(Dropped { name, reason }),
+                Meaning::Guess(reason, kind) => {
+                    guessed.push((dropped.len(), Feature { name: name.clone(), kind }));
+                    dropped.push(Dropped { name, reason });
+                }
+            }
+        }
+        // Better an input that may mean nothing than none.
+        if features.is_empty() {
+            for (index, feature) in guessed.into_iter().rev() {
+                dropped.remove(index);
+                features.insert(0, feature);
+            }
+        }
+        if features.is_empty() {
+            let found = format!(
+                "no input is left: {} beside the target, all constant, ignored or without a repeated value",
+                counted(dropped.len(), "column")
+            );
+            return Err(Error::data(
+                place(),
+                found,
+                "at least one column that varies",
+                "add a column, or ignore fewer",
+            ));
+        }
+        let (missing, strict) = (rules.missing, rules.strict);
+        Ok((
+            Encoder {
+                features,
+                dropped,
+                target: fitted_target,
+                more_targets: vec![],
+                target_at: 0,
+                missing,
+                strict,
+                pixels: None,
+            },
+            notes,
+        ))
+    }
+}
+
+/// The training values that are there.
+pub(crate) fn known(values: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|&row| values[row]).filter(|v| !v.is_nan()).collect()
+}
+
+pub(crate) fn range_error(table: &Table, column: &Column, stats: Stats) -> Error {
+    let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
+    let found = format!("values from {:e} to {:e}", stats.min, stats.max);
+    Error::data(place, found, "a range within a double", "scale the column, or mark such cells missing")
+}
+
+/// Distinct values of all rows as text: in numeric order if all are whole numbers, else in alphabetical order.
+pub(crate) fn labels_of(column: &Column) -> Vec<String> {
+    let distinct: HashSet<String> = match &column.cells {
+        Cells::Number(values) => {
+            let bits: HashSet<u64> = values.iter().filter(|v| !v.is_nan()).map(|v| (v + 0.0).to_bits()).collect();
+            bits.into_iter().map(|bits| number_text(f64::from_bits(bits))).collect()
+        }
+        Cells::Text(texts) => texts.levels().iter().cloned().collect(),
+    };
+    let mut labels: Vec<String> = distinct.into_iter().collect();
+    sort_labels(&mut labels);
+    labels
+}
+
+/// In numeric order if all are whole numbers, else in alphabetical order.
+pub(crate) fn sort_labels(labels: &mut [String]) {
+    labels.sort_unstable();
+    let whole = |label: &String| label.parse::<f64>().ok().filter(|v| v.fract() == 0.0);
+    if labels.iter().all(|label| whole(label).is_some()) {
+        labels.sort_by(|a, b| whole(a).unwrap_or(0.0).total_cmp(&whole(b).unwrap_or(0.0)));
+    }
+}
+
+/// Text is classes. Numbers are classes only if they are at most ten consecutive whole numbers from 0 or 1, or -1 and
+/// 1: a score of 3..8 (UCI wine quality) stays a number.
+pub fn detect_task(column: &Column) -> Task {
+    let Cells::Number(values) = &column.cells else { return Task::Classification };
+    let mut distinct: Vec<f64> = Vec::new();
+    for &value in values.iter().filter(|v| !v.is_nan()) {
+        if !distinct.contains(&value) {
+            if distinct.len() == 10 {
+                return Task::Regression;
+            }
+            distinct.push(value);
+        }
+    }
+    distinct.sort_by(f64::total_cmp);
+    let counts_from = |start: f64| distinct.iter().enumerate().all(|(i, &v)| v == start + i as f64);
+    let is_coded = !distinct.is_empty() && (counts_from(0.0) || counts_from(1.0) || distinct == [-1.0, 1.0]);
+    if is_coded { Task::Classification } else { Task::Regression }
+}
+
+/// The class of each of `rows` for `split::by_fraction`; `None` for a regression. A missing target is a class of its own.
+pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -> Result<Option<Vec<usize>>> {
+    let column = &table.columns[table.column_index(target)?];
+    if task.unwrap_or_else(|| detect_task(column)) == Task::Regression {
+        return Ok(None);
+    }
+    let mut classes: HashMap<String, usize> = HashMap::new();
+    let mut class_of = |row: &usize| {
+        let label = match &column.cells {
+            Cells::Number(values) => number_text(values[*row]),
+            Cells::Text(texts) => texts.get(*row).unwrap_or_default().to_string(),
+        };
+        let next = classes.len();
+        *classes.entry(label).or_insert(next)
+    };
+    Ok(Some(rows.iter().map(&mut class_of).collect()))
+}
+
+/// Standard deviations of a target whose squares, and products of those, are numbers.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+/// Columns that can be a target, for a message: ": 'a', 'b'".
+fn proposal(table: &Table, but: &str) -> String {
+    let suits = |c: &&Column| {
+        let repeats = match &c.cells {
+            Cells::Number(values) => !meaning::counts_rows(values),
+            Cells::Text(texts) => (2..=texts.len() / 4).contains(&texts.levels().len()),
+        };
+        c.name != but && c.missing() < c.rows() && repeats
+    };
+    let names: Vec<&str> = table.columns.iter().filter(suits).map(|c| c.name.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!(", such as {}", listed(names.into_iter())) }
+}
+
+pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
+    let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
+    let name = column.name.clone();
+    if let Some(&row) = rows.iter().find(|&&row| column.is_missing(row)) {
+        let cure = "fill it in, or use --missing drop to leave such rows out";
+        return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", cure));
+    }
+    match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
+        (Task::Regression, Cells::Text(texts)) => {
+            let is_text = |row: &&usize| texts.get(**row).is_some_and(|text| text.parse::<f64>().is_err());
+            let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
+            let found = format!("the text {} as target of a regression", quoted(texts.get(row).unwrap_or("")));
+            let cure = "fix the cell, use --task classification, or choose another --target";
+            Err(Error::data(table.place(row, &name), found, "numbers", cure))
+        }
+        (Task::Regression, Cells::Number(values)) => {
+            let stats = Stats::of(&known(values, rows));
+            let Some(stats) = stats.filter(|s| !s.is_constant()) else {
+                let found = format!("the same value in all {} training rows", rows.len());
+                return Err(Error::data(place(), found, "a target that varies", "choose another --target"));
+            };
+            let Stats { mean, sd, min, max } = stats;
+            if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
+                return Err(range_error(table, column, stats));
+            }
+            if !SCALES.contains(&sd) {
+                let found = format!("a standard deviation of {sd:e}");
+                let cure = "give it in another unit, multiplied by a power of ten";
+                return Err(Error::data(place(), found, "1e-30 to 1e30", cure));
+            }
+            Ok(Target::Regression { name, mean, sd, min, max })
+        }
+        (Task::Classification, cells) => {
+            if task.is_none()
+                && let Cells::Text(texts) = cells
+                && texts.levels().len() > 2
+                && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
+            {
+                let cure = format!("choose another --target{}; the date can be an input", proposal(table, &name));
+                return Err(Error::data(place(), "dates", "a number or classes to predict", cure));
+            }
+            let seen = match &column.cells {
+                Cells::Number(values) => {
+                    rows.iter().map(|&row| (values[row] + 0.0).to_bits()).collect::<HashSet<_>>().len()
+                }
+                Cells::Text(texts) => rows.iter().map(|&row| texts.code(row)).collect::<HashSet<_>>().len(),
+            };
+            if seen < 2 {
+                let cure = "add rows of another class, or choose another --target";
+                return Err(Error::data(place(), "only one class in the training rows", "at least 2 classes", cure));
+            }
+            if seen * 2 > rows.len() {
+                let found =
+                    format!("{seen} classes in {} training rows: this looks like a number or an id", rows.len());
+                let cure = match column.cells {
+                    Cells::Number(_) => "use --task regression, or choose another --target".to_string(),
+                    Cells::Text(_) => format!("choose another --target{}", proposal(table, &name)),
+                };
+                return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), cure));
+            }
+            Ok(Target::Classes { name, labels: labels_of(column) })
+        }
+    }
+}

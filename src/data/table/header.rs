@@ -1,0 +1,156 @@
+//! Whether the first row of a table is a header, and the names of its columns. Must not read data rows.
+
+use super::cell;
+use super::rows::Rows;
+use super::{ReadOptions, is_bare_number};
+use crate::data::quoted;
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+pub(crate) struct Header {
+    /// `[columns]`; `None` where the file names none.
+    pub names: Option<Vec<String>>,
+    /// The first row is no row of data.
+    pub in_first_row: bool,
+    pub notes: Vec<String>,
+}
+
+/// From the first rows of a table with `width` columns.
+pub(crate) fn find(rows: &Rows<'_>, width: usize, options: &ReadOptions) -> Header {
+    let mut notes = vec![];
+    let none = Header { names: None, in_first_row: false, notes: vec![] };
+    if options.header == Some(false) {
+        return none;
+    }
+    let first = rows.row(0);
+    let is_data = first.len() == width && first.iter().any(|cell| is_bare_number(cell));
+    if let Some(names) = rows.comment.filter(|_| is_data).and_then(|comment| commented(comment, first, width)) {
+        notes.push("the names of the columns are read from the line that begins with '#'".into());
+        return Header { names: Some(distinct(&names, &mut notes)), in_first_row: false, notes };
+    }
+    let counts_up = is_numbered(rows, width);
+    let is_header = options.header.unwrap_or_else(|| {
+        first.len() < width || is_expected(first, &options.expected) || counts_up || stands_over_cells(rows, width)
+    });
+    if !is_header {
+        return none;
+    }
+    if counts_up && options.header.is_none() {
+        notes.push("the first line counts the columns and is read as their names (--header no if it is data)".into());
+    }
+    let mut cells: Vec<Cow<'_, str>> = first.to_vec();
+    while cells.len() < width {
+        cells.insert(0, Cow::Borrowed("row"));
+    }
+    Header { names: Some(distinct(&cells, &mut notes)), in_first_row: true, notes }
+}
+
+/// The names of a model's columns: more than half of them, and a word among them.
+fn is_expected(first: &[Cow<'_, str>], expected: &[String]) -> bool {
+    let cells: HashSet<String> = first.iter().map(|cell| tidy(cell)).collect();
+    let met: Vec<&String> = expected.iter().filter(|name| cells.contains(*name)).collect();
+    met.len() * 2 > expected.len() && met.iter().any(|name| !is_bare_number(name))
+}
+
+/// `#a,b,y` as numpy writes it: as many names as there are columns, none a number.
+fn commented<'a>(comment: &'a str, first: &[Cow<'_, str>], width: usize) -> Option<Vec<Cow<'a, str>>> {
+    let text = comment.trim_start_matches('#').trim();
+    let splits: [fn(char) -> bool; 5] =
+        [|c| c == ',', |c| c == ';', |c| c == '\t', |c| c == '|', |c: char| c.is_whitespace()];
+    let split = |is_end: fn(char) -> bool| -> Vec<&str> {
+        let parts = text.split(is_end).map(|name| name.trim().trim_matches('"'));
+        if is_end(' ') { parts.filter(|p| !p.is_empty()).collect() } else { parts.collect() }
+    };
+    let names = splits.into_iter().map(split).find(|names| names.len() == width && width == first.len())?;
+    // One word over one column may be any remark.
+    let are_names = names.iter().all(|name| !name.is_empty() && !is_bare_number(name)) && width > 1;
+    are_names.then(|| names.into_iter().map(Cow::Borrowed).collect())
+}
+
+/// `0,1,2,3` or `,0,1,2,3`: pandas' names of nameless columns.
+fn is_numbered(rows: &Rows<'_>, width: usize) -> bool {
+    let counts = |cells: &[Cow<'_, str>]| cells.iter().enumerate().all(|(i, cell)| **cell == *i.to_string());
+    let numbered = |cells: &[Cow<'_, str>]| match cells {
+        [index, rest @ ..] if index.is_empty() => rest.len() > 1 && counts(rest),
+        _ => cells.len() > 2 && counts(cells),
+    };
+    // Rows that all count up are data.
+    rows.row(0).len() == width && rows.len() > 1 && numbered(rows.row(0)) && !counts(rows.row(1))
+}
+
+/// A text stands over numbers; or, in a table of text alone, no word of the first row occurs again in its column
+/// though values do repeat.
+fn stands_over_cells(rows: &Rows<'_>, width: usize) -> bool {
+    let is_number = |cell: &str| cell::is_infinite(cell) || is_bare_number(cell);
+    let is_text = |cell: &str| !cell::is_missing(cell) && !is_number(cell);
+    if rows.len() == 1 {
+        return rows.row(0).iter().all(|cell| is_text(cell));
+    }
+    let mut all_texts = true;
+    for column in 0..width {
+        let known = || (1..rows.len()).map(|i| rows.cell(i, column)).filter(|cell| !cell::is_missing(cell));
+        let numbers = known().filter(|cell| is_number(cell) || has_number(cell)).count();
+        let enough = if rows.len() > 10 { numbers * 10 >= known().count() * 9 } else { numbers == known().count() };
+        let is_numeric = numbers > 0 && enough;
+        let is_name = is_text(rows.cell(0, column));
+        if is_name && is_numeric && !has_number(rows.cell(0, column)) {
+            return true;
+        }
+        all_texts &= is_name && !is_numeric;
+    }
+    if rows.len() < 10 || !all_texts {
+        return false;
+    }
+    let mut repeats = false;
+    for column in 0..width {
+        let seen: HashSet<&str> = (1..rows.len()).map(|i| rows.cell(i, column)).collect();
+        if seen.contains(rows.cell(0, column)) {
+            return false;
+        }
+        repeats |= seen.len() * 2 <= rows.len();
+    }
+    repeats
+}
+
+/// A number with a unit.
+fn has_number(text: &str) -> bool {
+    [cell::Sign::Point, cell::Sign::Comma].iter().any(|&sign| cell::number(text, sign).is_some())
+}
+
+fn tidy(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Every name once: a nameless column gets its index, or "row" where the indices are names of others; a name that is
+/// taken gets a number behind it.
+fn distinct(cells: &[Cow<'_, str>], notes: &mut Vec<String>) -> Vec<String> {
+    let given: HashSet<String> = cells.iter().map(|cell| tidy(cell)).collect();
+    let mut taken: HashSet<String> = HashSet::new();
+    let (mut names, mut renamed) = (vec![], vec![]);
+    for (i, cell) in cells.iter().enumerate() {
+        let wanted = match tidy(cell) {
+            name if !name.is_empty() => name,
+            _ if given.contains(&i.to_string()) => "row".into(),
+            _ => i.to_string(),
+        };
+        let is_free = |name: &String, taken: &HashSet<String>| !taken.contains(name);
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while !is_free(&name, &taken) || (name != wanted && given.contains(&name)) {
+            name = format!("{wanted}_{number}");
+            number += 1;
+        }
+        if name != wanted {
+            renamed.push(format!("{} is {}", quoted(&wanted), quoted(&name)));
+        }
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    if !renamed.is_empty() {
+        let more = renamed.len().saturating_sub(5);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        renamed.truncate(5);
+        notes.push(format!("names that occur again got a number: the second {}{rest}", renamed.join(", ")));
+    }
+    names
+}

@@ -1,0 +1,158 @@
+//! The preflight report as text: at most 100 characters wide, and readable for a stranger. Must not compute.
+
+use super::inspect::{ColumnKind, ColumnReport, LevelCount, NumberReport, Report, Role};
+use crate::data::quoted;
+use std::fmt::{Display, Formatter, Result, Write};
+
+const WIDTH: usize = 100;
+/// More columns than this are counted, not shown.
+const MAX_COLUMNS: usize = 60;
+const NAME_WIDTH: usize = 24;
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let header = if self.header { "header in the first line" } else { "no header (names are column numbers)" };
+        let columns = self.columns.len();
+        wrapped(f, "", &self.file)?;
+        wrapped(f, "", &format!("{} rows, {columns} columns, separated by {}, {header}", self.rows, self.delimiter))?;
+        writeln!(f)?;
+        columns_table(f, &self.columns)?;
+        let mut out = String::new();
+        let says = |c: &&ColumnReport| !(c.became.is_empty() && c.notes.is_empty());
+        for column in self.columns.iter().filter(says).take(MAX_COLUMNS) {
+            let about: Vec<&str> = [&column.became].into_iter().chain(&column.notes).map(String::as_str).collect();
+            let about: Vec<&str> = about.into_iter().filter(|s| !s.is_empty()).collect();
+            wrapped(&mut out, "  ", &format!("{}: {}", clipped(&column.name, NAME_WIDTH), about.join("; ")))?;
+        }
+        section(f, "What each column becomes", &out)?;
+        if !self.classes.is_empty() {
+            writeln!(f, "\nClasses of {}", quoted(&self.target))?;
+            let more = self.classes.len().saturating_sub(20);
+            let shown = &self.classes[..self.classes.len() - more];
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            wrapped(f, "  ", &(counts(shown) + &rest))?;
+        }
+        let mut out = String::new();
+        for warning in &self.warnings {
+            wrapped(&mut out, "  ", warning)?;
+        }
+        section(f, "Warnings", &out)?;
+        writeln!(f, "\nWhat the command below would do")?;
+        for sentence in &self.plan {
+            wrapped(f, "  ", sentence)?;
+        }
+        // Not wrapped: it is there to be copied.
+        writeln!(f, "\n  {}", self.command)
+    }
+}
+
+fn section(f: &mut Formatter<'_>, title: &str, body: &str) -> Result {
+    if body.is_empty() { Ok(()) } else { write!(f, "\n{title}\n{body}") }
+}
+
+fn columns_table(f: &mut Formatter<'_>, columns: &[ColumnReport]) -> Result {
+    let shown = &columns[..columns.len().min(MAX_COLUMNS)];
+    let name_width = shown.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(6, NAME_WIDTH);
+    let head = ["min", "mean", "max", "sd"].map(|title| format!("{title:>10}")).join(" ");
+    writeln!(f, "{:name_width$} {:8} {:6} {:>7} {:>8} {head}", "column", "role", "type", "missing", "distinct")?;
+    for column in shown {
+        let role = match column.role {
+            Role::Input => "input",
+            Role::Target => "target",
+            Role::Ignored => "ignored",
+            Role::Unusable => "left out",
+        };
+        let kind = match column.kind {
+            ColumnKind::Number => "number",
+            ColumnKind::Text => "text",
+        };
+        let name = clipped(&column.name, name_width);
+        write!(f, "{name:name_width$} {role:8} {kind:6} {:>7} {:>8}", column.missing, column.distinct)?;
+        let used = name_width + 1 + 8 + 1 + 6 + 1 + 7 + 1 + 8 + 1;
+        match &column.numbers {
+            Some(NumberReport { min, mean, max, sd }) => {
+                let cells = [min, mean, max, sd].map(|v| format!("{:>10}", number(*v))).join(" ");
+                writeln!(f, " {cells}")?;
+            }
+            None => writeln!(f, " {}", clipped(&counts(&column.levels), WIDTH - used))?,
+        }
+    }
+    if columns.len() > shown.len() {
+        writeln!(f, "... and {} more columns", columns.len() - shown.len())?;
+    }
+    Ok(())
+}
+
+fn counts(levels: &[LevelCount]) -> String {
+    levels.iter().map(|l| format!("{} x {}", l.count, quoted(&l.level))).collect::<Vec<_>>().join(", ")
+}
+
+/// Five significant digits in at most ten characters.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return if (1e6..1e9).contains(&size) && value.fract() == 0.0 {
+            format!("{value}")
+        } else {
+            format!("{value:.3e}")
+        };
+    }
+    let decimals = (4 - size.log10().floor() as i32).clamp(0, 7) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+fn clipped(text: &str, width: usize) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    if text.chars().count() <= width {
+        return text.chars().map(clean).collect();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(3)).map(clean).collect();
+    cut.push_str("...");
+    cut
+}
+
+/// One paragraph, its later lines indented by two more; a word longer than a line is cut.
+fn wrapped(out: &mut impl Write, indent: &str, text: &str) -> Result {
+    let mut line = indent.to_string();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let word = clipped(word, WIDTH - indent.len() - 2);
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            writeln!(out, "{line}")?;
+            line = format!("{indent}  ");
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        is_empty = false;
+    }
+    writeln!(out, "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fit_ten_characters() {
+        let shown =
+            [-1234.5678, 0.5, 1e-9, -1.2345e-300, 99_999.96, -999_999.6, 12_345_678.0, f64::MAX, 100.0].map(number);
+        assert_eq!(
+            shown,
+            ["-1234.6", "0.5", "1.000e-9", "-1.234e-300", "100000", "-1000000", "12345678", "1.798e308", "100"]
+        );
+    }
+
+    #[test]
+    fn paragraphs_keep_to_the_width() {
+        let mut out = String::new();
+        wrapped(&mut out, "  ", &format!("{} {}", "word ".repeat(60), "x".repeat(300))).unwrap();
+        assert!(out.lines().count() > 3 && out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
+    }
+}

@@ -1,0 +1,490 @@
+//! Figures of a run and its one-page report.
+
+pub mod compare;
+pub mod evaluations;
+pub mod tables;
+pub mod verdict;
+
+use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::images::pixels::Pixels;
+use crate::data::load::Loaded;
+use crate::data::{Dataset, Inputs};
+use crate::error::Result;
+use crate::exec::Device;
+use crate::figure::{
+    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable,
+    ReliabilityFigure, Report, RocFigure, Saved, ScatterFigure, Section, Series, SheetFigure, SheetImage,
+};
+use crate::method::Predictive;
+use crate::method::predictive::{Classification, Regression};
+use crate::metrics;
+use crate::recipe::{Recipe, usual_eta};
+use crate::run::RunFolder;
+use crate::run::calibrate;
+use crate::run::fit::{Fitted, recipe_name};
+use crate::run::model::{self, targets};
+use crate::run::results::{self, Results};
+use crate::run::targets as several;
+use crate::train::EpochRow;
+use std::path::{Path, PathBuf};
+use tables::{TextTable, number};
+
+type Drawn = (PathBuf, String);
+
+fn drawn(saved: Saved, caption: &str) -> Drawn {
+    (saved.svg, caption.into())
+}
+
+/// A numeric input: statistics of its training rows, in the file's unit.
+struct Input {
+    name: String,
+    mean: f64,
+    sd: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Input {
+    /// The training range widened by half its length on either side; by its unit where it has no length.
+    fn wide(&self) -> (f64, f64) {
+        let half = if self.max > self.min { 0.5 * (self.max - self.min) } else { self.sd };
+        (self.min - half, self.max + half)
+    }
+    fn standard(&self, v: f64) -> f32 {
+        ((v - self.mean) / self.sd) as f32
+    }
+    fn raw(&self, v: f32) -> f64 {
+        self.mean + self.sd * f64::from(v)
+    }
+}
+
+/// The inputs, if all are numeric.
+fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
+    encoder
+        .features
+        .iter()
+        .map(|f| match f.kind {
+            FeatureKind::Numeric { mean, sd, min, max } => Some(Input { name: f.name.clone(), mean, sd, min, max }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The band of a one-input regression on the training range widened by half its length on either side.
+/// `data` is that of one target.
+pub fn band(
+    fitted: &Fitted,
+    data: &Loaded,
+    device: &Device,
+    title: &str,
+    range: Option<(f64, f64)>,
+) -> Result<Option<BandPanel>> {
+    let encoder = &data.encoder;
+    let inputs = numeric_inputs(encoder).unwrap_or_default();
+    let [input] = &inputs[..] else { return Ok(None) };
+    let (low, high) = range.unwrap_or_else(|| input.wide());
+    let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
+    let standard: Vec<f32> = x.iter().map(|x| input.standard(*x)).collect();
+    let Predictive::Regression(r) =
+        model::predict(&fitted.plan, encoder, &fitted.trained, device, Inputs::Rows(&standard))?
+    else {
+        return Ok(None);
+    };
+    let members = fitted.plan.setup.members as usize;
+    Ok(Some(BandPanel {
+        title: title.into(),
+        total_sd: (0..x.len()).map(|i| r.sd(i)).collect(),
+        aleatoric_sd: r.aleatoric.iter().map(|v| v.sqrt()).collect(),
+        mean: r.mean.clone(),
+        truth: None,
+        train_x: data.train.x.iter().map(|&v| input.raw(v)).collect(),
+        train_y: targets(&data.train),
+        members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
+        x,
+    }))
+}
+
+/// Figures over the input space: bands for one input, heat maps for two. `data` is that of one target.
+pub fn input_figures(dir: &Path, fitted: &Fitted, data: &Loaded, device: &Device) -> Result<Vec<Drawn>> {
+    let encoder = &data.encoder;
+    let Some(inputs) = numeric_inputs(encoder) else { return Ok(vec![]) };
+    let target = encoder.target_name();
+    if encoder.n_classes().is_none() && inputs.len() == 1 {
+        let Some(panel) = band(fitted, data, device, "", None)? else { return Ok(vec![]) };
+        let figure = BandsFigure {
+            title: format!("Prediction of {target} with 1 and 2 sd"),
+            x_label: inputs[0].name.clone(),
+            y_label: target.into(),
+            panels: vec![panel],
+        };
+        let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). Outside the points the band \
+                       should widen: there the model has seen nothing.";
+        return Ok(vec![drawn(figure::bands(dir, "bands", &figure)?, caption)]);
+    }
+    if encoder.n_classes().is_some() && inputs.len() == 2 {
+        return Ok(vec![heat(dir, fitted, device, &inputs)?]);
+    }
+    Ok(vec![])
+}
+
+fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Result<Drawn> {
+    const N: usize = 80;
+    let (xr, yr) = (inputs[0].wide(), inputs[1].wide());
+    let at = |(low, high): (f64, f64), i: usize| low + (high - low) * (i as f64 + 0.5) / N as f64;
+    let grid: Vec<f32> =
+        (0..N * N).flat_map(|i| [inputs[0].standard(at(xr, i % N)), inputs[1].standard(at(yr, i / N))]).collect();
+    let encoder = &fitted.data.encoder;
+    let Predictive::Classification(c) =
+        model::predict(&fitted.plan, encoder, &fitted.trained, device, Inputs::Rows(&grid))?
+    else {
+        return Ok((PathBuf::new(), String::new()));
+    };
+    let panel = |title: &str, value_label: &str, values: Vec<f64>| HeatPanel {
+        title: title.into(),
+        x_range: xr,
+        y_range: yr,
+        nx: N,
+        ny: N,
+        values,
+        value_label: value_label.into(),
+    };
+    let confidence = metrics::confidences(&c.probs, c.k).0;
+    let first = if c.k == 2 { c.probs.iter().skip(1).step_by(2).copied().collect() } else { confidence };
+    let d = &fitted.data.train;
+    let raw = |row: usize, i: usize| inputs[i].raw(d.x[row * 2 + i]);
+    let figure = HeatFigure {
+        title: format!("Uncertainty of {} over the inputs", encoder.target_name()),
+        x_label: inputs[0].name.clone(),
+        y_label: inputs[1].name.clone(),
+        panels: vec![
+            panel(
+                if c.k == 2 { "Probability of the second class" } else { "Largest probability" },
+                "probability",
+                first,
+            ),
+            panel("Total entropy", "nats", c.total),
+            panel("Mutual information (epistemic)", "nats, own scale", c.epistemic),
+        ],
+        points: (0..d.n).map(|i| (raw(i, 0), raw(i, 1), d.y[i] as usize)).collect(),
+    };
+    Ok(drawn(
+        figure::heat2d(dir, "heat", &figure)?,
+        "Where the model is sure, where classes meet, and where it has seen nothing.",
+    ))
+}
+
+/// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit.
+pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64) -> Result<Drawn> {
+    let x: Vec<f64> = rows.iter().map(|r| f64::from(r.epoch)).collect();
+    let series = |name: &str, y: Vec<f64>| Series { name: name.into(), x: x.clone(), y, sd: None };
+    let mut all = vec![
+        series("training loss", rows.iter().map(|r| r.loss).collect()),
+        series("expected NLL (training)", rows.iter().map(|r| r.expected_nll).collect()),
+    ];
+    // As they stand in the loss: without their weights they would squeeze everything else.
+    let weighted: Vec<f64> = rows.iter().map(|r| r.loss - r.expected_nll).collect();
+    if rows.iter().any(|r| r.regularizer != 0.0 || r.auxiliary != 0.0) {
+        all.push(series("regularizers, weighted", weighted));
+    }
+    if rows.iter().any(|r| r.validation_nll.is_some()) {
+        all.push(series(
+            "validation NLL",
+            rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - target_sd.ln())).collect(),
+        ));
+    }
+    let figure = CurvesFigure {
+        title: format!("Learning curves of {name}"),
+        x_label: "epoch".into(),
+        y_label: "nats a row".into(),
+        log: true,
+        shaded: None,
+        series: all,
+    };
+    Ok(drawn(
+        figure::curves(dir, "learning_curves", &figure)?,
+        "Loss and its terms, and the validation NLL of the whole ensemble, all a row, on a scale that is linear near zero (a regression's target standardised).",
+    ))
+}
+
+/// Figures of the test rows.
+pub fn test_figures(dir: &Path, data: &Loaded, predictive: &Predictive, y: &[f64]) -> Result<Vec<Drawn>> {
+    match predictive {
+        Predictive::Regression(r) => regression_figures(dir, data.encoder.target_name(), r, y),
+        Predictive::Classification(c) => {
+            let mut all = classification_figures(dir, c, y)?;
+            if let Some(pixels) = &data.encoder.pixels {
+                all.push(sheet(dir, "certainty", &data.encoder, pixels, &data.test, c, Some(y))?);
+            }
+            Ok(all)
+        }
+    }
+}
+
+/// The images that the model is most and least sure of, by total entropy.
+pub fn sheet(
+    dir: &Path,
+    stem: &str,
+    encoder: &Encoder,
+    pixels: &Pixels,
+    rows: &Dataset,
+    c: &Classification,
+    y: Option<&[f64]>,
+) -> Result<Drawn> {
+    // No image stands among both the most and the least certain.
+    let most = (rows.n / 2).clamp(1, 16);
+    let labels = match &encoder.target {
+        Target::Classes { labels, .. } => labels.as_slice(),
+        Target::Regression { .. } => &[],
+    };
+    let (confidence, class) = metrics::confidences(&c.probs, c.k);
+    let mut order: Vec<usize> = (0..rows.n).collect();
+    order.sort_by(|a, b| c.total[*a].total_cmp(&c.total[*b]));
+    // A longer name would push the probability and the true class out of the caption.
+    let short = |label: &String| match label.chars().count() {
+        0..=11 => label.clone(),
+        _ => label.chars().take(10).collect::<String>() + "…",
+    };
+    let name = |i: usize| labels.get(i).map_or_else(|| i.to_string(), short);
+    let image = |&i: &usize| {
+        let truth = y.map(|y| y[i] as usize);
+        let mut caption = format!("{} ({:.2})", name(class[i]), confidence[i]);
+        if let Some(truth) = truth.filter(|t| *t != class[i]) {
+            caption += &format!("\ntrue: {}", name(truth));
+        }
+        let bytes = rows.bytes[i * rows.d..(i + 1) * rows.d].to_vec();
+        SheetImage { bytes, h: pixels.h, w: pixels.w, c: pixels.c, caption, right: truth.map(|t| t == class[i]) }
+    };
+    let figure = SheetFigure {
+        title: "What the model is sure of, and what it is not".into(),
+        sections: vec![
+            ("Lowest entropy: the most certain".into(), order.iter().take(most).map(image).collect()),
+            ("Highest entropy: the least certain".into(), order.iter().rev().take(most).map(image).collect()),
+        ],
+    };
+    let caption = match y {
+        Some(_) => {
+            "Predicted class with its probability under each image, the true class where they differ. Wrong and certain is worth a look: \
+             often it is the label that is wrong."
+        }
+        None => {
+            "Images from elsewhere: predicted class with its probability under each. Here the model should be sure of none."
+        }
+    };
+    Ok(drawn(figure::sheet(dir, stem, &figure)?, caption))
+}
+
+pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -> Result<Vec<Drawn>> {
+    let levels: Vec<f64> = (1..20).map(|i| i as f64 / 20.0).collect();
+    let cdf: Vec<f64> = y.iter().enumerate().map(|(i, y)| r.row(i).cdf(*y)).collect();
+    let coverage = CoverageFigure {
+        title: format!("Coverage of central intervals of {target}"),
+        observed: vec![("test rows".into(), metrics::calibration_curve(&levels, &cdf))],
+        levels,
+    };
+    let scatter = ScatterFigure {
+        title: format!("Predicted against observed {target}"),
+        x_label: format!("observed {target}"),
+        y_label: format!("predicted {target}"),
+        x: y.to_vec(),
+        y: r.mean.clone(),
+        sd: (0..r.n()).map(|i| r.sd(i)).collect(),
+    };
+    Ok(vec![
+        drawn(
+            figure::coverage(dir, "coverage", &coverage)?,
+            "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars mean what they say.",
+        ),
+        drawn(figure::scatter(dir, "predicted", &scatter)?, "Test rows with one predictive standard deviation."),
+    ])
+}
+
+pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Result<Vec<Drawn>> {
+    let (conf, class) = metrics::confidences(&c.probs, c.k);
+    let correct: Vec<bool> = class.iter().zip(y).map(|(c, y)| *c == *y as usize).collect();
+    let bins = metrics::reliability_bins(&conf, &correct, 10, false);
+    let figure = ReliabilityFigure {
+        title: "Reliability of the test predictions".into(),
+        // One entry a bin, empty ones too: the figure places them by their number.
+        bins: (0..10)
+            .map(|i| {
+                let here = bins.iter().find(|b| (b.low * 10.0).round() as usize == i);
+                here.map_or((f64::NAN, f64::NAN, 0), |b| (b.confidence, b.accuracy, b.count))
+            })
+            .collect(),
+        ece: metrics::ece_equal_width(&conf, &correct, 10),
+    };
+    let split =
+        |right: bool| c.total.iter().zip(&correct).filter(|(_, c)| **c == right).map(|(v, _)| *v).collect::<Vec<f64>>();
+    let histogram = HistogramFigure {
+        title: "Entropy of right and wrong predictions".into(),
+        x_label: "entropy, nats".into(),
+        groups: vec![("right".into(), split(true)), ("wrong".into(), split(false))],
+        bins: 20,
+    };
+    Ok(vec![
+        drawn(
+            figure::reliability(dir, "reliability", &figure)?,
+            "Accuracy against confidence in ten bins of equal width. On the diagonal a confidence of 0.8 is right eight times in ten.",
+        ),
+        drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should be the uncertain ones."),
+    ])
+}
+
+/// Entropy (or sd) in against out of distribution, and the ROC curves of telling them apart.
+/// `name` is that of the set outside.
+pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predictive) -> Result<Vec<Drawn>> {
+    type Scores = Vec<(&'static str, Vec<f64>, Vec<f64>)>;
+    let (label, groups, scores): (&str, [Vec<f64>; 2], Scores) = match (inside, outside) {
+        (Predictive::Classification(a), Predictive::Classification(b)) => {
+            let conf =
+                |c: &Classification| metrics::confidences(&c.probs, c.k).0.iter().map(|p| -p).collect::<Vec<_>>();
+            (
+                "entropy, nats",
+                [a.total.clone(), b.total.clone()],
+                vec![
+                    ("max probability", conf(a), conf(b)),
+                    ("entropy", a.total.clone(), b.total.clone()),
+                    ("mutual information", a.epistemic.clone(), b.epistemic.clone()),
+                ],
+            )
+        }
+        (Predictive::Regression(a), Predictive::Regression(b)) => {
+            let total = |r: &Regression| (0..r.n()).map(|i| r.sd(i)).collect::<Vec<_>>();
+            (
+                "predictive sd, in the target's unit",
+                [total(a), total(b)],
+                vec![("total sd", total(a), total(b)), ("epistemic sd", a.epistemic.clone(), b.epistemic.clone())],
+            )
+        }
+        _ => return Ok(vec![]),
+    };
+    let inside_k = if let Predictive::Classification(c) = inside { c.k } else { 1 };
+    let [a, b] = groups;
+    // One member without output variance has no epistemic part: a curve of zeros against zeros would say nothing.
+    let mut scores = scores;
+    scores.retain(|(_, a, b)| a.iter().chain(b).any(|v| *v != 0.0));
+    let histogram = HistogramFigure {
+        title: format!("Uncertainty in and out of distribution ({name})"),
+        x_label: label.into(),
+        groups: vec![("in distribution".into(), a), ("out of distribution".into(), b)],
+        bins: 30,
+    };
+    let roc = RocFigure {
+        title: format!("Telling in- from out-of-distribution ({name})"),
+        curves: scores
+            .into_iter()
+            .map(|(name, inside, outside)| {
+                // Low uncertainty says in distribution; the mutual information is a difference of entropies.
+                let certain = |v: &[f64]| v.iter().map(|v| -v).collect::<Vec<_>>();
+                let error =
+                    if name == "mutual information" { results::mutual_information_error(inside_k) } else { 0.0 };
+                let (fpr, tpr) = metrics::Ranking::new(&certain(&inside), &certain(&outside), error).curve();
+                (name.to_string(), fpr, tpr)
+            })
+            .collect(),
+    };
+    Ok(vec![
+        drawn(
+            figure::histograms(dir, "ood_uncertainty", &histogram)?,
+            "The further apart the two, the better the model knows what it does not know.",
+        ),
+        drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
+    ])
+}
+
+pub fn html(table: &TextTable) -> HtmlTable {
+    HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
+}
+
+pub fn write(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    fitted: &Fitted,
+    tested: &[(Results, Predictive)],
+    device: &str,
+    figures: &[Drawn],
+) -> Result<()> {
+    let (data, setup) = (&fitted.data, &fitted.plan.setup);
+    let m = &recipe.method;
+    let eta = m.eta.unwrap_or(usual_eta(&m.name, setup.task));
+    let mut summary = vec![
+        ("method".to_string(), format!("{}, {} members, eta {eta}, eta_aux {}", m.name, m.members, m.eta_aux)),
+        (
+            "network".into(),
+            format!(
+                "{}, inputs {}, outputs {}, {} numbers a member",
+                setup.net.describe(),
+                setup.net.n_in(),
+                setup.net.n_out(),
+                setup.member_len()
+            ),
+        ),
+        ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
+        ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
+        (
+            "training".into(),
+            format!(
+                "{} epochs in {:.1} s on {device}, seed {}",
+                fitted.rows.last().map_or(0, |r| r.epoch),
+                fitted.seconds,
+                recipe.seed
+            ),
+        ),
+    ];
+    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
+        summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
+    }
+    // A run resumed to the same weights keeps its calibration.
+    let calibration = calibrate::current(folder).unwrap_or(None);
+    let (mut verdicts, mut tests) = (vec![], vec![]);
+    for (at, (r, p)) in tested.iter().enumerate() {
+        let of_one = data.of_target(at);
+        let name = (tested.len() > 1).then(|| of_one.encoder.target_name());
+        let calibration = calibration.as_ref().map(|c| c.of_target(at));
+        let y = targets(&of_one.test);
+        let mut r = r.clone();
+        if let Some(c) = calibration {
+            c.beside(&mut r, p, &y);
+        }
+        let verdict = verdict::Verdict::new(p, &y, &of_one.encoder, calibration, "test rows");
+        verdicts.push(verdict.section(&several::heading(verdict::QUESTION, name)));
+        let test = evaluations::own_test(&r, &m.name, data.task());
+        tests.push(Section { heading: several::heading(&test.heading, name), slot: None, ..test });
+    }
+    if verdicts.is_empty() {
+        verdicts.push(verdict::without_rows());
+    }
+    let mut sections = vec![];
+    if !tests.is_empty() {
+        sections.push(Section { slot: Some(evaluations::TEST.into()), inside: tests, ..Default::default() });
+    }
+    sections.push(match &calibration {
+        Some(c) => {
+            let of_one =
+                data.encoder.targets().enumerate().map(|(at, t)| (t.name(), c.of_target(at).section(t.name())));
+            let named = of_one.map(|(name, section)| {
+                let heading = several::heading(&section.heading, (!c.more_targets.is_empty()).then_some(name));
+                Section { heading, slot: None, ..section }
+            });
+            Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }
+        }
+        None => calibrate::no_section(),
+    });
+    sections.extend(evaluations::places());
+    sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
+    let mut notes = data.notes.clone();
+    if notes.is_empty() {
+        notes.push("Nothing was left out or filled in.".into());
+    }
+    sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
+    sections.push(Section {
+        heading: "The recipe that repeats this run".into(),
+        text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
+        code: Some(recipe.to_toml()?),
+        ..Default::default()
+    });
+    let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
+    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
+    let report = Report { title: format!("vifo: {}", recipe_name(recipe)), lead, summary, sections };
+    figure::write_report(&folder.file("report.html"), &report)
+}

@@ -1,0 +1,367 @@
+//! Tables for people and papers: aligned text, Markdown, LaTeX and CSV from the same rows; and predictions as CSV.
+
+use crate::base::visible::visible;
+use crate::data::Ids;
+use crate::data::encode::{Encoder, Target};
+use crate::error::{Error, Result};
+use crate::figure::exact;
+use crate::method::Predictive;
+use crate::run::results::{Better, Results};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::HashMap;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct TextTable {
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Text,
+    Markdown,
+    Latex,
+    Csv,
+}
+
+impl TextTable {
+    pub fn new(header: &[&str]) -> Self {
+        TextTable { header: header.iter().map(|s| s.to_string()).collect(), rows: vec![] }
+    }
+
+    pub fn render(&self, format: Format) -> String {
+        match format {
+            Format::Text => self.aligned("", "  ", "", false),
+            Format::Markdown => self.aligned("| ", " | ", " |", true),
+            Format::Latex => self.latex(),
+            Format::Csv => self.csv(),
+        }
+    }
+
+    /// Puts an apostrophe before every cell that a spreadsheet would take for a formula; numbers stay.
+    pub fn for_spreadsheets(&mut self) {
+        let is_number = |s: &str| s.parse::<f64>().is_ok_and(f64::is_finite);
+        for cell in self.rows.iter_mut().flatten().chain(&mut self.header) {
+            if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell) {
+                cell.insert(0, '\'');
+            }
+        }
+    }
+
+    /// Numbers to the right, words to the left.
+    fn aligned(&self, left: &str, between: &str, right: &str, markdown: bool) -> String {
+        // A newline in a name would break the line.
+        let clean = |row: &Vec<String>| row.iter().map(|s| visible(s).into_owned()).collect::<Vec<_>>();
+        let (header, rows) = (clean(&self.header), self.rows.iter().map(clean).collect::<Vec<_>>());
+        let width: Vec<usize> = (0..header.len())
+            .map(|c| {
+                let cells = rows.iter().chain([&header]).filter_map(|r| r.get(c));
+                // Markdown wants three dashes under a column.
+                cells.map(|s| s.chars().count()).max().unwrap_or(0).max(if markdown { 3 } else { 0 })
+            })
+            .collect();
+        let line = |row: &[String]| {
+            let cells: Vec<String> = row
+                .iter()
+                .enumerate()
+                .map(|(c, s)| {
+                    let pad = " ".repeat(width.get(c).copied().unwrap_or(0).saturating_sub(s.chars().count()));
+                    if c == 0 { format!("{s}{pad}") } else { format!("{pad}{s}") }
+                })
+                .collect();
+            format!("{left}{}{right}", cells.join(between)).trim_end().to_string() + "\n"
+        };
+        let mut out = line(&header);
+        let rule: Vec<String> = width
+            .iter()
+            .enumerate()
+            .map(|(c, w)| if markdown && c > 0 { "-".repeat(w.saturating_sub(1)) + ":" } else { "-".repeat(*w) })
+            .collect();
+        out += &line(&rule);
+        for row in &rows {
+            out += &line(row);
+        }
+        out
+    }
+
+    fn latex(&self) -> String {
+        let escape = |s: &String| {
+            let mut t = String::new();
+            for c in visible(s).chars() {
+                match c {
+                    '_' | '%' | '&' | '#' | '$' => t.extend(['\\', c]),
+                    '{' | '}' => t.extend(['\\', c]),
+                    '\\' => t.push_str("\\textbackslash{}"),
+                    '~' => t.push_str("\\textasciitilde{}"),
+                    '^' => t.push_str("\\textasciicircum{}"),
+                    '±' => t.push_str("$\\pm$"),
+                    '↑' => t.push_str("$\\uparrow$"),
+                    '↓' => t.push_str("$\\downarrow$"),
+                    c => t.push(c),
+                }
+            }
+            t
+        };
+        let line = |row: &[String]| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
+        let columns = "l".to_string() + &"r".repeat(self.header.len().saturating_sub(1));
+        let body: String = self.rows.iter().map(|r| line(r)).collect();
+        format!(
+            "\\begin{{tabular}}{{{columns}}}\n\\hline\n{}\\hline\n{body}\\hline\n\\end{{tabular}}\n",
+            line(&self.header)
+        )
+    }
+
+    pub fn csv(&self) -> String {
+        let cell = |s: &String| {
+            if s.contains([',', '"', '\n', '\r']) { format!("\"{}\"", s.replace('"', "\"\"")) } else { s.clone() }
+        };
+        let line = |row: &Vec<String>| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n";
+        std::iter::once(&self.header).chain(&self.rows).map(line).collect()
+    }
+}
+
+/// Four significant digits, plain where that is readable.
+pub fn number(v: f64) -> String {
+    if !v.is_finite() {
+        return v.to_string();
+    }
+    let size = v.abs();
+    if v == 0.0 {
+        "0".into()
+    } else if !(1e-4..1e6).contains(&size) {
+        format!("{v:.3e}")
+    } else {
+        let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
+        format!("{v:.digits$}")
+    }
+}
+
+/// Two unequal numbers as `number` writes them, with as many digits more as it takes to see which is larger.
+pub fn apart(a: f64, b: f64) -> (String, String) {
+    let short = (number(a), number(b));
+    if short.0 != short.1 || a == b || !(a.is_finite() && b.is_finite()) {
+        return short;
+    }
+    let all = (4..17).map(|digits| (format!("{a:.digits$e}"), format!("{b:.digits$e}")));
+    // As plain numbers where `number` has them plain.
+    let as_short = |text: String| match text.parse::<f64>() {
+        Ok(v) if !short.0.contains('e') => v.to_string(),
+        _ => text,
+    };
+    all.into_iter().find(|(a, b)| a != b).map_or(short.clone(), |(a, b)| (as_short(a), as_short(b)))
+}
+
+impl Results {
+    /// One row a metric: ours, and the baselines where they exist.
+    pub fn table(&self, ours: &str) -> TextTable {
+        metrics_of(&[self], ours, number, true)
+    }
+}
+
+/// The metrics of all sets in one table, for a format that is read by programs or set in a paper: with a column of sets
+/// where there are several; CSV has every digit and bare names.
+pub fn of_sets(sets: &[&Results], ours: &str, format: Format) -> TextTable {
+    let is_csv = format == Format::Csv;
+    metrics_of(sets, ours, if is_csv { full as fn(f64) -> String } else { number }, !is_csv)
+}
+
+fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: bool) -> TextTable {
+    let has = |f: fn(&crate::run::Metric) -> Option<f64>| sets.iter().flat_map(|r| &r.metrics).any(|m| f(m).is_some());
+    let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
+    let mut t = TextTable::new(&["metric", "unit", ours]);
+    if sets.len() > 1 {
+        t.header.insert(0, "set".into());
+    }
+    let boosting = has(|m| m.boosting);
+    let beside =
+        [(calibrated, "calibrated"), (constant, "constant"), (linear, "least squares"), (boosting, "boosting")];
+    for (is_there, name) in beside {
+        if is_there {
+            t.header.push(name.into());
+        }
+    }
+    for (set, m) in sets.iter().flat_map(|r| r.metrics.iter().map(move |m| (&r.set, m))) {
+        let mark = match m.better {
+            Better::Higher if arrows => " ↑",
+            Better::Lower if arrows => " ↓",
+            _ => "",
+        };
+        let value = m.value.value().map_or_else(|| m.value.to_string(), write);
+        let mut row = if sets.len() > 1 { vec![set.clone()] } else { vec![] };
+        row.extend([format!("{}{mark}", m.name), m.unit.clone(), value]);
+        let values = [m.calibrated, m.constant, m.least_squares, m.boosting];
+        for ((is_there, _), value) in beside.iter().zip(values) {
+            if *is_there {
+                row.push(value.map_or(String::new(), write));
+            }
+        }
+        t.rows.push(row);
+    }
+    t
+}
+
+/// Quantiles of predictions.csv.
+pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
+
+/// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
+pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
+    let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
+    if y.is_some() {
+        t.header.push(encoder.target_name().to_string());
+    }
+    let has_target = y.is_some();
+    match predictive {
+        Predictive::Regression(r) => {
+            t.header.extend(["mean", "sd", "aleatoric_sd", "epistemic_sd"].map(String::from));
+            t.header.extend(QUANTILES.iter().map(|q| format!("q{}", q * 100.0)));
+            distinct_target(&mut t.header, has_target);
+            let of_row = |i: usize| {
+                let mut row = vec![ids.get(i).unwrap_or_default()];
+                row.extend(y.map(|y| full(y[i])));
+                row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
+                let mixture = r.row(i);
+                row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
+                row
+            };
+            t.rows = (0..r.n()).into_par_iter().map(of_row).collect();
+        }
+        Predictive::Classification(c) => {
+            let labels: Vec<String> = match &encoder.target {
+                Target::Classes { labels, .. } => labels.clone(),
+                Target::Regression { .. } => vec![],
+            };
+            let name = |j: usize| labels.get(j).cloned().unwrap_or_else(|| j.to_string());
+            t.header.push("predicted".into());
+            t.header.extend((0..c.k).map(|j| format!("p_{}", name(j))));
+            t.header.extend(["entropy", "aleatoric_entropy", "mutual_information"].map(String::from));
+            distinct_target(&mut t.header, has_target);
+            let classes = crate::metrics::confidences(&c.probs, c.k).1;
+            for i in 0..classes.len() {
+                let mut row = vec![ids.get(i).unwrap_or_default()];
+                row.extend(y.map(|y| name(y[i] as usize)));
+                row.push(name(classes[i]));
+                row.extend(c.probs[i * c.k..(i + 1) * c.k].iter().copied().map(full));
+                row.extend([c.total[i], c.aleatoric[i], c.epistemic[i]].map(full));
+                t.rows.push(row);
+            }
+        }
+    }
+    t
+}
+
+/// Adds a column "note": what there is to say of a row that was predicted (`odd`), and the reason of one that could not be,
+/// which takes its place among the others, in the order of their lines; nothing without such rows. Both are id and text.
+pub fn add_notes(table: &mut TextTable, odd: &[(String, String)], refused: &[(String, String)]) {
+    if odd.is_empty() && refused.is_empty() {
+        return;
+    }
+    let mut name = String::from("note");
+    while table.header.contains(&name) {
+        name.push('_');
+    }
+    table.header.push(name);
+    let width = table.header.len();
+    let odd: HashMap<&str, &str> = odd.iter().map(|(id, said)| (id.as_str(), said.as_str())).collect();
+    for row in &mut table.rows {
+        row.resize(width, String::new());
+        row[width - 1] = odd.get(row[0].as_str()).unwrap_or(&"").to_string();
+    }
+    for (id, reason) in refused {
+        let mut row = vec![String::new(); width];
+        (row[0], row[width - 1]) = (id.clone(), reason.clone());
+        table.rows.push(row);
+    }
+    table.rows.sort_by_key(|row| row[0].parse::<u64>().unwrap_or(u64::MAX));
+}
+
+/// Every digit: a target of Unix seconds needs more than single precision has, and what is read back is what was said.
+pub(crate) fn full(v: f64) -> String {
+    exact(v)
+}
+
+/// A target named "sd" would give two columns of that name.
+pub(crate) fn distinct_target(header: &mut [String], has_target: bool) {
+    while has_target && header.iter().filter(|h| **h == header[1]).count() > 1 {
+        header[1].push_str("_target");
+    }
+}
+
+/// Writes a table to a file, or an error that names it.
+pub fn write_csv(path: &std::path::Path, table: &TextTable) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::usage(
+            path.display().to_string(),
+            "is a folder",
+            "the name of a CSV file",
+            "add a file name",
+        ));
+    }
+    crate::run::folder::write_to(path, table.csv().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        for (v, want) in [
+            (0.0, "0"),
+            (0.12345, "0.1235"),
+            (12.3456, "12.35"),
+            (123456.0, "123456"),
+            (1e-7, "1.000e-7"),
+            // A4: a small number is no zero.
+            (3.25e-13, "3.250e-13"),
+            (-1e-30, "-1.000e-30"),
+            (1e30, "1.000e30"),
+            (-0.0, "0"),
+            (-3.21, "-3.210"),
+        ] {
+            assert_eq!(number(v), want);
+        }
+        assert_eq!(number(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn a4_unequal_numbers_are_written_unequal() {
+        let of = |a: f64, b: f64| apart(a, b);
+        assert_eq!(of(3.2, 3.0), ("3.200".into(), "3.000".into()));
+        assert_eq!(of(3.20001, 3.20002), ("3.20001".into(), "3.20002".into()));
+        assert_eq!(of(2.5e-20, 2.500001e-20), ("2.500000e-20".into(), "2.500001e-20".into()));
+        assert_eq!(of(1.0, 1.0), ("1.000".into(), "1.000".into()));
+        let (a, b) = of(0.3, 0.1 + 0.2);
+        assert!(a != b && a.parse::<f64>().unwrap() < b.parse::<f64>().unwrap(), "{a} {b}");
+    }
+
+    #[test]
+    fn a2_numbers_read_back_as_they_were() {
+        for v in [1_700_000_000.123_456_7, 2_460_000.500_011_574, 1e-300, -1.0 / 3.0, f64::MAX, 0.1 + 0.2, 5e-324] {
+            assert_eq!(full(v).parse::<f64>().unwrap().to_bits(), v.to_bits());
+        }
+    }
+
+    #[test]
+    fn c13_a_spreadsheet_computes_no_text() {
+        let mut t = TextTable::new(&["line", "@target"]);
+        t.rows = ["=1+1", "+a", "-b", "@c", "\td", "plain", "-1.5", "+2", "1e-3", "-inf"]
+            .iter()
+            .map(|s| vec!["1".to_string(), s.to_string()])
+            .collect();
+        t.for_spreadsheets();
+        assert_eq!(t.header, ["line", "'@target"]);
+        let cells: Vec<&str> = t.rows.iter().map(|r| r[1].as_str()).collect();
+        assert_eq!(cells, ["'=1+1", "'+a", "'-b", "'@c", "'\td", "plain", "-1.5", "+2", "1e-3", "'-inf"]);
+    }
+
+    #[test]
+    fn all_formats_hold_the_cells() {
+        let mut t = TextTable::new(&["a", "b_c"]);
+        t.rows.push(vec!["x,y".into(), "1 ± 2".into()]);
+        assert_eq!(t.render(Format::Csv), "a,b_c\n\"x,y\",1 ± 2\n");
+        assert_eq!(t.render(Format::Markdown), "| a   |   b_c |\n| --- | ----: |\n| x,y | 1 ± 2 |\n");
+        assert!(t.render(Format::Latex).contains("b\\_c") && t.render(Format::Latex).contains("$\\pm$"));
+        assert!(t.render(Format::Text).lines().count() == 3);
+    }
+}

@@ -1,0 +1,230 @@
+//! Which runs a table needs, what each is trained with, where it lies and how far it is. The folder's name carries the
+//! scale, so that runs of another scale lie beside it and are never mixed in.
+
+use super::ask::Asked;
+use super::mapping::{Family, Method, Set, Show, network_names};
+use super::sets::Places;
+use crate::error::{Error, Result};
+use crate::recipe::{NetName, Recipe, keys};
+use crate::run::RunFolder;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub set: &'static Set,
+    pub network: NetName,
+    pub method: &'static Method,
+    /// Of VIFO alone.
+    pub eta_aux: Option<f64>,
+    pub members: u32,
+    pub seed: u32,
+    pub folder: PathBuf,
+    /// None where the data set is not there.
+    pub recipe: Option<Recipe>,
+    pub state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Missing,
+    /// Killed before its first checkpoint could be written: nothing in it is worth keeping.
+    Remains,
+    /// Epochs done.
+    Begun(u32),
+    Done,
+}
+
+/// Epochs between two evaluations of a learning curve of this many epochs.
+fn every(epochs: u32) -> u32 {
+    (epochs / 100).max(1)
+}
+
+/// All runs of the table, in the order in which they are trained: by set and network.
+pub fn runs(asked: &Asked, places: &Places) -> Result<Vec<Run>> {
+    let mut out = vec![];
+    if asked.table.show == Show::Time {
+        return Ok(out);
+    }
+    for set in asked.sets.iter().copied() {
+        for network in asked.networks_of(set) {
+            for method in asked.methods.iter().copied().filter(|m| m.trainable()) {
+                for eta_aux in asked.eta_aux_of(method) {
+                    for &seed in &asked.seeds {
+                        out.push(run(asked, places, (set, network, method, eta_aux, seed))?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+type What = (&'static Set, NetName, &'static Method, Option<f64>, u32);
+
+fn run(asked: &Asked, places: &Places, (set, network, method, eta_aux, seed): What) -> Result<Run> {
+    let members = asked.members_of(method);
+    let folder = asked.runs.join(folder_name(asked, (set, network, method, eta_aux, seed)));
+    let recipe = match places.of(set.name) {
+        Some(images) => Some(recipe(asked, &images, (set, network, method, eta_aux, seed))?),
+        None => None,
+    };
+    let state = state(&folder, recipe.as_ref())?;
+    Ok(Run { set, network, method, eta_aux, members, seed, folder, recipe, state })
+}
+
+/// "cifar10-alexnet-vifo-mean-aux0.1-x5-500ep-seed1".
+fn folder_name(asked: &Asked, (set, network, method, eta_aux, seed): What) -> String {
+    let aux = eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!("-aux{e}"));
+    let held = if asked.table.show == Show::LearningCurves { "-heldout" } else { "" };
+    let limit = asked.limit.map_or(String::new(), |l| format!("-{l}im"));
+    let batch = if asked.batch == PAPER_BATCH { String::new() } else { format!("-b{}", asked.batch) };
+    let members = asked.members_of(method);
+    let (net, epochs) = (network_names(network).0, asked.epochs);
+    format!("{}-{net}-{}{aux}{held}-x{members}-{epochs}ep{limit}{batch}-seed{seed}", set.name, method.ours)
+}
+
+pub const PAPER_BATCH: u32 = 512;
+pub const PAPER_EPOCHS: u32 = 500;
+pub const PAPER_SEEDS: usize = 5;
+pub const PAPER_MEMBERS: u32 = 5;
+
+/// The paper's training (MATH.md section 5) as a recipe: all rows, all epochs, no clipping; a learning curve keeps a tenth
+/// of the images to look at.
+pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed): What) -> Result<Recipe> {
+    let curve = asked.table.show == Show::LearningCurves;
+    let mut table = toml::Table::new();
+    let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce");
+    set_key("name", quoted(&folder_name(asked, (set, network, method, eta_aux, seed))))?;
+    set_key("seed", seed.to_string())?;
+    set_key("device", quoted(&asked.device))?;
+    set_key("data.images", quoted(&images.display().to_string()))?;
+    set_key("data.validation_fraction", if curve { "0.1" } else { "0" }.into())?;
+    // Of a set without halves of its own.
+    set_key("data.test_fraction", "0.2".into())?;
+    if let Some(limit) = asked.limit {
+        set_key("data.limit", limit.to_string())?;
+    }
+    set_key("net.name", network_names(network).0.into())?;
+    set_key("method.name", method.ours.into())?;
+    set_key("method.members", asked.members_of(method).to_string())?;
+    // What the paper used, whatever the defaults of a recipe are.
+    set_key("method.eta", "0.1".into())?;
+    set_key("method.samples", "5".into())?;
+    set_key("predict.samples", "10".into())?;
+    if method.ours == "repulsive" {
+        set_key("repulsive.strength", "1".into())?;
+    }
+    set_key("method.eta_aux", eta_aux.unwrap_or(0.0).to_string())?;
+    set_key("train.epochs", asked.epochs.to_string())?;
+    set_key("train.batch", asked.batch.to_string())?;
+    set_key("train.patience", "0".into())?;
+    set_key("train.clip", "0".into())?;
+    if curve {
+        set_key("train.evaluate_every", every(asked.epochs).to_string())?;
+    }
+    if method.family == Family::Sgd {
+        set_key("train.optimizer", "sgd".into())?;
+        set_key("train.momentum", "0.9".into())?;
+        set_key("train.lr", set.sgd.lr.to_string())?;
+        set_key("train.weight_decay", set.sgd.weight_decay.to_string())?;
+        set_key("train.schedule", "swa".into())?;
+        set_key("train.swa_lr", set.sgd.swa_lr.to_string())?;
+        set_key("train.adam_epochs", set.sgd.adam_epochs.to_string())?;
+    } else {
+        set_key("train.optimizer", "adam".into())?;
+        set_key("train.lr", "0.001".into())?;
+        set_key("train.schedule", "constant".into())?;
+    }
+    Recipe::from_table(&table, "reproduce")
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
+}
+
+/// How far the run in `folder` is; an error if it is not the run of `recipe`.
+fn state(folder: &Path, recipe: Option<&Recipe>) -> Result<State> {
+    let Ok(run) = RunFolder::open(folder) else {
+        return remains(folder);
+    };
+    if let Some(recipe) = recipe {
+        same_recipe(folder, &run.recipe()?, recipe)?;
+    }
+    let state = run.manifest()?.state;
+    if ["finished", "stopped early"].contains(&state.as_str()) && run.file("results.json").is_file() {
+        return Ok(State::Done);
+    }
+    let rows = if run.last().is_file() { run.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
+    Ok(State::Begun(rows.last().map_or(0, |r| r.epoch)))
+}
+
+/// What a run may have written before its manifest.
+const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "checkpoints", "figures"];
+
+fn remains(folder: &Path) -> Result<State> {
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(State::Missing),
+        Err(e) => return Err(Error::io(folder, "read", &e)),
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().to_string();
+        if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
+            let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
+            return Err(Error::usage(
+                folder.display().to_string(),
+                found,
+                "",
+                "move it away, or choose another --runs",
+            ));
+        }
+    }
+    Ok(State::Remains)
+}
+
+/// Two recipes of one experiment differ in the device and in the place of the images at most.
+fn same_recipe(folder: &Path, there: &Recipe, wanted: &Recipe) -> Result<()> {
+    let table = |r: &Recipe| -> Result<toml::Table> {
+        let mut r = r.clone();
+        (r.device, r.name, r.data.images) = (String::new(), None, None);
+        Recipe::parse(&r.to_toml()?, "reproduce")
+    };
+    let (a, b) = (table(there)?, table(wanted)?);
+    for (section, value) in &b {
+        let (Some(new), Some(old)) = (value.as_table(), a.get(section).and_then(toml::Value::as_table)) else {
+            continue;
+        };
+        for key in keys::KEYS.iter().filter_map(|k| k.path.split_once('.')).filter(|(s, _)| s == section) {
+            let (old, new) = (old.get(key.1), new.get(key.1));
+            if old != new {
+                let text = |v: Option<&toml::Value>| v.map_or("nothing".into(), ToString::to_string);
+                let found = format!("was trained with {section}.{} = {}, not {}", key.1, text(old), text(new));
+                let cure = "move the folder away, or choose another with --runs";
+                return Err(Error::usage(folder.display().to_string(), found, "", cure));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Run {
+    /// "cifar10 alexnet vifo-mean aux 0.1 x5 seed 1".
+    pub fn title(&self) -> String {
+        let aux = self.eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(" aux {e}"));
+        let members = if self.members > 1 { format!(" x{}", self.members) } else { String::new() };
+        format!(
+            "{} {} {}{aux}{members} seed {}",
+            self.set.name,
+            network_names(self.network).0,
+            self.method.ours,
+            self.seed
+        )
+    }
+
+    /// Where its images are; an error where they are not there.
+    pub fn recipe(&self) -> Result<&Recipe> {
+        self.recipe.as_ref().ok_or_else(|| {
+            Error::data(self.set.name, "the data set is not there", "", "put it into the folder of --data")
+        })
+    }
+}

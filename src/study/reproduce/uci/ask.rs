@@ -1,0 +1,104 @@
+//! From the words of the command line to a checked request.
+
+use super::methods::{METHODS, Method};
+use super::sets::{SETS, Set};
+use crate::error::{Error, Result};
+use crate::study::reproduce::ask::{list, seeds, whole};
+use std::path::PathBuf;
+
+/// As the user wrote it; None = the benchmark's own.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    pub runs: PathBuf,
+    pub data: PathBuf,
+    pub sets: Option<String>,
+    pub methods: Option<String>,
+    /// "0,1,2", or how many.
+    pub splits: Option<String>,
+    pub seeds: Option<String>,
+    pub members: Option<String>,
+    pub epochs: Option<String>,
+    pub batch: Option<String>,
+    pub device: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Holds results and what is begun.
+    pub folder: PathBuf,
+    pub data: PathBuf,
+    /// None = those that are there.
+    pub sets: Option<Vec<&'static Set>>,
+    pub methods: Vec<&'static Method>,
+    /// Methods that vifo cannot train.
+    pub without: Vec<&'static Method>,
+    /// None = all.
+    pub splits: Option<Vec<u32>>,
+    pub seeds: Vec<u32>,
+    pub members: u32,
+    /// None = what suits the number of steps (`Plan::new`).
+    pub epochs: Option<u32>,
+    pub batch: Option<u32>,
+    pub device: String,
+}
+
+/// A draw is told from others by seed, split and member in one number of 32 bits.
+const MOST_SEEDS: u32 = 1000;
+
+impl Asked {
+    pub fn new(words: &Words) -> Result<Asked> {
+        let names = |s: &Set| vec![s.name, s.short];
+        let sets = words.sets.as_ref().map(|text| list("--datasets", text, SETS, names)).transpose()?;
+        let methods: Vec<&Method> = match &words.methods {
+            None => METHODS.iter().collect(),
+            Some(text) => list("--methods", text, METHODS, |m| vec![m.ours, m.title])?,
+        };
+        let (methods, without): (Vec<&Method>, Vec<&Method>) = methods.into_iter().partition(|m| m.trainable());
+        if methods.is_empty() {
+            let names: Vec<&str> = without.iter().map(|m| m.ours).collect();
+            let able: Vec<&str> = METHODS.iter().filter(|m| m.trainable()).map(|m| m.ours).collect();
+            let found = format!("vifo has no training for {}", names.join(", "));
+            return Err(Error::usage("--methods", found, able.join(", "), "choose another"));
+        }
+        let number = |flag: &str, key: &str, text: &Option<String>| {
+            text.as_ref().map(|t| whole(flag, key, t).map(|n| n as u32)).transpose()
+        };
+        let seeds = words.seeds.as_ref().map_or(Ok(vec![1]), |text| seeds(text))?;
+        if let Some(seed) = seeds.iter().find(|s| **s == 0 || **s > MOST_SEEDS) {
+            let allowed = format!("1 to {MOST_SEEDS}, or a list of such");
+            return Err(Error::usage("--seeds", seed.to_string(), allowed, "leave it out for one run of each split"));
+        }
+        Ok(Asked {
+            folder: words.runs.join("uci"),
+            data: words.data.clone(),
+            sets,
+            methods,
+            without,
+            splits: words.splits.as_ref().map(|text| splits(text)).transpose()?,
+            seeds,
+            members: number("--members", "method.members", &words.members)?.unwrap_or(5),
+            epochs: number("--epochs", "train.epochs", &words.epochs)?.map(|n| n.max(1)),
+            batch: number("--batch", "train.batch", &words.batch)?,
+            device: words.device.clone(),
+        })
+    }
+}
+
+/// "3" is the first three, 0 to 2; "3," or "0,4" are those.
+fn splits(text: &str) -> Result<Vec<u32>> {
+    let number = |word: &str| whole("--splits", "data.split", word).map(|n| n as u32);
+    if !text.contains(',') {
+        return match number(text)? {
+            0 => Err(Error::usage("--splits", "0", "1 or more, or a list such as 0,1,2", "leave it out for all")),
+            n => Ok((0..n).collect()),
+        };
+    }
+    let words = text.split(',').filter(|w| !w.trim().is_empty());
+    let mut all = words.map(number).collect::<Result<Vec<u32>>>()?;
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() {
+        return Err(Error::usage("--splits", "an empty list", "such as 0,1,2", "name one or more"));
+    }
+    Ok(all)
+}

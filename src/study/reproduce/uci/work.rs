@@ -1,0 +1,315 @@
+//! The work itself: look what is there, then train and test the splits that are missing, and make the tables.
+
+use super::super::tables::Report;
+use super::ask::Asked;
+use super::methods::Method;
+use super::sets::{self, Set, Source};
+use super::store::{self, Results, Store};
+use super::{published, report};
+use crate::data::encode::Target;
+use crate::data::load::Loaded;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::method::Predictive;
+use crate::metrics::rmse;
+use crate::run::RunFolder;
+use crate::run::model::targets;
+use crate::train::plan::Plan;
+use crate::train::{Ending, Event, Flow, Splits};
+use std::time::Instant;
+
+/// A request with everything looked up.
+pub struct Prepared {
+    pub asked: Asked,
+    pub sources: Vec<Source>,
+    pub units: Vec<Unit>,
+    /// What is left out and why, a sentence each.
+    pub notes: Vec<String>,
+    pub published: published::Published,
+}
+
+/// A set and a method.
+pub struct Unit {
+    /// Place among the sources.
+    pub source: usize,
+    pub set: &'static Set,
+    pub method: &'static Method,
+    pub store: Store,
+    pub results: Results,
+    /// (seed, split) of those that are not done.
+    pub todo: Vec<(u32, u32)>,
+}
+
+/// What the work tells whoever listens.
+pub enum News<'a> {
+    /// So many splits of a set and a method begin or go on.
+    Begins {
+        number: usize,
+        of: usize,
+        unit: &'a Unit,
+        splits: usize,
+    },
+    Training(&'a Event),
+    Ended {
+        ending: Ending,
+    },
+    Failed {
+        unit: &'a Unit,
+        error: &'a Error,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Stopped,
+    /// So many sets and methods failed; the others are done.
+    Failed(usize),
+}
+
+/// Members on the replica axis at most, if one split does not have more: enough to fill a machine, few enough for its memory.
+const MOST_MEMBERS: usize = 256;
+/// Least time between two states on the disk; the first is written at once.
+const KEEP_SECONDS: f64 = 2.0;
+
+impl Unit {
+    /// "yacht vifo-mean".
+    pub fn title(&self) -> String {
+        format!("{} {}", self.set.name, self.method.ours)
+    }
+}
+
+/// Finds data and results. Nothing is trained.
+pub fn prepare(asked: Asked) -> Result<Prepared> {
+    let (there, missing) = sets::find(&asked)?;
+    let sources = there.iter().map(|s| Source::open(s, &asked)).collect::<Result<Vec<_>>>()?;
+    let mut units = vec![];
+    for (i, source) in sources.iter().enumerate() {
+        let splits = match &asked.splits {
+            None => (0..source.n_splits).collect(),
+            Some(list) => list.iter().copied().filter(|s| *s < source.n_splits).collect::<Vec<u32>>(),
+        };
+        for method in asked.methods.iter().copied() {
+            let store = Store::new(&asked, source, method);
+            let results = store.read(&source.recipe(&asked, method, asked.seeds[0], 0)?, source)?;
+            let is_done = |n: &(u32, u32)| results.splits.iter().any(|o| (o.seed, o.split) == *n);
+            let all = asked.seeds.iter().flat_map(|seed| splits.iter().map(|split| (*seed, *split)));
+            let todo = all.filter(|n| !is_done(n)).collect();
+            units.push(Unit { source: i, set: source.set, method, store, results, todo });
+        }
+    }
+    let mut notes = vec![];
+    if !missing.is_empty() {
+        notes.push(format!("{} not found in {}: left out", missing.join(", "), asked.data.display()));
+    }
+    let computed: Vec<&str> = sources.iter().filter(|s| s.computed).map(|s| s.set.name).collect();
+    if !computed.is_empty() {
+        notes.push(format!("no test_index.txt for {}: the protocol's splits are computed", computed.join(", ")));
+    }
+    if !asked.without.is_empty() {
+        let names: Vec<&str> = asked.without.iter().map(|m| m.title).collect();
+        notes.push(format!("vifo has no training for {}", names.join(", ")));
+    }
+    Ok(Prepared { asked, sources, units, notes, published: published::Published::read()? })
+}
+
+impl Prepared {
+    /// Splits that are to be trained.
+    pub fn todo(&self) -> usize {
+        self.units.iter().map(|u| u.todo.len()).sum()
+    }
+
+    fn load(&self, unit: &Unit, todo: &[(u32, u32)]) -> Result<Vec<Loaded>> {
+        todo.iter().map(|(seed, split)| self.sources[unit.source].load(*seed, *split)).collect()
+    }
+
+    fn plan(&self, unit: &Unit, (seed, split): (u32, u32), data: &Loaded) -> Result<Plan> {
+        let mut recipe = self.sources[unit.source].recipe(&self.asked, unit.method, seed, split)?;
+        // Splits side by side have one key; the seed is part of the number of a split.
+        recipe.seed = 1;
+        Plan::new(&recipe, data.train.n, &data.encoder)
+    }
+
+    /// At most how long training will take: a few steps of each kind, times those to go if no split stops early.
+    pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+        let mut seconds = 0.0;
+        for (i, _) in self.sources.iter().enumerate() {
+            let units = || self.units.iter().filter(|u| u.source == i && !u.todo.is_empty());
+            // What the time of a step depends on; regularizers do not count.
+            let mut known: Vec<(String, f64)> = vec![];
+            for unit in units() {
+                if !go_on() {
+                    return Ok(seconds);
+                }
+                let kind = unit.method.ours.split('-').next().unwrap_or_default().to_string();
+                let each = match known.iter().find(|k| k.0 == kind) {
+                    Some((_, each)) => *each,
+                    None => {
+                        let data = self.load(unit, &unit.todo[..self.together(unit.todo.len())])?;
+                        let plan = self.plan(unit, unit.todo[0], &data[0])?;
+                        let same: Vec<&Loaded> = data.iter().take_while(|d| size(d) == size(&data[0])).collect();
+                        let step = Splits::new(&plan, &same, 0, device)?.step_seconds()? / same.len() as f64;
+                        known.push((kind, step * plan.total_steps() as f64));
+                        known.last().map_or(0.0, |k| k.1)
+                    }
+                };
+                seconds += each * unit.todo.len() as f64;
+            }
+        }
+        Ok(seconds)
+    }
+
+    /// Splits that share a program, of `n`.
+    fn together(&self, n: usize) -> usize {
+        (MOST_MEMBERS / self.asked.members as usize).clamp(1, n.max(1))
+    }
+
+    /// Trains and tests what is missing. A set and method of which a split diverges is told of and left; the others go on.
+    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
+        if self.todo() == 0 {
+            return Ok(Outcome::Done);
+        }
+        let folder = &self.asked.folder;
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
+        let _lock = RunFolder { path: folder.clone() }.lock()?;
+        self.sources.iter().try_for_each(Source::write_splits)?;
+        let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
+        let (mut number, mut failed) = (0, 0);
+        for u in 0..self.units.len() {
+            if self.units[u].todo.is_empty() {
+                continue;
+            }
+            number += 1;
+            match self.unit(u, (number, of), device, listen) {
+                Ok(Ending::Stopped) => return Ok(Outcome::Stopped),
+                Ok(_) => {}
+                // What the numbers did; everything else would befall the next as well.
+                Err(error @ Error::Run(_)) => {
+                    failed += 1;
+                    listen(News::Failed { unit: &self.units[u], error: &error });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(if failed > 0 { Outcome::Failed(failed) } else { Outcome::Done })
+    }
+
+    fn unit(
+        &mut self,
+        u: usize,
+        (number, of): (usize, usize),
+        device: &Device,
+        listen: &mut dyn FnMut(News) -> Flow,
+    ) -> Result<Ending> {
+        while !self.units[u].todo.is_empty() {
+            let unit = &self.units[u];
+            let n = self.stretch(unit);
+            if listen(News::Begins { number, of, unit, splits: n }) == Flow::Stop {
+                return Ok(Ending::Stopped);
+            }
+            let (ending, outcomes) = self.side_by_side(unit, n, device, listen)?;
+            listen(News::Ended { ending });
+            if ending == Ending::Stopped {
+                return Ok(ending);
+            }
+            let unit = &mut self.units[u];
+            unit.todo.drain(..outcomes.len());
+            unit.results.splits.extend(outcomes);
+            unit.results.splits.sort_by_key(|o| (o.seed, o.split));
+            unit.store.write(&unit.results)?;
+            unit.store.forget()?;
+        }
+        Ok(Ending::Finished)
+    }
+
+    /// Splits with numbers in a row, as many as share a program.
+    fn stretch(&self, unit: &Unit) -> usize {
+        let numbers = unit.todo.iter().map(|n| self.number(unit, *n));
+        let in_a_row = numbers.clone().zip(numbers.skip(1)).take_while(|(a, b)| a + 1 == *b).count() + 1;
+        self.together(in_a_row)
+    }
+
+    /// A split's place on the replica axis of all seeds and splits: what it draws depends on nothing else.
+    fn number(&self, unit: &Unit, (seed, split): (u32, u32)) -> u64 {
+        u64::from(seed - 1) * u64::from(self.sources[unit.source].n_splits) + u64::from(split)
+    }
+
+    /// The first of the missing splits, up to `n`, in one program.
+    pub(crate) fn side_by_side(
+        &self,
+        unit: &Unit,
+        n: usize,
+        device: &Device,
+        listen: &mut dyn FnMut(News) -> Flow,
+    ) -> Result<(Ending, Vec<store::Outcome>)> {
+        let mut data = self.load(unit, &unit.todo[..n])?;
+        let equal = data.iter().take_while(|d| size(d) == size(&data[0])).count();
+        data.truncate(equal);
+        let plan = self.plan(unit, unit.todo[0], &data[0])?;
+        let first = self.number(unit, unit.todo[0]);
+        fits(first + equal as u64, &plan)?;
+        let mut splits = Splits::new(&plan, &data.iter().collect::<Vec<_>>(), first as u32, device)?;
+        let which = ((unit.todo[0], equal), unit.results.data.as_str());
+        if let Some(state) = unit.store.begun(which.0, which.1) {
+            splits.restore(&state)?;
+        }
+        let mut flow = listen(News::Training(&splits.started()));
+        let mut kept: Option<Instant> = None;
+        while flow == Flow::Continue && splits.ending().is_none() {
+            let row = splits.advance()?;
+            flow = listen(News::Training(&Event::Epoch(row)));
+            if flow == Flow::Continue && kept.is_none_or(|at| at.elapsed().as_secs_f64() >= KEEP_SECONDS) {
+                unit.store.keep(which.0, which.1, &splits.state()?)?;
+                kept = Some(Instant::now());
+            }
+        }
+        let Some(ending) = splits.ending().filter(|_| flow == Flow::Continue) else {
+            unit.store.keep(which.0, which.1, &splits.state()?)?;
+            return Ok((Ending::Stopped, vec![]));
+        };
+        let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
+        let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
+        let seconds = splits.seconds() / equal as f64;
+        let mut outcomes = vec![];
+        for (s, predictive) in predicted.into_iter().enumerate() {
+            let (seed, split) = unit.todo[s];
+            let (rmse, test_ll) = test(predictive, &data[s])?;
+            let epoch = splits.best()[s].filter(|_| plan.patience > 0).map_or(splits.epoch(), |b| b.0);
+            outcomes.push(store::Outcome { seed, split, rmse, test_ll, epoch, seconds });
+        }
+        Ok((ending, outcomes))
+    }
+
+    /// The tables of what is there, written into the folder of results with the figure.
+    pub fn report(&self) -> Result<Report> {
+        report::report(self)
+    }
+}
+
+/// What the splits of one program must have in common.
+fn size(d: &Loaded) -> [usize; 4] {
+    [d.train.n, d.validation.n, d.test.n, d.encoder.n_inputs()]
+}
+
+/// Members are numbered in 32 bits, and so are VI's weight samples.
+fn fits(last: u64, plan: &Plan) -> Result<()> {
+    let setup = &plan.setup;
+    let replicas = last * u64::from(setup.members) * u64::from(setup.samples.max(setup.predict_samples));
+    if replicas < 1 << 32 {
+        return Ok(());
+    }
+    let found = format!("{replicas} networks over all seeds and splits");
+    Err(Error::usage("--seeds", found, format!("fewer than {}", 1u64 << 32), "use fewer seeds or members"))
+}
+
+/// RMSE and mean log-likelihood of the test rows, in the target's unit.
+fn test(predictive: Predictive, data: &Loaded) -> Result<(f64, f64)> {
+    match (predictive, &data.encoder.target) {
+        (Predictive::Regression(mut r), Target::Regression { mean, sd, .. }) => {
+            r.rescale(*mean, *sd);
+            let y = targets(&data.test);
+            Ok((rmse(&r.mean, &y), -r.nll(&y)))
+        }
+        _ => Err(Error::run("reproduce uci", "a classification", "this is a bug of vifo: please report it")),
+    }
+}

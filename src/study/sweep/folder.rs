@@ -1,0 +1,194 @@
+//! The sweep's folder: what lies in it, who holds it, how far each run is.
+//!
+//!     sweep.toml                        the sweep, complete
+//!     RUN/                              one run folder each
+//!     logs/RUN.log, logs/RUN.error      what its process said; the line with which it failed
+//!     table.txt .md .tex .csv, runs.csv, figures/sweep.png .svg .csv
+//!     slurm.sh, slurm.json              the job script and the job that was submitted
+
+use super::ask::{Asked, FILE};
+use super::grid::Run;
+use crate::error::{Error, Result};
+use crate::recipe::{Recipe, keys, plain_path};
+use crate::run::training::outside_of_the_images;
+use crate::run::{RunFolder, write_atomic};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Missing,
+    /// Killed before its first checkpoint: nothing in it is worth keeping.
+    Remains,
+    /// A process writes to it.
+    Training,
+    /// Stopped or killed after so many epochs.
+    Begun(u32),
+    Done,
+    /// With this line.
+    Failed(String),
+}
+
+#[derive(Debug, Clone)]
+pub struct SweepFolder {
+    pub path: PathBuf,
+}
+
+/// What a run may have written before its manifest.
+const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "checkpoints", "figures"];
+
+impl SweepFolder {
+    /// The folder of a sweep that was begun.
+    pub fn open(path: &Path) -> Result<(SweepFolder, Asked)> {
+        let file = path.join(FILE);
+        if !file.is_file() {
+            let found = if path.exists() { "is no sweep folder: sweep.toml is missing" } else { "does not exist" };
+            let (allowed, cure) = ("a folder made by `vifo sweep`", "check the path");
+            return Err(Error::usage(path.display().to_string(), found, allowed, cure));
+        }
+        let mut asked = Asked::read(&file, &|name| {
+            Err(Error::usage(
+                file.display().to_string(),
+                format!("recipe = {name:?} is not part of a sweep folder"),
+                "",
+                "",
+            ))
+        })?;
+        asked.out = path.to_path_buf();
+        let path = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+        Ok((SweepFolder { path }, asked))
+    }
+
+    /// Looks whether `asked` may be carried out in its folder; makes and changes nothing. A sweep over the same keys may be
+    /// there: its runs count where they are of the same recipe.
+    pub fn look(asked: &Asked, runs: &[Run]) -> Result<SweepFolder> {
+        let out = &asked.out;
+        plain_path(out, "--out")?;
+        let path = std::path::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
+        let folder = SweepFolder { path };
+        for run in runs {
+            outside_of_the_images(&run.recipe, &folder.path)?;
+        }
+        let place = out.display().to_string();
+        if out.join(FILE).is_file() {
+            let (_, old) = Self::open(out)?;
+            let names = |a: &Asked| a.axes.iter().map(|a| a.key.clone()).collect::<Vec<_>>().join(", ");
+            if names(&old) != names(asked) {
+                let keys = |a: &Asked| if a.axes.is_empty() { "no key".into() } else { names(a) };
+                let found = format!("holds a sweep over {}, not over {}", keys(&old), keys(asked));
+                return Err(Error::usage(place, found, "", "choose another folder with --out, or move this one away"));
+            }
+            for run in runs {
+                folder.same_recipe(run)?;
+            }
+        } else if out.read_dir().is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != ".lock"))) {
+            let found = "already exists and is no sweep folder";
+            return Err(Error::usage(place, found, "", "choose another folder with --out"));
+        } else if out.is_file() {
+            return Err(Error::usage(place, "is a file", "a folder", "choose another with --out"));
+        }
+        Ok(folder)
+    }
+
+    /// Holds the folder, for one `vifo sweep` at a time, and writes the sweep into it.
+    pub fn claim(&self, asked: &Asked) -> Result<File> {
+        let logs = self.path.join("logs");
+        std::fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
+        let lock = RunFolder { path: self.path.clone() }.lock()?;
+        write_atomic(&self.path.join(FILE), asked.to_toml()?.as_bytes())?;
+        Ok(lock)
+    }
+
+    pub fn run(&self, run: &Run) -> RunFolder {
+        RunFolder { path: self.path.join(&run.name) }
+    }
+
+    pub fn log(&self, run: &Run) -> PathBuf {
+        self.path.join("logs").join(format!("{}.log", run.name))
+    }
+
+    fn error(&self, run: &Run) -> PathBuf {
+        self.path.join("logs").join(format!("{}.error", run.name))
+    }
+
+    pub fn write_error(&self, run: &Run, line: &str) -> Result<()> {
+        write_atomic(&self.error(run), format!("{}\n", line.trim()).as_bytes())
+    }
+
+    pub fn clear_error(&self, run: &Run) {
+        // One that is not there is clear.
+        let _ = std::fs::remove_file(self.error(run));
+    }
+
+    /// How far a run is. One of another recipe, or another's files in its place, is an error.
+    pub fn state(&self, run: &Run) -> Result<State> {
+        let folder = self.run(run);
+        if folder.is_held() {
+            return Ok(State::Training);
+        }
+        let failed = std::fs::read_to_string(self.error(run)).ok().map(|line| line.trim().to_string());
+        let Ok(folder) = RunFolder::open(&folder.path) else {
+            let remains = remains(&folder.path)?;
+            return Ok(failed.map_or(remains, State::Failed));
+        };
+        self.same_recipe(run)?;
+        let manifest = folder.manifest()?;
+        let ended = ["finished", "stopped early"].contains(&manifest.state.as_str());
+        if ended && (manifest.test_rows == 0 || folder.file("results.json").is_file()) {
+            return Ok(State::Done);
+        }
+        if let Some(line) = failed {
+            return Ok(State::Failed(line));
+        }
+        let rows = if folder.last().is_file() { folder.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
+        Ok(State::Begun(rows.last().map_or(0, |r| r.epoch)))
+    }
+
+    /// An error where the run's folder holds a run of another recipe. What changes no result may differ.
+    fn same_recipe(&self, run: &Run) -> Result<()> {
+        let Ok(folder) = RunFolder::open(&self.path.join(&run.name)) else { return Ok(()) };
+        let table = |recipe: &Recipe| -> Result<Table> {
+            let mut recipe = recipe.clone();
+            (recipe.device, recipe.train.checkpoint_seconds, recipe.name) = (String::new(), 0.0, None);
+            Recipe::parse(&recipe.to_toml()?, "sweep")
+        };
+        let (there, wanted) = (table(&folder.recipe_as_written()?)?, table(&run.recipe)?);
+        let of = |table: &Table, key: &str| match key.split_once('.') {
+            Some((section, name)) => table.get(section).and_then(|s| s.get(name)).cloned(),
+            None => table.get(key).cloned(),
+        };
+        let differs = keys::KEYS.iter().find(|k| of(&there, k.path) != of(&wanted, k.path));
+        let Some(key) = differs else { return Ok(()) };
+        let text = |v: Option<Value>| v.map_or("nothing".into(), |v| v.to_string());
+        let (old, new) = (text(of(&there, key.path)), text(of(&wanted, key.path)));
+        let found = format!("was trained with {} = {old}, not {new}", key.path);
+        let cure = "choose another folder with --out, or move this run away";
+        Err(Error::usage(folder.path.display().to_string(), found, "", cure))
+    }
+
+    /// Run folders of an earlier grid, which are in no table.
+    pub fn strangers(&self, runs: &[Run]) -> Result<Vec<String>> {
+        let all = crate::report::compare::inside(&self.path)?;
+        let name = |f: &RunFolder| f.path.file_name().map(|n| n.to_string_lossy().into_owned());
+        Ok(all.iter().filter_map(name).filter(|n| !runs.iter().any(|r| r.name == *n)).collect())
+    }
+}
+
+/// `Missing` or `Remains` of a folder that is no run yet.
+fn remains(path: &Path) -> Result<State> {
+    let entries = match path.read_dir() {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(State::Missing),
+        Err(e) => return Err(Error::io(path, "read", &e)),
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().to_string();
+        if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
+            let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
+            let cure = "move it away, or choose another folder with --out";
+            return Err(Error::usage(path.display().to_string(), found, "", cure));
+        }
+    }
+    Ok(State::Remains)
+}

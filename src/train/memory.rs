@@ -1,0 +1,189 @@
+//! What a run will need of memory, by name, told before it begins; what does not fit is refused with a cheaper form.
+
+use super::Predictor;
+use super::plan::Plan;
+use crate::data::load::Loaded;
+use crate::error::{Error, Result};
+use crate::exec::Device;
+use crate::method::{Kind, laplace};
+use crate::program::plan::plan as place;
+use crate::program::{BufferInfo, Element, Program, Role};
+use crate::recipe::{Optimizer, Structure};
+use crate::system::memory;
+pub use crate::system::memory::size;
+
+/// Bytes for one purpose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Need {
+    pub what: String,
+    pub bytes: u64,
+    /// What would need less.
+    pub cheaper: String,
+    /// In the computer's own memory, whatever device computes.
+    pub on_host: bool,
+}
+
+/// From here on a run says what it needs.
+const WORTH_TELLING: u64 = 1 << 30;
+
+/// All needs, the largest first. Recording reserves nothing, so this is cheap.
+pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
+    let s = &plan.setup;
+    let training = s.record_training(device.max_bytes_binding())?.program;
+    let sum = |which: &dyn Fn(&BufferInfo) -> bool| -> u64 {
+        training.buffers.iter().filter(|b| which(b)).map(bytes_of).sum()
+    };
+    let optimizer = if s.optimizer == Optimizer::Adam { "Adam's moments" } else { "SGD's momentum" };
+    let fewer = format!("lower method.members (now {})", s.members);
+    let mut needs = vec![];
+    let mut add = |what: String, bytes: u64, cheaper: String, on_host: bool| {
+        needs.push(Need { what, bytes, cheaper, on_host });
+    };
+    let limit = "train on fewer rows (data.limit for images)".to_string();
+    add("training rows".into(), sum(&|b| b.role == Role::Input), limit, false);
+    add("weights".into(), sum(&|b| b.role == Role::State && b.name == "weights"), fewer.clone(), false);
+    let moments = |b: &BufferInfo| b.role == Role::State && (b.name.starts_with("adam.") || b.name.starts_with("sgd."));
+    add(optimizer.into(), sum(&moments), fewer.clone(), false);
+    let columns = s.options.swag_columns;
+    let collected = sum(&|b| b.name.starts_with("swag.") || b.name.starts_with("swa."));
+    let lower = format!("lower swag.columns (now {columns}) or method.members (now {})", s.members);
+    add(format!("SWAG's mean, variance and {columns} deviations"), collected, lower, false);
+    let batch = format!("lower train.batch (now {}) or method.members (now {})", s.batch, s.members);
+    add("activations and gradients".into(), scratch_of(&training), batch, false);
+    let rows = Predictor::chunk_rows(s, data.train.n);
+    let prediction = s.record_prediction(rows as u32)?.program;
+    let networks = s.members * s.copies();
+    let samples = format!("lower predict.samples (now {}) or method.members (now {})", s.predict_samples, s.members);
+    add(format!("prediction with {networks} networks"), whole(&prediction), samples, false);
+    if s.kind == Kind::Laplace {
+        let (k, d) = laplace::sizes(s);
+        let of = |structure| laplace::fit_bytes(structure, k, d) * u64::from(s.members);
+        let structure = s.options.structure;
+        let name = format!("{structure:?}").to_lowercase();
+        let stored = size(laplace::bytes(structure, k, d) * u64::from(s.members));
+        let of_members = if s.members > 1 { format!(", {} members", s.members) } else { String::new() };
+        let what = format!(
+            "Laplace's {name} covariance of {} features x {k} outputs{of_members} ({stored} to keep, more to decompose):",
+            d - 1
+        );
+        let kronecker = format!("laplace.structure = \"kronecker\" takes {}", size(of(Structure::Kronecker)));
+        add(what, of(structure), if structure == Structure::Kronecker { fewer } else { kronecker }, true);
+    }
+    needs.retain(|n| n.bytes > 0);
+    needs.sort_by_key(|n| std::cmp::Reverse(n.bytes));
+    Ok(needs)
+}
+
+fn bytes_of(b: &BufferInfo) -> u64 {
+    b.len as u64 * if b.kind == Element::Scalar { 4 } else { 1 }
+}
+
+/// With scratch buffers in shared places.
+fn whole(program: &Program) -> u64 {
+    let bytes: u64 = program.buffers.iter().filter(|b| b.kind == Element::Bytes).map(bytes_of).sum();
+    4 * place(program).elements() as u64 + bytes
+}
+
+fn scratch_of(program: &Program) -> u64 {
+    let others: u64 = program.buffers.iter().filter(|b| b.role != Role::Scratch).map(bytes_of).sum();
+    whole(program).saturating_sub(others)
+}
+
+/// Refuses what this computer cannot hold; otherwise the line that says what a large run needs.
+pub fn check(plan: &Plan, data: &Loaded, device: &Device) -> Result<Option<String>> {
+    let needs = needs(plan, data, device)?;
+    judge(&needs, device.is_cpu(), memory::usable())
+}
+
+fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Option<String>> {
+    let total: u64 = needs.iter().map(|n| n.bytes).sum();
+    let host: u64 = needs.iter().filter(|n| all_on_host || n.on_host).map(|n| n.bytes).sum();
+    let listed: Vec<String> = needs.iter().take(3).map(|n| format!("{} {}", n.what, size(n.bytes))).collect();
+    let listed = listed.join(", ");
+    if let Some(available) = available.filter(|a| host > *a) {
+        let cure = needs.iter().find(|n| all_on_host || n.on_host).map_or("", |n| n.cheaper.as_str());
+        return Err(Error::usage(
+            "memory",
+            format!("the run needs about {}: {listed}", size(host)),
+            format!("the {} that a run may take here", size(available)),
+            cure,
+        ));
+    }
+    let cheaper = needs.first().map_or("", |n| n.cheaper.as_str());
+    Ok((total >= WORTH_TELLING)
+        .then(|| format!("needs about {} of memory: {listed}; to need less: {cheaper}", size(total))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::{Recipe, keys};
+
+    fn needs_of(sets: &[(&str, &str)]) -> Vec<Need> {
+        let mut t = Recipe::parse("[data]\nimages = \"digits\"\n", "t").expect("a recipe");
+        for (key, value) in sets {
+            keys::set(&mut t, key, value, "t").expect("allowed");
+        }
+        let recipe = Recipe::from_table(&t, "t").expect("a recipe");
+        let data = crate::data::load::load(&recipe).expect("data");
+        let plan = Plan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
+        needs(&plan, &data, &Device::Cpu).expect("needs")
+    }
+
+    fn of<'a>(needs: &'a [Need], what: &str) -> &'a Need {
+        needs.iter().find(|n| n.what.contains(what)).unwrap_or_else(|| panic!("{what} in {needs:?}"))
+    }
+
+    /// Counted by hand: an MLP 64-16-10 has 64 * 16 + 16 + 16 * 10 + 10 = 1,210 weights.
+    #[test]
+    fn counts_what_a_run_holds() {
+        let net = [("net.name", "mlp"), ("net.hidden", "[16]"), ("method.members", "3")];
+        let swag = needs_of(&[&net[..], &[("method.name", "swag"), ("swag.columns", "7")]].concat());
+        assert_eq!(of(&swag, "weights").bytes, 4 * 3 * 1210);
+        assert_eq!(of(&swag, "SGD's momentum").bytes, 4 * 3 * 1210);
+        assert_eq!(of(&swag, "SWAG's").bytes, 4 * 3 * 1210 * (2 + 7));
+        let base = needs_of(&[&net[..], &[("method.name", "base")]].concat());
+        assert_eq!(of(&base, "Adam's moments").bytes, 2 * 4 * 3 * 1210);
+        assert!(base.iter().all(|n| !n.what.contains("SWAG")));
+    }
+
+    #[test]
+    fn the_full_covariance_is_named_with_the_cheaper_form() {
+        let sets =
+            [("method.name", "laplace"), ("net.name", "mlp"), ("method.members", "1"), ("laplace.structure", "full")];
+        let needs = needs_of(&sets);
+        let full = of(&needs, "Laplace's full covariance of 256 features x 10 outputs");
+        assert!(full.bytes >= 4 * (257 * 10u64).pow(2), "{full:?}");
+        assert!(full.cheaper.contains("kronecker"), "{full:?}");
+    }
+
+    /// The largest case that people ask for: 256 features, 100 classes. (257 * 100)^2 numbers of 4 bytes are 2.64 GB, and
+    /// their decomposition in f64 takes ten times that.
+    #[test]
+    fn a_hundred_classes_are_refused_by_name_and_size() {
+        let full = laplace::bytes(Structure::Full, 100, 257);
+        assert_eq!(size(full), "2.6 GB");
+        assert!(laplace::fit_bytes(Structure::Full, 100, 257) > 2 * full);
+        assert!(laplace::fit_bytes(Structure::Kronecker, 100, 257) < 10_000_000);
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit_and_tells_what_is_large() {
+        let need =
+            |what: &str, bytes, on_host| Need { what: what.into(), bytes, cheaper: format!("less {what}"), on_host };
+        let needs = [need("covariance", 2_600_000_000, true), need("weights", 1_000_000, false)];
+        let error = judge(&needs, true, Some(2_000_000_000)).expect_err("too much").to_string();
+        assert_eq!(
+            error,
+            "memory: the run needs about 2.6 GB: covariance 2.6 GB, weights 1 MB; allowed: the 2.0 GB that a run may take here; less covariance"
+        );
+        let told = judge(&needs, true, Some(8_000_000_000)).expect("fits").expect("told");
+        assert!(
+            told.starts_with("needs about 2.6 GB of memory: covariance 2.6 GB, weights 1 MB; to need less"),
+            "{told}"
+        );
+        assert_eq!(judge(&needs[1..], true, None), Ok(None));
+        // What lies on the device is not this computer's to refuse.
+        assert!(judge(&[need("activations", 9_000_000_000, false)], false, Some(1_000_000)).is_ok());
+    }
+}

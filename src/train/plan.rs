@@ -1,0 +1,418 @@
+//! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
+
+use crate::data::Task;
+use crate::data::encode::Encoder;
+use crate::error::{Error, Result};
+use crate::method::{BETA1, BETA2, ImageInput, Kind, MethodOptions, Reg, Setup};
+use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
+use crate::ops::StepArgs;
+use crate::ops::repulsion::MAX_PARTICLES;
+use crate::ops::step::Prior;
+use crate::recipe::{Expectation, LaplacePredict, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub setup: Setup,
+    pub train: crate::recipe::Train,
+    /// Learning rate at the start.
+    pub first_lr: f64,
+    pub schedule: Schedule,
+    /// Epochs before the first weights are collected, and the rate at which they are.
+    pub swa_start: u32,
+    pub swa_lr: f64,
+    /// Epochs and patience as resolved from the recipe and the number of steps.
+    pub epochs: u32,
+    pub patience: u32,
+    pub prior: Prior<f64>,
+    pub eta: f64,
+    pub eta_aux: f64,
+    /// M of the VIFO head.
+    pub samples: u32,
+    pub seed: u32,
+    pub vi_uniform: bool,
+    pub init_rho: f32,
+}
+
+impl Plan {
+    pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
+        let m = &recipe.method;
+        let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
+        let kind = Kind::parse(&m.name).ok_or_else(|| {
+            Error::usage(
+                "method.name",
+                format!("{:?}", m.name),
+                crate::recipe::keys::METHODS.join(", "),
+                "choose one of them",
+            )
+        })?;
+        let task = if n_classes.is_some() { Task::Classification } else { Task::Regression };
+        let targets = encoder.n_targets() as u32;
+        suits(recipe, kind, task, targets)?;
+        let k = n_classes.unwrap_or(2) as u32;
+        let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && matches!(kind, Kind::Vifo(_));
+        let exact = match m.expectation {
+            Expectation::Auto => exact_exists,
+            Expectation::Sampled => false,
+            Expectation::Exact if exact_exists => true,
+            Expectation::Exact => {
+                return Err(Error::usage(
+                    "method.expectation",
+                    "\"exact\" has a closed form only for VIFO regression with noise_link = \"exp\"",
+                    "",
+                    "set it to \"auto\"",
+                ));
+            }
+        };
+        if m.eta_aux > 0.0 && m.aux_source == crate::recipe::AuxSource::Grid && n_inputs != 1 {
+            return Err(Error::usage(
+                "method.aux_source",
+                format!("\"grid\" with {n_inputs} inputs"),
+                "\"grid\" for one input only",
+                "set it to \"uniform\"",
+            ));
+        }
+        let (reg, variance) = match kind {
+            Kind::Vifo(reg) => (reg, 1.0),
+            Kind::Vi(reg) => (reg, 0.05),
+            _ => (Reg::L2, 1.0),
+        };
+        let dropout = recipe.net.dropout.unwrap_or(if kind == Kind::Dropout { 0.1 } else { 0.0 }) as f32;
+        let net = network(&recipe.net, dropout, encoder, Setup::last(kind, task, k * targets))?;
+        let averages = matches!(kind, Kind::Swa | Kind::Swag);
+        let optimizer = recipe.train.optimizer.unwrap_or(if averages { Optimizer::Sgd } else { Optimizer::Adam });
+        let image = encoder.pixels.as_ref().map(|p| {
+            let three = |v: &[f32]| std::array::from_fn(|i| v.get(i).copied().unwrap_or(1.0));
+            let inv_sd: Vec<f32> = p.sd.iter().map(|s| 1.0 / s).collect();
+            let size = (p.h as u32, p.w as u32, p.c as u32);
+            ImageInput { size, crop: p.crop, flip: p.flip, mean: three(&p.mean), inv_sd: three(&inv_sd) }
+        });
+        let is_image = image.is_some();
+        let setup = Setup {
+            kind,
+            task,
+            k,
+            targets,
+            noise_link: m.noise_link,
+            sigma_link: m.sigma_link,
+            exact,
+            samples: m.samples,
+            predict_samples: recipe.predict.samples,
+            members: m.members,
+            first_member: 0,
+            per_set: 0,
+            weighted: recipe.data.weight.is_some() && recipe.data.file.is_some(),
+            groups_by_layer: recipe.vi.groups == ViGroups::Layer,
+            net,
+            image,
+            optimizer,
+            warm: optimizer == Optimizer::Sgd && recipe.train.adam_epochs > 0,
+            momentum: recipe.train.momentum as f32,
+            clip: recipe.train.clip > 0.0,
+            n_rows: n_rows as u32,
+            batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
+            aux: (m.eta_aux > 0.0).then_some(m.aux_source),
+            options: MethodOptions {
+                swag_columns: recipe.swag.columns,
+                space: recipe.repulsive.space,
+                particle_variance: recipe.repulsive.prior_variance as f32,
+                structure: recipe.laplace.structure,
+                prior_precision: recipe.laplace.prior_precision,
+                last_layer_samples: recipe.laplace.predict == LaplacePredict::Samples,
+            },
+        };
+        fits_counters(&setup)?;
+        let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
+        let epochs = recipe.train.epochs.unwrap_or_else(|| {
+            let (low, high) = if is_image { (20, 100) } else { (200, 1000) };
+            LEAST_STEPS.div_ceil(steps_an_epoch).clamp(low, high)
+        });
+        let first_lr = recipe.train.lr.unwrap_or(match (is_image, optimizer) {
+            (false, _) => 0.01,
+            (true, Optimizer::Adam) => 0.001,
+            (true, Optimizer::Sgd) => 0.05,
+        });
+        // The paper's 161 of 500 epochs.
+        let swa_start = recipe.train.swa_start.unwrap_or((u64::from(epochs) * 161 / 500) as u32);
+        if averages && epochs > 0 && swa_start >= epochs {
+            return Err(Error::usage(
+                "train.swa_start",
+                format!("{swa_start} of {epochs} epochs leaves none to average"),
+                format!("fewer than {epochs}"),
+                "lower it or raise train.epochs",
+            ));
+        }
+        Ok(Plan {
+            setup,
+            train: recipe.train.clone(),
+            first_lr,
+            schedule: recipe.train.schedule.unwrap_or(if averages { Schedule::Swa } else { Schedule::Cosine }),
+            swa_start,
+            swa_lr: recipe.train.swa_lr.unwrap_or(first_lr / 5.0),
+            epochs,
+            patience: recipe.train.patience.unwrap_or(if averages { 0 } else { (epochs / 4).max(1) }),
+            prior: reg.prior(&recipe.prior, variance),
+            eta: match kind {
+                Kind::Vifo(_) | Kind::Vi(_) | Kind::Dirichlet => {
+                    m.eta.unwrap_or(crate::recipe::usual_eta(&m.name, task))
+                }
+                Kind::Repulsive => recipe.repulsive.strength,
+                Kind::Vbll => recipe.vbll.regularizer,
+                // |W|^2 / (2 v N), as a weight of the mean square that `L2Gradient` knows.
+                Kind::Laplace => 0.5 / recipe.laplace.prior_variance,
+                Kind::Base | Kind::Swa | Kind::Swag | Kind::Dropout => 0.0,
+            },
+            eta_aux: m.eta_aux,
+            samples: m.samples,
+            seed: recipe.seed,
+            vi_uniform: recipe.vi.init == crate::recipe::ViInit::Torch,
+            init_rho: recipe.vi.init_rho as f32,
+        })
+    }
+
+    /// What to do when training diverged; checkpoints written before stay intact.
+    pub fn cure(&self) -> String {
+        let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
+        format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.first_lr)
+    }
+
+    pub fn steps_per_epoch(&self) -> u32 {
+        self.setup.n_rows.div_ceil(self.setup.batch_rows())
+    }
+
+    /// What the method cannot show with these settings, a sentence each.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut all = vec![];
+        if self.setup.kind == Kind::Repulsive && self.setup.members == 1 {
+            all.push(
+                "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members"
+                    .into(),
+            );
+        }
+        if self.setup.kind == Kind::Swag && self.epochs == self.swa_start + 1 {
+            all.push(format!(
+                "SWAG collects one snapshot (train.epochs {}, train.swa_start {}), so all networks of a member are alike: lower train.swa_start",
+                self.epochs, self.swa_start
+            ));
+        }
+        if self.setup.concludes() {
+            let what = if self.setup.averages() { "average of weights" } else { "posterior" };
+            all.push(format!(
+                "metrics.csv and the learning curves are of the weights at each step; the {what} that predicts is made at the end"
+            ));
+        }
+        all
+    }
+
+    pub fn total_steps(&self) -> u64 {
+        u64::from(self.steps_per_epoch()) * u64::from(self.epochs)
+    }
+
+    /// Whether `step` belongs to the first epochs, where an SGD run still takes Adam steps.
+    fn is_warm(&self, step: u64) -> bool {
+        self.setup.warm && step < u64::from(self.train.adam_epochs) * u64::from(self.steps_per_epoch())
+    }
+
+    /// Whether the weights are collected after `step` (SWA, SWAG): at the end of each epoch after `swa_start`.
+    fn collects(&self, step: u64) -> bool {
+        let (done, per_epoch) = (step + 1, u64::from(self.steps_per_epoch()));
+        self.setup.averages() && done.is_multiple_of(per_epoch) && done / per_epoch > u64::from(self.swa_start)
+    }
+
+    /// `args` of `step` with what it collects; `snapshots` counts what was collected.
+    pub fn counted_args(&self, step: u64, snapshots: &mut u32) -> StepArgs<f64> {
+        let collects = self.collects(step);
+        *snapshots += u32::from(collects);
+        StepArgs { collect: if collects { *snapshots } else { 0 }, ..self.args(step) }
+    }
+
+    /// The rate at `step`, without momentum's or Adam's part.
+    pub fn lr(&self, step: u64) -> f64 {
+        if self.is_warm(step) {
+            return WARM_LR;
+        }
+        let t = step as f64 / self.total_steps() as f64;
+        let factor = match self.schedule {
+            Schedule::Constant => 1.0,
+            Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
+            Schedule::Step => {
+                if t < 0.5 {
+                    1.0
+                } else if t < 0.75 {
+                    0.1
+                } else {
+                    0.01
+                }
+            }
+            Schedule::Swa => {
+                let epoch = step / u64::from(self.steps_per_epoch());
+                let t = epoch as f64 / f64::from(self.swa_start.max(1));
+                let last = self.swa_lr / self.first_lr;
+                1.0 - (1.0 - last) * ((t - 0.5) / 0.4).clamp(0.0, 1.0)
+            }
+        };
+        self.first_lr * factor
+    }
+
+    /// Everything that changes from step to step, as a function of the step alone: a resumed run goes on as if unbroken.
+    pub fn args(&self, step: u64) -> StepArgs<f64> {
+        let (n, batch, per_epoch) = (self.setup.n_rows, self.setup.batch_rows(), u64::from(self.steps_per_epoch()));
+        let start = (step % per_epoch) as u32 * batch;
+        let epoch = (step / per_epoch) as u32;
+        let warmth = if self.train.kl_warmup > 0 {
+            (step as f64 / per_epoch as f64 / self.train.kl_warmup as f64).min(1.0)
+        } else {
+            1.0
+        };
+        let bias = |beta: f32| 1.0 - ((beta as f64 * 1e6).round() / 1e6).powf(step as f64 + 1.0);
+        StepArgs {
+            step: step as u32,
+            epoch,
+            batch_start: start,
+            n_valid: batch.min(n - start) * self.setup.targets,
+            seed: self.seed,
+            n_samples: self.samples,
+            lr: self.lr(step),
+            bias1: bias(BETA1),
+            bias2: bias(BETA2),
+            clip_norm: self.train.clip,
+            eta: self.eta * warmth,
+            eta_aux: self.eta_aux * warmth,
+            weight_decay: self.train.weight_decay,
+            prior: self.prior,
+            // Numbered by the trainer, which knows how many there are.
+            collect: 0,
+            warm: u32::from(self.is_warm(step)),
+        }
+    }
+}
+
+/// Adam's rate in the first epochs of an SGD run (MATH.md section 5, SVHN).
+const WARM_LR: f64 = 0.001;
+
+/// What a method cannot do with this task or these keys.
+fn suits(recipe: &Recipe, kind: Kind, task: Task, targets: u32) -> Result<()> {
+    let refuse = |place: &str, found: String, allowed: &str, cure: &str| {
+        Err(Error::usage(place.to_string(), found, allowed.to_string(), cure.to_string()))
+    };
+    if targets > 1 && kind == Kind::Vbll {
+        let found = format!("{:?} with {targets} targets", recipe.method.name);
+        return refuse("method.name", found, "one target", "take vifo-mean, or a run of its own for each target");
+    }
+    if kind == Kind::Dirichlet && task == Task::Regression {
+        let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
+        return refuse("method.name", "\"dirichlet\" with a regression".into(), "a classification", cure);
+    }
+    if matches!(kind, Kind::Swa | Kind::Swag) && recipe.train.patience.is_some_and(|p| p > 0) {
+        let found = format!(
+            "{} with {}, which averages to the last epoch",
+            recipe.train.patience.unwrap_or(0),
+            recipe.method.name
+        );
+        return refuse("train.patience", found, "0", "leave it out");
+    }
+    if kind == Kind::Repulsive && recipe.method.members > MAX_PARTICLES {
+        let found = format!("{} with repulsive", recipe.method.members);
+        let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
+        return refuse("method.members", found, &allowed, "lower it");
+    }
+    if kind == Kind::Dropout && recipe.net.dropout == Some(0.0) {
+        return refuse(
+            "net.dropout",
+            "0 with the method dropout".into(),
+            "above 0",
+            "leave it out for 0.1, or take base",
+        );
+    }
+    Ok(())
+}
+
+/// The network that the recipe names, or the one that suits the data.
+fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
+    fn refuse<T>(key: &str, found: String, allowed: &str, cure: &str) -> Result<T> {
+        Err(Error::usage(key, found, allowed, cure))
+    }
+    let Some(pixels) = &encoder.pixels else {
+        let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
+        let n_in = encoder.n_inputs() as u32;
+        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, dropout }));
+    };
+    let (side, channels) = (pixels.h as u32, pixels.c as u32);
+    let name = net.name.unwrap_or(if side == 32 && channels == 3 { NetName::AlexNet } else { NetName::Cnn });
+    if let Some(want) = name.fixed_side()
+        && side != want
+    {
+        let found = format!("images of {side} x {side}");
+        return refuse("net.name", found, "32 x 32 for alexnet and preresnet", "leave data.image_size out, or use cnn");
+    }
+    let widths = |default: &[u32]| -> Result<Vec<u32>> {
+        match &net.widths {
+            Some(w) if w.len() != default.len() => refuse(
+                "net.widths",
+                format!("{} numbers", w.len()),
+                &format!("{}", default.len()),
+                "see `vifo fit --keys`",
+            ),
+            Some(w) => Ok(w.clone()),
+            None => Ok(default.to_vec()),
+        }
+    };
+    let one_hidden = |default: u32| match net.hidden.as_deref() {
+        None => Ok(default),
+        Some([hidden]) => Ok(*hidden),
+        Some(h) => refuse("net.hidden", format!("{} layers", h.len()), "one number for this network", "leave it out"),
+    };
+    Ok(match name {
+        NetName::Mlp => {
+            let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
+            Net::Mlp(Mlp { n_in: encoder.n_inputs() as u32, hidden, last, activation: net.activation, dropout })
+        }
+        NetName::Cnn => {
+            let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);
+            let activation = net.activation;
+            Net::Cnn(Cnn { size: side, channels, last, widths: [w[0], w[1]], hidden, activation, dropout })
+        }
+        NetName::AlexNet => {
+            let (w, hidden) = (widths(&[64, 128, 256, 128, 64])?, one_hidden(256)?);
+            Net::AlexNet(AlexNet { channels, last, widths: [w[0], w[1], w[2], w[3], w[4]], hidden, dropout })
+        }
+        NetName::PreResNet => {
+            if net.depth < 8 || net.depth % 6 != 2 {
+                return refuse("net.depth", net.depth.to_string(), "6 n + 2: 8, 14, 20, ...", "the paper's is 20");
+            }
+            if net.hidden.is_some() {
+                return refuse("net.hidden", "preresnet has no hidden layer".into(), "", "leave it out");
+            }
+            Net::PreResNet(PreResNet { channels, last, depth: net.depth, width: widths(&[16])?[0], dropout })
+        }
+    })
+}
+
+/// Small tables get more than 200 epochs, so that training does not end before it has begun to fit.
+const LEAST_STEPS: u32 = 3000;
+
+/// Element counters and buffer sizes are 32-bit words on every device.
+fn fits_counters(s: &Setup) -> Result<()> {
+    let p = s.layout().total as u64;
+    let samples = u64::from(s.copies().max(if s.is_vi() { s.samples } else { 1 }));
+    let columns = if s.kind == Kind::Swag { u64::from(s.options.swag_columns) } else { 0 };
+    let widest = s.net.widest();
+    let rows = u64::from(s.batch_rows()) * 2 * u64::from(s.targets);
+    let largest = [
+        ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("activations", rows.saturating_mul(widest).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
+        ("deviations of SWAG", p.saturating_mul(u64::from(s.members)).saturating_mul(columns)),
+        ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in()))),
+        ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
+    ];
+    for (what, elements) in largest {
+        if elements >= 1 << 31 {
+            return Err(Error::usage(
+                "recipe",
+                format!("the {what} need {elements} numbers in one buffer ({:.1} GB)", elements as f64 * 4e-9),
+                format!("fewer than {}", 1u64 << 31),
+                "use fewer members, samples, columns (SWAG), hidden units or a smaller batch",
+            ));
+        }
+    }
+    Ok(())
+}

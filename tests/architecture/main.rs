@@ -1,0 +1,135 @@
+//! The library is built as ARCHITECTURE.md says: its table names every module and what each may use. No arrow points up, none
+//! is missing from the table and none stands there for nothing. Beside that: who may touch what, and how long things may be.
+
+mod size;
+mod source;
+
+use source::{Names, Source, parse, root, sources};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A row of ARCHITECTURE.md's table: a module and the modules that it may use.
+struct Row {
+    module: String,
+    uses: Vec<String>,
+}
+
+fn table() -> Vec<Row> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<_>>();
+    let rows = text.lines().filter(|l| l.starts_with("| `"));
+    rows.map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
+        assert_eq!(cells.len(), 3, "module, what it is, what it may use: {line}");
+        Row { module: names(cells[0]).remove(0), uses: names(cells[2]) }
+    })
+    .collect()
+}
+
+/// The row of the table to which a path belongs: the longest that begins it.
+fn room<'a>(path: &[String], rows: &'a [Row]) -> Option<&'a str> {
+    let begins = |m: &str| m.split('/').enumerate().all(|(i, part)| path.get(i).is_some_and(|p| p == part));
+    rows.iter().map(|r| r.module.as_str()).filter(|m| begins(m)).max_by_key(|m| m.len())
+}
+
+type Arrows = BTreeMap<String, BTreeMap<String, String>>;
+
+/// From each module to each that it names, with one place where it does.
+fn arrows(all: &[Source], rows: &[Row]) -> Arrows {
+    let mut out = Arrows::new();
+    for source in all.iter().filter(|s| !s.module.is_empty()) {
+        let Some(from) = room(&source.module, rows) else { panic!("ARCHITECTURE.md has no row for {}", source.name) };
+        for path in Names::of(source).paths {
+            if let Some(to) = room(&path, rows).filter(|to| *to != from) {
+                let place = format!("{}: {}", source.name, path.join("::"));
+                out.entry(from.into()).or_default().entry(to.into()).or_insert(place);
+            }
+        }
+    }
+    out
+}
+
+fn faults(found: &Arrows, rows: &[Row]) -> Vec<String> {
+    let mut out = vec![];
+    let mut above = BTreeSet::new();
+    for row in rows {
+        for used in &row.uses {
+            if !above.contains(used) {
+                out.push(format!("{} may use {used}, which is not above it in the table", row.module));
+            }
+            if !found.get(&row.module).is_some_and(|to| to.contains_key(used)) {
+                out.push(format!("{} does not use {used}: take it out of the table", row.module));
+            }
+        }
+        for (to, place) in found.get(&row.module).into_iter().flatten() {
+            if !row.uses.contains(to) {
+                out.push(format!("{} uses {to}, which the table does not allow: {place}", row.module));
+            }
+        }
+        above.insert(row.module.clone());
+    }
+    out
+}
+
+#[test]
+fn every_arrow_is_in_the_table_and_none_points_up() {
+    let (all, rows) = (sources(), table());
+    let found = faults(&arrows(&all, &rows), &rows);
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn an_arrow_up_a_missing_and_an_idle_one_are_found() {
+    let row = |module: &str, uses: &[&str]| Row { module: module.into(), uses: uses.iter().map(|u| u.to_string()).collect() };
+    let all = [
+        parse("low/mod.rs", "use crate::{high::{self, X}}; #[cfg(test)] mod tests { use crate::third::Y; }"),
+        parse("high/deep.rs", "fn f() { vec![super::super::low::g()] } mod inner { use super::super::X; }"),
+        parse("third.rs", "fn f() {}"),
+    ];
+    let rows = [row("low", &[]), row("high", &["low", "third"]), row("third", &["low"])];
+    let found = arrows(&all, &rows);
+    let pairs: Vec<(&str, &str)> =
+        found.iter().flat_map(|(a, to)| to.keys().map(move |b| (a.as_str(), b.as_str()))).collect();
+    assert_eq!(pairs, [("high", "low"), ("low", "high")], "test modules are left out, macros and nested modules are not");
+    let told = faults(&found, &rows);
+    assert!(told[0].starts_with("low uses high, which the table does not allow: low/mod.rs: high"), "{told:?}");
+    assert!(told.iter().any(|t| t == "high may use third, which is not above it in the table"), "{told:?}");
+    assert!(told.iter().any(|t| t == "third does not use low: take it out of the table"), "{told:?}");
+}
+
+/// Places outside `rooms` (modules or files, as far as they are written) whose code names `word`: a crate, a path's beginning,
+/// or a macro with its "!".
+fn strangers(all: &[Source], word: &str, rooms: &[&str]) -> Vec<String> {
+    let outside = |s: &&Source| !rooms.iter().any(|r| s.name.starts_with(r));
+    let names = |s: &Source| Names::of(s).strangers.iter().any(|n| n == word || n.starts_with(&format!("{word}::")));
+    all.iter().filter(outside).filter(|s| names(s)).map(|s| format!("{} names {word}", s.name)).collect()
+}
+
+#[test]
+fn every_room_keeps_to_its_work() {
+    let disk = ["run/", "report/", "study/", "bench/", "data/", "recipe/", "figure/", "system/", "cli/", "gui/"];
+    let speaks = ["cli/", "gui/", "main.rs"];
+    let rules: &[(&str, &[&str])] = &[
+        ("wgpu", &["exec/gpu/", "exec/mod.rs"]),
+        ("egui", &["gui/"]),
+        ("eframe", &["gui/"]),
+        ("println!", &speaks),
+        ("eprintln!", &speaks),
+        ("print!", &speaks),
+        ("anyhow", &speaks),
+        ("std::fs", &disk),
+        ("dbg!", &[]),
+        ("todo!", &[]),
+        ("unimplemented!", &[]),
+    ];
+    let all = sources();
+    let found: Vec<String> = rules.iter().flat_map(|(word, rooms)| strangers(&all, word, rooms)).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn the_walk_can_find_a_stranger() {
+    let all = sources();
+    for word in ["wgpu", "egui", "std::fs", "println!", "anyhow"] {
+        assert!(!strangers(&all, word, &["nowhere/"]).is_empty(), "{word}");
+    }
+}
