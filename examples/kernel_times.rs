@@ -10,7 +10,6 @@ use vifo::exec::gpu::{Checks, Choice, Gpu, GpuExecutor, open};
 use vifo::ops::conv::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward};
 use vifo::ops::norm::{BatchNormStats, BatchNormSums};
 use vifo::ops::{Op, StepArgs};
-use vifo::program::check::lengths;
 use vifo::program::{Buf, BufferInfo, Element, Program, Role, Step};
 
 /// side, c_in, c_out, stride.
@@ -114,7 +113,7 @@ fn ops(f: Conv2dForward) -> [Op; 5] {
 
 /// Milliseconds of one run of the op: the median of some, each long enough to measure.
 fn time(gpu: &Arc<Gpu>, op: Op, variant: Variant, batch: u32) -> vifo::error::Result<f64> {
-    let (inputs, outputs) = lengths(&op);
+    let (inputs, outputs) = op.lengths();
     let mut program = Program::default();
     let mut add = |lens: Vec<usize>, role| {
         let first = program.buffers.len() as u32;

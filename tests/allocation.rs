@@ -24,18 +24,22 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        // SAFETY: the caller's promise to us is the one to the system.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
+        // SAFETY: the caller's promise to us is the one to the system.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        // SAFETY: the caller's promise to us is the one to the system.
         unsafe { System.realloc(p, layout, size) }
     }
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
         count();
+        // SAFETY: the caller's promise to us is the one to the system.
         unsafe { System.dealloc(p, layout) }
     }
 }

@@ -21,7 +21,7 @@ use vifo::ops::optimizer::{Adam, Sgd, adam, sgd};
 use vifo::ops::reduce::{LossReduce, SUM_STEPS, SUM_WORDS, loss_reduce};
 use vifo::ops::regularizer::{self, ColumnMoments, SIGMA_EXP, SIGMA_SOFTPLUS, column_moments, sigma};
 use vifo::ops::step::Prior;
-use vifo::ops::{Op, StepArgs};
+use vifo::ops::{Op, OpSpec, StepArgs};
 use vifo::program::builder::Tensor;
 use vifo::program::{Act, Builder, Role};
 use vifo::recipe::PriorKeys;

@@ -9,10 +9,10 @@ use common::bounded::Bounded;
 use common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals, verdict};
 use serde_json::Value;
 use vifo::base::Real;
-use vifo::ops::StepArgs;
 use vifo::ops::conv::*;
 use vifo::ops::norm::*;
 use vifo::ops::pool::*;
+use vifo::ops::{OpSpec, StepArgs};
 
 // ---- reading ----
 

@@ -7,12 +7,12 @@ use common::bounded::Bounded;
 use common::golden::{Check, numbers, poison, reals, verdict};
 use serde_json::Value;
 use vifo::base::Real;
-use vifo::ops::StepArgs;
 use vifo::ops::average::{SwagCollect, swag_collect, swag_weights};
 use vifo::ops::dirichlet::{DirichletHead, dirichlet_head};
 use vifo::ops::head::{LIKELIHOOD_SOFTMAX, SoftmaxHead, softmax_head};
 use vifo::ops::repulsion::*;
 use vifo::ops::vbll::*;
+use vifo::ops::{OpSpec, StepArgs};
 
 fn check<T>(name: &'static str, found: Vec<T>, golden: &Value) -> Check<T> {
     Check { name, found, golden: numbers(golden) }

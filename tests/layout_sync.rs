@@ -1,7 +1,8 @@
 //! Without a GPU: what Rust believes of a kernel's bindings and structs is what naga reflects from the WGSL.
 
 use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
-use vifo::exec::gpu::variants::{Form, Kernel, Slot, all_kernels};
+use vifo::exec::gpu::testing::all_kernels;
+use vifo::exec::gpu::variants::{Form, Kernel, Slot};
 use vifo::exec::gpu::{FAMILIES, compose};
 use vifo::ops::step::{Prior, STEP_WORDS, StepArgs};
 use vifo::ops::{self, Op};

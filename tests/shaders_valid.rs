@@ -4,7 +4,7 @@ use naga::back::pipeline_constants::process_overrides;
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use std::collections::BTreeSet;
-use vifo::exec::gpu::variants::all_kernels;
+use vifo::exec::gpu::testing::all_kernels;
 use vifo::exec::gpu::{FAMILIES, FRAGMENTS, compose};
 
 fn parsed(name: &str, source: &str) -> (naga::Module, ModuleInfo) {

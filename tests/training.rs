@@ -10,6 +10,7 @@ use vifo::data::Inputs;
 use vifo::data::encode::{Encoder, FeatureKind};
 use vifo::data::load::Loaded;
 use vifo::error::Error;
+use vifo::exec::gpu::testing::as_hardware;
 use vifo::exec::{Device, gpu};
 use vifo::method::{Predictive, Setup, Trained};
 use vifo::ops::StepArgs;
@@ -412,7 +413,7 @@ fn splits_side_by_side_are_the_same_splits_alone() {
 #[test]
 fn images_train_alike_on_cpu_and_software_adapter() {
     let open = || gpu::open(gpu::Choice::Software).expect("a software adapter");
-    let gpus = [Arc::new(open()), Arc::new(open().as_hardware())];
+    let gpus = [Arc::new(open()), Arc::new(as_hardware(open()))];
     let devices = gpus.clone().map(Device::Gpu);
     for net in IMAGE_NETS {
         let sgd = "train.optimizer = sgd\ntrain.lr = 0.01\ntrain.epochs = 1\ndata.validation_fraction = 0";

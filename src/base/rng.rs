@@ -1,6 +1,7 @@
 //! Counter-based randomness (MATH.md section 8): Philox4x32-10, the same integers here and in
 //! `shaders/common/rng.wgsl`. A number depends on (seed, stream, step, element, replica) and on nothing else: not on
 //! thread count, batch order or what was drawn before, so a resumed run draws what the unbroken one would have.
+//! What is drawn around a network and not in it has a generator of its own, `SplitMix64`.
 
 /// One independent sequence for every use. The discriminants are part of the file format: a checkpoint resumes with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +58,8 @@ impl Draw {
     #[inline(always)]
     pub fn blocks<const N: usize>(&self, first: u32) -> [[u32; N]; 4] {
         let (mut c0, mut c1, mut c2, mut c3) = ([self.step; N], [0u32; N], [self.replica; N], [0u32; N]);
-        for i in 0..N {
-            c1[i] = first.wrapping_add(i as u32);
+        for (i, c1) in c1.iter_mut().enumerate() {
+            *c1 = first.wrapping_add(i as u32);
         }
         let (mut k0, mut k1) = (self.seed, self.stream);
         for _ in 0..10 {
@@ -237,6 +238,49 @@ impl Permutation {
     }
 }
 
+/// SplitMix64 (Steele, Lea, Flood 2014), a counter too: number k is a hash of (seed, k). For what is drawn on the host alone:
+/// splits of data, toys, corrupted images, shuffled columns. Not Philox: those are published with their seeds and must not
+/// change when the draws of networks do, and they want seeds of 64 bits and numbers of 53.
+pub struct SplitMix64(u64);
+
+impl SplitMix64 {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A stream of its own for each list of words, as (seed, kind, image).
+    pub fn keyed(words: &[u64]) -> Self {
+        Self(words.iter().fold(0, |key, word| Self(key ^ word).next_u64()))
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform on [0, 1), 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Standard normal by Box-Muller; two uniforms a number, the sine half unused.
+    pub fn normal(&mut self) -> f64 {
+        // 1 - u lies in (0, 1], so the logarithm is finite.
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Fisher-Yates; the multiply-shift bias is below n / 2^64.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            let j = ((u128::from(self.next_u64()) * (i as u128 + 1)) >> 64) as usize;
+            items.swap(i, j);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,5 +370,24 @@ mod tests {
         for s in sum {
             assert!((s / epochs as f64 - (n - 1) as f64 / 2.0).abs() < 5.0 * sd);
         }
+    }
+
+    #[test]
+    fn splitmix64_gives_the_published_numbers() {
+        // First outputs for seed 1234567 of the reference C program (Vigna, prng.di.unimi.it/splitmix64.c).
+        let mut rng = SplitMix64::new(1234567);
+        assert_eq!([rng.next_u64(), rng.next_u64()], [6457827717110365317, 3203168211198807973]);
+    }
+
+    #[test]
+    fn normal_has_mean_0_and_variance_1() {
+        // 4 standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
+        let mut rng = SplitMix64::new(3);
+        let n = 100_000;
+        let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        let variance = draws.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / n as f64;
+        assert!(mean.abs() < 4.0 / (n as f64).sqrt(), "{mean}");
+        assert!((variance - 1.0).abs() < 4.0 * (2.0 / n as f64).sqrt(), "{variance}");
     }
 }

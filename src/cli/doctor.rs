@@ -1,6 +1,7 @@
 //! `vifo doctor`: what this machine can do, whether it computes rightly, and what to install if something is missing.
 
 use super::{hand_over, say};
+use crate::base::simd::Isa;
 use crate::bench;
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
@@ -41,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             env!("CARGO_PKG_VERSION"),
             env!("VIFO_GIT"),
             rayon::current_num_threads(),
-            instructions()
+            Isa::detect().name()
         ));
         let mut t = TextTable::new(&["adapter", "backend", "kind", "driver", "largest buffer", "kernels", "self-test"]);
         t.rows.push(vec![
@@ -103,25 +104,5 @@ fn advice(adapters: &[AdapterReport], hardware: bool) -> String {
         "No hardware adapter: `--device auto` takes the CPU; `--device software` runs the shaders on the software adapter. For a GPU install \
          its Vulkan driver (nvidia-driver, or mesa-vulkan-drivers for AMD and Intel)."
             .into()
-    }
-}
-
-fn instructions() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq")
-        {
-            return "AVX-512";
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return "AVX2";
-        }
-        "SSE2"
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        std::env::consts::ARCH
     }
 }

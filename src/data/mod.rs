@@ -114,43 +114,6 @@ impl Dataset {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the generator of splits and toys, so that neither changes when the
-/// network's own generator does.
-pub(crate) struct SplitMix64(u64);
-
-impl SplitMix64 {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform on [0, 1), 53 bits.
-    pub(crate) fn uniform(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Standard normal by Box-Muller; two uniforms a number, the sine half unused.
-    pub(crate) fn normal(&mut self) -> f64 {
-        // 1 - u lies in (0, 1], so the logarithm is finite.
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Fisher-Yates; the multiply-shift bias is below n / 2^64.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            let j = ((u128::from(self.next_u64()) * (i as u128 + 1)) >> 64) as usize;
-            items.swap(i, j);
-        }
-    }
-}
-
 /// "data.csv, line 7, column 'age'": the place of an error.
 fn cell_place(path: &Path, line: usize, column: &str) -> String {
     format!("{}, line {line}, column {}", path.display(), quoted(column))
@@ -188,25 +151,6 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn splitmix64_gives_the_published_numbers() {
-        // First outputs for seed 1234567 of the reference C program (Vigna, prng.di.unimi.it/splitmix64.c).
-        let mut rng = SplitMix64::new(1234567);
-        assert_eq!([rng.next_u64(), rng.next_u64()], [6457827717110365317, 3203168211198807973]);
-    }
-
-    #[test]
-    fn normal_has_mean_0_and_variance_1() {
-        // 4 standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
-        let mut rng = SplitMix64::new(3);
-        let n = 100_000;
-        let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
-        let mean = draws.iter().sum::<f64>() / n as f64;
-        let variance = draws.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / n as f64;
-        assert!(mean.abs() < 4.0 / (n as f64).sqrt(), "{mean}");
-        assert!((variance - 1.0).abs() < 4.0 * (2.0 / n as f64).sqrt(), "{variance}");
-    }
 
     #[test]
     fn subset_takes_rows_in_the_order_given() {

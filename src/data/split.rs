@@ -1,8 +1,8 @@
 //! Which rows train, validate and test: by fraction (stratified by class if wanted) or by a file of test rows.
 //! The same seed gives the same split on every machine. Must not look at features.
 
-use super::SplitMix64;
 use super::source::read_text;
+use crate::base::rng::SplitMix64;
 use crate::error::{Error, Result};
 use std::path::Path;
 

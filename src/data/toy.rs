@@ -1,8 +1,9 @@
 //! Toy curves and two-dimensional sets, drawn from a seed: the paper's sinusoid and the usual others.
 //! Must not standardise; `Toy::to_table` hands the numbers to the same encoder as a file.
 
+use super::Task;
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
-use super::{SplitMix64, Task};
+use crate::base::rng::SplitMix64;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 

@@ -3,7 +3,7 @@
 
 use super::group::tests::{group, recipe, wait};
 use super::*;
-use crate::data::SplitMix64;
+use crate::base::rng::SplitMix64;
 use crate::recipe::Recipe;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -42,7 +42,7 @@ fn setup(task: Task, k: u32, members: u32) -> Setup {
 
 /// Outputs of 400 rows with three classes: logits of a spread of 2, their sd between 0.3 and 2.
 fn logits() -> Vec<f32> {
-    let mut rng = crate::metrics::testing::Rng(6);
+    let mut rng = crate::metrics::testing::Rng::new(6);
     let row = |_| {
         [0, 0, 0, 1, 1, 1]
             .map(|is_rho| if is_rho == 1 { 3.0 * rng.uniform() as f32 - 1.0 } else { 2.0 * rng.normal() as f32 })

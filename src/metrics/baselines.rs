@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     fn random(n: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::new(seed);
         let x: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
         let y = x.chunks_exact(d).map(|r| 3.0 + r.iter().enumerate().map(|(j, v)| v * (j as f64 - 1.5)).sum::<f64>());
         let y = y.map(|y| y + 0.3 * rng.normal()).collect();

@@ -5,7 +5,7 @@ use super::*;
 
 /// y = |x1| + step of x2 + noise of sd 0.2, x3 without meaning.
 fn table(n: usize, seed: u64) -> (Vec<f32>, Vec<f64>) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let x: Vec<f32> = (0..3 * n).map(|_| rng.normal() as f32).collect();
     let y = x.chunks_exact(3).map(|r| {
         let truth = 2.0 * f64::from(r[0].abs()) + if r[1] > 0.3 { 1.0 } else { -1.0 };

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn equal_mass_uses_every_row_once_and_cuts_as_python_rounds() {
-        let mut rng = Rng(8);
+        let mut rng = Rng::new(8);
         for (n, bins) in [(1, 20), (19, 20), (50, 20), (203, 20), (10, 4)] {
             let conf: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
             let correct: Vec<bool> = (0..n).map(|_| rng.below(2) == 1).collect();
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn equal_mass_does_not_depend_on_the_order_of_tied_rows() {
-        let mut rng = Rng(21);
+        let mut rng = Rng::new(21);
         let mut rows: Vec<(f64, bool)> = (0..300).map(|_| (rng.below(6) as f64 / 5.0, rng.below(3) > 0)).collect();
         let value = |rows: &[(f64, bool)]| {
             let (conf, correct): (Vec<f64>, Vec<bool>) = rows.iter().copied().unzip();
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_error_is_the_gap_of_the_bars() {
-        let mut rng = Rng(2);
+        let mut rng = Rng::new(2);
         let conf: Vec<f64> = (0..500).map(|_| rng.uniform()).collect();
         let correct: Vec<bool> = conf.iter().map(|&c| rng.uniform() < c * c).collect();
         let bars = reliability_bins(&conf, &correct, 10, false);

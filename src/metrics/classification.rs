@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a3_entropy_does_not_know_the_order_of_the_classes() {
-        let mut rng = Rng(17);
+        let mut rng = Rng::new(17);
         for k in [3, 10, 101] {
             let mut p: Vec<f64> = (0..k).map(|_| rng.uniform()).collect();
             let sum = sum_of(p.iter().copied());
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn mutual_information_is_the_mean_divergence_from_the_mean() {
         let (s, n, k) = (4, 50, 5);
-        let mut rng = Rng(3);
+        let mut rng = Rng::new(3);
         let mut p: Vec<f64> = (0..s * n * k).map(|_| rng.uniform().powi(3)).collect();
         p.chunks_exact_mut(k).for_each(|row| {
             let sum: f64 = row.iter().sum();

@@ -87,7 +87,7 @@ fn regression_row(rng: &mut Rng) -> (f64, f64, f64) {
 fn coverage_within_theory(name: &str, n: usize, alpha: f64, mut draw: impl FnMut(&mut Rng, usize) -> Vec<f64>) {
     const DRAWS: usize = 200;
     const NEW: usize = 500;
-    let mut rng = Rng(n as u64 * 1000 + (alpha * 100.0) as u64);
+    let mut rng = Rng::new(n as u64 * 1000 + (alpha * 100.0) as u64);
     let mut covered = vec![];
     for _ in 0..DRAWS {
         let q = threshold(&draw(&mut rng, n), alpha);
@@ -143,7 +143,7 @@ fn the_harness_rejects_intervals_that_are_too_narrow() {
 /// Scores with ties (a model of few distinct probabilities): coverage may lie above the upper end, never below the lower.
 #[test]
 fn ties_only_add_coverage() {
-    let mut rng = Rng(77);
+    let mut rng = Rng::new(77);
     let mut row = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.below(4) as f64).collect() };
     let covered: Vec<f64> = (0..200)
         .map(|_| {
@@ -160,7 +160,7 @@ fn ties_only_add_coverage() {
 /// Overconfident sets under-cover; the conformal ones of the same probabilities do not, and hold a row whatever its place.
 #[test]
 fn a_set_depends_on_its_row_alone() {
-    let mut rng = Rng(5);
+    let mut rng = Rng::new(5);
     let rows: Vec<(Vec<f64>, usize)> = (0..2000).map(|_| class_row(&mut rng)).collect();
     let believed = rows.iter().filter(|(p, y)| believed_set(p, 0.9).contains(y)).count() as f64 / 2000.0;
     assert!(believed < 0.8, "{believed}");

@@ -130,16 +130,18 @@ fn mean_of_pairs(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// SplitMix64: numbers for tests, the same on every machine.
-    pub struct Rng(pub u64);
+    use crate::base::rng::SplitMix64;
+
+    /// Numbers for tests, the same on every machine.
+    pub struct Rng(SplitMix64);
 
     impl Rng {
+        pub fn new(seed: u64) -> Self {
+            Rng(SplitMix64::new(seed))
+        }
+
         pub fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+            self.0.uniform()
         }
 
         pub fn below(&mut self, n: usize) -> usize {

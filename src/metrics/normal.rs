@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn quantile_inverts_the_cdf() {
-        let mut rng = Rng(4);
+        let mut rng = Rng::new(4);
         for _ in 0..2000 {
             let z = -35.0 * rng.uniform();
             assert_near(normal_quantile(normal_cdf(z)), z, 1e-13);

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn auroc_is_its_definition_over_all_pairs() {
-        let mut rng = Rng(11);
+        let mut rng = Rng::new(11);
         for (np, nn, levels) in [(1, 1, 2), (40, 70, 5), (200, 150, 30), (90, 90, 1000)] {
             let pos: Vec<f64> = (0..np).map(|_| (1 + rng.below(levels)) as f64 / 7.0).collect();
             let neg: Vec<f64> = (0..nn).map(|_| rng.below(levels) as f64 / 7.0).collect();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn aupr_is_precision_at_each_positive_when_scores_are_distinct() {
-        let mut rng = Rng(5);
+        let mut rng = Rng::new(5);
         let pos: Vec<f64> = (0..60).map(|_| rng.uniform() + 0.2).collect();
         let neg: Vec<f64> = (0..80).map(|_| rng.uniform()).collect();
         let above = |set: &[f64], t: f64| set.iter().filter(|&&s| s >= t).count() as f64;
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn thirty_six_thousand_scores_take_no_time() {
-        let mut rng = Rng(1);
+        let mut rng = Rng::new(1);
         let pos: Vec<f64> = (0..10_000).map(|_| rng.uniform() + 0.1).collect();
         let neg: Vec<f64> = (0..26_000).map(|_| rng.uniform()).collect();
         let start = std::time::Instant::now();

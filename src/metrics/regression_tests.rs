@@ -113,7 +113,7 @@ fn quantile_inverts_the_cdf() {
 
 #[test]
 fn quantile_of_random_mixtures_of_any_scale() {
-    let mut rng = Rng(17);
+    let mut rng = Rng::new(17);
     for _ in 0..400 {
         let c = 1 + rng.below(12);
         let unit = 10f64.powf(20.0 * rng.uniform() - 10.0);

@@ -154,7 +154,7 @@ mod tests {
     /// n rows of probabilities with labels drawn from them, and the same probabilities at temperature 1/factor: what a
     /// network reports whose logits are `factor` times too large.
     fn drawn(seed: u64, n: usize, factor: f64) -> (Vec<f64>, Vec<usize>) {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::new(seed);
         let (mut probs, mut y) = (vec![], vec![]);
         for _ in 0..n {
             let z: Vec<f64> = (0..K).map(|_| 1.5 * rng.normal()).collect();

@@ -36,11 +36,11 @@ impl AlexNet {
     fn layers(&self, p: &mut Places) -> ([ConvAt; 5], [LinearAt; 2], LastAt) {
         let [a, b, c, d, e] = self.widths;
         let convs = [
-            p.conv("0", self.channels, a, 3, 1, (1, 1), true),
-            p.conv("3", a, b, 3, 1, (1, 1), true),
-            p.conv("6.1", b, c, 2, 1, SAME, true),
-            p.conv("8.1", c, d, 2, 1, SAME, true),
-            p.conv("10.1", d, e, 2, 1, SAME, true),
+            p.conv("0", (self.channels, a), 3, 1, (1, 1), true),
+            p.conv("3", (a, b), 3, 1, (1, 1), true),
+            p.conv("6.1", (b, c), 2, 1, SAME, true),
+            p.conv("8.1", (c, d), 2, 1, SAME, true),
+            p.conv("10.1", (d, e), 2, 1, SAME, true),
         ];
         let linears = [
             p.linear("13", e * 64, self.hidden, Some((e as usize, 8, 8))),

@@ -22,7 +22,7 @@ impl Cnn {
     fn layers(&self, p: &mut Places) -> ([ConvAt; 2], LinearAt, LastAt) {
         let [a, b] = self.widths;
         let side = self.size / 4;
-        let convs = [p.conv("0", self.channels, a, 3, 1, (1, 1), true), p.conv("3", a, b, 3, 1, (1, 1), true)];
+        let convs = [p.conv("0", (self.channels, a), 3, 1, (1, 1), true), p.conv("3", (a, b), 3, 1, (1, 1), true)];
         let image = (b as usize, side as usize, side as usize);
         let hidden = p.linear("7", b * side * side, self.hidden, Some(image));
         (convs, hidden, p.last("9", self.hidden, self.last))

@@ -191,8 +191,7 @@ impl Places {
     pub fn conv(
         &mut self,
         name: &str,
-        c_in: u32,
-        c_out: u32,
+        (c_in, c_out): (u32, u32),
         kernel: u32,
         stride: u32,
         pads: (u32, u32),

@@ -54,14 +54,14 @@ impl PreResNet {
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
         places.layout.normal_convs = true;
-        places.conv("c", self.channels, self.width, 3, 1, (1, 1), false);
+        places.conv("c", (self.channels, self.width), 3, 1, (1, 1), false);
         for (i, (c_in, c_out, stride)) in self.blocks().into_iter().enumerate() {
             places.norm(&format!("l.{i}.b1"), c_in);
-            places.conv(&format!("l.{i}.c1"), c_in, c_out, 3, stride, (1, 1), false);
+            places.conv(&format!("l.{i}.c1"), (c_in, c_out), 3, stride, (1, 1), false);
             places.norm(&format!("l.{i}.b2"), c_out);
-            places.conv(&format!("l.{i}.c2"), c_out, c_out, 3, 1, (1, 1), false);
+            places.conv(&format!("l.{i}.c2"), (c_out, c_out), 3, 1, (1, 1), false);
             if stride != 1 || c_in != c_out {
-                places.conv(&format!("l.{i}.sc"), c_in, c_out, 1, stride, (0, 0), false);
+                places.conv(&format!("l.{i}.sc"), (c_in, c_out), 1, stride, (0, 0), false);
             }
         }
         places.norm("b", 4 * self.width);
@@ -77,15 +77,15 @@ impl PreResNet {
             let y = b.batch_norm(name, x, at, RELU, pass.batch_statistics);
             pass.dropout(b, y, self.dropout)
         };
-        let mut x = b.conv2d("c", x, p.conv("c", self.channels, self.width, 3, 1, (1, 1), false), None);
+        let mut x = b.conv2d("c", x, p.conv("c", (self.channels, self.width), 3, 1, (1, 1), false), None);
         for (i, (c_in, c_out, stride)) in self.blocks().into_iter().enumerate() {
             let name = |part: &str| format!("l{i}.{part}");
             let z = norm(b, &name("b1"), x, p.norm("", c_in));
-            let z = b.conv2d(&name("c1"), z, p.conv("", c_in, c_out, 3, stride, (1, 1), false), None);
+            let z = b.conv2d(&name("c1"), z, p.conv("", (c_in, c_out), 3, stride, (1, 1), false), None);
             let z = norm(b, &name("b2"), z, p.norm("", c_out));
-            let z = b.conv2d(&name("c2"), z, p.conv("", c_out, c_out, 3, 1, (1, 1), false), None);
+            let z = b.conv2d(&name("c2"), z, p.conv("", (c_out, c_out), 3, 1, (1, 1), false), None);
             let shortcut = if stride != 1 || c_in != c_out {
-                b.conv2d(&name("sc"), x, p.conv("", c_in, c_out, 1, stride, (0, 0), false), None)
+                b.conv2d(&name("sc"), x, p.conv("", (c_in, c_out), 1, stride, (0, 0), false), None)
             } else {
                 x
             };

@@ -2,7 +2,7 @@
 //! (Maddox et al. 2019), and copies of weights for passes that differ in their random numbers alone.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
 use crate::base::Real;
 use crate::base::rng::Draw;
 use rayon::prelude::*;
@@ -52,37 +52,58 @@ pub const VARIANCE_MIN: f64 = 1e-6;
 /// Weights worked on at a time: what they need stays in the first-level cache.
 const CHUNK: usize = 256;
 
-impl SwaCollect {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for SwaCollect {
+    binds!(swa_collect(step): [weights] -> [mean]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
     }
 }
-impl SwagCollect {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for SwagCollect {
+    binds!(swag_collect(step): [weights] -> [mean, variance, deviations]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let w = numbers(&[self.replicas, self.count]);
+        (vec![w], vec![w, w, w * self.columns as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.columns > 0
     }
 }
-impl SwagSample {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for SwagSample {
+    binds!(swag_sample(step): [mean, variance, deviations] -> [weights], scratch);
+    fn grid(&self) -> Grid {
         // A thread serves one Philox block: four weights.
         Grid::Threads(self.members as u64 * self.samples as u64 * self.count.div_ceil(4) as u64)
     }
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         self.columns as usize
     }
+    fn lengths(&self) -> Lengths {
+        let w = numbers(&[self.members, self.count]);
+        (vec![w, w, w * self.columns as usize], vec![w * self.samples as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.samples > 0
+    }
 }
-impl RepeatWeights {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for RepeatWeights {
+    binds!(repeat_weights: [v] -> [weights]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.members as u64 * self.samples as u64 * self.count as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.members, self.count])], vec![numbers(&[self.members, self.samples, self.count])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.samples > 0
     }
 }
 

@@ -12,7 +12,7 @@ pub use backward::{conv2d_backward_data, conv2d_backward_weight};
 pub use forward::{conv2d_forward, conv2d_naive};
 
 use super::gemm::Rows;
-use super::{Grid, params};
+use super::params;
 use crate::base::Real;
 
 /// Parameters of a convolution: `first` and `last` are those of one op, between them stands what all three share.
@@ -106,28 +106,6 @@ conv_params! {
 fn tiles_of_four(n: u32) -> u64 {
     u64::from(n.div_ceil(4))
 }
-impl Conv2dForward {
-    pub fn grid(&self) -> Grid {
-        Grid::Threads(
-            u64::from(self.replicas) * tiles_of_four(self.batch * self.out_h * self.out_w) * tiles_of_four(self.c_out),
-        )
-    }
-}
-impl Conv2dBackwardData {
-    pub fn grid(&self) -> Grid {
-        // Pixels are sorted by their remainders by the stride.
-        let s = self.stride.max(1);
-        let pixels = self.batch * self.h.div_ceil(s) * self.w.div_ceil(s);
-        Grid::Threads(u64::from(self.replicas * s * s) * tiles_of_four(pixels) * tiles_of_four(self.c_in))
-    }
-}
-impl Conv2dBackwardWeight {
-    pub fn grid(&self) -> Grid {
-        let taps = self.kernel_h * self.kernel_w * self.c_in;
-        // One more row of tiles: the bias.
-        Grid::Threads(u64::from(self.replicas) * (tiles_of_four(taps) + 1) * tiles_of_four(self.c_out))
-    }
-}
 
 /// Groups of images: the unit of parallel work, and of partial sums in the weight gradient.
 const GROUPS: usize = 16;
@@ -149,6 +127,18 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Every window has a size and a place.
+    fn windows_fit(&self) -> bool {
+        self.stride > 0
+            && self.kernel_h > 0
+            && self.kernel_w > 0
+            && self.out_h > 0
+            && self.out_w > 0
+            && self.c_in > 0
+            && self.c_out > 0
+            && self.h > 0
+            && self.w > 0
+    }
     pub fn inputs(&self) -> usize {
         self.h * self.w * self.c_in
     }
@@ -204,7 +194,8 @@ struct Windows {
     row: usize,
     col: usize,
 }
-impl Rows for Windows {
+// SAFETY: `furthest` is the trait's own, which looks at every place.
+unsafe impl Rows for Windows {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
         // One division a tile: with few channels a product of a window is not much longer than a division.

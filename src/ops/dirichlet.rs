@@ -1,7 +1,8 @@
 //! The Dirichlet head (MATH.md section 5; Sensoy et al. 2018): class probabilities are Dirichlet with concentrations
 //! relu(z) + 1, the loss is the expected -log p(y) plus eta times the divergence from the flat Dirichlet.
 
-use super::{Grid, StepArgs, params};
+use super::head::head_lengths;
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, params, shared};
 use crate::base::Real;
 use crate::base::gamma::{digamma, ln_gamma, trigamma};
 
@@ -17,12 +18,16 @@ params! {
     }
 }
 
-impl DirichletHead {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for DirichletHead {
+    binds!(dirichlet_head(step): [z, labels] -> [terms, dz]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        head_lengths(self.replicas, self.share, self.rows, self.k)
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share) && self.k > 0
     }
 }
 

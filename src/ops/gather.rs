@@ -1,7 +1,7 @@
 //! What goes into a network: the rows of a batch in the epoch's order, the auxiliary inputs, and dropout masks.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, binds, numbers, params, within};
 use crate::base::Real;
 use crate::base::rng::{Draw, Permutation, Stream, unit};
 use rayon::prelude::*;
@@ -67,11 +67,22 @@ impl GatherRows {
     pub fn sets(&self) -> u32 {
         sets(self.first_member, self.replicas, self.per_set, self.first_set)
     }
-    pub fn grid(&self) -> Grid {
+}
+impl OpSpec for GatherRows {
+    binds!(gather_rows(step): [data] -> [out]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.batch as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![numbers(&[self.sets(), self.n_rows, self.cols])],
+            vec![numbers(&[self.replicas, self.out_rows, self.cols])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        self.batch <= self.out_rows
+            && self.n_rows > 0
+            && self.first_member.checked_div(self.per_set).is_none_or(|s| s >= self.first_set)
     }
 }
 impl AuxInputs {
@@ -79,23 +90,38 @@ impl AuxInputs {
     pub fn sets(&self) -> u32 {
         sets(self.first_member, self.replicas, self.per_set, self.first_set)
     }
-    pub fn grid(&self) -> Grid {
+}
+impl OpSpec for AuxInputs {
+    binds!(aux_inputs(step): [low, high] -> [out]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64 * self.cols as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.sets(), self.cols]); 2], vec![numbers(&[self.replicas, self.out_rows, self.cols])])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.first_row, u64::from(self.count), self.out_rows)
+            && self.first_member.checked_div(self.per_set).is_none_or(|s| s >= self.first_set)
     }
 }
 fn sets(first_member: u32, replicas: u32, per_set: u32, first_set: u32) -> u32 {
     let last = (first_member + replicas.max(1) - 1).checked_div(per_set);
     last.map_or(1, |set| (set + 1).saturating_sub(first_set))
 }
-impl Dropout {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for Dropout {
+    binds!(dropout(step): [x] -> [y]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.period > 0 || self.count == 0
+    }
+    /// The slope of the activation before it was multiplied in already; the two commute.
+    fn gradient(&self, _: u32) -> Option<Gradient> {
+        Some(Gradient::Steps(vec![GradientStep { op: Op::Dropout(*self), reads: &[Place::Dy], writes: &[Place::Dx] }]))
     }
 }
 

@@ -12,9 +12,10 @@ mod tests;
 mod tile;
 
 use crate::base::Real;
+pub use crate::base::simd::Isa;
+use crate::base::simd::wide;
 pub use epilogue::{Epilogue, Finish, Gate, beside};
 use few_columns::{DOTS, dots, turned};
-pub use tile::Isa;
 use tile::{Last, TILE_ROWS, product, rows_at_a_time};
 
 /// Columns of a packed panel.
@@ -49,8 +50,12 @@ impl<'a, T> Mat<'a, T> {
     }
 }
 
-/// Where the rows of a matrix are. What reads memory by it believes `furthest`.
-pub(crate) trait Rows: Copy + Sync {
+/// Where the rows of a matrix are.
+///
+/// # Safety
+/// For places `at` as `fill` left them, `furthest(at)` is no smaller than any of them: the product reads and writes memory
+/// that was compared with `furthest` alone.
+pub(crate) unsafe trait Rows: Copy + Sync {
     /// The places of rows i, i + 1, ...
     fn fill(&self, i: usize, at: &mut [usize]);
     /// The largest of the places that `fill` gave.
@@ -66,7 +71,9 @@ pub(crate) struct Even {
     pub first: usize,
     pub stride: usize,
 }
-impl Rows for Even {
+// SAFETY: the places of `fill` ascend, so the last one is the largest: sizes and strides are far from wrapping round
+// (`gemm` asserts it, `InOrder` counts rows).
+unsafe impl Rows for Even {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
         for (r, at) in at.iter_mut().enumerate() {
@@ -82,7 +89,8 @@ impl Rows for Even {
 /// Row i is row i.
 #[derive(Clone, Copy)]
 pub(crate) struct InOrder;
-impl Rows for InOrder {
+// SAFETY: as for `Even`, whose places these are.
+unsafe impl Rows for InOrder {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
         Even { first: 0, stride: 1 }.fill(i, at);
@@ -243,76 +251,27 @@ fn small_panels<'a, T: Real>(k: usize, n: usize, b: Mat<'a, T>, pack: &'a mut [T
     Panels { data: pack, ld: n, next: None, narrow }
 }
 
-/// C = (or +=, `add`) A's `m` rows times B. `rows` says where A's rows begin, `to` which row of `c` each becomes; the epilogue
-/// gets that plus `row0`.
-pub(crate) fn tiles<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
-    m: usize,
-    row0: usize,
-    n: usize,
-    a: &[T],
-    rows: R,
-    runs: Runs,
-    b: Panels<T>,
-    add: bool,
-    c: &mut [T],
-    to: C,
-    e: &E,
-) {
-    match Isa::detect() {
-        // SAFETY: the processor was just asked for these features.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { tiles_avx512(m, row0, n, a, rows, runs, b, add, c, to, e) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { tiles_avx2(m, row0, n, a, rows, runs, b, add, c, to, e) },
-        Isa::Plain => tiles_any(Isa::Plain, m, row0, n, a, rows, runs, b, add, c, to, e),
-    }
-}
-
-macro_rules! with_features {
-    ($name:ident, $isa:expr, $features:literal) => {
-        /// The epilogue, compiled for the machine's vectors.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = $features)]
-        fn $name<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
-            m: usize,
-            row0: usize,
-            n: usize,
-            a: &[T],
-            rows: R,
-            runs: Runs,
-            b: Panels<T>,
-            add: bool,
-            c: &mut [T],
-            to: C,
-            e: &E,
-        ) {
-            tiles_any($isa, m, row0, n, a, rows, runs, b, add, c, to, e)
+wide! {
+    /// C = (or +=, `add`) A's `m` rows times B. `rows` says where A's rows begin, `to` which row of `c` each becomes; the epilogue
+    /// gets that plus `row0`.
+    pub(crate) fn tiles[isa]<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
+        m: usize,
+        row0: usize,
+        n: usize,
+        a: &[T],
+        rows: R,
+        runs: Runs,
+        b: Panels<T>,
+        add: bool,
+        c: &mut [T],
+        to: C,
+        e: &E,
+    ) {
+        if b.narrow {
+            tiles_of::<T, R, C, E, NARROW>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
+        } else {
+            tiles_of::<T, R, C, E, PANEL>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
         }
-    };
-}
-with_features!(tiles_avx512, Isa::Avx512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma");
-with_features!(tiles_avx2, Isa::Avx2, "avx2,fma");
-
-#[inline(always)]
-fn tiles_any<T: Real, R: Rows, C: Rows, E: Epilogue<T>>(
-    isa: Isa,
-    m: usize,
-    row0: usize,
-    n: usize,
-    a: &[T],
-    rows: R,
-    runs: Runs,
-    b: Panels<T>,
-    add: bool,
-    c: &mut [T],
-    to: C,
-    e: &E,
-) {
-    if b.narrow {
-        tiles_of::<T, R, C, E, NARROW>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
-    } else {
-        tiles_of::<T, R, C, E, PANEL>(isa, m, row0, n, a, rows, runs, b, add, c, to, e)
     }
 }
 

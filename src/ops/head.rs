@@ -3,7 +3,7 @@
 //! number of rows; gradients are those of the mean over the valid rows (MATH.md sections 1 and 2).
 
 use super::regularizer::{self, REG_NONE, sigma};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
 use crate::base::Real;
 use crate::base::rng::{Draw, Stream};
 
@@ -56,29 +56,59 @@ params! {
     }
 }
 
-impl SoftmaxHead {
-    pub fn grid(&self) -> Grid {
+/// Of a head that reads `k` outputs and a label of each row, and writes terms and the outputs' gradient.
+pub(super) fn head_lengths(replicas: u32, share: u32, rows: u32, k: u32) -> Lengths {
+    let z = numbers(&[replicas, rows, k]);
+    (vec![z, numbers(&[replicas / share.max(1), rows])], vec![numbers(&[replicas, rows, 3]), z])
+}
+
+impl OpSpec for SoftmaxHead {
+    binds!(softmax_head(step): [z, labels] -> [terms, dz]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        head_lengths(self.replicas, self.share, self.rows, self.k)
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share) && self.k > 0
     }
 }
-impl GaussianHead {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for GaussianHead {
+    binds!(gaussian_head(step): [z, targets] -> [terms, dz]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        head_lengths(self.replicas, self.share, self.rows, 2)
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
     }
 }
-impl VifoHead {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for VifoHead {
+    binds!(vifo_head(step): [outputs, targets, moments] -> [terms, doutputs], scratch);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
     /// z, eps, sigma, slope, s2, dmu, dsigma, ds2.
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         8 * self.k as usize
+    }
+    fn lengths(&self) -> Lengths {
+        let z = numbers(&[self.replicas, self.rows, 2, self.k]);
+        let moments =
+            if self.regularizer >= regularizer::REG_MEAN_ALL { numbers(&[self.replicas, 6, self.k]) } else { 1 };
+        (
+            vec![z, numbers(&[self.replicas / self.share.max(1), self.data_rows]), moments],
+            vec![numbers(&[self.replicas, self.rows, 3]), z],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && self.data_rows <= self.rows
+            && self.k > 0
+            && (self.likelihood != LIKELIHOOD_GAUSSIAN || self.k == 2)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Images kept as bytes, as the files have them: a batch is gathered, shifted, mirrored and normalised in one pass, so that
 //! the floats of a data set never exist. Bytes lie in up to four shards, because adapters limit what one binding may hold.
 
-use super::{Grid, StepArgs, params};
+use super::wide::wide;
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Permutation, Stream};
 use crate::error::{Error, Result};
@@ -70,13 +71,6 @@ pub fn shards(n_rows: u32, image_bytes: u32, max_binding: u64) -> Result<u32> {
 }
 
 impl GatherImages {
-    pub fn grid(&self) -> Grid {
-        let groups = (self.image_len() as u64).div_ceil(GROUP_ELEMENTS);
-        Grid::Groups(u64::from(self.replicas) * u64::from(self.batch) * groups)
-    }
-    pub fn scratch(&self) -> usize {
-        0
-    }
     /// Bytes of an image, and elements of a row of the output.
     pub fn image_len(&self) -> usize {
         self.h as usize * self.w as usize * self.c as usize
@@ -97,6 +91,26 @@ impl GatherImages {
             right: below(dx, side) - self.crop as isize,
             mirrored: self.flip == 1 && flip >> 31 == 1,
         }
+    }
+}
+impl OpSpec for GatherImages {
+    binds!(gather_images(step): bytes [images0, images1, images2, images3] -> [out]);
+    fn grid(&self) -> Grid {
+        let groups = (self.image_len() as u64).div_ceil(GROUP_ELEMENTS);
+        Grid::Groups(u64::from(self.replicas) * u64::from(self.batch) * groups)
+    }
+    fn lengths(&self) -> Lengths {
+        let shards = (0..SHARDS).map(|s| self.images_of(s) as usize * self.image_len());
+        (shards.collect(), vec![numbers(&[self.replicas, self.out_rows, self.h, self.w, self.c])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.batch <= self.out_rows
+            && self.n_rows > 0
+            && u64::from(self.n_rows) <= SHARDS as u64 * u64::from(self.shard_rows)
+            && self.h > 0
+            && self.w > 0
+            && matches!(self.c, 1 | 3)
+            && self.crop < 1 << 16
     }
 }
 
@@ -172,35 +186,9 @@ pub fn gather_images<T: Real>(
     }
 }
 
-/// A function of its own, so that it can be compiled for the machine's vectors inside a closure of rayon.
-fn image_row<T: Real>(p: &GatherImages, change: Change, scale: &Scale<T>, image: &[u8], out: &mut [T]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-        fn avx512<T: Real>(p: &GatherImages, change: Change, scale: &Scale<T>, image: &[u8], out: &mut [T]) {
-            any(p, change, scale, image, out)
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2<T: Real>(p: &GatherImages, change: Change, scale: &Scale<T>, image: &[u8], out: &mut [T]) {
-            any(p, change, scale, image, out)
-        }
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512bw")
-        {
-            // SAFETY: the processor was just asked for these features.
-            return unsafe { avx512(p, change, scale, image, out) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: as above.
-            return unsafe { avx2(p, change, scale, image, out) };
-        }
-    }
-    any(p, change, scale, image, out);
-
-    #[inline(always)]
-    fn any<T: Real>(p: &GatherImages, change: Change, scale: &Scale<T>, image: &[u8], out: &mut [T]) {
+wide! {
+    /// A function of its own, so that it is compiled for the machine's vectors inside a closure of rayon.
+    fn image_row<T: Real>(p: &GatherImages, change: Change, scale: &Scale<T>, image: &[u8], out: &mut [T]) {
         if change == (Change { down: 0, right: 0, mirrored: false }) {
             return scale.apply(image, out);
         }

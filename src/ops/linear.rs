@@ -2,7 +2,10 @@
 //! Weights lie in the flat vector [R, P]: W [n_in, n_out] at `weight`, b [n_out] at `bias`. Outputs are written with `=`.
 
 use super::gemm::{Epilogue, Finish, Gate, Mat, beside, gemm, pack_len};
-use super::{Grid, params};
+use super::{
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, area, binds, numbers, params, shared,
+    within,
+};
 use crate::base::Real;
 
 pub const ACT_NONE: u32 = 0;
@@ -56,29 +59,120 @@ fn tiles(n: u32) -> u32 {
     n.div_ceil(4)
 }
 
-impl LinearForward {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for LinearForward {
+    binds!(linear_forward: [x, weights] -> [y, pre], scratch);
+    const FORMS: Forms =
+        Forms::Tiled { module: "linear_tiled", entry: "linear_forward_tiled", quads: "linear_forward_tiled_quads" };
+
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * tiles(self.rows) as u64 * tiles(self.n_out) as u64)
     }
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         pack_len(self.n_in as usize, self.n_out as usize)
     }
+    fn lengths(&self) -> Lengths {
+        let y = numbers(&[self.replicas, self.rows, self.n_out]);
+        let pre = if self.activation == ACT_SILU { y } else { 1 };
+        (
+            vec![
+                numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
+                numbers(&[self.replicas, self.stride]),
+            ],
+            vec![y, pre],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
+            && within(self.bias, u64::from(self.n_out), self.stride)
+    }
+    fn product(&self) -> Option<Product> {
+        let (m, n, k) = (self.rows.into(), self.n_out.into(), self.n_in.into());
+        Some(Product { count: self.replicas.into(), m, n, k })
+    }
+    fn gradient(&self, activation: u32) -> Option<Gradient> {
+        let Self { replicas, share, rows, n_in, n_out, weight, bias, stride, .. } = *self;
+        let of_weight = LinearBackwardWeight { replicas, share, rows, n_in, n_out, weight, bias, stride };
+        let of_data = LinearBackwardData { replicas, rows, n_in, n_out, weight, stride, activation };
+        Some(Gradient::Steps(vec![
+            GradientStep {
+                op: Op::LinearBackwardWeight(of_weight),
+                reads: &[Place::X, Place::Dy],
+                writes: &[Place::Grad],
+            },
+            GradientStep {
+                op: Op::LinearBackwardData(of_data),
+                reads: &[Place::Dy, Place::Weights, Place::Saved],
+                writes: &[Place::Dx],
+            },
+        ]))
+    }
 }
-impl LinearBackwardData {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for LinearBackwardData {
+    binds!(linear_backward_data: [dy, weights, saved] -> [dx], scratch);
+    const FORMS: Forms = Forms::Tiled {
+        module: "linear_tiled",
+        entry: "linear_backward_data_tiled",
+        quads: "linear_backward_data_tiled_quads",
+    };
+
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * tiles(self.rows) as u64 * tiles(self.n_in) as u64)
     }
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         pack_len(self.n_out as usize, self.n_in as usize)
     }
+    fn lengths(&self) -> Lengths {
+        let dx = numbers(&[self.replicas, self.rows, self.n_in]);
+        (
+            vec![
+                numbers(&[self.replicas, self.rows, self.n_out]),
+                numbers(&[self.replicas, self.stride]),
+                if self.activation == 0 { 1 } else { dx },
+            ],
+            vec![dx],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
+    }
+    fn product(&self) -> Option<Product> {
+        let (m, n, k) = (self.rows.into(), self.n_in.into(), self.n_out.into());
+        Some(Product { count: self.replicas.into(), m, n, k })
+    }
 }
-impl LinearBackwardWeight {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for LinearBackwardWeight {
+    binds!(linear_backward_weight: [x, dy] -> [grad], scratch);
+    const FORMS: Forms = Forms::SplitGradient {
+        module: "linear_split",
+        split: "linear_backward_weight_split",
+        combine: "linear_backward_weight_reduce",
+    };
+
+    fn grid(&self) -> Grid {
         // One more row of tiles: the bias.
         Grid::Threads(self.replicas as u64 * (tiles(self.n_in) as u64 + 1) * tiles(self.n_out) as u64)
     }
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         pack_len(self.rows as usize, self.n_out as usize)
+    }
+    fn lengths(&self) -> Lengths {
+        (
+            vec![
+                numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
+                numbers(&[self.replicas, self.rows, self.n_out]),
+            ],
+            vec![numbers(&[self.replicas, self.stride])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
+            && within(self.bias, u64::from(self.n_out), self.stride)
+    }
+    fn product(&self) -> Option<Product> {
+        let (m, n, k) = (self.n_in.into(), self.n_out.into(), self.rows.into());
+        Some(Product { count: self.replicas.into(), m, n, k })
     }
 }
 

@@ -1,159 +1,139 @@
 //! Everything a training step is made of. One file a family, holding for each op its parameters (`repr(C)`, mirrored by
-//! the shader of the same stem) and its CPU twin. The name of an op is the name of its WGSL entry point, its twin, its
-//! pipeline label and its test row. Twins write every output with `=` unless their doc says `+=`.
+//! the shader of the same stem), what it declares of itself (`OpSpec`: lengths, size checks, gradient, forms on a GPU) and
+//! its CPU twin. The name of an op is the name of its WGSL entry point, its twin, its pipeline label and its test row. Twins
+//! write every output with `=` unless their doc says `+=`.
+//!
+//! An op is two files and its name in the list of `ops!` below: nothing else names it but its test rows.
 
-pub mod average;
-pub mod conv;
-pub mod dirichlet;
-pub mod gather;
+#![allow(
+    clippy::too_many_arguments,
+    clippy::needless_range_loop,
+    reason = "a twin names every buffer and size that it takes, and its index loops mirror its shader line by line"
+)]
+
 pub mod gemm;
-pub mod head;
-pub mod images;
-pub mod linear;
-pub mod norm;
-pub mod optimizer;
-pub mod pool;
-pub mod reduce;
-pub mod regularizer;
-pub mod repulsion;
+pub mod spec;
 pub mod step;
-pub mod vbll;
-pub mod vi;
-pub mod weigh;
 pub mod wide;
 
+pub use spec::{
+    Field, Forms, Gradient, GradientStep, Grid, Lengths, MAX_INPUTS, MAX_OUTPUTS, OpSpec, Operands, Place, Product,
+};
+pub(crate) use spec::{area, binds, numbers, params, shared, within};
 pub use step::StepArgs;
 
-/// How many invocations an op needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grid {
-    /// Independent threads, rounded up to whole workgroups of 64.
-    Threads(u64),
-    /// Workgroups of 64 that reduce together.
-    Groups(u64),
-}
+use crate::base::Real;
 
-/// Name, WGSL type and byte offset of a parameter, for the comparison with what naga reflects.
-pub type Field = (&'static str, &'static str, usize);
-
-/// Declares the parameters of an op: plain old data, laid out as the shader's uniform struct.
-macro_rules! params {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ident,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
-        #[repr(C)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $ty,)* }
-        impl $name {
-            pub const FIELDS: &'static [$crate::ops::Field] =
-                &[$((stringify!($field), stringify!($ty), std::mem::offset_of!($name, $field)),)*];
-        }
-    };
-}
-pub(crate) use params;
-
-/// Binds names: variant, module (= shader family), entry point, inputs -> outputs (`rw` = read and written), step or not.
+/// The list of ops: a family, which is a Rust file and a shader of that stem, further shader files of its forms for
+/// hardware, and its ops. Declares the families' modules, `Op`, and a dispatch to what each op says in its `OpSpec`.
 macro_rules! ops {
-    ($($variant:ident, $family:ident, $entry:ident, [$($input:ident),*] -> [$($output:ident),*], $step:expr;)*) => {
-        /// One recorded operation. An exhaustive match on it is what keeps shader and twin together.
+    ($($family:ident $([$($more:ident),+])?: $($op:ident),+;)*) => {
+        $(pub mod $family;)*
+
+        /// One recorded operation.
         #[derive(Debug, Clone, Copy, PartialEq)]
-        pub enum Op { $($variant($family::$variant),)* }
+        pub enum Op { $($($op($family::$op),)+)* }
 
         impl Op {
-            /// Entry point, twin, label and test row.
-            pub fn name(&self) -> &'static str {
-                match self { $(Op::$variant(_) => stringify!($entry),)* }
-            }
             /// Stem of the shader file and of the Rust file.
             pub fn family(&self) -> &'static str {
-                match self { $(Op::$variant(_) => stringify!($family),)* }
+                match self { $($(Op::$op(_) => stringify!($family),)+)* }
             }
             pub fn params(&self) -> &[u8] {
-                match self { $(Op::$variant(p) => bytemuck::bytes_of(p),)* }
+                match self { $($(Op::$op(p) => bytemuck::bytes_of(p),)+)* }
             }
             pub fn fields(&self) -> &'static [Field] {
-                match self { $(Op::$variant(_) => $family::$variant::FIELDS,)* }
+                match self { $($(Op::$op(_) => $family::$op::FIELDS,)+)* }
+            }
+            /// Entry point, twin, label and test row.
+            pub fn name(&self) -> &'static str {
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::NAME,)+)* }
             }
             pub fn inputs(&self) -> &'static [&'static str] {
-                match self { $(Op::$variant(_) => &[$(stringify!($input)),*],)* }
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::INPUTS,)+)* }
             }
             pub fn outputs(&self) -> &'static [&'static str] {
-                match self { $(Op::$variant(_) => &[$(stringify!($output)),*],)* }
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::OUTPUTS,)+)* }
             }
             /// Whether the kernel reads the step's arguments (the last binding).
             pub fn uses_step(&self) -> bool {
-                match self { $(Op::$variant(_) => $step,)* }
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::USES_STEP,)+)* }
+            }
+            /// Whether the inputs hold bytes in place of scalars.
+            pub fn reads_bytes(&self) -> bool {
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::READS_BYTES,)+)* }
+            }
+            /// Kernels for GPU hardware besides the plain one.
+            pub fn forms(&self) -> Forms {
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::FORMS,)+)* }
             }
             pub fn grid(&self) -> Grid {
-                match self { $(Op::$variant(p) => p.grid(),)* }
+                match self { $($(Op::$op(p) => p.grid(),)+)* }
             }
             /// Elements of scratch memory that the twin needs.
             pub fn scratch(&self) -> usize {
-                match self { $(Op::$variant(p) => p.scratch(),)* }
+                match self { $($(Op::$op(p) => p.scratch(),)+)* }
+            }
+            /// Least lengths of the inputs and outputs.
+            pub fn lengths(&self) -> Lengths {
+                match self { $($(Op::$op(p) => p.lengths(),)+)* }
+            }
+            /// What the sizes must satisfy among themselves, beyond the lengths of the buffers.
+            pub fn sizes_agree(&self) -> bool {
+                match self { $($(Op::$op(p) => p.sizes_agree(),)+)* }
+            }
+            /// The matrix product that it is, if it is one.
+            pub fn product(&self) -> Option<Product> {
+                match self { $($(Op::$op(p) => p.product(),)+)* }
+            }
+            /// Its backward pass, if it makes a layer; `activation` = the one that produced its input.
+            pub fn gradient(&self, activation: u32) -> Option<Gradient> {
+                match self { $($(Op::$op(p) => p.gradient(activation),)+)* }
+            }
+            /// Calls the twin, compiled for the vectors of the function that this is inlined into.
+            #[inline(always)]
+            pub fn run<T: Real>(&self, args: &StepArgs<T>, operands: Operands<'_, T>) {
+                match self { $($(Op::$op(p) => p.run(args, operands),)+)* }
             }
         }
 
         /// One zeroed instance of each op, for tests that walk over all of them.
         pub fn all() -> Vec<Op> {
-            vec![$(Op::$variant(bytemuck::Zeroable::zeroed()),)*]
+            vec![$($(Op::$op(bytemuck::Zeroable::zeroed()),)+)*]
         }
+
+        /// Stem and text of every shader file with kernels: those of the ops, and `step`, which hands them their arguments.
+        pub const SHADERS: &[(&str, &str)] = &[
+            $((stringify!($family), shader!($family)), $($((stringify!($more), shader!($more)),)+)?)*
+            ("step", shader!(step)),
+        ];
+    };
+}
+
+/// The text of `shaders/STEM.wgsl`.
+macro_rules! shader {
+    ($stem:ident) => {
+        include_str!(concat!("../../shaders/", stringify!($stem), ".wgsl"))
     };
 }
 
 ops! {
-    GatherRows, gather, gather_rows, [data] -> [out], true;
-    AuxInputs, gather, aux_inputs, [low, high] -> [out], true;
-    LinearForward, linear, linear_forward, [x, weights] -> [y, pre], false;
-    LinearBackwardData, linear, linear_backward_data, [dy, weights, saved] -> [dx], false;
-    LinearBackwardWeight, linear, linear_backward_weight, [x, dy] -> [grad], false;
-    Dropout, gather, dropout, [x] -> [y], true;
-    SoftmaxHead, head, softmax_head, [z, labels] -> [terms, dz], true;
-    GaussianHead, head, gaussian_head, [z, targets] -> [terms, dz], true;
-    ColumnMoments, regularizer, column_moments, [outputs] -> [moments], true;
-    WeighedMoments, regularizer, weighed_moments, [outputs, weights] -> [moments], true;
-    VifoHead, head, vifo_head, [outputs, targets, moments] -> [terms, doutputs], true;
-    WeighRows, weigh, weigh_rows, [weights] -> [terms, grad], false;
-    LossReduce, reduce, loss_reduce, [terms, extra] -> [sums], true;
-    SumSquares, reduce, sum_squares, [v] -> [sums], false;
-    L2Gradient, optimizer, l2_gradient, [weights] -> [grad], true;
-    ViSample, vi, vi_sample, [q] -> [weights], true;
-    ViRegularizer, vi, vi_regularizer, [q] -> [value, energy], true;
-    ViGradient, vi, vi_gradient, [q, dweights, energy] -> [dq], true;
-    Adam, optimizer, adam, [grad, norm] -> [weights, first, second], true;
-    Sgd, optimizer, sgd, [grad, norm] -> [weights, velocity], true;
-    Conv2dForward, conv, conv2d_forward, [x, weights] -> [y, pre], false;
-    Conv2dBackwardData, conv, conv2d_backward_data, [dy, weights, saved] -> [dx], false;
-    Conv2dBackwardWeight, conv, conv2d_backward_weight, [x, dy] -> [grad], false;
-    MaxPool2Forward, pool, max_pool2_forward, [x] -> [y], false;
-    MaxPool2Backward, pool, max_pool2_backward, [x, dy, saved] -> [dx], false;
-    AvgPoolForward, pool, avg_pool_forward, [x] -> [y], false;
-    AvgPoolBackward, pool, avg_pool_backward, [dy, saved] -> [dx], false;
-    BatchNormStats, norm, batch_norm_stats, [x] -> [stats, running], true;
-    BatchNormRunning, norm, batch_norm_running, [running] -> [stats], false;
-    BatchNormForward, norm, batch_norm_forward, [x, stats, weights] -> [y], false;
-    BatchNormSums, norm, batch_norm_sums, [x, y, dy, stats] -> [sums, grad], true;
-    BatchNormBackward, norm, batch_norm_backward, [x, y, dy, stats, sums, weights] -> [dx], true;
-    Add, norm, add, [a, b] -> [y], false;
-    SwaCollect, average, swa_collect, [weights] -> [mean], true;
-    SwagCollect, average, swag_collect, [weights] -> [mean, variance, deviations], true;
-    SwagSample, average, swag_sample, [mean, variance, deviations] -> [weights], true;
-    RepeatWeights, average, repeat_weights, [v] -> [weights], false;
-    DirichletHead, dirichlet, dirichlet_head, [z, labels] -> [terms, dz], true;
-    PairDistances, repulsion, pair_distances, [v] -> [distances], true;
-    KernelWeights, repulsion, kernel_weights, [distances] -> [kernel], false;
-    Repulsion, repulsion, repulsion, [v, kernel] -> [grad, value], true;
-    VbllForward, vbll, vbll_forward, [x, weights] -> [y], false;
-    VbllBackwardData, vbll, vbll_backward_data, [x, dy, weights, saved] -> [dx], false;
-    VbllBackwardWeight, vbll, vbll_backward_weight, [x, dy, weights] -> [grad], false;
-    VbllHead, vbll, vbll_head, [y, labels] -> [terms, dy], true;
-    VbllRegularizer, vbll, vbll_regularizer, [weights] -> [grad, value], true;
-    GatherImages, images, gather_images, [images0, images1, images2, images3] -> [out], true;
-}
-
-impl Op {
-    /// Whether the inputs hold bytes in place of scalars.
-    pub fn reads_bytes(&self) -> bool {
-        matches!(self, Op::GatherImages(_))
-    }
+    gather: GatherRows, AuxInputs, Dropout;
+    images: GatherImages;
+    linear [linear_tiled, linear_split]: LinearForward, LinearBackwardData, LinearBackwardWeight;
+    conv [conv_tiled, conv_data_tiled, conv_split]: Conv2dForward, Conv2dBackwardData, Conv2dBackwardWeight;
+    pool: MaxPool2Forward, MaxPool2Backward, AvgPoolForward, AvgPoolBackward;
+    norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, Add;
+    head: SoftmaxHead, GaussianHead, VifoHead;
+    regularizer: ColumnMoments, WeighedMoments;
+    weigh: WeighRows;
+    reduce: LossReduce, SumSquares;
+    optimizer: L2Gradient, Adam, Sgd;
+    vi: ViSample, ViRegularizer, ViGradient;
+    average: SwaCollect, SwagCollect, SwagSample, RepeatWeights;
+    dirichlet: DirichletHead;
+    repulsion: PairDistances, KernelWeights, Repulsion;
+    vbll: VbllForward, VbllBackwardData, VbllBackwardWeight, VbllHead, VbllRegularizer;
 }
 
 #[cfg(test)]

@@ -3,12 +3,18 @@
 //! rows of a short batch belong to none: they are normalised like data rows and get no gradient. A group of one value a
 //! channel has variance 0 and gives beta. Running statistics follow the data rows only (momentum 0.1, unbiased variance).
 
+mod backward;
 #[cfg(test)]
 mod tests;
 
-use super::linear::{activate, activation_slope};
+pub use backward::{batch_norm_backward, batch_norm_sums};
+
+use super::linear::activate;
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, StepArgs, area, binds, numbers, params,
+    within,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -86,28 +92,141 @@ params! {
     }
 }
 
-macro_rules! size {
-    ($($name:ident: $grid:expr, $scratch:expr;)*) => {$(
-        impl $name {
-            pub fn grid(&self) -> Grid {
-                let grid: fn(&Self) -> Grid = $grid;
-                grid(self)
-            }
-            pub fn scratch(&self) -> usize {
-                let scratch: fn(&Self) -> usize = $scratch;
-                scratch(self)
-            }
-        }
-    )*};
+/// The sums of two groups' channels as a product.
+fn sums_over_rows(replicas: u32, images: u32, pixels: u32, c: u32) -> Product {
+    Product { count: u64::from(replicas * 2), m: c.into(), n: 1, k: area(&[images, pixels]) }
 }
-size! {
-    BatchNormStats: |p| Grid::Groups(p.replicas as u64 * 2 * p.c as u64),
-        |p| (GROUPS + 1) * lanes(p.c as usize) + 2 * p.c as usize;
-    BatchNormRunning: |p| Grid::Threads(p.replicas as u64 * p.c as u64), |_| 0;
-    BatchNormForward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
-    BatchNormSums: |p| Grid::Groups(p.replicas as u64 * p.c as u64), |p| (GROUPS * 2 + 1) * lanes(p.c as usize);
-    BatchNormBackward: |p| Grid::Threads(p.replicas as u64 * p.images as u64 * p.pixels as u64 * p.c as u64), |_| 0;
-    Add: |p| Grid::Threads(p.count as u64), |_| 0;
+
+impl OpSpec for BatchNormStats {
+    binds!(batch_norm_stats(step): [x] -> [stats, running], scratch);
+    const FORMS: Forms = Forms::SplitSums {
+        module: "norm_split",
+        split: "batch_norm_stats_split",
+        combine: "batch_norm_stats_combine",
+        sums: 3,
+        per_thread: 1,
+    };
+
+    fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64 * 2 * self.c as u64)
+    }
+    fn scratch(&self) -> usize {
+        (GROUPS + 1) * lanes(self.c as usize) + 2 * self.c as usize
+    }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x], vec![numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.running_stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images && within(self.running, area(&[2, self.c]), self.running_stride)
+    }
+    fn product(&self) -> Option<Product> {
+        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+    }
+}
+impl OpSpec for BatchNormRunning {
+    binds!(batch_norm_running: [running] -> [stats]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.running_stride])], vec![numbers(&[self.replicas, 4, self.c])])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.running, area(&[2, self.c]), self.running_stride)
+    }
+}
+impl OpSpec for BatchNormForward {
+    binds!(batch_norm_forward: [x, stats, weights] -> [y]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x, numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.weights_stride])], vec![x])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images
+            && within(self.gamma, u64::from(self.c), self.weights_stride)
+            && within(self.beta, u64::from(self.c), self.weights_stride)
+    }
+    fn gradient(&self, _: u32) -> Option<Gradient> {
+        let Self { replicas, images, data_images, pixels, c, gamma, beta, weights_stride, activation } = *self;
+        let sums = BatchNormSums { replicas, images, data_images, pixels, c, gamma, beta, weights_stride, activation };
+        let data = BatchNormBackward { replicas, images, data_images, pixels, c, gamma, weights_stride, activation };
+        const SUMS: Place = Place::Between("norm.sums");
+        Some(Gradient::Steps(vec![
+            GradientStep {
+                op: Op::BatchNormSums(sums),
+                reads: &[Place::X, Place::Y, Place::Dy, Place::Kept],
+                writes: &[SUMS, Place::Grad],
+            },
+            GradientStep {
+                op: Op::BatchNormBackward(data),
+                reads: &[Place::X, Place::Y, Place::Dy, Place::Kept, SUMS, Place::Weights],
+                writes: &[Place::Dx],
+            },
+        ]))
+    }
+}
+impl OpSpec for BatchNormSums {
+    binds!(batch_norm_sums(step): [x, y, dy, stats] -> [sums, grad], scratch);
+    const FORMS: Forms = Forms::SplitSums {
+        module: "norm_split",
+        split: "batch_norm_sums_split",
+        combine: "batch_norm_sums_combine",
+        sums: 2,
+        per_thread: 2,
+    };
+
+    fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64 * self.c as u64)
+    }
+    fn scratch(&self) -> usize {
+        (GROUPS * 2 + 1) * lanes(self.c as usize)
+    }
+    fn lengths(&self) -> Lengths {
+        let (x, stats) =
+            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats], vec![stats, numbers(&[self.replicas, self.weights_stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images
+            && within(self.gamma, u64::from(self.c), self.weights_stride)
+            && within(self.beta, u64::from(self.c), self.weights_stride)
+    }
+    fn product(&self) -> Option<Product> {
+        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+    }
+}
+impl OpSpec for BatchNormBackward {
+    binds!(batch_norm_backward(step): [x, y, dy, stats, sums, weights] -> [dx]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let (x, stats) =
+            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats, stats, numbers(&[self.replicas, self.weights_stride])], vec![x])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images && within(self.gamma, u64::from(self.c), self.weights_stride)
+    }
+}
+impl OpSpec for Add {
+    binds!(add: [a, b] -> [y]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.count as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![self.count as usize; 2], vec![self.count as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
+    fn gradient(&self, _: u32) -> Option<Gradient> {
+        Some(Gradient::OfEachInput)
+    }
 }
 
 /// Groups of images: the unit of parallel work, and of partial sums.
@@ -259,122 +378,6 @@ wide! {
         for (y, x) in y.chunks_exact_mut(c).zip(x.chunks_exact(c)) {
             for i in 0..c {
                 y[i] = activate(activation, gamma[i] * ((x[i] - mean[i]) * inv_sd[i]) + beta[i]);
-            }
-        }
-    }
-}
-
-pub fn batch_norm_sums<T: Real>(
-    p: &BatchNormSums,
-    args: &StepArgs<T>,
-    x: &[T],
-    y: &[T],
-    dy: &[T],
-    stats: &[T],
-    sums: &mut [T],
-    grad: &mut [T],
-    scratch: &mut [T],
-) {
-    let (c, pixels, images, n) = (p.c as usize, p.pixels as usize, p.images as usize, lanes(p.c as usize));
-    let (parts, mean) = scratch.split_at_mut(GROUPS * 2 * n);
-    for r in 0..p.replicas as usize {
-        let grad = &mut grad[r * p.weights_stride as usize..][..p.weights_stride as usize];
-        grad[p.gamma as usize..][..c].fill(T::zero());
-        grad[p.beta as usize..][..c].fill(T::zero());
-        for k in 0..2 {
-            let (first, last) = kind(k, args.n_valid, p.data_images, p.images);
-            let stats = &stats[(r * 2 + k) * 2 * c..][..2 * c];
-            for row in mean[..n].chunks_exact_mut(c) {
-                row.copy_from_slice(&stats[..c]);
-            }
-            let group = (last - first).div_ceil(GROUPS).max(1) * pixels * c;
-            let rows = (r * images + first) * pixels * c..(r * images + last) * pixels * c;
-            let inputs = x[rows.clone()].par_chunks(group).zip(y[rows.clone()].par_chunks(group));
-            let pieces = inputs.zip(dy[rows.clone()].par_chunks(group)).zip(parts.par_chunks_mut(2 * n));
-            share(rows.len(), pieces, |(((x, y), dy), part)| slopes(p.activation, c, x, y, dy, &mean[..n], part));
-            let out = &mut sums[(r * 2 + k) * 2 * c..][..2 * c];
-            out.fill(T::zero());
-            for part in parts.chunks_exact(2 * n).take(rows.len().div_ceil(group)) {
-                for i in 0..c {
-                    out[i] += part[i];
-                    out[c + i] += part[n + i] * stats[c + i];
-                }
-            }
-            let inv = T::one() / T::of(((last - first) * pixels).max(1) as f64);
-            for i in 0..c {
-                grad[p.beta as usize + i] += out[i];
-                grad[p.gamma as usize + i] += out[c + i];
-                out[i] *= inv;
-                out[c + i] *= inv;
-            }
-        }
-    }
-}
-
-wide! {
-    /// Sums of d [c] and of d (x - mean) [c] over a group's rows, at the front of the two halves of `out` [2, lanes(c)].
-    fn slopes<T: Real>(activation: u32, c: usize, x: &[T], y: &[T], dy: &[T], mean: &[T], out: &mut [T]) {
-        let n = mean.len();
-        out.fill(T::zero());
-        let (s1, s2) = out.split_at_mut(n);
-        for ((x, y), dy) in x.chunks(n).zip(y.chunks(n)).zip(dy.chunks(n)) {
-            let m = x.len();
-            let (s1, s2, mean, y, dy) = (&mut s1[..m], &mut s2[..m], &mean[..m], &y[..m], &dy[..m]);
-            for i in 0..m {
-                let d = dy[i] * activation_slope(activation, y[i]);
-                s1[i] += d;
-                s2[i] += d * (x[i] - mean[i]);
-            }
-        }
-        fold(s1, x.len(), c);
-        fold(s2, x.len(), c);
-    }
-}
-
-pub fn batch_norm_backward<T: Real>(
-    p: &BatchNormBackward,
-    args: &StepArgs<T>,
-    x: &[T],
-    y: &[T],
-    dy: &[T],
-    stats: &[T],
-    sums: &[T],
-    weights: &[T],
-    dx: &mut [T],
-) {
-    let (c, images, len) = (p.c as usize, p.images as usize, p.pixels as usize * p.c as usize);
-    let inputs = x.par_chunks(len).zip(y.par_chunks(len)).zip(dy.par_chunks(len));
-    share(x.len(), dx.par_chunks_mut(len).zip(inputs).enumerate(), |(i, (dx, ((x, y), dy)))| {
-        let (r, image) = (i / images, i % images);
-        let k = usize::from(image >= p.data_images as usize);
-        if k == 0 && image >= args.n_valid as usize {
-            return dx.fill(T::zero());
-        }
-        let gamma = &weights[r * p.weights_stride as usize + p.gamma as usize..][..c];
-        let at = (r * 2 + k) * 2 * c;
-        pull_back(p.activation, x, y, dy, &stats[at..][..2 * c], &sums[at..][..2 * c], gamma, dx);
-    });
-}
-
-wide! {
-    fn pull_back<T: Real>(
-        activation: u32,
-        x: &[T],
-        y: &[T],
-        dy: &[T],
-        stats: &[T],
-        sums: &[T],
-        gamma: &[T],
-        dx: &mut [T],
-    ) {
-        let c = gamma.len();
-        let (mean, inv_sd, m1, m2) = (&stats[..c], &stats[c..2 * c], &sums[..c], &sums[c..2 * c]);
-        let rows = x.chunks_exact(c).zip(y.chunks_exact(c)).zip(dy.chunks_exact(c));
-        for (dx, ((x, y), dy)) in dx.chunks_exact_mut(c).zip(rows) {
-            for i in 0..c {
-                let d = dy[i] * activation_slope(activation, y[i]);
-                let xhat = (x[i] - mean[i]) * inv_sd[i];
-                dx[i] = gamma[i] * inv_sd[i] * (d - m1[i] - xhat * m2[i]);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! `norm` [R] holds the gradient's sum of squares and is read only where `StepArgs::clip_norm` > 0.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -38,23 +38,43 @@ params! {
     }
 }
 
-macro_rules! per_weight {
-    ($($name:ident: $n:expr;)*) => {$(
-        impl $name {
-            pub fn grid(&self) -> Grid {
-                let n: fn(&Self) -> u64 = $n;
-                Grid::Threads(n(self))
-            }
-            pub fn scratch(&self) -> usize {
-                0
-            }
-        }
-    )*};
+impl OpSpec for Adam {
+    binds!(adam(step): [grad, norm] -> [weights, first, second]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.count as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let w = numbers(&[self.replicas, self.count]);
+        (vec![w, 1], vec![w; 3])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
 }
-per_weight! {
-    Adam: |p| p.replicas as u64 * p.count as u64;
-    Sgd: |p| p.replicas as u64 * p.count as u64;
-    L2Gradient: |p| p.replicas as u64 * p.length as u64;
+impl OpSpec for Sgd {
+    binds!(sgd(step): [grad, norm] -> [weights, velocity]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.count as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let w = numbers(&[self.replicas, self.count]);
+        (vec![w, 1], vec![w; 2])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
+}
+impl OpSpec for L2Gradient {
+    binds!(l2_gradient(step): [weights] -> [grad]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.length as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.stride])], vec![numbers(&[self.replicas, self.stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.first, u64::from(self.length), self.stride)
+    }
 }
 
 /// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 twin has the digits.

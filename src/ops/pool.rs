@@ -3,7 +3,7 @@
 
 use super::linear::{ACT_NONE, ACT_RELU, ACT_SILU, activation_slope};
 use super::wide::{share, wide};
-use super::{Grid, params};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, numbers, params};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -48,24 +48,49 @@ params! {
     }
 }
 
-impl MaxPool2Forward {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for MaxPool2Forward {
+    binds!(max_pool2_forward: [x] -> [y]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * (self.h / 2) as u64 * (self.w / 2) as u64 * self.c as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![numbers(&[self.images, self.h, self.w, self.c])],
+            vec![numbers(&[self.images, self.h / 2, self.w / 2, self.c])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
+    fn gradient(&self, activation: u32) -> Option<Gradient> {
+        let Self { images, h, w, c } = *self;
+        let of_data = MaxPool2Backward { images, h, w, c, activation };
+        Some(Gradient::Steps(vec![GradientStep {
+            op: Op::MaxPool2Backward(of_data),
+            reads: &[Place::X, Place::Dy, Place::Saved],
+            writes: &[Place::Dx],
+        }]))
     }
 }
-impl MaxPool2Backward {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for MaxPool2Backward {
+    binds!(max_pool2_backward: [x, dy, saved] -> [dx]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.images, self.h, self.w, self.c]);
+        (
+            vec![x, numbers(&[self.images, self.h / 2, self.w / 2, self.c]), if self.activation == 0 { 1 } else { x }],
+            vec![x],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        true
     }
 }
-impl AvgPoolForward {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for AvgPoolForward {
+    binds!(avg_pool_forward: [x] -> [y]);
+    fn grid(&self) -> Grid {
         Grid::Threads(
             self.images as u64
                 * (self.h / self.size.max(1)) as u64
@@ -73,16 +98,40 @@ impl AvgPoolForward {
                 * self.c as u64,
         )
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let k = self.size.max(1);
+        (
+            vec![numbers(&[self.images, self.h, self.w, self.c])],
+            vec![numbers(&[self.images, self.h / k, self.w / k, self.c])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        self.size > 0
+    }
+    fn gradient(&self, activation: u32) -> Option<Gradient> {
+        let Self { images, h, w, c, size } = *self;
+        let of_data = AvgPoolBackward { images, h, w, c, size, activation };
+        Some(Gradient::Steps(vec![GradientStep {
+            op: Op::AvgPoolBackward(of_data),
+            reads: &[Place::Dy, Place::Saved],
+            writes: &[Place::Dx],
+        }]))
     }
 }
-impl AvgPoolBackward {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for AvgPoolBackward {
+    binds!(avg_pool_backward: [dy, saved] -> [dx]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let (k, x) = (self.size.max(1), numbers(&[self.images, self.h, self.w, self.c]));
+        (
+            vec![numbers(&[self.images, self.h / k, self.w / k, self.c]), if self.activation == 0 { 1 } else { x }],
+            vec![x],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        self.size > 0
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reductions: the loss of a step and sums of squares. The shader reduces by a fixed tree, so a run repeats itself.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -35,20 +35,34 @@ params! {
     }
 }
 
-impl LossReduce {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for LossReduce {
+    binds!(loss_reduce(step): [terms, extra] -> [sums]);
+    fn grid(&self) -> Grid {
         Grid::Groups(self.members as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![
+                numbers(&[self.members, self.samples, self.rows, 3]),
+                if self.has_extra == 1 { self.members as usize } else { 1 },
+            ],
+            vec![self.members as usize * SUM_WORDS],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_rows <= self.rows && self.samples > 0
     }
 }
-impl SumSquares {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for SumSquares {
+    binds!(sum_squares: [v] -> [sums]);
+    fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.stride])], vec![self.replicas as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.first, u64::from(self.length), self.stride)
     }
 }
 
@@ -101,7 +115,8 @@ pub fn sum_squares<T: Real>(p: &SumSquares, v: &[T], sums: &mut [T]) {
 }
 
 wide! {
-    fn squares<T: Real>(v: &[T], sum: &mut T) {
+    /// The sum of squares of v.
+    pub(super) fn squares<T: Real>(v: &[T], sum: &mut T) {
         // Sixteen running sums: an order of its own that vector code can keep.
         let mut lanes = [T::zero(); 16];
         let (chunks, rest) = v.as_chunks::<16>();

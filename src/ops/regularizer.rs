@@ -1,7 +1,7 @@
 //! Regularizers on the network's outputs (MATH.md section 3), the formulas shared by the VIFO head and weight-space VI,
 //! and the column moments that the "_all" forms need.
 
-use super::{Grid, StepArgs, params, step::Prior};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared, step::Prior};
 use crate::base::Real;
 
 pub const REG_NONE: u32 = 0;
@@ -58,20 +58,34 @@ params! {
     }
 }
 
-impl WeighedMoments {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for WeighedMoments {
+    binds!(weighed_moments(step): [outputs, weights] -> [moments]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * 2 * self.k as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![
+                numbers(&[self.replicas, self.rows, 2, self.k]),
+                numbers(&[self.replicas / self.share.max(1), self.data_rows]),
+            ],
+            vec![numbers(&[self.replicas, 6, self.k])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share) && self.data_rows <= self.rows && self.k > 0
     }
 }
-impl ColumnMoments {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for ColumnMoments {
+    binds!(column_moments(step): [outputs] -> [moments]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * 2 * self.k as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.rows, 2, self.k])], vec![numbers(&[self.replicas, 6, self.k])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_rows <= self.rows && self.k > 0
     }
 }
 

@@ -6,8 +6,9 @@
 //! batch) in function space, 1 / N in weight space, and the gradient of the mean loss plus this one, with eta = 1, is
 //! -phi / B with the phi of MATH.md, whose log p is a sum over rows.
 
+use super::reduce::squares;
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -49,30 +50,46 @@ pub const MAX_PARTICLES: u32 = 64;
 /// Below this bandwidth all particles are one: nothing says where to push them.
 const BANDWIDTH_MIN: f64 = 1e-30;
 
-impl PairDistances {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for PairDistances {
+    binds!(pair_distances(step): [v] -> [distances]);
+    fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * self.group as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.group])])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.group) && (self.cols == 0 || self.count.is_multiple_of(self.cols))
     }
 }
-impl KernelWeights {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for KernelWeights {
+    binds!(kernel_weights: [distances] -> [kernel], scratch);
+    fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 / self.group.max(1) as u64)
     }
     /// A group's distances in order.
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         (self.group * self.group) as usize
     }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.group])], vec![numbers(&[self.replicas, self.group + 1])])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.group) && self.group <= MAX_PARTICLES
+    }
 }
-impl Repulsion {
+impl OpSpec for Repulsion {
+    binds!(repulsion(step): [v, kernel] -> [grad, value]);
     /// One workgroup a replica for the value, the others a number of the gradient a thread.
-    pub fn grid(&self) -> Grid {
+    fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * (1 + self.count.div_ceil(64) as u64))
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let v = numbers(&[self.replicas, self.count]);
+        (vec![v, numbers(&[self.replicas, self.group + 1])], vec![v, self.replicas as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.group) && self.n_rows > 0 && (self.cols == 0 || self.count.is_multiple_of(self.cols))
     }
 }
 
@@ -178,22 +195,6 @@ pub fn repulsion<T: Real>(p: &Repulsion, args: &StepArgs<T>, v: &[T], kernel: &[
         share(n * group, pieces, |(at, (grad, own))| {
             push(at * PIECE, count, scale, variance, weights, others, own, grad)
         });
-    }
-}
-
-wide! {
-    fn squares<T: Real>(v: &[T], sum: &mut T) {
-        let mut lanes = [T::zero(); 16];
-        let (chunks, rest) = v.as_chunks::<16>();
-        for chunk in chunks {
-            for i in 0..16 {
-                lanes[i] += chunk[i] * chunk[i];
-            }
-        }
-        for (i, x) in rest.iter().enumerate() {
-            lanes[i] += *x * *x;
-        }
-        *sum = lanes.iter().copied().sum();
     }
 }
 

@@ -6,7 +6,9 @@
 use super::gemm::{Epilogue, Finish, Mat, beside, gemm, pack_len};
 use super::linear::{ACT_NONE, activation_slope};
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{
+    Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, area, binds, numbers, params, shared, within,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -77,48 +79,109 @@ fn quads(rows: u32) -> u64 {
     rows.div_ceil(4) as u64
 }
 
-impl VbllForward {
-    pub fn grid(&self) -> Grid {
+/// Whether mean and log_scale lie in the flat vector.
+fn weights_fit(n_in: u32, k: u32, places: [u32; 2], stride: u32) -> bool {
+    places.iter().all(|&first| within(first, area(&[n_in, k]), stride))
+}
+
+impl OpSpec for VbllForward {
+    binds!(vbll_forward: [x, weights] -> [y], scratch);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * quads(self.rows) * self.k as u64)
     }
     /// exp(2 log_scale), squares of x, a product and its packing.
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         let (rows, n_in, k) = (self.rows as usize, self.n_in as usize, self.k as usize);
         n_in * k + rows * n_in + rows * k + pack_len(n_in, k)
     }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        (vec![x, numbers(&[self.replicas, self.stride])], vec![numbers(&[self.replicas, self.rows, 3, self.k])])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
+            && within(self.log_noise, u64::from(self.k), self.stride)
+    }
+    fn gradient(&self, activation: u32) -> Option<Gradient> {
+        let Self { replicas, share, rows, n_in, k, mean, log_scale, log_noise, stride } = *self;
+        let of_weight = VbllBackwardWeight { replicas, share, rows, n_in, k, mean, log_scale, log_noise, stride };
+        let of_data = VbllBackwardData { replicas, rows, n_in, k, mean, log_scale, stride, activation };
+        Some(Gradient::Steps(vec![
+            GradientStep {
+                op: Op::VbllBackwardWeight(of_weight),
+                reads: &[Place::X, Place::Dy, Place::Weights],
+                writes: &[Place::Grad],
+            },
+            GradientStep {
+                op: Op::VbllBackwardData(of_data),
+                reads: &[Place::X, Place::Dy, Place::Weights, Place::Saved],
+                writes: &[Place::Dx],
+            },
+        ]))
+    }
 }
-impl VbllBackwardData {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for VbllBackwardData {
+    binds!(vbll_backward_data: [x, dy, weights, saved] -> [dx], scratch);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * quads(self.rows) * self.n_in as u64)
     }
     /// exp(2 log_scale), a product and its packing.
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         let (rows, n_in, k) = (self.rows as usize, self.n_in as usize, self.k as usize);
         n_in * k + rows * n_in + pack_len(k, n_in)
     }
+    fn lengths(&self) -> Lengths {
+        let (dx, dy) =
+            (numbers(&[self.replicas, self.rows, self.n_in]), numbers(&[self.replicas, self.rows, 3, self.k]));
+        (vec![dx, dy, numbers(&[self.replicas, self.stride]), if self.activation == 0 { 1 } else { dx }], vec![dx])
+    }
+    fn sizes_agree(&self) -> bool {
+        weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
+    }
 }
-impl VbllBackwardWeight {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for VbllBackwardWeight {
+    binds!(vbll_backward_weight: [x, dy, weights] -> [grad], scratch);
+    fn grid(&self) -> Grid {
         // One more row: the noise.
         Grid::Threads(self.replicas as u64 * (self.n_in as u64 + 1) * self.k as u64)
     }
     /// Squares of x, the packing of a product.
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         let (rows, n_in, k) = (self.rows as usize, self.n_in as usize, self.k as usize);
         rows * n_in + pack_len(rows, k)
     }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        let w = numbers(&[self.replicas, self.stride]);
+        (vec![x, numbers(&[self.replicas, self.rows, 3, self.k]), w], vec![w])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
+            && within(self.log_noise, u64::from(self.k), self.stride)
+    }
 }
 impl VbllRegularizer {
-    /// One workgroup a replica for the value, the others a number of the gradient a thread.
-    pub fn grid(&self) -> Grid {
-        Grid::Groups(self.replicas as u64 * (1 + self.numbers().div_ceil(64)))
-    }
-    pub fn scratch(&self) -> usize {
-        0
-    }
     /// Trained numbers of a layer.
     fn numbers(&self) -> u64 {
         (2 * self.n_in as u64 + 1) * self.k as u64
+    }
+}
+impl OpSpec for VbllRegularizer {
+    binds!(vbll_regularizer(step): [weights] -> [grad, value]);
+    /// One workgroup a replica for the value, the others a number of the gradient a thread.
+    fn grid(&self) -> Grid {
+        Grid::Groups(self.replicas as u64 * (1 + self.numbers().div_ceil(64)))
+    }
+    fn lengths(&self) -> Lengths {
+        let w = numbers(&[self.replicas, self.stride]);
+        (vec![w], vec![w, self.replicas as usize])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.n_rows > 0
+            && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
+            && within(self.log_noise, u64::from(self.k), self.stride)
     }
 }
 

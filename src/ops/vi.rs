@@ -3,7 +3,7 @@
 
 use super::regularizer::{REG_EB, REG_MEAN, REG_MV, REG_NAIVE, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
 use super::wide::{PIECE, share, wide};
-use super::{Grid, StepArgs, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
 use crate::base::Real;
 use crate::base::rng::{Draw, Stream, normals};
 use rayon::prelude::*;
@@ -58,29 +58,51 @@ fn blocks(n: u32) -> u64 {
     n.div_ceil(4) as u64
 }
 
-impl ViSample {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for ViSample {
+    binds!(vi_sample(step): [q] -> [weights], scratch);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.members as u64 * self.samples as u64 * blocks(self.count))
     }
-    pub fn scratch(&self) -> usize {
+    fn scratch(&self) -> usize {
         self.count as usize
     }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.members, 2, self.count])], vec![numbers(&[self.members, self.samples, self.count])])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.samples > 0
+    }
 }
-impl ViRegularizer {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for ViRegularizer {
+    binds!(vi_regularizer(step): [q] -> [value, energy]);
+    fn grid(&self) -> Grid {
         Grid::Groups(self.members as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![numbers(&[self.members, 2, self.count])],
+            vec![self.members as usize, numbers(&[self.members, self.groups])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.first, u64::from(self.length), self.count) && self.length > 0 && self.group < self.groups
     }
 }
-impl ViGradient {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for ViGradient {
+    binds!(vi_gradient(step): [q, dweights, energy] -> [dq]);
+    fn grid(&self) -> Grid {
         // A group may begin inside a block, so one block more than its length fills.
         Grid::Threads(self.members as u64 * (blocks(self.length) + 1))
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        let q = numbers(&[self.members, 2, self.count]);
+        (vec![q, numbers(&[self.members, self.samples, self.count]), numbers(&[self.members, self.groups])], vec![q])
+    }
+    fn sizes_agree(&self) -> bool {
+        within(self.first, u64::from(self.length), self.count)
+            && self.length > 0
+            && self.group < self.groups
+            && self.samples > 0
     }
 }
 

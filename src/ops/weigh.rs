@@ -1,7 +1,7 @@
 //! Rows that count for more or less than others: what a head says of a row, times the row's weight. One op behind every
 //! head, recorded only where there are weights.
 
-use super::{Grid, params};
+use super::{Grid, Lengths, OpSpec, binds, numbers, params, shared};
 use crate::base::Real;
 
 params! {
@@ -20,12 +20,19 @@ params! {
     }
 }
 
-impl WeighRows {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for WeighRows {
+    binds!(weigh_rows: [weights] -> [terms, grad]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.data_rows as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        (
+            vec![numbers(&[self.replicas / self.share.max(1), self.data_rows])],
+            vec![numbers(&[self.replicas, self.rows, 3]), numbers(&[self.replicas, self.rows, self.cols])],
+        )
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share) && self.data_rows <= self.rows
     }
 }
 

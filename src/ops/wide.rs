@@ -1,6 +1,7 @@
-//! Loops over big tensors: compiled for the machine's vectors, and shared among the threads. Pieces have a size of their
-//! own, whatever the thread count, and partial sums are added in the order of the pieces: a run is bit-equal on any.
+//! Loops over big tensors: compiled for the machine's vectors (`wide!`), and shared among the threads. Pieces have a size of
+//! their own, whatever the thread count, and partial sums are added in the order of the pieces: a run is bit-equal on any.
 
+pub(crate) use crate::base::simd::wide;
 use rayon::iter::IndexedParallelIterator;
 use rayon::iter::plumbing::{Producer, ProducerCallback};
 
@@ -21,39 +22,6 @@ pub fn share<I: IndexedParallelIterator>(elements: usize, pieces: I, work: impl 
     }
     if elements < PARALLEL { pieces.with_producer(Here(work)) } else { pieces.for_each(work) }
 }
-
-/// Declares a function that is compiled once for each instruction set and asks the processor which to run. Twins are
-/// inlined into such a function anyway (see `exec::cpu`); the closures that they hand to other threads are not.
-macro_rules! wide {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident<T: Real>($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
-        $(#[$doc])*
-        $vis fn $name<T: Real>($($arg: $ty),*) {
-            #[inline(always)]
-            fn any<T: Real>($($arg: $ty),*) $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                use $crate::ops::gemm::Isa;
-                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-                fn avx512<T: Real>($($arg: $ty),*) {
-                    any($($arg),*)
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2<T: Real>($($arg: $ty),*) {
-                    any($($arg),*)
-                }
-                match Isa::detect() {
-                    // SAFETY: the processor was just asked for these features.
-                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
-                    Isa::Plain => {}
-                }
-            }
-            any($($arg),*)
-        }
-    };
-}
-pub(crate) use wide;
 
 #[cfg(test)]
 mod tests {

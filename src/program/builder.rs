@@ -111,15 +111,13 @@ pub struct NormAt {
 
 /// What the backward pass must know of a recorded layer.
 #[derive(Debug, Clone)]
-pub(super) enum Node {
-    Linear { x: Tensor, y: Tensor, at: LinearAt },
-    Vbll { x: Tensor, y: Tensor, at: VbllAt },
-    Conv { x: Tensor, y: Tensor, op: Conv2dForward },
-    MaxPool { x: Tensor, y: Tensor },
-    AvgPool { x: Tensor, y: Tensor, size: u32 },
-    Norm { x: Tensor, y: Tensor, stats: Buf, op: BatchNormForward },
-    Add { a: Tensor, b: Tensor, y: Tensor },
-    Dropout { x: Tensor, y: Tensor, op: Dropout },
+pub(super) struct Node {
+    /// Of the forward pass: it says what the backward pass is.
+    pub op: Op,
+    pub inputs: Vec<Tensor>,
+    pub y: Tensor,
+    /// What the forward pass kept beside its output.
+    pub kept: Option<Buf>,
 }
 
 #[derive(Debug)]
@@ -194,6 +192,11 @@ impl Builder {
         self.program.steps.push(Step { op, inputs: inputs.to_vec(), outputs: outputs.to_vec() });
     }
 
+    /// Puts a recorded layer onto the tape.
+    fn layer(&mut self, op: Op, inputs: &[Tensor], y: Tensor, kept: Option<Buf>) {
+        self.tape.push(Node { op, inputs: inputs.to_vec(), y, kept });
+    }
+
     /// A layer's output: a new tensor of this shape.
     fn output(&mut self, name: &str, like: Tensor, (h, w, c): (u32, u32, u32)) -> Tensor {
         let y = Tensor { replicas: self.replicas, h, w, c, activation: ACT_NONE, has_gradient: true, ..like };
@@ -225,7 +228,7 @@ impl Builder {
             activation: code,
         };
         self.push(Op::LinearForward(op), &[x.buf, self.weights], &[y.buf, pre]);
-        self.tape.push(Node::Linear { x, y, at });
+        self.layer(Op::LinearForward(op), &[x], y, None);
         y
     }
 
@@ -244,7 +247,7 @@ impl Builder {
             stride: self.stride,
         };
         self.push(Op::VbllForward(op), &[x.buf, self.weights], &[y.buf]);
-        self.tape.push(Node::Vbll { x, y, at });
+        self.layer(Op::VbllForward(op), &[x], y, None);
         y
     }
 
@@ -276,7 +279,7 @@ impl Builder {
             activation: code,
         };
         self.push(Op::Conv2dForward(op), &[x.buf, self.weights], &[y.buf, pre]);
-        self.tape.push(Node::Conv { x, y, op });
+        self.layer(Op::Conv2dForward(op), &[x], y, None);
         y
     }
 
@@ -284,7 +287,7 @@ impl Builder {
         let y = self.output(name, x, (x.h / 2, x.w / 2, x.c));
         let op = MaxPool2Forward { images: x.replicas * x.rows, h: x.h, w: x.w, c: x.c };
         self.push(Op::MaxPool2Forward(op), &[x.buf], &[y.buf]);
-        self.tape.push(Node::MaxPool { x, y });
+        self.layer(Op::MaxPool2Forward(op), &[x], y, None);
         y
     }
 
@@ -292,7 +295,7 @@ impl Builder {
         let y = self.output(name, x, (x.h / size, x.w / size, x.c));
         let op = AvgPoolForward { images: x.replicas * x.rows, h: x.h, w: x.w, c: x.c, size };
         self.push(Op::AvgPoolForward(op), &[x.buf], &[y.buf]);
-        self.tape.push(Node::AvgPool { x, y, size });
+        self.layer(Op::AvgPoolForward(op), &[x], y, None);
         y
     }
 
@@ -334,7 +337,7 @@ impl Builder {
             activation: Act::code(act),
         };
         self.push(Op::BatchNormForward(op), &[x.buf, stats, self.weights], &[y.buf]);
-        self.tape.push(Node::Norm { x, y, stats, op });
+        self.layer(Op::BatchNormForward(op), &[x], y, Some(stats));
         y
     }
 
@@ -342,8 +345,9 @@ impl Builder {
         // Their gradients would need different slopes.
         assert!(a.activation == ACT_NONE && b.activation == ACT_NONE, "a sum takes parts without a fused activation");
         let y = self.output(name, a, (a.h, a.w, a.c));
-        self.push(Op::Add(Add { count: y.len() as u32 }), &[a.buf, b.buf], &[y.buf]);
-        self.tape.push(Node::Add { a, b, y });
+        let op = Op::Add(Add { count: y.len() as u32 });
+        self.push(op, &[a.buf, b.buf], &[y.buf]);
+        self.layer(op, &[a, b], y, None);
         y
     }
 
@@ -361,22 +365,13 @@ impl Builder {
         self.dropouts += 1;
         self.push(Op::Dropout(op), &[x.buf], &[buf]);
         let y = Tensor { buf, ..x };
-        self.tape.push(Node::Dropout { x, y, op });
+        self.layer(Op::Dropout(op), &[x], y, None);
         y
     }
 
     /// The inputs of the layer recorded last: a network's features.
     pub fn last_input(&self) -> Tensor {
-        match self.tape.last().expect("a layer was recorded") {
-            Node::Linear { x, .. }
-            | Node::Conv { x, .. }
-            | Node::MaxPool { x, .. }
-            | Node::AvgPool { x, .. }
-            | Node::Norm { x, .. }
-            | Node::Vbll { x, .. }
-            | Node::Dropout { x, .. } => *x,
-            Node::Add { a, .. } => *a,
-        }
+        self.tape.last().expect("a layer was recorded").inputs[0]
     }
 
     /// Marks a recorded buffer as one that the host reads.

@@ -4,8 +4,9 @@
 
 use super::model::{Model, targets};
 use super::{RunFolder, calibrate};
+use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
-use crate::data::{Dataset, Inputs, SplitMix64};
+use crate::data::{Dataset, Inputs};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};

@@ -81,8 +81,8 @@ fn means_sds_stars_and_win_rates_are_those_of_the_results() {
             "higher" => means[i] >= means[1 - i],
             _ => false,
         };
-        for i in 0..2 {
-            assert_eq!(groups[i]["metrics"][c]["best"], best(i), "{name}");
+        for (i, group) in groups.iter().enumerate() {
+            assert_eq!(group["metrics"][c]["best"], best(i), "{name}");
         }
     }
     let (mut won, mut cells) = (0.0, 0.0);

@@ -23,18 +23,8 @@ pub struct Toy {
     pub start: Vec<(Buf, Vec<f32>)>,
 }
 
-pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
-    let sizes: Vec<u32> = [1].iter().chain(hidden).chain(&[4]).copied().collect();
-    let stride: u32 = sizes.windows(2).map(|s| (s[0] + 1) * s[1]).sum();
-    let n = (members * stride) as usize;
-    let mut b = Builder::new(members, stride);
-    let [data, targets, low, high] = [("data", ROWS as usize), ("targets", ROWS as usize), ("low", 1), ("high", 1)]
-        .map(|(name, len)| b.buffer(name, len, Role::Input));
-    let weights = b.buffer("weights", n, Role::State);
-    let states = [("first", n), ("second", n), ("sums", members as usize * SUM_WORDS)]
-        .map(|(name, len)| b.buffer(name, len, Role::State));
-    b.set_weights(weights);
-
+/// Records where a step's inputs [E, ROWS + AUX] and targets [E, ROWS] come from.
+fn inputs(b: &mut Builder, members: u32, [data, targets, low, high]: [Buf; 4]) -> (Buf, Buf) {
     // Inputs and targets are gathered in the same order; targets have no auxiliary rows.
     let rows = ROWS + AUX;
     let gather = |out_rows| {
@@ -66,7 +56,23 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
         first_set: 0,
     };
     b.push(Op::AuxInputs(aux), &[low, high], &[x]);
+    (x, y)
+}
 
+pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
+    let sizes: Vec<u32> = [1].iter().chain(hidden).chain(&[4]).copied().collect();
+    let stride: u32 = sizes.windows(2).map(|s| (s[0] + 1) * s[1]).sum();
+    let n = (members * stride) as usize;
+    let mut b = Builder::new(members, stride);
+    let [data, targets, low, high] = [("data", ROWS as usize), ("targets", ROWS as usize), ("low", 1), ("high", 1)]
+        .map(|(name, len)| b.buffer(name, len, Role::Input));
+    let weights = b.buffer("weights", n, Role::State);
+    let states = [("first", n), ("second", n), ("sums", members as usize * SUM_WORDS)]
+        .map(|(name, len)| b.buffer(name, len, Role::State));
+    b.set_weights(weights);
+
+    let rows = ROWS + AUX;
+    let (x, y) = inputs(&mut b, members, [data, targets, low, high]);
     let mut h = Tensor::input(x, members, rows, (1, 1, 1));
     let mut at = 0;
     let mut start = vec![0f32; n];

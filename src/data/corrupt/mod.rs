@@ -15,6 +15,7 @@ mod jpeg_loss;
 mod space;
 
 use super::images::ImageSet;
+use crate::base::rng::SplitMix64;
 use crate::error::{Error, Result};
 use jpeg_loss::JpegLoss;
 use rayon::prelude::*;
@@ -129,7 +130,7 @@ impl std::str::FromStr for Corruption {
 }
 
 /// Draws for one image and writes its corrupted bytes: (stream, image, result).
-pub(crate) type Apply = Box<dyn Fn(&mut Stream, &[u8], &mut [u8]) + Sync>;
+pub(crate) type Apply = Box<dyn Fn(&mut SplitMix64, &[u8], &mut [u8]) + Sync>;
 
 /// `set` with every image corrupted; severity 1 to 5. The constants are those of images of 32 x 32 at any size.
 pub fn corrupt(set: &ImageSet, kind: Corruption, severity: u8, seed: u64) -> Result<ImageSet> {
@@ -145,7 +146,7 @@ pub fn corrupt(set: &ImageSet, kind: Corruption, severity: u8, seed: u64) -> Res
     let size = set.pixels();
     let mut bytes = vec![0u8; set.bytes.len()];
     let images = bytes.par_chunks_exact_mut(size).zip(set.bytes.par_chunks_exact(size)).enumerate();
-    images.for_each(|(i, (to, from))| apply(&mut Stream::new(seed, kind as u64, i as u64), from, to));
+    images.for_each(|(i, (to, from))| apply(&mut SplitMix64::keyed(&[seed, kind as u64, i as u64]), from, to));
     let mut out = ImageSet { bytes, ..set.without_bytes() };
     out.source = format!("{}, {kind} of severity {severity}", set.source);
     out.notes.push(format!(
@@ -198,44 +199,6 @@ fn each(from: &[u8], to: &mut [u8], mut change: impl FnMut(f64) -> f64) {
 /// Clipped to [0, 1] and TRUNCATED to a byte, as the published program does.
 pub(crate) fn byte(x: f64) -> u8 {
     (x.clamp(0.0, 1.0) * 255.0) as u8
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014) as a counter-based generator: number k of a stream is a hash of (key, k).
-pub(crate) struct Stream {
-    key: u64,
-    counter: u64,
-}
-
-fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-impl Stream {
-    pub(crate) fn new(seed: u64, kind: u64, image: u64) -> Self {
-        let key = [seed, kind, image].iter().fold(0, |key, &word| mix((key ^ word).wrapping_add(GOLDEN)));
-        Stream { key, counter: 0 }
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        self.counter = self.counter.wrapping_add(1);
-        mix(self.key.wrapping_add(self.counter.wrapping_mul(GOLDEN)))
-    }
-
-    /// Uniform on [0, 1), 53 bits.
-    pub(crate) fn uniform(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Standard normal by Box-Muller, the sine half unused.
-    pub(crate) fn normal(&mut self) -> f64 {
-        // 1 - u lies in (0, 1], so the logarithm is finite.
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
 }
 
 /// Poisson numbers by inversion of a table: an image has only 256 different rates.

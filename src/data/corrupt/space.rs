@@ -1,7 +1,8 @@
 //! Corruptions that move or mix pixels. Arithmetic in f64, as in the published program; comments name where that
 //! program's way matters. Images are `[h, w, c]`.
 
-use super::{Apply, Stream, byte};
+use super::{Apply, byte};
+use crate::base::rng::SplitMix64;
 use crate::data::images::transform::Resampler;
 
 type Shape = (usize, usize, usize);
@@ -50,7 +51,7 @@ fn gaussian(x: &[f64], (h, w, c): Shape, sigma: f64) -> Vec<f64> {
 /// Blur, local moves, blur. The published program means to swap two pixels, but its array views make it copy the
 /// neighbour over the pixel; so does this. Moves go up and left by 0 to `delta` - the program's bounds.
 pub(crate) fn glass_blur(
-    rng: &mut Stream,
+    rng: &mut SplitMix64,
     from: &[u8],
     shape: Shape,
     sigma: f64,
@@ -62,7 +63,7 @@ pub(crate) fn glass_blur(
     let mut x = vec![0u8; from.len()];
     gaussian_blur(from, shape, sigma, &mut x);
     // Uniform on -delta .. delta - 1.
-    let shift = |rng: &mut Stream| (rng.uniform() * (2 * delta) as f64) as isize - delta as isize;
+    let shift = |rng: &mut SplitMix64| (rng.uniform() * (2 * delta) as f64) as isize - delta as isize;
     for _ in 0..rounds {
         for i in (delta + 1..(h + 1).saturating_sub(delta)).rev() {
             for j in (delta + 1..(w + 1).saturating_sub(delta)).rev() {
@@ -117,7 +118,7 @@ fn zoomed(len: usize, zoom: f64) -> Vec<(usize, usize, f64)> {
 }
 
 /// x + strength * plasma, scaled by max / (max + strength).
-pub(crate) fn fog(rng: &mut Stream, from: &[u8], (h, w, c): Shape, strength: f64, decay: f64, to: &mut [u8]) {
+pub(crate) fn fog(rng: &mut SplitMix64, from: &[u8], (h, w, c): Shape, strength: f64, decay: f64, to: &mut [u8]) {
     let size = h.max(w).next_power_of_two().max(32);
     let plasma = plasma(rng, size, decay);
     let most = from.iter().copied().max().map_or(0.0, |v| f64::from(v) / 255.0);
@@ -133,7 +134,7 @@ pub(crate) fn fog(rng: &mut Stream, from: &[u8], (h, w, c): Shape, strength: f64
 }
 
 /// Height map in [0, 1] by diamond-square on a torus; `size` is a power of two, each level wobbles `decay` times less.
-fn plasma(rng: &mut Stream, size: usize, decay: f64) -> Vec<f64> {
+fn plasma(rng: &mut SplitMix64, size: usize, decay: f64) -> Vec<f64> {
     let mut map = vec![0.0; size * size];
     let mut step = size;
     let mut wobble = 100.0;

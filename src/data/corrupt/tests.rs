@@ -1,9 +1,10 @@
 //! Corruptions: their algebra on plain images, their statistics, and that nothing but the seed and the place decides.
 
+use super::Poisson;
 use super::colour::{hsv_to_rgb, rgb_to_hsv};
 use super::jpeg_loss::JpegLoss;
 use super::*;
-use super::{Poisson, Stream};
+use crate::base::rng::SplitMix64;
 use crate::data::images::*;
 
 /// `n` smooth colour images with an edge.
@@ -135,7 +136,7 @@ fn poisson_quantiles_follow_the_distribution() {
     assert_eq!([0.135, 0.136, 0.405, 0.407].map(|u| two.quantile(u)), [0.0, 1.0, 1.0, 2.0]);
     assert_eq!(Poisson::new(0.0).quantile(0.999_999_999_9), 0.0);
     let large = Poisson::new(500.0);
-    let mut rng = Stream::new(1, 2, 3);
+    let mut rng = SplitMix64::keyed(&[1, 2, 3]);
     let n = 20_000;
     let draws: Vec<f64> = (0..n).map(|_| large.quantile(rng.uniform())).collect();
     let mean = draws.iter().sum::<f64>() / f64::from(n);

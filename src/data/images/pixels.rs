@@ -2,12 +2,13 @@
 //! sets of a recipe as training, validation and test parts. Bytes stay bytes until a batch is gathered.
 
 use super::{ImageSet, Options, Part, ShiftPair};
+use crate::base::rng::SplitMix64;
+use crate::data::Dataset;
 use crate::data::corrupt::{self, Corruption};
 use crate::data::encode::{Encoder, Target};
 use crate::data::images;
 use crate::data::load::Loaded;
 use crate::data::split::by_fraction;
-use crate::data::{Dataset, SplitMix64};
 use crate::error::{Error, Result};
 use crate::recipe::{self, Recipe};
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,10 @@
 //! give the target away. Must not change what is learnt.
 
 use super::{Cells, Column, Table};
+use crate::base::rng::SplitMix64;
 use crate::data::encode::learn::labels_of;
 use crate::data::encode::{Encoder, Target};
-use crate::data::{SplitMix64, counted, listed, quoted};
+use crate::data::{counted, listed, quoted};
 use rayon::prelude::*;
 use std::collections::HashMap;
 

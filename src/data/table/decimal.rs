@@ -53,7 +53,7 @@ mod tests {
     /// The quick road gives the bits that `parse` gives, and says no where it might not.
     #[test]
     fn decimals_are_parsed_to_the_bit() {
-        let mut rng = crate::data::SplitMix64::new(11);
+        let mut rng = crate::base::rng::SplitMix64::new(11);
         let mut quick = 0;
         for i in 0..200_000u64 {
             let (bits, digits) = (rng.next_u64(), rng.next_u64() % 24);

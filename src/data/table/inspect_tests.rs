@@ -100,7 +100,7 @@ fn the_command_repeats_how_the_file_was_read() {
 /// As a set counts them, of few numbers and of many, repeated and not.
 #[test]
 fn distinct_numbers_are_counted() {
-    let mut rng = crate::data::SplitMix64::new(4);
+    let mut rng = crate::base::rng::SplitMix64::new(4);
     for (n, most) in [(0, 1), (1, 1), (10, 3), (5000, 40), (50_000, 1 << 40)] {
         let mut known: Vec<f64> = (0..n).map(|_| (rng.next_u64() % most) as f64 / 8.0).collect();
         known.iter_mut().step_by(2).for_each(|v| *v = -*v);

@@ -1,7 +1,7 @@
 //! Splits that do not leak: all rows of a group in one part, or the future as the test part.
 //! Must not look at features.
 
-use crate::data::SplitMix64;
+use crate::base::rng::SplitMix64;
 use crate::data::split::{Split, check_fractions};
 use crate::error::{Error, Result};
 

@@ -313,7 +313,7 @@ fn no_bytes_make_it_panic() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
     let alphabet = b"0019.,;'\"\t \n\r#-+eE%$()kgNA/\\|\xe2\x82\xac\x80\xff\xc2\xa0";
-    let mut rng = super::super::SplitMix64::new(5);
+    let mut rng = crate::base::rng::SplitMix64::new(5);
     for round in 0..3000 {
         let length = rng.next_u64() as usize % 120;
         let bytes: Vec<u8> = (0..length)

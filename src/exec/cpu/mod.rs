@@ -2,29 +2,12 @@
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::base::Real;
+use crate::base::simd::wide;
 use crate::error::Result;
-use crate::ops::average::{repeat_weights, swa_collect, swag_collect, swag_sample};
-use crate::ops::conv::{conv2d_backward_data, conv2d_backward_weight, conv2d_forward};
-use crate::ops::dirichlet::dirichlet_head;
-use crate::ops::gather::{aux_inputs, dropout, gather_rows};
-use crate::ops::gemm::Isa;
-use crate::ops::head::{gaussian_head, softmax_head, vifo_head};
-use crate::ops::images::gather_images;
-use crate::ops::linear::{linear_backward_data, linear_backward_weight, linear_forward};
-use crate::ops::norm::{
-    add, batch_norm_backward, batch_norm_forward, batch_norm_running, batch_norm_stats, batch_norm_sums,
-};
-use crate::ops::optimizer::{adam, l2_gradient, sgd};
-use crate::ops::pool::{avg_pool_backward, avg_pool_forward, max_pool2_backward, max_pool2_forward};
-use crate::ops::reduce::{loss_reduce, sum_squares};
-use crate::ops::regularizer::{column_moments, weighed_moments};
-use crate::ops::repulsion::{kernel_weights, pair_distances, repulsion};
-use crate::ops::vbll::{vbll_backward_data, vbll_backward_weight, vbll_forward, vbll_head, vbll_regularizer};
-use crate::ops::vi::{vi_gradient, vi_regularizer, vi_sample};
-use crate::ops::weigh::weigh_rows;
-use crate::ops::{Op, StepArgs};
+use crate::ops::{MAX_OUTPUTS, Operands, StepArgs};
 use crate::program::plan::plan;
 use crate::program::{Buf, Element, Program, Step};
+use std::array::from_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -89,16 +72,7 @@ impl<T: Real> CpuExecutor<T> {
     }
 
     pub fn step(&mut self, args: &StepArgs<T>) {
-        let CpuExecutor { program, memory, scratch } = self;
-        match Isa::detect() {
-            // SAFETY: the processor was just asked for these features.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { steps_avx512(&program.steps, args, memory, scratch) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { steps_avx2(&program.steps, args, memory, scratch) },
-            Isa::Plain => steps_any(&program.steps, args, memory, scratch),
-        }
+        steps(&self.program.steps, args, &mut self.memory, &mut self.scratch);
     }
 }
 
@@ -131,104 +105,33 @@ impl<T: Real> Executor for CpuExecutor<T> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-fn steps_avx512<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
-    steps_any(steps, args, memory, scratch)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn steps_avx2<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
-    steps_any(steps, args, memory, scratch)
-}
-
-/// Inlined into one copy for each instruction set above, the twins with it.
-#[inline(always)]
-fn steps_any<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
-    for step in steps {
-        run_op(step, args, memory, scratch);
+wide! {
+    /// The twins are inlined into it, and so compiled for each instruction set with it.
+    fn steps<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
+        for step in steps {
+            run_op(step, args, memory, scratch);
+        }
     }
 }
 
 #[inline(always)]
 fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
-    // call!(twin, fixed arguments; inputs; outputs; trailing arguments)
-    macro_rules! call {
-        ($twin:ident($($fixed:expr),*); $($i:literal)*; $a:ident $($rest:ident)*; $($last:expr)?) => {{
-            let outputs = &step.outputs;
-            let lens = (memory.len[outputs[0].0 as usize], outputs.get(1).map_or(0, |b| memory.len[b.0 as usize]), outputs.get(2).map_or(0, |b| memory.len[b.0 as usize]));
-            call!(@take 0 $a $($rest)*);
-            call!(@run $twin; [$($fixed),*]; [$($i)*]; lens; $a $($rest)*; $($last)?);
-            call!(@put 0 $a $($rest)*);
-        }};
-        (@take 0 $a:ident) => { let mut $a = memory.take(step.outputs[0]); };
-        (@take 0 $a:ident $b:ident) => { let (mut $a, mut $b) = (memory.take(step.outputs[0]), memory.take(step.outputs[1])); };
-        (@take 0 $a:ident $b:ident $c:ident) => { let (mut $a, mut $b, mut $c) = (memory.take(step.outputs[0]), memory.take(step.outputs[1]), memory.take(step.outputs[2])); };
-        (@put 0 $a:ident) => { memory.put(step.outputs[0], $a); };
-        (@put 0 $a:ident $b:ident) => { memory.put(step.outputs[0], $a); memory.put(step.outputs[1], $b); };
-        (@put 0 $a:ident $b:ident $c:ident) => { memory.put(step.outputs[0], $a); memory.put(step.outputs[1], $b); memory.put(step.outputs[2], $c); };
-        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident; $($last:expr)?) => {
-            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], $($last)?)
-        };
-        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident $b:ident; $($last:expr)?) => {
-            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], &mut $b[..$l.1], $($last)?)
-        };
-        (@run $twin:ident; [$($fixed:expr),*]; [$($i:literal)*]; $l:ident; $a:ident $b:ident $c:ident; $($last:expr)?) => {
-            $twin($($fixed,)* $(memory.get(step.inputs[$i]),)* &mut $a[..$l.0], &mut $b[..$l.1], &mut $c[..$l.2], $($last)?)
-        };
+    let mut taken: [Vec<T>; MAX_OUTPUTS] = Default::default();
+    for (slot, buf) in taken.iter_mut().zip(&step.outputs) {
+        *slot = memory.take(*buf);
     }
-    match &step.op {
-        Op::GatherRows(p) => call!(gather_rows(p, args); 0; out;),
-        Op::AuxInputs(p) => call!(aux_inputs(p, args); 0 1; out;),
-        Op::LinearForward(p) => call!(linear_forward(p); 0 1; y pre; scratch),
-        Op::LinearBackwardData(p) => call!(linear_backward_data(p); 0 1 2; dx; scratch),
-        Op::LinearBackwardWeight(p) => call!(linear_backward_weight(p); 0 1; grad; scratch),
-        Op::Dropout(p) => call!(dropout(p, args); 0; y;),
-        Op::SoftmaxHead(p) => call!(softmax_head(p, args); 0 1; terms dz;),
-        Op::GaussianHead(p) => call!(gaussian_head(p, args); 0 1; terms dz;),
-        Op::ColumnMoments(p) => call!(column_moments(p, args); 0; moments;),
-        Op::WeighedMoments(p) => call!(weighed_moments(p, args); 0 1; moments;),
-        Op::WeighRows(p) => call!(weigh_rows(p); 0; terms grad;),
-        Op::VifoHead(p) => call!(vifo_head(p, args); 0 1 2; terms doutputs; scratch),
-        Op::LossReduce(p) => call!(loss_reduce(p, args); 0 1; sums;),
-        Op::SumSquares(p) => call!(sum_squares(p); 0; sums;),
-        Op::L2Gradient(p) => call!(l2_gradient(p, args); 0; grad;),
-        Op::ViSample(p) => call!(vi_sample(p, args); 0; weights; scratch),
-        Op::ViRegularizer(p) => call!(vi_regularizer(p, args); 0; value energy;),
-        Op::ViGradient(p) => call!(vi_gradient(p, args); 0 1 2; dq;),
-        Op::Adam(p) => call!(adam(p, args); 0 1; weights first second;),
-        Op::Sgd(p) => call!(sgd(p, args); 0 1; weights velocity;),
-        Op::Conv2dForward(p) => call!(conv2d_forward(p); 0 1; y pre; scratch),
-        Op::Conv2dBackwardData(p) => call!(conv2d_backward_data(p); 0 1 2; dx; scratch),
-        Op::Conv2dBackwardWeight(p) => call!(conv2d_backward_weight(p); 0 1; grad; scratch),
-        Op::MaxPool2Forward(p) => call!(max_pool2_forward(p); 0; y;),
-        Op::MaxPool2Backward(p) => call!(max_pool2_backward(p); 0 1 2; dx;),
-        Op::AvgPoolForward(p) => call!(avg_pool_forward(p); 0; y;),
-        Op::AvgPoolBackward(p) => call!(avg_pool_backward(p); 0 1; dx;),
-        Op::BatchNormStats(p) => call!(batch_norm_stats(p, args); 0; stats running; scratch),
-        Op::BatchNormRunning(p) => call!(batch_norm_running(p); 0; stats;),
-        Op::BatchNormForward(p) => call!(batch_norm_forward(p); 0 1 2; y;),
-        Op::BatchNormSums(p) => call!(batch_norm_sums(p, args); 0 1 2 3; sums grad; scratch),
-        Op::BatchNormBackward(p) => call!(batch_norm_backward(p, args); 0 1 2 3 4 5; dx;),
-        Op::Add(p) => call!(add(p); 0 1; y;),
-        Op::SwaCollect(p) => call!(swa_collect(p, args); 0; mean;),
-        Op::SwagCollect(p) => call!(swag_collect(p, args); 0; mean variance deviations;),
-        Op::SwagSample(p) => call!(swag_sample(p, args); 0 1 2; weights; scratch),
-        Op::RepeatWeights(p) => call!(repeat_weights(p); 0; weights;),
-        Op::DirichletHead(p) => call!(dirichlet_head(p, args); 0 1; terms dz;),
-        Op::PairDistances(p) => call!(pair_distances(p, args); 0; distances;),
-        Op::KernelWeights(p) => call!(kernel_weights(p); 0; kernel; scratch),
-        Op::Repulsion(p) => call!(repulsion(p, args); 0 1; grad value;),
-        Op::VbllForward(p) => call!(vbll_forward(p); 0 1; y; scratch),
-        Op::VbllBackwardData(p) => call!(vbll_backward_data(p); 0 1 2 3; dx; scratch),
-        Op::VbllBackwardWeight(p) => call!(vbll_backward_weight(p); 0 1 2; grad; scratch),
-        Op::VbllHead(p) => call!(vbll_head(p, args); 0 1; terms dy;),
-        Op::VbllRegularizer(p) => call!(vbll_regularizer(p, args); 0; grad value;),
-        Op::GatherImages(p) => {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|i| step.inputs[i]);
-            call!(gather_images(p, args, memory.bytes(a), memory.bytes(b), memory.bytes(c), memory.bytes(d)); ; out;)
-        }
+    let mut written = step.outputs.iter();
+    let outputs = taken.each_mut().map(|slot| &mut slot[..written.next().map_or(0, |buf| memory.len[buf.0 as usize])]);
+    let reads_bytes = step.op.reads_bytes();
+    let operands = Operands {
+        inputs: from_fn(|i| step.inputs.get(i).filter(|_| !reads_bytes).map_or(&[][..], |buf| memory.get(*buf))),
+        bytes: from_fn(|i| step.inputs.get(i).filter(|_| reads_bytes).map_or(&[][..], |buf| memory.bytes(*buf))),
+        outputs,
+        scratch,
+    };
+    step.op.run(args, operands);
+    for (slot, buf) in taken.iter_mut().zip(&step.outputs) {
+        memory.put(*buf, std::mem::take(slot));
     }
 }
 

@@ -100,7 +100,7 @@ fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
 
 /// What was last reported by the device outside of a call.
 #[derive(Default)]
-struct Trouble {
+pub(super) struct Trouble {
     lost: Option<String>,
     error: Option<String>,
 }
@@ -112,8 +112,8 @@ pub struct Gpu {
     pub(super) limits: wgpu::Limits,
     pub(super) pipelines: Pipelines,
     pub(super) class: Class,
-    report: AdapterReport,
-    trouble: Arc<Mutex<Trouble>>,
+    pub(super) report: AdapterReport,
+    pub(super) trouble: Arc<Mutex<Trouble>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -204,23 +204,10 @@ impl Gpu {
         &self.report
     }
 
-    /// Gets the kernels that hardware would get, so that a test can run them in a whole program.
-    #[doc(hidden)]
-    pub fn as_hardware(self) -> Self {
-        Gpu { class: Class::Hardware, ..self }
-    }
-
     /// Bytes that one binding may hold: whole words, whose bytes a shader can number.
     pub fn max_bytes_binding(&self) -> u64 {
         let most = self.limits.max_buffer_size.min(self.limits.max_storage_buffer_binding_size);
         most.min(u64::from(u32::MAX)) / 4 * 4
-    }
-
-    /// Destroys the device under its executors, so that a test can show what a lost device does.
-    #[doc(hidden)]
-    pub fn lose(&self) {
-        self.device.destroy();
-        let _ = self.device.poll(wgpu::PollType::Poll);
     }
 
     /// `Err` once the device is lost or has reported an error outside of a call.

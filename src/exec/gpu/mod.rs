@@ -4,8 +4,9 @@
 mod buffers;
 mod device;
 mod pipelines;
-mod probe;
 mod readback;
+#[doc(hidden)]
+pub mod testing;
 pub mod variants;
 
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};

@@ -2,7 +2,7 @@
 //! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
 //! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
-use crate::ops::{Grid, Op};
+use crate::ops::{Forms, Grid, Op, Product};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
@@ -72,49 +72,6 @@ impl Variant {
     }
 }
 
-/// Sizes of the matrix product that an op is: [m, k] times [k, n], `count` times. Sums over the rows of m channels are one
-/// with n = 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Product {
-    pub count: u64,
-    pub m: u64,
-    pub n: u64,
-    pub k: u64,
-}
-
-impl Product {
-    pub fn of(op: &Op) -> Option<Product> {
-        let product = |count: u32, m: u64, n: u32, k: u64| Some(Product { count: count.into(), m, n: n.into(), k });
-        let area = |sizes: &[u32]| sizes.iter().map(|n| u64::from(*n)).product::<u64>();
-        match op {
-            Op::LinearForward(p) => product(p.replicas, p.rows.into(), p.n_out, p.n_in.into()),
-            Op::LinearBackwardData(p) => product(p.replicas, p.rows.into(), p.n_in, p.n_out.into()),
-            Op::LinearBackwardWeight(p) => product(p.replicas, p.n_in.into(), p.n_out, p.rows.into()),
-            Op::Conv2dForward(p) => {
-                let taps = area(&[p.kernel_h, p.kernel_w, p.c_in]);
-                product(p.replicas, area(&[p.batch, p.out_h, p.out_w]), p.c_out, taps)
-            }
-            Op::Conv2dBackwardData(p) => {
-                // One product for the pixels of each remainder by the stride, with the taps that those meet at most.
-                let s = p.stride.max(1);
-                let taps = area(&[p.kernel_h.div_ceil(s), p.kernel_w.div_ceil(s), p.c_out]);
-                product(p.replicas * s * s, area(&[p.batch, p.h.div_ceil(s), p.w.div_ceil(s)]), p.c_in, taps)
-            }
-            Op::Conv2dBackwardWeight(p) => {
-                let taps = area(&[p.kernel_h, p.kernel_w, p.c_in]);
-                product(p.replicas, taps, p.c_out, area(&[p.batch, p.out_h, p.out_w]))
-            }
-            Op::BatchNormStats(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
-            Op::BatchNormSums(p) => product(p.replicas * 2, p.c.into(), 1, area(&[p.images, p.pixels])),
-            _ => None,
-        }
-    }
-
-    fn tiles(&self, tile: Tile) -> u64 {
-        self.count * self.m.div_ceil(tile.m.into()) * self.n.div_ceil(tile.n.into())
-    }
-}
-
 /// What stands at a binding behind the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
@@ -173,38 +130,16 @@ impl Form {
             Grid::Threads(n) => n.div_ceil(GROUP_SIZE.into()),
             Grid::Groups(n) => n,
         };
-        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), NUMBER)).collect();
-        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), NUMBER)));
-        binds.extend(op.uses_step().then_some((Slot::Step, NUMBER)));
+        let step = op.uses_step().then_some((Slot::Step, NUMBER));
+        let binds = inputs(op, NUMBER).chain(outputs(op, NUMBER)).chain(step).collect();
         let kernel = Kernel { module: op.family(), entry: op.name(), tile: None, binds, groups, threads: GROUP_SIZE };
         Form { kernels: vec![kernel], scratch_bytes: 0 }
     }
 }
 
-/// One kernel that writes its outputs itself: module, entry, entry that stores quadruples.
-fn tiled_entry(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
-    Some(match op {
-        Op::LinearForward(_) => ("linear_tiled", "linear_forward_tiled", "linear_forward_tiled_quads"),
-        Op::LinearBackwardData(_) => ("linear_tiled", "linear_backward_data_tiled", "linear_backward_data_tiled_quads"),
-        Op::Conv2dForward(_) => ("conv_tiled", "conv2d_forward_tiled", "conv2d_forward_tiled_quads"),
-        Op::Conv2dBackwardData(_) => {
-            ("conv_data_tiled", "conv2d_backward_data_tiled", "conv2d_backward_data_tiled_quads")
-        }
-        _ => return None,
-    })
-}
-
-/// Two kernels, which sum parts and which combine them: module and entries.
-fn split_entries(op: &Op) -> Option<(&'static str, &'static str, &'static str)> {
-    Some(match op {
-        Op::LinearBackwardWeight(_) => {
-            ("linear_split", "linear_backward_weight_split", "linear_backward_weight_reduce")
-        }
-        Op::Conv2dBackwardWeight(_) => ("conv_split", "conv2d_backward_weight_split", "conv2d_backward_weight_reduce"),
-        Op::BatchNormStats(_) => ("norm_split", "batch_norm_stats_split", "batch_norm_stats_combine"),
-        Op::BatchNormSums(_) => ("norm_split", "batch_norm_sums_split", "batch_norm_sums_combine"),
-        _ => return None,
-    })
+/// Tiles of a product's results.
+fn tiles_of(product: &Product, tile: Tile) -> u64 {
+    product.count * product.m.div_ceil(tile.m.into()) * product.n.div_ceil(tile.n.into())
 }
 
 /// Workgroups that keep a large adapter busy: a few for each of a hundred or so multiprocessors.
@@ -220,11 +155,18 @@ fn parts(groups: u64, rounds: u64, bytes: u64, most: u64) -> u64 {
     wanted.min(MOST_PARTS).min(rounds / LEAST_ROUNDS).min(most / bytes.max(1)).max(1)
 }
 
+fn inputs(op: &Op, element: u64) -> impl Iterator<Item = Bind> {
+    (0..op.inputs().len()).map(move |i| (Slot::Input(i), element))
+}
+
+fn outputs(op: &Op, element: u64) -> impl Iterator<Item = Bind> {
+    (0..op.outputs().len()).map(move |i| (Slot::Output(i), element))
+}
+
 /// A weight gradient in two kernels: each part is a gradient of its own, the bias its last row.
-fn split_gradient(op: &Op, product: &Product, tile: Tile, most: u64) -> Option<Form> {
-    let (module, split, reduce) = split_entries(op)?;
+fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile, most: u64) -> Form {
     let bytes = product.count * (product.m + 1) * product.n.div_ceil(4) * QUAD;
-    let groups = product.tiles(tile);
+    let groups = tiles_of(product, tile);
     let parts = parts(groups, product.k.div_ceil(tile.depth().into()), bytes, most);
     let split = Kernel {
         module,
@@ -234,50 +176,54 @@ fn split_gradient(op: &Op, product: &Product, tile: Tile, most: u64) -> Option<F
         groups: groups * parts,
         threads: tile.threads(),
     };
-    let reduce = Kernel {
+    let combine = Kernel {
         module,
-        entry: reduce,
+        entry: combine,
         // Of the same module, which has the same constants.
         tile: Some(tile),
         binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
     };
-    Some(Form { kernels: vec![split, reduce], scratch_bytes: bytes * parts })
+    Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
 }
 
-/// Channels and rows that a workgroup of `norm_split.wgsl` reads at a time.
+/// Module, entry of the kernel that sums parts, entry of the one that combines them.
+type Names = (&'static str, &'static str, &'static str);
+
+/// Channels and rows that a workgroup which sums over rows reads at a time.
 const CHANNELS: u64 = 16;
 const ROWS: u64 = 16;
 
-/// The sums of batch normalisation in two kernels: `sums` numbers a group and channel of each part, combined by `combining`
-/// threads.
-fn split_norm(op: &Op, product: &Product, most: u64) -> Option<Form> {
-    let (sums, combining) = match op {
-        Op::BatchNormStats(_) => (3, product.count * product.m),
-        Op::BatchNormSums(_) => (2, product.count * product.m / 2),
-        _ => return None,
+/// Sums over rows in two kernels: `sums` numbers of each channel and part, combined by a thread for `per_thread` channels.
+fn split_sums(
+    op: &Op,
+    (module, split, combine): Names,
+    (sums, per_thread): (u64, u64),
+    p: &Product,
+    most: u64,
+) -> Form {
+    let bytes = p.count * p.m * sums * NUMBER;
+    let groups = p.count * p.m.div_ceil(CHANNELS);
+    let parts = parts(groups, p.k.div_ceil(ROWS), bytes, most);
+    let split = Kernel {
+        module,
+        entry: split,
+        tile: None,
+        binds: inputs(op, NUMBER).chain([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]).collect(),
+        groups: groups * parts,
+        threads: (CHANNELS * ROWS) as u32,
     };
-    let (module, split, combine) = split_entries(op)?;
-    let bytes = product.count * product.m * sums * NUMBER;
-    let groups = product.count * product.m.div_ceil(CHANNELS);
-    let parts = parts(groups, product.k.div_ceil(ROWS), bytes, most);
-    let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), NUMBER)).collect();
-    binds.extend([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]);
-    let split =
-        Kernel { module, entry: split, tile: None, binds, groups: groups * parts, threads: (CHANNELS * ROWS) as u32 };
-    let mut binds = vec![(Slot::ReadScratch, NUMBER)];
-    binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), NUMBER)));
-    binds.push((Slot::Step, NUMBER));
+    let read = std::iter::once((Slot::ReadScratch, NUMBER));
     let combine = Kernel {
         module,
         entry: combine,
         tile: None,
-        binds,
-        groups: combining.div_ceil(GROUP_SIZE.into()),
+        binds: read.chain(outputs(op, NUMBER)).chain([(Slot::Step, NUMBER)]).collect(),
+        groups: (p.count * p.m / per_thread).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
     };
-    Some(Form { kernels: vec![split, combine], scratch_bytes: bytes * parts })
+    Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
 }
 
 /// The form of an op in a variant; None where it has none. `most` = bytes that a binding may hold.
@@ -285,18 +231,25 @@ pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
     if variant == Variant::Plain {
         return Some(Form::plain(op));
     }
-    let product = Product::of(op)?;
-    let Some(tile) = variant.tile() else { return split_norm(op, &product, most) };
-    if let Some((module, numbers, quads)) = tiled_entry(op) {
-        let whole = product.n.is_multiple_of(4);
-        let mut binds: Vec<Bind> = (0..op.inputs().len()).map(|i| (Slot::Input(i), QUAD)).collect();
-        binds.extend((0..op.outputs().len()).map(|i| (Slot::Output(i), if whole { QUAD } else { NUMBER })));
-        let (entry, groups) = (if whole { quads } else { numbers }, product.tiles(tile));
-        let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
-        return Some(Form { kernels: vec![kernel], scratch_bytes: 0 });
-    }
-    match op {
-        Op::LinearBackwardWeight(_) | Op::Conv2dBackwardWeight(_) => split_gradient(op, &product, tile, most),
+    form_of_product(op, &op.product()?, variant, most)
+}
+
+/// The same of an op that is such a product.
+pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most: u64) -> Option<Form> {
+    match (op.forms(), variant.tile()) {
+        (Forms::Tiled { module, entry, quads }, Some(tile)) => {
+            let (entry, element) = if product.n.is_multiple_of(4) { (quads, QUAD) } else { (entry, NUMBER) };
+            let binds = inputs(op, QUAD).chain(outputs(op, element)).collect();
+            let groups = tiles_of(product, tile);
+            let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
+            Some(Form { kernels: vec![kernel], scratch_bytes: 0 })
+        }
+        (Forms::SplitGradient { module, split, combine }, Some(tile)) => {
+            Some(split_gradient((module, split, combine), product, tile, most))
+        }
+        (Forms::SplitSums { module, split, combine, sums, per_thread }, None) => {
+            Some(split_sums(op, (module, split, combine), (sums, per_thread), product, most))
+        }
         _ => None,
     }
 }
@@ -362,7 +315,7 @@ const CHOICES: [(Variant, [u64; 3], u64); 7] = [
 
 /// The variant of an op on an adapter: the first of the table that its limits allow.
 pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
-    let (Class::Hardware, Some(p)) = (class, Product::of(op)) else { return Variant::Plain };
+    let (Class::Hardware, Some(p)) = (class, op.product()) else { return Variant::Plain };
     let fits = |variant: Variant, least: [u64; 3], groups: u64| {
         let form = form(op, variant, most_bytes(limits))?;
         let sizes = [p.m, p.n, p.k].iter().zip(least).all(|(have, least)| *have >= least);
@@ -390,34 +343,6 @@ pub(super) fn on_offer(class: Class, limits: &wgpu::Limits) -> Vec<&'static str>
     };
     let hardware = class == Class::Hardware;
     Variant::ALL.iter().filter(|v| **v == Variant::Plain || hardware && fits(v)).map(|v| v.name()).collect()
-}
-
-/// Every kernel that there is, with an op that it serves: for tests that compare shaders with what is believed of them.
-pub fn all_kernels() -> Vec<(Op, Kernel)> {
-    let mut all: Vec<(Op, Kernel)> = vec![];
-    for op in crate::ops::all() {
-        for variant in Variant::ALL {
-            for op in [op, with_odd_columns(op)] {
-                for kernel in form(&op, variant, u64::MAX).into_iter().flat_map(|f| f.kernels) {
-                    if all.iter().all(|(_, k)| (k.entry, k.tile) != (kernel.entry, kernel.tile)) {
-                        all.push((op, kernel));
-                    }
-                }
-            }
-        }
-    }
-    all
-}
-
-fn with_odd_columns(mut op: Op) -> Op {
-    match &mut op {
-        Op::LinearForward(p) => p.n_out = 1,
-        Op::LinearBackwardData(p) => p.n_in = 1,
-        Op::Conv2dForward(p) => p.c_out = 1,
-        Op::Conv2dBackwardData(p) => p.c_in = 1,
-        _ => {}
-    }
-    op
 }
 
 #[cfg(test)]

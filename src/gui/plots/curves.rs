@@ -124,9 +124,7 @@ fn lowest_and_highest(y: &[f64]) -> Option<(f64, f64)> {
         zero[i] += v * 0.0;
     };
     for eight in eights {
-        for i in 0..8 {
-            take(i, eight[i]);
-        }
+        eight.iter().enumerate().for_each(|(i, v)| take(i, *v));
     }
     for (i, v) in rest.iter().enumerate() {
         take(i, *v);

@@ -41,9 +41,7 @@ impl Scale {
                 highs[i] = if counts & (v > highs[i]) { v } else { highs[i] };
             };
             for eight in eights {
-                for i in 0..8 {
-                    take(i, eight[i]);
-                }
+                eight.iter().enumerate().for_each(|(i, v)| take(i, *v));
             }
             rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
             low = lows.into_iter().fold(low, f64::min);

@@ -163,9 +163,8 @@ impl Body {
 
     fn change(&mut self, recipes: &[Recipe]) -> Result<()> {
         let mut anew = false;
-        let pairs = self.lanes.len().min(recipes.len());
-        for i in 0..pairs {
-            if self.lanes[i].change(&recipes[i])? {
+        for (i, recipe) in recipes.iter().enumerate().take(self.lanes.len()) {
+            if self.lanes[i].change(recipe)? {
                 anew = true;
                 self.tell_started(i);
                 continue;

@@ -1,10 +1,11 @@
 //! The gradients.
 
-use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad};
+use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad, tiles_of_four};
 use crate::base::Real;
 use crate::ops::gemm::{Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, TimesSlope};
 use crate::ops::wide::{share, wide};
+use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, area, binds, numbers, shared, within};
 use rayon::prelude::*;
 
 /// Pixels of dx whose coordinate plus padding leaves the same remainder by the stride. They meet the same taps of the
@@ -64,11 +65,40 @@ impl Shape {
     }
 }
 
-impl Conv2dBackwardData {
-    pub fn scratch(&self) -> usize {
+impl OpSpec for Conv2dBackwardData {
+    binds!(conv2d_backward_data: [dy, weights, saved] -> [dx], scratch);
+    const FORMS: Forms = Forms::Tiled {
+        module: "conv_data_tiled",
+        entry: "conv2d_backward_data_tiled",
+        quads: "conv2d_backward_data_tiled_quads",
+    };
+
+    fn grid(&self) -> Grid {
+        // Pixels are sorted by their remainders by the stride.
+        let s = self.stride.max(1);
+        let pixels = self.batch * self.h.div_ceil(s) * self.w.div_ceil(s);
+        Grid::Threads(u64::from(self.replicas * s * s) * tiles_of_four(pixels) * tiles_of_four(self.c_in))
+    }
+    fn scratch(&self) -> usize {
         let (s, f) = (self.shape(), self.shape().gradient_frame());
         // A tap belongs to one phase: together they need what all the taps need.
         pack_len(s.kernel_h * s.kernel_w * s.c_out, s.c_in) + GROUPS * f.h * f.w * s.c_out
+    }
+    fn lengths(&self) -> Lengths {
+        let dx = numbers(&[self.replicas, self.batch, self.h, self.w, self.c_in]);
+        let dy = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        let saved = if self.activation == 0 { 1 } else { dx };
+        (vec![dy, numbers(&[self.replicas, self.weights_stride]), saved], vec![dx])
+    }
+    fn sizes_agree(&self) -> bool {
+        self.shape().windows_fit() && within(self.weight, self.shape().weights(), self.weights_stride)
+    }
+    fn product(&self) -> Option<Product> {
+        // One product for the pixels of each remainder by the stride, with the taps that those meet at most.
+        let s = self.stride.max(1);
+        let m = area(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
+        let k = area(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
+        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k })
     }
 }
 
@@ -145,8 +175,38 @@ impl Conv2dBackwardWeight {
         let s = self.shape();
         s.frame_len() + pack_len(s.out_h * s.out_w, s.c_out) + (s.taps() + 1) * s.c_out
     }
-    pub fn scratch(&self) -> usize {
+}
+impl OpSpec for Conv2dBackwardWeight {
+    binds!(conv2d_backward_weight: [x, dy] -> [grad], scratch);
+    const FORMS: Forms = Forms::SplitGradient {
+        module: "conv_split",
+        split: "conv2d_backward_weight_split",
+        combine: "conv2d_backward_weight_reduce",
+    };
+
+    fn grid(&self) -> Grid {
+        let taps = self.kernel_h * self.kernel_w * self.c_in;
+        // One more row of tiles: the bias.
+        Grid::Threads(u64::from(self.replicas) * (tiles_of_four(taps) + 1) * tiles_of_four(self.c_out))
+    }
+    fn scratch(&self) -> usize {
         GROUPS * self.group_len()
+    }
+    fn lengths(&self) -> Lengths {
+        let x = numbers(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
+        let dy = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        (vec![x, dy], vec![numbers(&[self.replicas, self.weights_stride])])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && self.shape().windows_fit()
+            && within(self.weight, self.shape().weights(), self.weights_stride)
+            && (self.has_bias == 0 || within(self.bias, u64::from(self.c_out), self.weights_stride))
+    }
+    fn product(&self) -> Option<Product> {
+        let m = area(&[self.kernel_h, self.kernel_w, self.c_in]);
+        let k = area(&[self.batch, self.out_h, self.out_w]);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
     }
 }
 

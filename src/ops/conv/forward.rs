@@ -1,16 +1,99 @@
 //! The forward pass.
 
-use super::{Conv2dForward, GROUPS, Shape, Windows};
+use super::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward, GROUPS, Shape, Windows, tiles_of_four};
 use crate::base::Real;
 use crate::ops::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
 use crate::ops::linear::{ACT_RELU, ACT_SILU, activate};
 use crate::ops::wide::wide;
+use crate::ops::{
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, area, binds, numbers, shared, within,
+};
 use rayon::prelude::*;
 
-impl Conv2dForward {
-    pub fn scratch(&self) -> usize {
+impl OpSpec for Conv2dForward {
+    binds!(conv2d_forward: [x, weights] -> [y, pre], scratch);
+    const FORMS: Forms =
+        Forms::Tiled { module: "conv_tiled", entry: "conv2d_forward_tiled", quads: "conv2d_forward_tiled_quads" };
+
+    fn grid(&self) -> Grid {
+        Grid::Threads(
+            u64::from(self.replicas) * tiles_of_four(self.batch * self.out_h * self.out_w) * tiles_of_four(self.c_out),
+        )
+    }
+    fn scratch(&self) -> usize {
         let s = self.shape();
         pack_len(s.taps(), s.c_out) + GROUPS * s.frame_len()
+    }
+    fn lengths(&self) -> Lengths {
+        let y = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        let pre = if self.activation == ACT_SILU { y } else { 1 };
+        let x = numbers(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
+        (vec![x, numbers(&[self.replicas, self.weights_stride])], vec![y, pre])
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share)
+            && self.shape().windows_fit()
+            && within(self.weight, self.shape().weights(), self.weights_stride)
+            && (self.has_bias == 0 || within(self.bias, u64::from(self.c_out), self.weights_stride))
+    }
+    fn product(&self) -> Option<Product> {
+        let m = area(&[self.batch, self.out_h, self.out_w]);
+        let k = area(&[self.kernel_h, self.kernel_w, self.c_in]);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
+    }
+    fn gradient(&self, activation: u32) -> Option<Gradient> {
+        let Self { replicas, share, batch, h, w, c_in, out_h, out_w, c_out, .. } = *self;
+        let Self { kernel_h, kernel_w, stride, pad_top, pad_left, weight, bias, has_bias, weights_stride, .. } = *self;
+        let of_weight = Conv2dBackwardWeight {
+            replicas,
+            share,
+            batch,
+            h,
+            w,
+            c_in,
+            out_h,
+            out_w,
+            c_out,
+            kernel_h,
+            kernel_w,
+            stride,
+            pad_top,
+            pad_left,
+            weight,
+            bias,
+            has_bias,
+            weights_stride,
+        };
+        let of_data = Conv2dBackwardData {
+            replicas,
+            batch,
+            h,
+            w,
+            c_in,
+            out_h,
+            out_w,
+            c_out,
+            kernel_h,
+            kernel_w,
+            stride,
+            pad_top,
+            pad_left,
+            weight,
+            weights_stride,
+            activation,
+        };
+        Some(Gradient::Steps(vec![
+            GradientStep {
+                op: Op::Conv2dBackwardWeight(of_weight),
+                reads: &[Place::X, Place::Dy],
+                writes: &[Place::Grad],
+            },
+            GradientStep {
+                op: Op::Conv2dBackwardData(of_data),
+                reads: &[Place::Dy, Place::Weights, Place::Saved],
+                writes: &[Place::Dx],
+            },
+        ]))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ops::linear::ACT_NONE;
+use crate::ops::{Gradient, Op, OpSpec};
 
 fn wave(n: usize, f: f64) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * f + 0.3).sin()).collect()
@@ -27,6 +28,37 @@ fn case(c: &[usize; 11]) -> Shape {
     Shape { h, w, c_in, out_h, out_w, c_out, kernel_h, kernel_w, stride, pad_top, pad_left }
 }
 
+/// The forward pass without bias or activation, and its backward pass with the bias's gradient.
+fn ops(s: &Shape, batch: u32) -> (Conv2dForward, Conv2dBackwardData, Conv2dBackwardWeight) {
+    let n = s.taps() * s.c_out;
+    let forward = Conv2dForward {
+        replicas: 1,
+        share: 1,
+        batch,
+        h: s.h as u32,
+        w: s.w as u32,
+        c_in: s.c_in as u32,
+        out_h: s.out_h as u32,
+        out_w: s.out_w as u32,
+        c_out: s.c_out as u32,
+        kernel_h: s.kernel_h as u32,
+        kernel_w: s.kernel_w as u32,
+        stride: s.stride as u32,
+        pad_top: s.pad_top as u32,
+        pad_left: s.pad_left as u32,
+        weight: 0,
+        bias: n as u32,
+        has_bias: 0,
+        weights_stride: (n + s.c_out) as u32,
+        activation: ACT_NONE,
+    };
+    let Some(Gradient::Steps(steps)) = forward.gradient(ACT_NONE) else { panic!("a layer has a gradient") };
+    let [Op::Conv2dBackwardWeight(weight), Op::Conv2dBackwardData(data)] = [steps[0].op, steps[1].op] else {
+        panic!("{steps:?}")
+    };
+    (forward, data, Conv2dBackwardWeight { has_bias: 1, ..weight })
+}
+
 /// Forward against the naive form; backward by the adjoint identity <conv(x), dy> = <x, dx> = <W, dW>, which
 /// determines both because it holds for every x and W: checked here for unit vectors drawn at random.
 #[test]
@@ -37,30 +69,9 @@ fn fast_equals_naive_and_its_adjoints() {
             let n = s.taps() * s.c_out + s.c_out;
             let (x, w) = (wave(batch * s.inputs(), 0.37), wave(n, 0.11));
             let dy = wave(batch * s.outputs(), 0.71);
-            let forward = Conv2dForward {
-                replicas: 1,
-                share: 1,
-                batch: batch as u32,
-                h: s.h as u32,
-                w: s.w as u32,
-                c_in: s.c_in as u32,
-                out_h: s.out_h as u32,
-                out_w: s.out_w as u32,
-                c_out: s.c_out as u32,
-                kernel_h: s.kernel_h as u32,
-                kernel_w: s.kernel_w as u32,
-                stride: s.stride as u32,
-                pad_top: s.pad_top as u32,
-                pad_left: s.pad_left as u32,
-                weight: 0,
-                bias: (n - s.c_out) as u32,
-                has_bias: 0,
-                weights_stride: n as u32,
-                activation: ACT_NONE,
-            };
-            let f = &forward;
+            let (f, data, weight) = ops(&s, batch as u32);
             let (mut y, mut pre) = (vec![f64::NAN; batch * s.outputs()], vec![0.0]);
-            conv2d_forward(f, &x, &w, &mut y, &mut pre, &mut vec![f64::NAN; f.scratch()]);
+            conv2d_forward(&f, &x, &w, &mut y, &mut pre, &mut vec![f64::NAN; f.scratch()]);
             let naive = |x: &[f64], w: &[f64]| {
                 let mut y = vec![0.0; batch * s.outputs()];
                 for (x, y) in x.chunks(s.inputs()).zip(y.chunks_mut(s.outputs())) {
@@ -72,46 +83,8 @@ fn fast_equals_naive_and_its_adjoints() {
             for (a, b) in y.iter().zip(naive(&x, &w)) {
                 assert!((a - b).abs() <= bound, "{c:?} batch {batch}: {a} {b}");
             }
-            let data = Conv2dBackwardData {
-                replicas: 1,
-                batch: f.batch,
-                h: f.h,
-                w: f.w,
-                c_in: f.c_in,
-                out_h: f.out_h,
-                out_w: f.out_w,
-                c_out: f.c_out,
-                kernel_h: f.kernel_h,
-                kernel_w: f.kernel_w,
-                stride: f.stride,
-                pad_top: f.pad_top,
-                pad_left: f.pad_left,
-                weight: 0,
-                weights_stride: f.weights_stride,
-                activation: ACT_NONE,
-            };
             let mut dx = vec![f64::NAN; x.len()];
             conv2d_backward_data(&data, &dy, &w, &[0.0], &mut dx, &mut vec![f64::NAN; data.scratch()]);
-            let weight = Conv2dBackwardWeight {
-                replicas: 1,
-                share: 1,
-                batch: f.batch,
-                h: f.h,
-                w: f.w,
-                c_in: f.c_in,
-                out_h: f.out_h,
-                out_w: f.out_w,
-                c_out: f.c_out,
-                kernel_h: f.kernel_h,
-                kernel_w: f.kernel_w,
-                stride: f.stride,
-                pad_top: f.pad_top,
-                pad_left: f.pad_left,
-                weight: 0,
-                bias: f.bias,
-                has_bias: 1,
-                weights_stride: f.weights_stride,
-            };
             let mut grad = vec![f64::NAN; n];
             conv2d_backward_weight(&weight, &x, &dy, &mut grad, &mut vec![f64::NAN; weight.scratch()]);
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Runs;
+use super::{Isa, Runs};
 use crate::base::Real;
 
 /// Rows of the highest tile.
@@ -20,36 +20,6 @@ pub fn rows_at_a_time<T: Real, const W: usize>(isa: Isa) -> usize {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 if size_of::<T>() == 4 => 16,
         _ => 8,
-    }
-}
-
-/// What the processor can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    Plain,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Isa {
-    #[inline(always)]
-    pub fn detect() -> Isa {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512bw")
-            {
-                return Isa::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Isa::Avx2;
-            }
-        }
-        Isa::Plain
     }
 }
 
@@ -99,6 +69,7 @@ pub unsafe fn product<T: Real, const W: usize>(
                 return unsafe { $kernel(a, at, h, runs, panel, ld, &last, to, width, out) };
             }};
         }
+        // No `wide!`: each set has vectors, and so a kernel, of its own.
         match (isa, W) {
             (Isa::Avx512, 32) if is_f32 => call!(x86::f32_avx512_32, f32),
             (Isa::Avx512, 16) if is_f32 => call!(x86::f32_avx512_16, f32),

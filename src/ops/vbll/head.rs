@@ -1,8 +1,8 @@
 //! The loss on top of a variational last layer: the bound on the expected log likelihood that Harrison et al. derive.
 
 use crate::base::Real;
-use crate::ops::head::LIKELIHOOD_GAUSSIAN;
-use crate::ops::{Grid, StepArgs, params};
+use crate::ops::head::{LIKELIHOOD_GAUSSIAN, head_lengths};
+use crate::ops::{Grid, Lengths, OpSpec, StepArgs, binds, params, shared};
 
 params! {
     /// terms [R, rows, 3] = (loss, 0, 0) from y [R, rows, 3k] = (m, v, log sn); dy = gradient of the mean over the valid rows, 0
@@ -18,12 +18,16 @@ params! {
     }
 }
 
-impl VbllHead {
-    pub fn grid(&self) -> Grid {
+impl OpSpec for VbllHead {
+    binds!(vbll_head(step): [y, labels] -> [terms, dy]);
+    fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64)
     }
-    pub fn scratch(&self) -> usize {
-        0
+    fn lengths(&self) -> Lengths {
+        head_lengths(self.replicas, self.share, self.rows, 3 * self.k)
+    }
+    fn sizes_agree(&self) -> bool {
+        shared(self.replicas, self.share) && self.k > 0 && (self.likelihood != LIKELIHOOD_GAUSSIAN || self.k == 1)
     }
 }
 

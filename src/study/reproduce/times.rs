@@ -238,7 +238,7 @@ fn encoder(set: &Set, network: NetName) -> Encoder {
 
 fn random_images(n: usize, encoder: &Encoder) -> Dataset {
     let d = encoder.n_inputs();
-    let mut random = crate::data::SplitMix64::new(1);
+    let mut random = crate::base::rng::SplitMix64::new(1);
     let bytes: Vec<u8> = (0..n * d).map(|_| (random.next_u64() >> 56) as u8).collect();
     let k = encoder.n_classes().unwrap_or(1);
     Dataset {

@@ -1,14 +1,22 @@
 //! The table of choices: against every op, and against limits that forbid what it would choose.
 
 use super::*;
+use crate::ops::Gradient;
 
 fn kernel(groups: u64, threads: u32) -> Kernel {
     Kernel { module: "", entry: "", tile: None, binds: vec![], groups, threads }
 }
 
+/// A layer's op, the gradient of its input and that of its weights.
+fn layer(forward: Op) -> [Op; 3] {
+    let Some(Gradient::Steps(steps)) = forward.gradient(0) else { panic!("{forward:?} is no layer") };
+    [forward, steps[1].op, steps[0].op]
+}
+
 /// Ops at sizes of the paper's networks and of toys, and empty ones.
 fn ops() -> Vec<Op> {
     use crate::ops::{conv::*, linear::*, norm::*};
+    use bytemuck::Zeroable;
     let mut all = crate::ops::all();
     for (batch, side, c_in, c_out, stride) in [
         (128, 32, 3, 64, 1),
@@ -20,89 +28,24 @@ fn ops() -> Vec<Op> {
         (100_000, 64, 64, 1024, 1),
     ] {
         let out = (side + 2 - 3) / stride + 1;
-        let f = Conv2dForward {
-            replicas: 1,
-            share: 1,
-            batch,
-            h: side,
-            w: side,
-            c_in,
+        let sizes = Conv2dForward { replicas: 1, share: 1, batch, h: side, w: side, c_in, c_out, ..Zeroable::zeroed() };
+        all.extend(layer(Op::Conv2dForward(Conv2dForward {
             out_h: out,
             out_w: out,
-            c_out,
             kernel_h: 3,
             kernel_w: 3,
             stride,
-            ..bytemuck::Zeroable::zeroed()
-        };
-        let (h, w) = (f.h, f.w);
-        all.push(Op::Conv2dForward(f));
-        all.push(Op::Conv2dBackwardData(Conv2dBackwardData {
-            replicas: 1,
-            batch,
-            h,
-            w,
-            c_in,
-            out_h: out,
-            out_w: out,
-            c_out,
-            kernel_h: 3,
-            kernel_w: 3,
-            stride,
-            ..bytemuck::Zeroable::zeroed()
-        }));
-        all.push(Op::Conv2dBackwardWeight(Conv2dBackwardWeight {
-            replicas: 1,
-            share: 1,
-            batch,
-            h,
-            w,
-            c_in,
-            out_h: out,
-            out_w: out,
-            c_out,
-            kernel_h: 3,
-            kernel_w: 3,
-            stride,
-            ..bytemuck::Zeroable::zeroed()
-        }));
-        let pixels = out * out;
-        let c = c_out;
-        all.push(Op::BatchNormStats(BatchNormStats {
-            replicas: 1,
-            images: batch,
-            pixels,
-            c,
-            ..bytemuck::Zeroable::zeroed()
-        }));
-        all.push(Op::BatchNormSums(BatchNormSums {
-            replicas: 1,
-            images: batch,
-            pixels,
-            c,
-            ..bytemuck::Zeroable::zeroed()
-        }));
+            ..sizes
+        })));
+        let (images, pixels, c) = (batch, out * out, c_out);
+        all.push(Op::BatchNormStats(BatchNormStats { replicas: 1, images, pixels, c, ..Zeroable::zeroed() }));
+        all.push(Op::BatchNormSums(BatchNormSums { replicas: 1, images, pixels, c, ..Zeroable::zeroed() }));
     }
     for (replicas, rows, n_in, n_out) in
         [(5, 100, 50, 50), (1, 128, 1024, 20), (1, 1, 1, 1), (3, 5000, 3, 2), (1, 8192, 1024, 1024), (1, 8192, 16, 16)]
     {
-        let zero = LinearForward { replicas, share: 1, rows, n_in, n_out, ..bytemuck::Zeroable::zeroed() };
-        all.push(Op::LinearForward(zero));
-        all.push(Op::LinearBackwardData(LinearBackwardData {
-            replicas,
-            rows,
-            n_in,
-            n_out,
-            ..bytemuck::Zeroable::zeroed()
-        }));
-        all.push(Op::LinearBackwardWeight(LinearBackwardWeight {
-            replicas,
-            share: 1,
-            rows,
-            n_in,
-            n_out,
-            ..bytemuck::Zeroable::zeroed()
-        }));
+        let forward = LinearForward { replicas, share: 1, rows, n_in, n_out, ..Zeroable::zeroed() };
+        all.extend(layer(Op::LinearForward(forward)));
     }
     all
 }
@@ -136,15 +79,10 @@ fn the_choice_stays_within_the_limits() {
     }
     let forms = |name: &str| chosen.iter().filter(|(n, _)| *n == name).count();
     for op in crate::ops::all() {
-        let least = match op {
-            Op::BatchNormStats(_) | Op::BatchNormSums(_) => 2,
-            _ => {
-                if Product::of(&op).is_some() {
-                    3
-                } else {
-                    1
-                }
-            }
+        let least = match op.forms() {
+            Forms::Plain => 1,
+            Forms::SplitSums { .. } => 2,
+            Forms::Tiled { .. } | Forms::SplitGradient { .. } => 3,
         };
         assert!(forms(op.name()) >= least, "{}: {chosen:?}", op.name());
     }
@@ -156,7 +94,7 @@ fn known_layers_get_known_forms() {
     let default = wgpu::Limits::default();
     let chosen: Vec<_> = ops()
         .iter()
-        .filter(|op| Product::of(op).is_some_and(|p| p.k * p.m > 0))
+        .filter(|op| op.product().is_some_and(|p| p.k * p.m > 0))
         .map(|op| (op.name(), choose(op, Class::Hardware, &default).name()))
         .collect();
     // AlexNet's first convolution, PreResNet's first stage and its first strided one.

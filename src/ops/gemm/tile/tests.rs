@@ -2,6 +2,18 @@
 
 use super::*;
 
+/// The instruction sets that this machine has, and the plain one.
+fn sets() -> Vec<Isa> {
+    let all = [
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2,
+        Isa::Plain,
+    ];
+    all.into_iter().filter(|isa| isa.is_here()).collect()
+}
+
 /// Every form of the tile that this machine can run gives the plain form's numbers: k products of size at most 1.
 #[test]
 fn every_form_equals_the_plain_one() {
@@ -13,17 +25,6 @@ fn every_form_equals_the_plain_one() {
         let (at, to) = (std::array::from_fn(|r| r * k + r % 2), std::array::from_fn(|r| r));
         let bias: Vec<T> = (0..W).map(|i| T::of((i as f64 * 0.7).sin())).collect();
         let gate: Vec<T> = (0..TILE_ROWS * (W + 1)).map(|i| T::of((i as f64 * 0.23).sin())).collect();
-        let mut forms = vec![];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                forms.push(Isa::Avx2);
-            }
-            if Isa::detect() == Isa::Avx512 {
-                forms.push(Isa::Avx512);
-            }
-        }
-        forms.push(Isa::Plain);
         for h in 1..=TILE_ROWS {
             for (with_bias, relu, gated, add) in [
                 (0, false, 0, false),
@@ -38,7 +39,7 @@ fn every_form_equals_the_plain_one() {
                 // SAFETY: 16 rows of k and one element fit into 17 k; the panel holds k rows of ld, `want` and the gate 16
                 // rows of W + 1.
                 unsafe { plain::<T, W>(&a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut want) };
-                for isa in &forms {
+                for isa in &sets() {
                     let mut got = vec![T::of(9.0); want.len()];
                     // SAFETY: as above; the form was detected.
                     unsafe { product::<T, W>(*isa, &a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut got) };
@@ -73,13 +74,9 @@ fn every_form_of_the_dots_equals_the_plain_one() {
                 out
             };
             let want = dots(Isa::Plain);
-            #[cfg(target_arch = "x86_64")]
-            for isa in [Isa::Avx2, Isa::Avx512] {
-                let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-                if isa == Isa::detect() || (isa == Isa::Avx2 && has_avx2) {
-                    for (g, w) in dots(isa).iter().flatten().zip(want.iter().flatten()) {
-                        assert!((g - w).abs() <= 2.0 * (k + 16) as f32 * f32::EPSILON, "{isa:?} {k}: {g} not {w}");
-                    }
+            for isa in sets() {
+                for (g, w) in dots(isa).iter().flatten().zip(want.iter().flatten()) {
+                    assert!((g - w).abs() <= 2.0 * (k + 16) as f32 * f32::EPSILON, "{isa:?} {k}: {g} not {w}");
                 }
             }
         }

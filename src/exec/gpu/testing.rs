@@ -1,0 +1,81 @@
+//! What the tests do to a device and no run does. Public, because integration tests see the library as it is built for
+//! everybody: a cargo feature would build it twice. Hidden from the documentation, and used by nothing else.
+
+use super::Gpu;
+use super::pipelines::{Binding, Checks, compose};
+use super::readback::Readback;
+use super::variants::{Class, Form, Kernel, Variant, form_of_product};
+use crate::error::Result;
+use crate::ops::{Op, Product};
+use std::sync::PoisonError;
+
+/// The device with the kernels that hardware would get, so that a test can run them in a whole program.
+pub fn as_hardware(gpu: Gpu) -> Gpu {
+    Gpu { class: Class::Hardware, ..gpu }
+}
+
+/// Destroys the device under its executors, so that a test can show what a lost device does.
+pub fn lose(gpu: &Gpu) {
+    gpu.device.destroy();
+    let _ = gpu.device.poll(wgpu::PollType::Poll);
+}
+
+/// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
+pub fn replace_shader(gpu: &Gpu, family: &'static str, composed: &str) -> Result<()> {
+    let module = gpu.shader(family, composed, Checks::On)?;
+    let mut modules = gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
+    modules.insert((family, Checks::On), module);
+    Ok(())
+}
+
+/// Every kernel that there is, with an op that it serves.
+pub fn all_kernels() -> Vec<(Op, Kernel)> {
+    let mut all: Vec<(Op, Kernel)> = vec![];
+    for op in crate::ops::all() {
+        // Whole quadruples of columns, and not.
+        let products = [0, 1].into_iter().filter_map(|n| Some(Product { n, ..op.product()? }));
+        let forms = products.flat_map(|p| Variant::ALL.map(|v| form_of_product(&op, &p, v, u64::MAX)));
+        for kernel in std::iter::once(Form::plain(&op)).chain(forms.flatten()).flat_map(|f| f.kernels) {
+            if all.iter().all(|(_, k)| (k.entry, k.tile) != (kernel.entry, kernel.tile)) {
+                all.push((op, kernel));
+            }
+        }
+    }
+    all
+}
+
+/// Runs `fn word(i: u32) -> u32` of `body` for i in 0..count; the body's first line names its fragments.
+pub fn probe(gpu: &Gpu, body: &str, count: u32) -> Result<Vec<u32>> {
+    let kernel = "
+        @group(0) @binding(0) var<storage, read_write> probe_out: array<u32>;
+        @compute @workgroup_size(64)
+        fn probe(@builtin(global_invocation_id) id: vec3<u32>) {
+            if id.x < arrayLength(&probe_out) { probe_out[id.x] = word(id.x); }
+        }";
+    let module = gpu.shader("probe", &compose("probe", &format!("{body}\n{kernel}"))?, Checks::On)?;
+    let pipeline = gpu.build("probe", &module, None, &[Binding::ReadWrite(4)])?;
+    let bytes = count.max(1) as u64 * 4;
+    let (out, bind_group) = gpu.creating("probe", || {
+        let out = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("probe"),
+            size: bytes,
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let entries = [wgpu::BindGroupEntry { binding: 0, resource: out.as_entire_binding() }];
+        let descriptor =
+            wgpu::BindGroupDescriptor { label: Some("probe"), layout: &pipeline.layout, entries: &entries };
+        let bind_group = gpu.device.create_bind_group(&descriptor);
+        (out, bind_group)
+    })?;
+    gpu.guarded(|| {
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&pipeline.pipeline);
+        pass.set_bind_group(0, &bind_group, &[]);
+        pass.dispatch_workgroups(count.div_ceil(64), 1, 1);
+        drop(pass);
+        gpu.queue.submit([encoder.finish()])
+    })?;
+    Readback::default().read(gpu, &out, bytes)
+}

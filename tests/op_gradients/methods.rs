@@ -1,0 +1,132 @@
+//! The objectives of the methods and networks. A new method gets its rows here.
+
+use super::bench::Bench;
+use super::objective::{Objective, mlp, setup, step_args};
+use super::{ACTS, LINKS, TASKS, noise_links};
+use vifo::data::Task;
+use vifo::method::{Kind, Reg, Setup};
+use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
+use vifo::program::Act;
+use vifo::recipe::{AuxSource, Link};
+
+/// The image networks, as small as they come, on seven images, the last batch short: convolutions of every stride, pooling,
+/// batch norm with its statistics of data and auxiliary rows, residual sums, and what the methods make of their outputs.
+#[test]
+fn image_networks() {
+    let nets = |last: Last, activation: Act| {
+        vec![
+            Net::Cnn(Cnn { size: 5, channels: 2, last, widths: [3, 2], hidden: 3, activation, dropout: 0.0 }),
+            Net::AlexNet(AlexNet { channels: 1, last, widths: [2, 2, 3, 2, 1], hidden: 2, dropout: 0.0 }),
+            Net::PreResNet(PreResNet { channels: 1, last, depth: 8, width: 1, dropout: 0.0 }),
+        ]
+    };
+    let mut bench = Bench::default();
+    for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
+        let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
+        let s = setup(kind, Task::Classification, Act::Silu);
+        for net in nets(Setup::last(kind, s.task, s.k), Act::Silu) {
+            // AlexNet is large: one objective will do for its layers. Its pools choose among 16,384 values: a kink like a
+            // ReLU's; the small cnn's are far from a change.
+            let activation = match net {
+                Net::AlexNet(_) if kind != Kind::Base => continue,
+                Net::AlexNet(_) | Net::PreResNet(_) => Act::Relu,
+                _ => Act::Silu,
+            };
+            let batch = if matches!(net, Net::AlexNet(_)) { 2 } else { 4 };
+            let s = Setup { net, aux, batch, ..s.clone() };
+            let args = step_args(&s, 0.3, if aux.is_some() { 0.7 } else { 0.0 });
+            bench.one(Objective::new(&s), &s, &args, activation);
+        }
+    }
+    bench.close("image networks", 7);
+}
+
+#[test]
+fn base() {
+    let mut bench = Bench::default();
+    for task in TASKS {
+        for activation in ACTS {
+            for &noise_link in noise_links(task) {
+                bench.try_both(&Setup { noise_link, ..setup(Kind::Base, task, activation) });
+            }
+        }
+    }
+    bench.close("base", 2 * 2 * 3);
+}
+
+fn vifo(bench: &mut Bench, reg: Reg) {
+    for task in TASKS {
+        for activation in ACTS {
+            for &noise_link in noise_links(task) {
+                for sigma_link in LINKS {
+                    for aux in [None, Some(AuxSource::Uniform)] {
+                        for exact in [false, true] {
+                            let closed_form = task == Task::Regression && noise_link == Link::Exp;
+                            if (exact && !closed_form) || (aux.is_some() && reg == Reg::L2) {
+                                continue;
+                            }
+                            let s = setup(Kind::Vifo(reg), task, activation);
+                            bench.try_both(&Setup { noise_link, sigma_link, aux, exact, ..s });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Cases of one VIFO regularizer: 2 batches, 2 activations, 2 sigma links, and 4 = 3 likelihoods + 1 closed form.
+const VIFO_CASES: usize = 2 * 2 * 2 * 4;
+
+#[test]
+fn vifo_rowwise() {
+    let mut bench = Bench::default();
+    [Reg::Naive, Reg::Mean, Reg::Mv, Reg::Eb].into_iter().for_each(|reg| vifo(&mut bench, reg));
+    bench.close("vifo, row by row", 4 * 2 * VIFO_CASES);
+}
+
+#[test]
+fn vifo_over_all_rows() {
+    let mut bench = Bench::default();
+    [Reg::MeanAll, Reg::MvAll, Reg::EbAll].into_iter().for_each(|reg| vifo(&mut bench, reg));
+    bench.close("vifo, over all rows", 3 * 2 * VIFO_CASES);
+}
+
+#[test]
+fn vifo_l2() {
+    let mut bench = Bench::default();
+    vifo(&mut bench, Reg::L2);
+    bench.close("vifo-l2", VIFO_CASES);
+}
+
+#[test]
+fn auxiliary_grid() {
+    let mut bench = Bench::default();
+    for reg in [Reg::Mean, Reg::EbAll] {
+        let s = setup(Kind::Vifo(reg), Task::Regression, Act::Silu);
+        let net = Net::Mlp(Mlp { n_in: 1, ..mlp(&s).clone() });
+        bench.try_both(&Setup { aux: Some(AuxSource::Grid), net, ..s });
+    }
+    bench.close("auxiliary grid", 4);
+}
+
+#[test]
+fn vi() {
+    let mut bench = Bench::default();
+    for reg in [Reg::Naive, Reg::Mean, Reg::Mv, Reg::Eb] {
+        for groups_by_layer in [false, true] {
+            for task in TASKS {
+                for activation in ACTS {
+                    for &noise_link in noise_links(task) {
+                        bench.try_both(&Setup {
+                            noise_link,
+                            groups_by_layer,
+                            ..setup(Kind::Vi(reg), task, activation)
+                        });
+                    }
+                }
+            }
+        }
+    }
+    bench.close("vi", 4 * 2 * 2 * 2 * 3);
+}

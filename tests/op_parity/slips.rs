@@ -1,0 +1,112 @@
+//! The harness itself: a wrong parameter, a slip in a shader, one wrong byte make it fail.
+
+use super::{Shares, bounded_args, check_row, check_row_on, gpu, run};
+use crate::common::bounded::{Bounded, SLACK};
+use crate::common::rows::rows;
+use crate::common::{Tolerance, compare};
+use std::sync::Arc;
+use vifo::exec::cpu::CpuExecutor;
+use vifo::exec::gpu::testing::replace_shader;
+use vifo::exec::gpu::variants::Variant;
+use vifo::exec::gpu::{Checks, Choice, FAMILIES, GpuExecutor, compose, open};
+use vifo::ops::{self, Op};
+
+/// The harness sees a wrong kernel: the same comparison fails when the twin is given other parameters.
+#[test]
+fn a_wrong_kernel_is_seen() {
+    let op = ops::all().into_iter().find(|o| o.name() == "adam").expect("adam is an op");
+    let row = rows(&op).pop().expect("adam has rows");
+    let (program, inputs, outputs) = row.program();
+    let mut wrong = program.clone();
+    let Op::Adam(p) = &mut wrong.steps[0].op else { panic!("not adam") };
+    p.beta1 = f32::from_bits(p.beta1.to_bits() + 64);
+    let mut right = CpuExecutor::<Bounded>::new(program);
+    row.load(&mut right, &inputs, &outputs).expect("sizes that fit");
+    for args in &row.args {
+        right.step(&bounded_args(args));
+    }
+    let mut executor = GpuExecutor::new(wrong, gpu()).expect("an executor");
+    let got = run(&row, &mut executor, &inputs, &outputs);
+    let want: Vec<f64> = right.get(outputs[1]).iter().map(|b| b.value).collect();
+    let bounds: Vec<f64> = right.get(outputs[1]).iter().map(|b| SLACK * b.error).collect();
+    assert!(compare("first moment", &got[1], &want, Tolerance::Each(&bounds)).is_err());
+}
+
+/// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
+const SLIPS: [(&str, &str, &str, &str, Variant); 14] = [
+    ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
+    ("conv_tiled", "pixel % p.out_w * p.stride", "pixel % p.out_w", "conv2d_forward", Variant::Tile32x32),
+    ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
+    ("conv_tiled", "rows > 3u { store", "rows > 4u { store", "conv2d_forward", Variant::Tile64x64),
+    ("conv_data_tiled", " + vec2<u32>(p.pad_left, p.pad_top)", "", "conv2d_backward_data", Variant::Tile32x32),
+    (
+        "conv_data_tiled",
+        "side + line / 4u) * LINE",
+        "side + line / 8u) * LINE",
+        "conv2d_backward_data",
+        Variant::Tile64x16,
+    ),
+    ("conv_split", "at = i;", "at = i + p.replicas * quads;", "conv2d_backward_weight", Variant::Tile64x64),
+    ("conv_split", "bias += d;", "bias = d;", "conv2d_backward_weight", Variant::Tile64x16),
+    (
+        "conv_split",
+        "first + rounds * DEPTH, n",
+        "first + rounds * DEPTH + 1u, n",
+        "conv2d_backward_weight",
+        Variant::Tile32x32,
+    ),
+    (
+        "linear_tiled",
+        "(bias, bias, bias, bias)",
+        "(bias, bias, bias, bias * 1.0001)",
+        "linear_forward",
+        Variant::Tile64x64,
+    ),
+    (
+        "linear_tiled",
+        "(k, p.n_out));\n        workgroup",
+        "(k + 1u, p.n_out));\n        workgroup",
+        "linear_backward_data",
+        Variant::Tile64x64,
+    ),
+    ("linear_split", "quad * SIDE_N", "quad", "linear_backward_weight", Variant::Tile64x16),
+    ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
+    ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
+];
+
+/// The harness runs the variant that it names, and sees a wrong one: each slip in a shader makes some row fail.
+#[test]
+fn a_wrong_variant_is_seen() {
+    for (module, right, wrong, name, variant) in SLIPS {
+        let source = FAMILIES.iter().find(|(n, _)| *n == module).expect("a shader").1;
+        let composed = compose(module, source).expect("a shader");
+        let slipped = composed.replace(right, wrong);
+        assert!(composed != slipped, "{module} has no {right}");
+        let gpu = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")));
+        replace_shader(&gpu, module, &slipped).unwrap_or_else(|e| panic!("{e}"));
+        let op = ops::all().into_iter().find(|o| o.name() == name).expect("an op");
+        let variants = [(variant, (Checks::On, "slipped"))];
+        // The rows about the edges of the tiles stand last.
+        let seen = rows(&op).iter().rev().any(|row| check_row_on(row, &gpu, &variants, &mut Shares::new()).is_err());
+        assert!(seen, "{module}: '{wrong}' in place of '{right}' went unseen");
+    }
+}
+
+/// One byte of an image changed by one: the comparison fails.
+#[test]
+fn a_wrong_byte_is_seen() {
+    let op = ops::all().into_iter().find(|o| o.name() == "gather_images").expect("gather_images is an op");
+    let row = rows(&op).swap_remove(0);
+    assert_eq!(check_row(&row, &mut Shares::new()), Ok(()));
+    let (program, inputs, outputs) = row.program();
+    let mut right = CpuExecutor::<Bounded>::new(program.clone());
+    row.load(&mut right, &inputs, &outputs).expect("sizes that fit");
+    right.step(&bounded_args(&row.args[0]));
+    let mut wrong = row.clone();
+    let bytes = Arc::make_mut(&mut wrong.bytes[0].0);
+    bytes[0] ^= 1;
+    let got = run(&wrong, &mut GpuExecutor::new(program, gpu()).expect("an executor"), &inputs, &outputs);
+    let want: Vec<f64> = right.get(outputs[0]).iter().map(|b| b.value).collect();
+    let bounds: Vec<f64> = right.get(outputs[0]).iter().map(|b| SLACK * b.error).collect();
+    assert!(compare("images", &got[0], &want, Tolerance::Each(&bounds)).is_err());
+}
