@@ -10,7 +10,7 @@
 
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{DataX, Kind, Reg, Setup, TrainProgram};
+use vifo::method::{DataX, Method, Reg, Setup, TrainProgram, base};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
@@ -21,6 +21,34 @@ use vifo::recipe::{AuxSource, Link, Optimizer, PriorKeys};
 
 const N_ROWS: usize = 7;
 const MEMBERS: usize = 2;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Base,
+    Dirichlet,
+    Vbll,
+    Vifo(Reg),
+    Vi(Reg),
+}
+
+impl Kind {
+    fn method(self) -> &'static dyn Method {
+        let of = |family: &str, reg: Reg| {
+            let reg = format!("{reg:?}").replace("All", "_all").to_lowercase();
+            vifo::method::find(&format!("{family}-{reg}")).expect("a method")
+        };
+        match self {
+            Kind::Base => &base::Base,
+            Kind::Dirichlet => &vifo::method::dirichlet::Dirichlet,
+            Kind::Vbll => &vifo::method::vbll::Vbll,
+            Kind::Vifo(reg) => of("vifo", reg),
+            Kind::Vi(reg) => of("vi", reg),
+        }
+    }
+    fn last(self, task: Task, k: u32) -> Last {
+        self.method().last_layer(task, k)
+    }
+}
 
 fn mlp(s: &Setup) -> &Mlp {
     match &s.net {
@@ -33,7 +61,7 @@ fn mlp(s: &Setup) -> &Mlp {
 fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
     let k = if task == Task::Regression { 2 } else { 3 };
     Setup {
-        kind,
+        method: kind.method(),
         task,
         k,
         noise_link: Link::Exp,
@@ -47,7 +75,7 @@ fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
         targets: 1,
         weighted: false,
         groups_by_layer: false,
-        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: Setup::last(kind, task, k), activation, dropout: 0.0 }),
+        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: kind.last(task, k), activation, dropout: 0.0 }),
         image: None,
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
@@ -67,11 +95,7 @@ fn short_batch(s: &Setup) -> Setup {
 
 fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
     let keys = PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 };
-    let prior = match s.kind {
-        Kind::Vifo(reg) => reg.prior(&keys, 1.0),
-        Kind::Vi(reg) => reg.prior(&keys, 0.05),
-        _ => Default::default(),
-    };
+    let prior = s.method.prior(&keys);
     let last = s.n_rows.div_ceil(s.batch) - 1;
     StepArgs {
         step: 5,
@@ -254,7 +278,7 @@ impl Bench {
     /// Full batch without dropout, then short batch with it.
     fn try_both(&mut self, s: &Setup) {
         let eta_aux = if s.aux.is_some() { 0.7 } else { 0.0 };
-        let eta = if s.kind == Kind::Base { 0.0 } else { 0.3 };
+        let eta = if s.method.name() == base::NAME { 0.0 } else { 0.3 };
         for s in [s.clone(), short_batch(s)] {
             let args = step_args(&s, eta, eta_aux);
             self.one(Objective::new(&s), &s, &args, mlp(&s).activation);
@@ -276,7 +300,7 @@ impl Bench {
                 }
                 Err(fault) => self.faults.push(format!(
                     "{:?} {:?} noise {:?} sigma {:?} exact {} aux {:?} {activation:?} batch {}: {fault}",
-                    s.kind, s.task, s.noise_link, s.sigma_link, s.exact, s.aux, s.batch
+                    s.method, s.task, s.noise_link, s.sigma_link, s.exact, s.aux, s.batch
                 )),
             }
         }
@@ -307,7 +331,7 @@ fn image_networks() {
     for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
         let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
         let s = setup(kind, Task::Classification, Act::Silu);
-        for net in nets(Setup::last(kind, s.task, s.k), Act::Silu) {
+        for net in nets(kind.last(s.task, s.k), Act::Silu) {
             // AlexNet is large: one objective will do for its layers. Its pools choose among 16,384 values: a kink like a
             // ReLU's; the small cnn's are far from a change.
             let activation = match net {
@@ -504,7 +528,7 @@ fn a_row_of_weight_k_counts_as_k_rows() {
 
 /// The same with `t` targets.
 fn with_targets(s: &Setup, t: u32) -> Setup {
-    let net = Net::Mlp(Mlp { last: Setup::last(s.kind, s.task, s.k * t), ..mlp(s).clone() });
+    let net = Net::Mlp(Mlp { last: s.method.last_layer(s.task, s.k * t), ..mlp(s).clone() });
     Setup { targets: t, net, ..s.clone() }
 }
 
@@ -577,8 +601,8 @@ fn members_do_not_talk() {
         let len = w.len() / MEMBERS;
         w[..len].iter_mut().for_each(|w| *w += 0.1);
         let after = objective.loss(&args, &w);
-        assert_ne!(before[0], after[0], "{:?}", s.kind);
-        assert_eq!(before[1], after[1], "{:?}", s.kind);
+        assert_ne!(before[0], after[0], "{:?}", s.method);
+        assert_eq!(before[1], after[1], "{:?}", s.method);
     }
 }
 
@@ -600,10 +624,10 @@ fn clipping_scales_each_member_by_its_own_norm() {
             for i in e * len..(e + 1) * len {
                 let want = whole[i] * (clip_norm / norm).min(1.0);
                 // Weights of about 1 are stored between: 1e-16 each, against gradients summed to `norm`.
-                assert!((clipped[i] - want).abs() <= 1e-13 * (1.0 + norm), "{:?} {e} {i}", s.kind);
+                assert!((clipped[i] - want).abs() <= 1e-13 * (1.0 + norm), "{:?} {e} {i}", s.method);
             }
         }
-        assert!(norms[0] != norms[1], "{:?}", s.kind);
+        assert!(norms[0] != norms[1], "{:?}", s.method);
     }
 }
 
