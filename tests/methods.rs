@@ -7,8 +7,7 @@ use common::runs::{prepare, train, train_in_two, weights};
 use vifo::data::Inputs;
 use vifo::data::load::Loaded;
 use vifo::exec::Device;
-use vifo::method::{Predictive, Trained};
-use vifo::recipe::keys::METHODS;
+use vifo::method::{METHODS, Predictive, Trained};
 use vifo::train::plan::Plan;
 use vifo::train::{Flow, Predictor, Trainer};
 
@@ -72,7 +71,7 @@ fn reversed(data: &Loaded) -> (Vec<f32>, Vec<u8>) {
 #[test]
 fn every_method_resumes_to_the_bit_on_every_network() {
     for (name, base) in FIXTURES {
-        for method in METHODS.iter().filter(|m| suits(m, base)) {
+        for method in METHODS.iter().map(|m| m.name()).filter(|m| suits(m, base)) {
             let (plan, data) = fixture(base, method, "train.swa_start = 1\ntrain.adam_epochs = 1");
             let (whole, _) = train(&plan, &data);
             assert!(weights(&whole).iter().all(|w| w.is_finite()), "{name}, {method}");
@@ -88,7 +87,7 @@ fn every_method_resumes_to_the_bit_on_every_network() {
 #[test]
 fn rows_are_predicted_one_by_one() {
     for (name, base) in FIXTURES {
-        for method in METHODS.iter().filter(|m| suits(m, base)) {
+        for method in METHODS.iter().map(|m| m.name()).filter(|m| suits(m, base)) {
             let (plan, data) = fixture(base, method, "");
             let trained = trained(&plan, &data);
             let all = rows_of(&predict(&plan, &trained, data.train.inputs()));
@@ -113,9 +112,9 @@ fn rows_are_predicted_one_by_one() {
 #[test]
 fn predictions_are_distributions_and_survive_a_checkpoint() {
     for (name, base) in FIXTURES {
-        for method in METHODS.iter().filter(|m| suits(m, base)) {
+        for method in METHODS.iter().map(|m| m.name()).filter(|m| suits(m, base)) {
             for extra in ["", "laplace.predict = samples", "laplace.structure = full", "laplace.structure = diagonal"] {
-                if !extra.is_empty() && *method != "laplace" {
+                if !extra.is_empty() && method != "laplace" {
                     continue;
                 }
                 let (plan, data) = fixture(base, method, extra);
@@ -283,7 +282,7 @@ fn ladders() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ladders.json");
     let mut found = serde_json::Map::new();
     for (name, base) in FIXTURES {
-        for method in METHODS.iter().filter(|m| suits(m, base)) {
+        for method in METHODS.iter().map(|m| m.name()).filter(|m| suits(m, base)) {
             let (plan, data) = fixture(base, method, "train.epochs = 10\ntrain.batch = 40\nmethod.eta = 0.1");
             let losses: Vec<f64> = train(&plan, &data).1.iter().map(|r| r.loss).collect();
             assert_eq!(losses.len(), 10, "{name}, {method}");

@@ -4,7 +4,7 @@
 use vifo::data::Task;
 use vifo::data::load::load;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{DataX, Kind, Reg, Setup};
+use vifo::method::{DataX, Method, Setup, base, vi};
 use vifo::net::{AlexNet, Last, Net, PreResNet};
 use vifo::recipe::Recipe;
 use vifo::train::plan::Plan;
@@ -12,20 +12,20 @@ use vifo::train::plan::Plan;
 const CLASSES: u32 = 10;
 
 /// Name, method, network of so many outputs, batch, lines of the recipe's section `train`.
-type Case = (&'static str, Kind, fn(Last) -> Net, u32, &'static str);
+type Case = (&'static str, &'static dyn Method, fn(Last) -> Net, u32, &'static str);
 
 /// Two steps on `batch` made-up images, the second with a short batch; every number that lives on, as bits.
-fn two_steps(kind: Kind, net: fn(Last) -> Net, batch: u32, train: &str, threads: usize) -> Vec<u32> {
-    let method = if kind == Kind::Base { "base" } else { "vi-mean" };
-    let recipe = format!("[data]\ntoy = \"sinusoid\"\n[train]\n{train}\n[method]\nname = \"{method}\"\n");
+fn two_steps(method: &'static dyn Method, net: fn(Last) -> Net, batch: u32, train: &str, threads: usize) -> Vec<u32> {
+    let name = method.name();
+    let recipe = format!("[data]\ntoy = \"sinusoid\"\n[train]\n{train}\n[method]\nname = \"{name}\"\n");
     let table = Recipe::parse(&recipe, "test").unwrap_or_else(|e| panic!("{e}"));
     let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
     let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
     let mut plan = Plan::new(&recipe, 100, &data.encoder).unwrap_or_else(|e| panic!("{e}"));
-    let net = net(Setup::last(kind, Task::Classification, CLASSES));
+    let net = net(method.last_layer(Task::Classification, CLASSES));
     let inputs = (batch * net.n_in()) as usize;
     plan.setup = Setup {
-        kind,
+        method,
         task: Task::Classification,
         k: CLASSES,
         exact: false,
@@ -65,14 +65,14 @@ fn image_networks_train_alike_on_one_and_more_threads() {
     let preresnet = |last: Last| Net::PreResNet(PreResNet::paper(3, last));
     let clipped_sgd = "optimizer = \"sgd\"\nclip = 1";
     let cases: [Case; 3] = [
-        ("PreResNet20, Adam", Kind::Base, preresnet, 17, ""),
-        ("AlexNet, clipped SGD", Kind::Base, alexnet, 8, clipped_sgd),
-        ("AlexNet, VI", Kind::Vi(Reg::Mean), alexnet, 4, ""),
+        ("PreResNet20, Adam", &base::Base, preresnet, 17, ""),
+        ("AlexNet, clipped SGD", &base::Base, alexnet, 8, clipped_sgd),
+        ("AlexNet, VI", &vi::MEAN, alexnet, 4, ""),
     ];
-    for (name, kind, net, batch, train) in cases {
-        let one = two_steps(kind, net, batch, train, 1);
+    for (name, method, net, batch, train) in cases {
+        let one = two_steps(method, net, batch, train, 1);
         for threads in [2, 3] {
-            let more = two_steps(kind, net, batch, train, threads);
+            let more = two_steps(method, net, batch, train, threads);
             let differ = one.iter().zip(&more).filter(|(a, b)| a != b).count();
             assert_eq!((one.len(), differ), (more.len(), 0), "{name}: numbers that differ on {threads} threads");
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use vifo::data::{Inputs, Task};
 use vifo::exec::Device;
-use vifo::method::{Kind, Setup, Trained};
+use vifo::method::{Setup, Trained, base};
 use vifo::net::{AlexNet, Cnn, Net, PreResNet};
 use vifo::program::Act;
 use vifo::recipe::{Link, Optimizer};
@@ -85,7 +85,7 @@ fn case((name, net): (&'static str, Net)) -> Case {
 
 fn setup(net: &Net) -> Setup {
     Setup {
-        kind: Kind::Base,
+        method: &base::Base,
         task: Task::Classification,
         k: net.n_out(),
         noise_link: Link::Exp,

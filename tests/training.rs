@@ -200,7 +200,7 @@ fn members_start_apart_and_within_their_bounds() {
         assert!(members[0] != members[1] && members[1] != members[2] && members[0] != members[2], "{method}");
         for (m, member) in members.iter().enumerate() {
             assert_eq!(start(&plan.setup.part(m as u32, 1)), *member, "{method}");
-            if plan.setup.is_vi() {
+            if plan.setup.method.samples_weights() {
                 // Means of n normals of sd 0.1, within five standard errors.
                 let (mu, rho) = member.split_at(layout.total);
                 for (part, want) in [(mu, 0.0), (rho, -5.0)] {

@@ -12,6 +12,7 @@ use vifo::data::table::inspect;
 use vifo::data::table::{ReadOptions, read_table};
 use vifo::error::{Error, Result};
 use vifo::exec::Device;
+use vifo::method;
 use vifo::metrics::Measure;
 use vifo::recipe::Recipe;
 use vifo::run::fit;
@@ -304,9 +305,9 @@ fn scored(file: &Path) -> Result<()> {
 
 /// A recipe that is taken says the same again when written and read.
 fn recipe(text: &str) -> Result<()> {
-    let recipe = Recipe::from_table(&Recipe::parse(text, "recipe")?, "recipe")?;
+    let recipe = method::checked(&Recipe::parse(text, "recipe")?, "recipe")?;
     let written = recipe.to_toml()?;
-    let again = Recipe::from_table(&Recipe::parse(&written, "recipe as written")?, "recipe as written")
+    let again = method::checked(&Recipe::parse(&written, "recipe as written")?, "recipe as written")
         .map_err(|e| wrong(&format!("it cannot be read again: {e}")))?;
     if again == recipe { Ok(()) } else { Err(wrong("written and read again it says something else")) }
 }

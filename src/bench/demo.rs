@@ -6,7 +6,7 @@ use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{self, BandPanel, BandsFigure, PriorFigure, PriorPanel, Saved};
-use crate::method::{Kind, Predictive, Reg};
+use crate::method::{self, Predictive, base, vi, vifo};
 use crate::recipe::Recipe;
 use crate::recipe::keys;
 use crate::report::band;
@@ -19,32 +19,37 @@ use crate::train::{Event, Flow, Splits};
 use std::f64::consts::PI;
 use std::path::Path;
 
-/// Recipe keys and their values.
-type Keys = &'static [(&'static str, &'static str)];
+/// A case of the demo: name of its run, title, method, whether with auxiliary inputs, and members; None = the recipe's.
+struct Case {
+    name: &'static str,
+    title: &'static str,
+    method: &'static str,
+    auxiliary: bool,
+    members: Option<u32>,
+}
 
-/// Title and recipe keys of each method of the demo.
-const METHODS: [(&str, &str, Keys); 6] = [
-    ("base", "Plain network", &[("method.name", "base"), ("method.eta_aux", "0")]),
-    ("vifo-mean", "VIFO-mean", &[("method.name", "vifo-mean"), ("method.eta_aux", "0")]),
-    ("vifo-mean-aux", "VIFO-mean, auxiliary", &[("method.name", "vifo-mean")]),
-    ("vifo-mean-aux-x5", "VIFO-mean, auxiliary, 5 members", &[("method.name", "vifo-mean"), ("method.members", "5")]),
-    ("vi-naive", "VI-naive", VI_NAIVE),
-    ("vi-mean", "VI-mean", VI_MEAN),
-];
-// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
-const VI_NAIVE: Keys = &[
-    ("method.name", "vi-naive"),
-    ("method.eta_aux", "0"),
-    ("prior.variance", "1"),
-    ("vi.init", "torch"),
-    ("vi.init_rho", "-4"),
-];
-const VI_MEAN: Keys =
-    &[("method.name", "vi-mean"), ("method.eta_aux", "0"), ("vi.init", "torch"), ("vi.init_rho", "-4")];
+pub const VIFO_AUX: &str = "vifo-mean-aux";
+
+const CASES: [Case; 6] = {
+    const fn plain(method: &'static str, title: &'static str) -> Case {
+        Case { name: method, title, method, auxiliary: false, members: None }
+    }
+    const fn auxiliary(name: &'static str, title: &'static str, members: Option<u32>) -> Case {
+        Case { name, title, method: vifo::MEAN.name, auxiliary: true, members }
+    }
+    [
+        plain(base::NAME, "Plain network"),
+        plain(vifo::MEAN.name, "VIFO-mean"),
+        auxiliary(VIFO_AUX, "VIFO-mean, auxiliary", None),
+        auxiliary("vifo-mean-aux-x5", "VIFO-mean, auxiliary, 5 members", Some(5)),
+        plain(vi::NAIVE.name, "VI-naive"),
+        plain(vi::MEAN.name, "VI-mean"),
+    ]
+};
 
 /// Methods of the demo as its table names them.
 pub fn titles() -> Vec<&'static str> {
-    METHODS.iter().map(|m| m.1).collect()
+    CASES.iter().map(|c| c.title).collect()
 }
 
 pub struct Demo {
@@ -76,10 +81,18 @@ pub fn recipe(name: &str, gap: &str, seed: u32) -> Result<Recipe> {
     keys::set(&mut table, "data.gap", gap, "demo")?;
     keys::set(&mut table, "seed", &seed.to_string(), "demo")?;
     keys::set(&mut table, "name", name, "demo")?;
-    for (key, value) in METHODS.iter().find(|m| m.0 == name).map_or(&[][..], |m| m.2) {
-        keys::set(&mut table, key, value, "demo")?;
+    if let Some(case) = CASES.iter().find(|c| c.name == name) {
+        keys::set(&mut table, "method.name", case.method, "demo")?;
+        if !case.auxiliary {
+            keys::set(&mut table, "method.eta_aux", "0", "demo")?;
+        }
+        if let Some(members) = case.members {
+            keys::set(&mut table, "method.members", &members.to_string(), "demo")?;
+        }
     }
-    Recipe::from_table(&table, "demo")
+    let mut recipe = method::checked(&table, "demo")?;
+    method::of(&recipe)?.adapt_to_toy(&mut recipe);
+    Ok(recipe)
 }
 
 pub fn run(
@@ -91,7 +104,7 @@ pub fn run(
 ) -> Result<Option<Demo>> {
     let mut table = TextTable::new(&COLUMNS);
     let (mut panels, mut priors, mut outside) = (vec![], vec![], (f64::NAN, f64::NAN));
-    for (name, title, _) in METHODS {
+    for Case { name, title, .. } in CASES {
         let recipe = recipe(name, gap, seed)?;
         let fitted = fit(&recipe, &dir.join(name), true, device, &mut |event, _| listen(title, event))?;
         if fitted.results.is_none() {
@@ -102,10 +115,10 @@ pub fn run(
         };
         panel.truth = Some(panel.x.iter().map(|x| 2.0 * x.sin()).collect());
         let sd = sd_by_region(&panel);
-        match name {
-            "vifo-mean" => outside.1 = sd[2],
-            "vifo-mean-aux" => outside.0 = sd[2],
-            _ => {}
+        if name == vifo::MEAN.name {
+            outside.1 = sd[2];
+        } else if name == VIFO_AUX {
+            outside.0 = sd[2];
         }
         let Some(more) = other_seeds(name, gap, seed, device, &mut |event| listen(title, event))? else {
             return Ok(None);
@@ -236,7 +249,7 @@ const CURVES: u32 = 40;
 /// One panel of the paper's figure 2; None where the method has none there.
 fn prior_panel(fitted: &Fitted, device: &Device, panel: &BandPanel) -> Result<Option<PriorPanel>> {
     let Fitted { plan, trained, data, .. } = fitted;
-    if plan.setup.members > 1 || (plan.setup.aux.is_none() && plan.setup.kind == Kind::Vifo(Reg::Mean)) {
+    if plan.setup.members > 1 || (plan.setup.aux.is_none() && plan.setup.method.name() == vifo::MEAN.name) {
         return Ok(None);
     }
     let x: Vec<f64> = panel.x.iter().step_by(2).copied().collect();

@@ -4,7 +4,8 @@ use super::quantile;
 use crate::data::load::{Loaded, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::recipe::{NetName, Recipe, keys};
+use crate::method::{base, dirichlet, dropout, laplace, repulsive, swa, swag, vbll, vi, vifo};
+use crate::recipe::{NetName, keys};
 use crate::train::plan::Plan;
 use crate::train::session::Session;
 use crate::train::{Predictor, Trainer};
@@ -13,21 +14,21 @@ use std::time::Instant;
 /// Name in a recipe, members, and the case it is compared with: a repulsive ensemble is one by nature, the others stand
 /// as single networks.
 const CASES: &[(&str, u32, &str)] = &[
-    ("base", 1, "base"),
-    ("swa", 1, "base"),
-    ("swag", 1, "base"),
-    ("dropout", 1, "base"),
-    ("dirichlet", 1, "base"),
-    ("laplace", 1, "base"),
-    ("vbll", 1, "base"),
-    ("vifo-mean", 1, "base"),
-    ("vi-naive", 1, "base"),
-    ("base", 5, "base x 5"),
-    ("repulsive", 5, "base x 5"),
+    (base::NAME, 1, base::NAME),
+    (swa::NAME, 1, base::NAME),
+    (swag::NAME, 1, base::NAME),
+    (dropout::NAME, 1, base::NAME),
+    (dirichlet::NAME, 1, base::NAME),
+    (laplace::NAME, 1, base::NAME),
+    (vbll::NAME, 1, base::NAME),
+    (vifo::MEAN.name, 1, base::NAME),
+    (vi::NAIVE.name, 1, base::NAME),
+    (base::NAME, 5, "base x 5"),
+    (repulsive::NAME, 5, "base x 5"),
 ];
 
 /// The paper's seconds of an epoch over those of SGD, AlexNet on CIFAR-10 (Table 1): 2.18 and 8.51 over 1.97.
-const PAPER: &[(&str, f64)] = &[("vifo-mean", 2.18 / 1.97), ("vi-naive", 8.51 / 1.97)];
+const PAPER: &[(&str, f64)] = &[(vifo::MEAN.name, 2.18 / 1.97), (vi::NAIVE.name, 8.51 / 1.97)];
 
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Cost {
@@ -89,7 +90,7 @@ impl Case {
         ] {
             keys::set(&mut table, key, &value, "bench")?;
         }
-        let recipe = Recipe::from_table(&table, "bench")?;
+        let recipe = crate::method::checked(&table, "bench")?;
         let data = load(&recipe)?;
         let plan = Plan::new(&recipe, data.train.n, &data.encoder)?;
         let start = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);

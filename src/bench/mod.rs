@@ -10,7 +10,7 @@ use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
-use crate::method::{DataX, Kind, Reg, Setup};
+use crate::method::{DataX, Method, Reg, Setup, base, vi, vifo};
 use crate::net::{AlexNet, Last, Net, PreResNet};
 use crate::ops::gemm::{Finish, Isa, Mat, gemm, naive, pack_len};
 use crate::ops::reduce::{SUM_STEPS, SUM_WORDS};
@@ -32,16 +32,16 @@ const TOY: Keys = &[
 
 /// Name, what it is, recipe keys on top of `TOY`.
 const CASES: &[(&str, &str, Keys)] = &[
-    ("toy_base", "plain network", &[("method.name", "base"), ("method.expectation", "auto")]),
-    ("toy_vifo", "VIFO-mean, M = 5 samples", &[("method.name", "vifo-mean")]),
+    ("toy_base", "plain network", &[("method.name", base::NAME), ("method.expectation", "auto")]),
+    ("toy_vifo", "VIFO-mean, M = 5 samples", &[("method.name", vifo::MEAN.name)]),
     (
         "toy_vifo_exact",
         "VIFO-mean, closed-form expectation",
-        &[("method.name", "vifo-mean"), ("method.expectation", "exact")],
+        &[("method.name", vifo::MEAN.name), ("method.expectation", "exact")],
     ),
-    ("toy_vifo_aux", "VIFO-mean with 100 auxiliary rows", &[("method.name", "vifo-mean"), ("method.eta_aux", "1")]),
-    ("toy_vifo_x5", "ensemble of 5 VIFO-mean", &[("method.name", "vifo-mean"), ("method.members", "5")]),
-    ("toy_vi", "VI-mean, M = 5 weight samples", &[("method.name", "vi-mean"), ("method.expectation", "auto")]),
+    ("toy_vifo_aux", "VIFO-mean with 100 auxiliary rows", &[("method.name", vifo::MEAN.name), ("method.eta_aux", "1")]),
+    ("toy_vifo_x5", "ensemble of 5 VIFO-mean", &[("method.name", vifo::MEAN.name), ("method.members", "5")]),
+    ("toy_vi", "VI-mean, M = 5 weight samples", &[("method.name", vi::MEAN.name), ("method.expectation", "auto")]),
 ];
 
 /// What ratios are reported: name, numerator, denominator times factor, and the bound that we hold ourselves to.
@@ -143,7 +143,7 @@ fn setup(extra: &[(&str, &str)]) -> Result<Prepared> {
     for (key, value) in TOY.iter().chain(extra) {
         keys::set(&mut table, key, value, "bench")?;
     }
-    let recipe = Recipe::from_table(&table, "bench")?;
+    let recipe = crate::method::checked(&table, "bench")?;
     let data = load(&recipe)?;
     let plan = Plan::new(&recipe, data.train.n, &data.encoder)?;
     let range = data.encoder.aux_range();
@@ -159,7 +159,7 @@ impl Case {
         let mut session = Session::new(&plan.setup, device, &data, &range)?;
         session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
         let s = &plan.setup;
-        let replicas = f64::from(s.members) * if s.is_vi() { f64::from(s.samples) } else { 1.0 };
+        let replicas = f64::from(s.members) * f64::from(s.train_copies());
         let rows = f64::from(s.batch_rows()) * if s.aux.is_some() { 2.0 } else { 1.0 };
         let flops = 6.0 * replicas * rows * s.net.multiply_adds() as f64;
         Ok(Case { name, what, plan, data, range, session, step: 0, flops, ms: vec![], steps_per_round: 1 })
@@ -185,8 +185,8 @@ fn cases(device: &Device, only: Option<&str>) -> Result<Vec<Case>> {
     let cases = chosen.map(|(name, what, extra)| Case::new(name, what, extra, device)).collect::<Result<Vec<_>>>()?;
     let mut cases = cases;
     if let Some(only) = only.filter(|o| o.starts_with("image")) {
-        for (name, what, net, kind) in IMAGES.iter().filter(|c| c.0.contains(only)) {
-            cases.push(Case::of(name, what, image_case(*net, *kind)?, device)?);
+        for (name, what, net, method) in IMAGES.iter().filter(|c| c.0.contains(only)) {
+            cases.push(Case::of(name, what, image_case(*net, *method)?, device)?);
         }
     }
     if cases.is_empty() {
@@ -201,16 +201,16 @@ fn cases(device: &Device, only: Option<&str>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-type ImageCase = (&'static str, &'static str, fn(Last) -> Net, Kind);
+type ImageCase = (&'static str, &'static str, fn(Last) -> Net, &'static dyn Method);
 
 /// Networks of the paper on a batch of 128 made-up images of 10 classes, as in `bench/torch_peer.py`: name, what, network,
 /// method. They take seconds, so they run only where `--only` asks for images.
 const IMAGES: &[ImageCase] = &[
-    ("image_alexnet_base", "AlexNet, plain, batch 128", alexnet, Kind::Base),
-    ("image_alexnet_vifo", "AlexNet, VIFO-mean, M = 5", alexnet, Kind::Vifo(Reg::Mean)),
-    ("image_preresnet_base", "PreResNet20, plain, batch 128", preresnet, Kind::Base),
-    ("image_preresnet_vifo", "PreResNet20, VIFO-mean, M = 5", preresnet, Kind::Vifo(Reg::Mean)),
-    ("image_alexnet_vi", "AlexNet, VI-mean, M = 5 weight samples", alexnet, Kind::Vi(Reg::Mean)),
+    ("image_alexnet_base", "AlexNet, plain, batch 128", alexnet, &base::Base),
+    ("image_alexnet_vifo", "AlexNet, VIFO-mean, M = 5", alexnet, &vifo::MEAN),
+    ("image_preresnet_base", "PreResNet20, plain, batch 128", preresnet, &base::Base),
+    ("image_preresnet_vifo", "PreResNet20, VIFO-mean, M = 5", preresnet, &vifo::MEAN),
+    ("image_alexnet_vi", "AlexNet, VI-mean, M = 5 weight samples", alexnet, &vi::MEAN),
 ];
 
 fn alexnet(last: Last) -> Net {
@@ -220,14 +220,23 @@ fn preresnet(last: Last) -> Net {
     Net::PreResNet(PreResNet::paper(3, last))
 }
 
-fn image_case(net: fn(Last) -> Net, kind: Kind) -> Result<Prepared> {
-    let (mut plan, ..) = setup(&[("method.name", "base"), ("method.expectation", "auto")])?;
+fn image_case(net: fn(Last) -> Net, method: &'static dyn Method) -> Result<Prepared> {
+    let (mut plan, ..) = setup(&[("method.name", base::NAME), ("method.expectation", "auto")])?;
     let (n, k) = (128, 10);
-    let net = net(Setup::last(kind, Task::Classification, k));
+    let net = net(method.last_layer(Task::Classification, k));
     let d = net.n_in();
-    plan.setup =
-        Setup { kind, task: Task::Classification, k, exact: false, net, n_rows: n, batch: n, aux: None, ..plan.setup };
-    plan.eta = if kind == Kind::Base { 0.0 } else { 0.1 };
+    plan.setup = Setup {
+        method,
+        task: Task::Classification,
+        k,
+        exact: false,
+        net,
+        n_rows: n,
+        batch: n,
+        aux: None,
+        ..plan.setup
+    };
+    plan.eta = if method.name() == base::NAME { 0.0 } else { 0.1 };
     plan.prior = Reg::Mean
         .prior(&crate::recipe::PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 }, 1.0);
     let data = Dataset {

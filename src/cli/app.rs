@@ -34,7 +34,7 @@ fn what(path: &std::path::Path) -> crate::error::Result<crate::gui::app::Open> {
     use crate::gui::app::Open;
     use crate::recipe::{Recipe, builtin};
     let name = path.display().to_string();
-    let recipe = |table: toml::Table| Recipe::from_table(&table, &name).map(|r| Open::Recipe(Box::new(r)));
+    let recipe = |table: toml::Table| crate::method::checked(&table, &name).map(|r| Open::Recipe(Box::new(r)));
     if path.extension().is_some_and(|e| e == "toml") {
         return recipe(Recipe::read(path)?);
     }

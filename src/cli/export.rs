@@ -4,7 +4,7 @@ use super::options::open_run;
 use super::{say, shell, tell};
 use crate::data::Task;
 use crate::error::Error;
-use crate::method::{Kind, Setup};
+use crate::method::{Outputs, Setup};
 use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
@@ -63,17 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         meaning(setup),
         python(&setup.net, &args.out)
     ));
-    if setup.is_vi() {
-        tell(
-            "note: these are the means of VI's weights; their standard deviations have no name in PyTorch and stay in the run",
-        );
-    }
-    if setup.kind == Kind::Swag {
-        let statistics = if layout.norms.is_empty() { "" } else { ", with the statistics of its first sample" };
-        tell(&format!("note: these are SWAG's mean weights{statistics}; its covariance stays in the run"));
-    }
-    if setup.kind == Kind::Laplace {
-        tell("note: these are the most probable weights; the last layer's covariance stays in the run");
+    if let Some(note) = setup.method.export_note(!layout.norms.is_empty()) {
+        tell(&format!("note: {note}"));
     }
     for note in Model::caveats(&folder)? {
         tell(&format!("note: {note}"));
@@ -106,13 +97,13 @@ fn meaning(setup: &Setup) -> String {
         (Task::Regression, Link::Softplus) => "mean and variance (before softplus) of the standardised target".into(),
     };
     let sd = if setup.sigma_link == Link::Exp { "exp" } else { "softplus" };
-    let outputs = match setup.kind {
-        Kind::Vifo(_) => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
-        Kind::Vbll => {
+    let outputs = match setup.outputs() {
+        Outputs::Sigmas => format!("{k} means of z, then its {k} standard deviations before {sd}; z = {z}"),
+        Outputs::VariancesAndNoise => {
             let z = if setup.task == Task::Regression { "the standardised target".into() } else { z };
             format!("means of {z}; the tensors log_scale and log_noise are the last layer's")
         }
-        Kind::Dirichlet => format!("{z}, to be read as concentrations relu(z) + 1"),
+        Outputs::Concentrations => format!("{z}, to be read as concentrations relu(z) + 1"),
         _ => z,
     };
     let inputs = match (setup.net.input(), &setup.image) {

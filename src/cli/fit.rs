@@ -5,6 +5,7 @@ use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
 use crate::error::Error;
 use crate::exec::Device;
+use crate::method;
 use crate::recipe::{NetName, Optimizer, Recipe, Schedule, keys};
 use crate::report::tables::Format;
 use crate::run::RunFolder;
@@ -212,9 +213,9 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     let of = |table: &toml::Table, key: &str| table.get("method").and_then(|m| m.get(key)).cloned();
     let kept = ["eta_aux", "expectation"].into_iter().any(|key| of(&table, key) != of(&before, key));
     if of(&table, "name") != of(&before, "name") && !kept {
-        Recipe::leave_out_vifo_keys(&mut table);
+        method::leave_out(&mut table);
     }
-    let recipe = Recipe::from_table(&table, name)?;
+    let recipe = method::checked(&table, name)?;
     let mut given = vec![];
     for (key, value) in &table {
         match (value.as_table(), before.get(key).and_then(toml::Value::as_table)) {
@@ -231,25 +232,14 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
 
 /// Keys that were set by flags and that this run does not read.
 pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
-    let method = recipe.method.name.as_str();
-    let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
-    let regularizer = method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all"));
-    let averages = matches!(method, "swa" | "swag");
-    let is_sgd = recipe.train.optimizer.map_or(averages, |o| o == Optimizer::Sgd);
+    let name = recipe.method.name.as_str();
+    let Some(method) = method::find(name) else { return vec![] };
+    let usual = method.usual();
+    let schedule = recipe.train.schedule.unwrap_or(usual.schedule);
     let reads = |key: &str| match key {
-        "method.eta" => vifo || vi || method == "dirichlet",
-        "method.noise_link" => !matches!(method, "vbll" | "dirichlet"),
-        "method.eta_aux" | "method.expectation" | "method.sigma_link" | "method.aux_source" => vifo,
-        "method.samples" => vi || vifo,
-        "prior.variance" => regularizer == "naive",
-        "prior.gamma" | "prior.a" => regularizer == "mean",
-        "prior.alpha" | "prior.beta" => matches!(regularizer, "mv" | "eb"),
-        "prior.d" => regularizer == "mv",
-        "train.momentum" | "train.adam_epochs" => is_sgd,
-        "train.swa_start" => averages || recipe.train.schedule == Some(Schedule::Swa),
-        "train.swa_lr" => recipe.train.schedule.map_or(averages, |s| s == Schedule::Swa),
-        "train.kl_warmup" => !matches!(method, "base" | "dropout") && !averages,
-        "predict.samples" => !matches!(method, "base" | "swa" | "dirichlet" | "repulsive"),
+        "train.momentum" | "train.adam_epochs" => recipe.train.optimizer.unwrap_or(usual.optimizer) == Optimizer::Sgd,
+        "train.swa_start" => method.collects() || schedule == Schedule::Swa,
+        "train.swa_lr" => schedule == Schedule::Swa,
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
         "data.validation_fraction" | "data.toy" | "data.file" | "data.images" | "data.points" => true,
         "data.standardise" => recipe.data.images.is_none(),
@@ -266,14 +256,10 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         "data.test_fraction" => {
             recipe.data.test_file.is_none() && recipe.data.split_file.is_none() && recipe.data.toy.is_none()
         }
-        key if key.starts_with("vi.") => vi,
-        key if ["swag.", "repulsive.", "laplace.", "vbll."].iter().any(|s| key.starts_with(s)) => {
-            key.starts_with(&format!("{method}."))
-        }
         key if key.starts_with("data.") => recipe.data.file.is_some(),
-        _ => true,
+        key => method::reads(method, key),
     };
-    let with = |key: &str| if key.starts_with("data.") { "this data" } else { method };
+    let with = |key: &str| if key.starts_with("data.") { "this data" } else { name };
     given.iter().filter(|k| !reads(k)).map(|k| format!("{k} has no effect with {}", with(k))).collect()
 }
 
@@ -344,10 +330,15 @@ fn list_keys() -> String {
             key.path,
             key.help,
             if key.help.is_empty() { "" } else { " " },
-            sentence(&key.kind.allowed())
+            sentence(&allowed(key))
         );
     }
     out
+}
+
+/// The key's values; a method's name is one of those that there are.
+fn allowed(key: &keys::Key) -> String {
+    if key.path == "method.name" { method::allowed() } else { key.kind.allowed() }
 }
 
 fn sentence(allowed: &str) -> String {

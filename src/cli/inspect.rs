@@ -5,7 +5,6 @@ use super::{hand_over, say};
 use crate::data::images::inspect::inspect_images;
 use crate::data::load;
 use crate::data::table::inspect;
-use crate::recipe::Recipe;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -33,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut table = toml::Table::new();
     set(&mut table, "data.file", &name, Some(name.clone()))?;
     args.data.apply(&mut table)?;
-    let data = Recipe::from_table(&table, &name)?.data;
+    let data = crate::method::checked(&table, &name)?.data;
     let table = load::read(&data, &args.file)?;
     let report = inspect::inspect(&table, data.target.as_deref(), data.task, &load::rules(&data))?;
     if args.json {

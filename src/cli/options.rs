@@ -4,6 +4,7 @@ use super::{shell, tell};
 use crate::data::images::pixels;
 pub use crate::data::images::pixels::is_images;
 use crate::error::{Error, Result};
+use crate::method::check_name;
 use crate::recipe::{Recipe, builtin, keys};
 use crate::run::RunFolder;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,8 @@ pub fn set(table: &mut Table, key: &str, flag: &str, text: Option<String>) -> Re
     let Some(text) = text else { return Ok(()) };
     let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::Kind::Text | keys::Kind::Choice(_)));
     let value = if is_text { Value::String(text).to_string() } else { text };
-    keys::set(table, key, &value, flag)
+    keys::set(table, key, &value, flag)?;
+    check_name(table, flag)
 }
 
 /// `--set key=value`.
@@ -112,7 +114,8 @@ pub fn set_pair(table: &mut Table, pair: &str) -> Result<()> {
     let Some((key, value)) = pair.split_once('=') else {
         return Err(Error::usage("--set", format!("\"{pair}\""), "key=value", "for example --set train.clip=1"));
     };
-    keys::set(table, key.trim(), value.trim(), "--set")
+    keys::set(table, key.trim(), value.trim(), "--set")?;
+    check_name(table, "--set")
 }
 
 /// A run folder; where `accept_changed` is asked for, its files are what vifo wrote from now on.
@@ -134,7 +137,9 @@ pub fn open_run(path: &Path, accept_changed: bool) -> Result<RunFolder> {
 pub fn input(name: &str) -> Result<Table> {
     let path = Path::new(name);
     if path.extension().is_some_and(|e| e == "toml") {
-        return Recipe::read(path);
+        let table = Recipe::read(path)?;
+        check_name(&table, &path.display().to_string())?;
+        return Ok(table);
     }
     let is_run = pixels::is_run(path);
     if is_run && builtin::find(name).is_none() {

@@ -3,7 +3,6 @@
 use super::options::{DataFlags, set};
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::load::read_options;
-use crate::recipe::Recipe;
 use crate::report::tables::{Format, of_sets};
 use crate::run::Results;
 use crate::study::score::{self, Asked};
@@ -70,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         ..Default::default()
     };
     flags.apply(&mut table)?;
-    let options = read_options(&Recipe::from_table(&table, &name)?.data);
+    let options = read_options(&crate::method::checked(&table, &name)?.data);
     let asked = Asked {
         target: args.target.clone(),
         mean: args.mean.clone(),

@@ -249,7 +249,7 @@ impl App {
         let files = ui.input(|i| i.raw.dropped_files.clone());
         let Some(path) = files.first().map(|f| f.path().to_path_buf()) else { return };
         if path.extension().is_some_and(|e| e == "toml") {
-            match Recipe::read(&path).and_then(|t| Recipe::from_table(&t, &path.display().to_string())) {
+            match Recipe::read(&path).and_then(|t| crate::method::checked(&t, &path.display().to_string())) {
                 Ok(recipe) => {
                     self.playground.take_recipe(recipe);
                     self.settings.tab = Tab::Playground;

@@ -1,5 +1,6 @@
 //! What the app remembers from one start to the next.
 
+use crate::method::{base, vi, vifo};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -146,7 +147,7 @@ impl Default for Settings {
             map: MapKind::Probability,
             boundary: true,
             curves: CurveOptions::default(),
-            side: ["base", "vifo-mean", "vi-mean"].map(str::to_string).to_vec(),
+            side: [base::NAME, vifo::MEAN.name, vi::MEAN.name].map(str::to_string).to_vec(),
             prior_curves: 40,
             prior_opacity: 0.35,
             runs: PathBuf::from("runs"),

@@ -42,7 +42,7 @@ pub fn changed_keys(a: &Recipe, b: &Recipe) -> Vec<String> {
 
 /// What the change of one key does.
 fn effect_of_key(key: &str, a: &Recipe, b: &Recipe) -> Effect {
-    let vi = b.method.name.starts_with("vi-");
+    let draws_weights = crate::method::find(&b.method.name).is_some_and(|m| m.samples_weights());
     match key {
         "name" | "train.checkpoint_seconds" => Effect::Steers,
         "method.eta" | "train.lr" | "train.schedule" | "train.weight_decay" | "train.kl_warmup" => Effect::Steers,
@@ -56,7 +56,7 @@ fn effect_of_key(key: &str, a: &Recipe, b: &Recipe) -> Effect {
         "method.eta_aux" if (a.method.eta_aux > 0.0) == (b.method.eta_aux > 0.0) => Effect::Steers,
         "train.clip" if (a.train.clip > 0.0) == (b.train.clip > 0.0) => Effect::Steers,
         // VIFO's samples live in the head; VI's are replicas of the network.
-        "method.samples" if !vi => Effect::Steers,
+        "method.samples" if !draws_weights => Effect::Steers,
         "method.eta_aux" | "method.samples" | "train.clip" | "method.expectation" | "method.aux_source" => {
             Effect::Rebuilds
         }
@@ -125,7 +125,7 @@ pub fn split(running: &Recipe, draft: &Recipe) -> (Recipe, Vec<String>) {
         }
     }
     // Keys that hold only together (a method and its prior) may not hold apart.
-    let next = Recipe::from_table(&next, "recipe").unwrap_or_else(|_| running.clone());
+    let next = crate::method::checked(&next, "recipe").unwrap_or_else(|_| running.clone());
     (next, waiting)
 }
 
@@ -139,7 +139,7 @@ mod tests {
         for (key, value) in sets {
             keys::set(&mut table, key, value, "t").expect("allowed");
         }
-        Recipe::from_table(&table, "t").expect("a recipe")
+        crate::method::checked(&table, "t").expect("a recipe")
     }
 
     #[test]

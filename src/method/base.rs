@@ -1,15 +1,36 @@
 //! The plain network: loss -log p(y|z), one pass in prediction (MATH.md section 5, base). Weight-space VI has the same
 //! head on each of its weight samples.
 
-use super::Setup;
+use super::{Head, Method, Setup};
 use crate::data::Task;
 use crate::ops::Op;
 use crate::ops::head::{GaussianHead, SoftmaxHead};
-use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
 
+pub const NAME: &str = "base";
+
+pub struct Base;
+
+impl Method for Base {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "Plain network"
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("sgd", "take \"base\" with train.optimizer = \"sgd\" and train.schedule = \"swa\" (the paper's)"),
+            ("map", "take \"base\", or \"laplace\" for a posterior around it"),
+            ("ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
+            ("deep-ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
+        ]
+    }
+}
+
 /// Returns (terms [R, rows, 3], gradient of the outputs).
-pub fn record_head(setup: &Setup, b: &mut Builder, z: Tensor, y: Buf, share: u32) -> (Buf, Buf) {
+pub fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    let Head { z, y, share, .. } = head;
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
     let dz = b.buffer("dz", (replicas * rows * z.cols()) as usize, Role::Scratch);

@@ -1,14 +1,56 @@
 //! Evidential classification: a Dirichlet distribution over the class probabilities, its concentrations
 //! relu(z) + 1; expected -log p under it, and eta * KL to the flat one (MATH.md section 5, Dirichlet).
 
-use super::Setup;
+use super::{Head, Method, Outputs, Setup};
+use crate::data::Task;
+use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::ops::dirichlet::DirichletHead;
-use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::Recipe;
+
+pub const NAME: &str = "dirichlet";
+
+pub struct Dirichlet;
+
+impl Method for Dirichlet {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "Dirichlet"
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("dir", "take \"dirichlet\""), ("evidential", "take \"dirichlet\"")]
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["method.eta", "train.kl_warmup"]
+    }
+    /// It spreads its belief over classes.
+    fn learns(&self, task: Task) -> bool {
+        task == Task::Classification
+    }
+    fn suits(&self, _recipe: &Recipe, task: Task, _targets: u32) -> Result<()> {
+        if self.learns(task) {
+            return Ok(());
+        }
+        let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
+        Err(Error::usage("method.name", "\"dirichlet\" with a regression", "a classification", cure))
+    }
+    fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
+        recipe.method.eta.unwrap_or(self.usual_eta(task))
+    }
+    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+        record_head(setup, b, head)
+    }
+    fn outputs(&self, _setup: &Setup) -> Outputs {
+        Outputs::Concentrations
+    }
+}
 
 /// Returns (terms [R, rows, 3], gradient of the outputs).
-pub fn record_head(setup: &Setup, b: &mut Builder, z: Tensor, y: Buf, share: u32) -> (Buf, Buf) {
+fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    let Head { z, y, share, .. } = head;
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
     let dz = b.buffer("dz", z.len(), Role::Scratch);

@@ -2,13 +2,65 @@
 //! (MATH.md section 5, dropout). All rows of a pass see the same one, so a row's prediction does not depend on its place
 //! in the file; batch normalisation takes its running statistics.
 
-use super::Setup;
+use super::{Knob, KnobValue, Method, Networks, Setup, Usual};
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::net::Masks;
 use crate::ops::Op;
 use crate::ops::average::RepeatWeights;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::Recipe;
+
+pub const NAME: &str = "dropout";
+/// Share of units dropped where a recipe leaves it out.
+const RATE: f64 = 0.1;
+
+pub struct Dropout;
+
+impl Method for Dropout {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "MC dropout"
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("mc-dropout", "take \"dropout\"")]
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["method.noise_link", "predict.samples"]
+    }
+    fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
+        if recipe.net.dropout != Some(0.0) {
+            return Ok(());
+        }
+        let found = "0 with the method dropout";
+        Err(Error::usage("net.dropout", found, "above 0", "leave it out for 0.1, or take base"))
+    }
+    fn adapt(&self, recipe: &mut Recipe) {
+        if recipe.net.dropout == Some(0.0) {
+            recipe.net.dropout = None;
+        }
+    }
+    fn usual(&self) -> Usual {
+        Usual { dropout: RATE, ..Usual::default() }
+    }
+    fn knobs(&self) -> Vec<Knob> {
+        vec![Knob::new("dropout", "net.dropout", (0.001, 0.9), |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
+    }
+    fn copies(&self, setup: &Setup) -> u32 {
+        setup.predict_samples
+    }
+    fn masks(&self) -> Masks {
+        Masks::Shared
+    }
+    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+        Networks { weights: record_networks(setup, b, numbers), posterior: vec![] }
+    }
+}
 
 /// Weights [E S, P]: each member's, once a pass.
-pub fn record_networks(setup: &Setup, b: &mut Builder, weights: Buf) -> Buf {
+fn record_networks(setup: &Setup, b: &mut Builder, weights: Buf) -> Buf {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);
     b.push(Op::RepeatWeights(RepeatWeights { members, samples, count }), &[weights], &[networks]);

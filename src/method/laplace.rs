@@ -7,6 +7,7 @@
 
 mod curvature;
 mod layer;
+mod method;
 mod spectrum;
 mod storage;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 pub use crate::recipe::Structure;
 pub use curvature::Curvature;
 pub use layer::{Fit, LastLayer, finish, last_layers, sizes};
+pub use method::{Laplace, NAME};
 pub use storage::{bytes, fit_bytes};
 
 use crate::base::Real;

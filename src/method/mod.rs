@@ -1,17 +1,23 @@
-//! Methods: how a network is trained and what its outputs mean. One file a method; each records its loss and says how to
-//! predict. `Setup` is all that a recording depends on, so the same setup gives the same program.
+//! Methods: how a network is trained and what its outputs mean. A method is one file that implements [`Method`], and one
+//! line in [`METHODS`]; what it leaves out is that of a plain network. Others can bring their own with [`register`].
+//! Nothing else in the library asks which method it has before it.
 
 pub mod base;
 pub mod dirichlet;
 pub mod dropout;
+mod finalize;
 mod hypercube;
+mod knob;
 pub mod laplace;
+mod list;
 mod prediction;
 pub mod predictive;
 pub mod quadrature;
 pub mod regularizer;
 pub mod repulsive;
+mod rules;
 pub mod scale_mixture;
+mod setup;
 pub mod swa;
 pub mod swag;
 pub mod trained;
@@ -20,258 +26,356 @@ pub mod vbll;
 pub mod vi;
 pub mod vifo;
 
-pub use prediction::{Features, PredictProgram};
-pub use training::{DataX, TrainProgram};
-
-pub use predictive::Predictive;
+pub use finalize::{Finish, HostLayer, Rows};
+pub use knob::{Knob, KnobValue};
+pub use list::{all, allowed, check_name, default_name, find, known, of, register};
+pub use prediction::{Chunk, Features, Networks, PredictProgram};
+pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
+pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
+pub use setup::{ImageInput, MethodOptions, Setup};
 pub use trained::{Named, Trained};
+pub use training::{DataX, Head, TrainProgram};
 
 use crate::data::Task;
-use crate::net::{Last, Layout, Net};
-use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
-use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
-use crate::recipe::{AuxSource, Link, Optimizer, Space, Structure};
+use crate::error::Result;
+use crate::net::{Last, Layout, Masks};
+use crate::ops::step::Prior;
+use crate::program::builder::Tensor;
+use crate::program::{Buf, Builder};
+use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Base,
-    Swa,
-    Swag,
-    Dropout,
-    Dirichlet,
-    Repulsive,
-    Laplace,
-    Vbll,
-    Vifo(Reg),
-    Vi(Reg),
-}
+/// All methods of this library, in the order in which they are offered.
+pub const METHODS: &[&dyn Method] = &[
+    &base::Base,
+    &swa::Swa,
+    &swag::Swag,
+    &dropout::Dropout,
+    &dirichlet::Dirichlet,
+    &repulsive::Repulsive,
+    &laplace::Laplace,
+    &vbll::Vbll,
+    &vifo::NAIVE,
+    &vifo::MEAN,
+    &vifo::MV,
+    &vifo::EB,
+    &vifo::MEAN_ALL,
+    &vifo::MV_ALL,
+    &vifo::EB_ALL,
+    &vifo::L2,
+    &vi::NAIVE,
+    &vi::MEAN,
+    &vi::MV,
+    &vi::EB,
+];
 
-impl Kind {
-    pub fn parse(name: &str) -> Option<Kind> {
-        match name.split_once('-') {
-            None => Some(match name {
-                "base" => Kind::Base,
-                "swa" => Kind::Swa,
-                "swag" => Kind::Swag,
-                "dropout" => Kind::Dropout,
-                "dirichlet" => Kind::Dirichlet,
-                "repulsive" => Kind::Repulsive,
-                "laplace" => Kind::Laplace,
-                "vbll" => Kind::Vbll,
-                _ => return None,
-            }),
-            Some(("vifo", reg)) => Reg::parse(reg).map(Kind::Vifo),
-            Some(("vi", reg)) => Reg::parse(reg).map(Kind::Vi),
-            _ => None,
-        }
-    }
-}
+/// A method. Every default body is that of a plain network trained by its likelihood. A step's program is recorded once
+/// (`record_*`) and replayed, so nothing here is called within one. Buffers: R replicas, `rows` of a batch, E members, P
+/// weights of a network.
+pub trait Method: Send + Sync {
+    /// As recipes, run folders and tables have it: small letters, digits, '-' and '_'.
+    fn name(&self) -> &'static str;
 
-/// How bytes become a network's inputs, and how training images are varied.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ImageInput {
-    /// (h, w, c) of an image.
-    pub size: (u32, u32, u32),
-    /// Largest shift in pixels.
-    pub crop: u32,
-    /// Mirrored with probability one half.
-    pub flip: bool,
-    /// Per channel, in units where 255 is 1.
-    pub mean: [f32; 3],
-    pub inv_sd: [f32; 3],
-}
+    /// By the name that people know, for the app and for figures.
+    fn title(&self) -> &'static str {
+        self.name()
+    }
 
-/// Everything a recording depends on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Setup {
-    pub kind: Kind,
-    pub task: Task,
-    /// Dimension of z for one target: classes, or 2.
-    pub k: u32,
-    /// Targets, each with a z of its own; several in regressions on tables alone. To head and regularizer every target of a
-    /// row is a row.
-    pub targets: u32,
-    pub noise_link: Link,
-    pub sigma_link: Link,
-    /// Closed form of the expectation instead of samples.
-    pub exact: bool,
-    /// Weight samples of a VI step; the head's M is live, in `StepArgs`.
-    pub samples: u32,
-    pub predict_samples: u32,
-    pub members: u32,
-    /// Number of this part's first member in the whole ensemble.
-    pub first_member: u32,
-    /// Members that share a data set, where several sets of equal size stand on the replica axis: member number m belongs
-    /// to set m / per_set. 0: all members share one set.
-    pub per_set: u32,
-    /// Rows come with weights of mean 1, which scale the head's loss, regularizer and gradient row by row.
-    pub weighted: bool,
-    pub groups_by_layer: bool,
-    pub net: Net,
-    /// The inputs are images, kept as bytes.
-    pub image: Option<ImageInput>,
-    pub optimizer: Optimizer,
-    pub momentum: f32,
-    pub clip: bool,
-    /// N, training rows.
-    pub n_rows: u32,
-    pub batch: u32,
-    /// Auxiliary inputs, one a row of the batch.
-    pub aux: Option<AuxSource>,
-    /// SGD whose first epochs take Adam steps.
-    pub warm: bool,
-    pub options: MethodOptions,
-}
+    /// Names that others have for it, in small letters, each with what to write instead.
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
-/// What one method alone reads.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct MethodOptions {
-    /// SWAG: deviations kept.
-    pub swag_columns: u32,
-    /// Repulsive ensembles: what is kept apart, and the variance of its normal prior.
-    pub space: Space,
-    pub particle_variance: f32,
-    /// Laplace: of the last layer's covariance; None = by maximum marginal likelihood.
-    pub structure: Structure,
-    pub prior_precision: Option<f64>,
-    /// Laplace: classes by samples of the last layer instead of the probit approximation.
-    pub last_layer_samples: bool,
-}
+    // ---- What it takes from a recipe
 
-impl Setup {
-    pub fn layout(&self) -> Layout {
-        self.net.layout()
+    /// The recipe keys that it reads among those that not every method reads. A key that any method lists here has no
+    /// effect with the methods that do not.
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["method.noise_link"]
     }
-    /// Trained numbers of one member.
-    pub fn member_len(&self) -> usize {
-        let n = self.layout().total;
-        if self.is_vi() { 2 * n } else { n }
+
+    /// Whether it can learn such a target.
+    fn learns(&self, _task: Task) -> bool {
+        true
     }
-    /// Running statistics of one member in training: VI keeps those of each weight sample.
-    pub fn running_len(&self) -> usize {
-        self.layout().running * self.train_copies() as usize
+
+    /// What it cannot do with these keys on this data: an error that says what to change.
+    fn suits(&self, _recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
+        Ok(())
     }
-    /// Running statistics at the start: mean 0, variance 1.
-    pub fn initial_running(&self) -> Vec<f32> {
-        let layout = self.layout();
-        let mut one = vec![0.0; layout.running];
-        for (_, c, at) in &layout.norms {
-            one[at + c..at + 2 * c].fill(1.0);
-        }
-        let copies = (self.members * self.train_copies()) as usize;
-        one.repeat(copies)
+
+    /// Changes what `suits` would refuse in a recipe where this method was just chosen.
+    fn adapt(&self, _recipe: &mut Recipe) {}
+
+    /// How it starts on a curve of a hundred points, as the paper shows it there.
+    fn adapt_to_toy(&self, _recipe: &mut Recipe) {}
+
+    /// What a recipe need not say.
+    fn usual(&self) -> Usual {
+        Usual::default()
     }
-    /// What the replicas of a prediction take: a member's statistics, averaged over its weight samples in VI. SWAG has a
-    /// set for each of its networks.
-    pub fn predict_running(&self, running: &[f32]) -> Vec<f32> {
-        let q = self.layout().running;
-        if q == 0 || running.len() == (self.members * self.copies()) as usize * q {
-            return running.to_vec();
-        }
-        let samples = running.len() / (q * self.members as usize);
-        let mean = |member: &[f32]| -> Vec<f32> {
-            (0..q).map(|i| member.iter().skip(i).step_by(q).sum::<f32>() / samples as f32).collect()
-        };
-        running.chunks(q * samples).flat_map(|m| mean(m).repeat(self.copies() as usize)).collect()
+
+    /// `method.eta` where a recipe leaves it out: the paper's.
+    fn usual_eta(&self, _task: Task) -> f64 {
+        0.1
     }
-    pub fn is_vi(&self) -> bool {
-        matches!(self.kind, Kind::Vi(_))
+
+    /// Weight of the regularizer in `StepArgs::eta`; 0 = none.
+    fn eta(&self, _recipe: &Recipe, _task: Task) -> f64 {
+        0.0
     }
-    /// What the loss is the mean over: rows and their targets.
-    pub fn observations(&self) -> u32 {
-        self.n_rows * self.targets
+
+    /// Parameters of the prior in `StepArgs::prior`.
+    fn prior(&self, _keys: &PriorKeys) -> Prior<f64> {
+        Prior::default()
     }
-    pub fn full_batch(&self) -> bool {
-        self.batch >= self.n_rows
+
+    /// What recordings depend on beside the recipe's common keys.
+    fn options(&self, _recipe: &Recipe) -> MethodOptions {
+        MethodOptions::default()
     }
-    pub fn batch_rows(&self) -> u32 {
-        self.batch.min(self.n_rows)
+
+    /// Numbers that a running training takes up at its next step, for the sliders of the app.
+    fn knobs(&self) -> Vec<Knob> {
+        vec![]
     }
-    /// The network's last layer: VIFO doubles its outputs, VBLL has a distribution over its weights. VBLL's regression has one
-    /// noise for all rows, so z has one dimension.
-    pub fn last(kind: Kind, task: Task, k: u32) -> Last {
-        // `k` is that of all targets together.
-        match (kind, task) {
-            (Kind::Vifo(_), _) => Last::Linear(2 * k),
-            (Kind::Vbll, Task::Classification) => Last::Vbll(k),
-            (Kind::Vbll, Task::Regression) => Last::Vbll(1),
-            _ => Last::Linear(k),
-        }
+
+    /// Whether its regularizer is on the outputs, so that auxiliary inputs can be regularized, too (`method.eta_aux`).
+    fn takes_auxiliary_inputs(&self) -> bool {
+        false
     }
+
+    /// Whether a regression's expected loss has a closed form under the noise link "exp" (`method.expectation`).
+    fn has_closed_form(&self) -> bool {
+        false
+    }
+
+    // ---- The network and its numbers
+
+    /// The network's last layer for z of dimension `k`, that of all targets together.
+    fn last_layer(&self, _task: Task, k: u32) -> Last {
+        Last::Linear(k)
+    }
+
+    /// Trained numbers of one member whose network has `layout`. Its first P are those that `vifo export` writes.
+    fn member_len(&self, layout: &Layout) -> usize {
+        layout.total
+    }
+
+    /// The numbers of member number `member` before the first step, [`Method::member_len`] of them. `vi_uniform` and `init_rho`
+    /// are the keys vi.init and vi.init_rho.
+    fn initial(&self, layout: &Layout, seed: u32, member: u32, _vi_uniform: bool, _init_rho: f32) -> Vec<f32> {
+        crate::net::init::torch_uniform(layout, seed, member)
+    }
+
+    /// Whether `method.samples` counts networks drawn for each member in a step, instead of samples in the head.
+    fn samples_weights(&self) -> bool {
+        false
+    }
+
     /// Networks of a member in prediction.
-    pub fn copies(&self) -> u32 {
-        if matches!(self.kind, Kind::Vi(_) | Kind::Swag | Kind::Dropout) { self.predict_samples } else { 1 }
-    }
-    /// Weight samples of a member in training.
-    fn train_copies(&self) -> u32 {
-        if self.is_vi() { self.samples } else { 1 }
-    }
-    /// Whether members see each other in a step, so that they cannot be trained apart.
-    pub fn is_coupled(&self) -> bool {
-        self.kind == Kind::Repulsive
-    }
-    /// Whether all members must see the same rows: their outputs are compared.
-    fn shares_rows(&self) -> bool {
-        self.kind == Kind::Repulsive && self.options.space == Space::Function
-    }
-    /// The last layer's part of a member's weights.
-    fn last_layer(&self) -> std::ops::Range<u32> {
-        let (first, length) = self.layout().layers().last().copied().unwrap_or_default();
-        first as u32..(first + length) as u32
-    }
-    /// This setup with the weights as they stand in a step, where training ends in something else.
-    pub fn in_training(&self) -> Setup {
-        let kind = if self.concludes() { Kind::Base } else { self.kind };
-        Setup { kind, ..self.clone() }
-    }
-    /// Whether weights are collected in the course of training.
-    pub fn averages(&self) -> bool {
-        matches!(self.kind, Kind::Swa | Kind::Swag)
-    }
-    /// Whether training ends in a step of its own: averages, or a posterior around the weights.
-    pub fn concludes(&self) -> bool {
-        self.averages() || self.kind == Kind::Laplace
-    }
-    pub(crate) fn noise_code(&self) -> u32 {
-        if self.noise_link == Link::Exp { NOISE_EXP } else { NOISE_SOFTPLUS }
-    }
-    fn sigma_code(&self) -> u32 {
-        if self.sigma_link == Link::Exp { SIGMA_EXP } else { SIGMA_SOFTPLUS }
-    }
-    fn likelihood_code(&self) -> u32 {
-        if self.task == Task::Classification { LIKELIHOOD_SOFTMAX } else { LIKELIHOOD_GAUSSIAN }
-    }
-    /// Number of the first member's data set, and how many sets the members read.
-    pub fn sets(&self) -> (u32, u32) {
-        match self.first_member.checked_div(self.per_set) {
-            None => (0, 1),
-            Some(first) => (first, (self.first_member + self.members.max(1) - 1) / self.per_set - first + 1),
-        }
-    }
-    /// Every set has all of its members here, so that each group of `per_set` replicas can share its rows in place.
-    fn whole_sets(&self) -> bool {
-        self.per_set == 0 || self.first_member.is_multiple_of(self.per_set) && self.members.is_multiple_of(self.per_set)
-    }
-    /// This setup for members `first .. first + count` only.
-    pub fn part(&self, first: u32, count: u32) -> Setup {
-        Setup { first_member: self.first_member + first, members: count, ..self.clone() }
+    fn copies(&self, _setup: &Setup) -> u32 {
+        1
     }
 
-    /// Initial weights of all members, one after another.
-    pub fn initial_weights(&self, seed: u32, vi_uniform: bool, init_rho: f32) -> Vec<f32> {
-        let layout = self.layout();
-        (self.first_member..self.first_member + self.members)
-            .flat_map(|m| {
-                if self.is_vi() {
-                    crate::net::init::variational(&layout, seed, m, vi_uniform, init_rho)
-                } else {
-                    crate::net::init::torch_uniform(&layout, seed, m)
-                }
-            })
-            .collect()
+    /// Whether members see each other in a step, so that they cannot be trained apart.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+
+    /// Whether all members must see the same rows: their outputs are compared.
+    fn shares_rows(&self, _setup: &Setup) -> bool {
+        false
+    }
+
+    // ---- A training step
+
+    /// The weights [R, P] of the networks of a step, from the members' numbers.
+    fn record_step_networks(&self, _setup: &Setup, _b: &mut Builder, numbers: Buf) -> Buf {
+        numbers
+    }
+
+    /// The loss of each row and its gradient: (terms [R, rows, 3], gradient of the outputs, as large as `head.z`). The terms
+    /// are loss, regularizer and auxiliary regularizer.
+    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+        base::record_head(setup, b, head)
+    }
+
+    /// Adds to the gradient of the outputs what compares members; returns the value [E] of what it added.
+    fn record_on_outputs(&self, _setup: &Setup, _b: &mut Builder, _z: Tensor, _dz: Buf) -> Option<Buf> {
+        None
+    }
+
+    /// What is regularized outside the outputs. `dweights` [R, P] is the gradient of the networks' weights, `value` what
+    /// `record_on_outputs` gave. Returns the gradient of the members' numbers and the value [E], which counts eta / N each.
+    fn record_on_weights(
+        &self,
+        _setup: &Setup,
+        _b: &mut Builder,
+        _numbers: Buf,
+        dweights: Buf,
+        value: Option<Buf>,
+    ) -> (Buf, Option<Buf>) {
+        (dweights, value)
+    }
+
+    /// State to collect after the optimizer's step, where `StepArgs::collect` is not 0 (see [`Method::collects`]); each by its
+    /// name in checkpoints, "method.what", which is also its buffer's.
+    fn record_collect(&self, _setup: &Setup, _b: &mut Builder, _numbers: Buf) -> Vec<(&'static str, Buf)> {
+        vec![]
+    }
+
+    /// Whether weights are collected at the end of each epoch from train.swa_start on.
+    fn collects(&self) -> bool {
+        false
+    }
+
+    // ---- The end of training
+
+    /// What training ends with, in words ("posterior"), where that is more than its last weights.
+    fn ends_with(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The method by which the weights predict until training has ended, where `ends_with` says that it ends with more.
+    fn until_then(&self) -> &'static dyn Method {
+        &base::Base
+    }
+
+    /// Makes of the last weights what predicts.
+    fn finalize(&self, finish: Finish) -> Result<Trained> {
+        Ok(finish.last)
+    }
+
+    // ---- Prediction
+
+    /// The networks that predict, [`Method::copies`] a member. Their numbers begin at `first_sample`, so that a part of them
+    /// may be recorded alone.
+    fn record_networks(&self, _setup: &Setup, _b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+        Networks { weights: numbers, posterior: vec![] }
+    }
+
+    /// `StepArgs::n_samples` of a forward pass.
+    fn n_samples(&self, _trained: &Trained) -> u32 {
+        0
+    }
+
+    /// What is dropped in prediction.
+    fn masks(&self) -> Masks {
+        Masks::None
+    }
+
+    /// Whether each copy of a member has statistics of batch normalisation of its own.
+    fn has_own_statistics(&self) -> bool {
+        false
+    }
+
+    /// Whether a prediction also needs the inputs of the last layer, for `host_layers`.
+    fn needs_features(&self) -> bool {
+        false
+    }
+
+    /// What makes outputs of features and outputs on the host, one a member; none where the network's own are the outputs.
+    fn host_layers(&self, _setup: &Setup, _trained: &Trained, _seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
+        Ok(vec![])
+    }
+
+    /// What a row of outputs means.
+    fn outputs(&self, _setup: &Setup) -> Outputs {
+        Outputs::Plain
+    }
+
+    /// What curves can be drawn from its learned prior.
+    fn prior_draw(&self) -> PriorDraw {
+        PriorDraw::None
+    }
+
+    // ---- What users are told
+
+    /// What it cannot show with these settings, a sentence each.
+    fn caveats(&self, _setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
+        vec![]
+    }
+
+    /// What `vifo export` leaves out when it writes the weights of a network with batch normalisation, or without.
+    fn export_note(&self, _has_statistics: bool) -> Option<String> {
+        None
+    }
+
+    /// What `record_collect` collects, and what would need less.
+    fn collected(&self, setup: &Setup) -> (String, String) {
+        (format!("what {} collects", self.name()), format!("lower method.members (now {})", setup.members))
+    }
+
+    /// Numbers of its largest buffer beside weights and their samples, by what they are.
+    fn largest_buffer(&self, _setup: &Setup) -> Option<(&'static str, u64)> {
+        None
+    }
+
+    /// What the end of training needs in the computer's own memory.
+    fn host_needs(&self, _setup: &Setup) -> Vec<Need> {
+        vec![]
+    }
+}
+
+/// What a recipe need not say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Usual {
+    pub optimizer: Optimizer,
+    pub schedule: Schedule,
+    /// Whether training may stop early, with a patience of a quarter of the epochs.
+    pub stops_early: bool,
+    /// net.dropout.
+    pub dropout: f64,
+}
+
+impl Default for Usual {
+    fn default() -> Usual {
+        Usual { optimizer: Optimizer::Adam, schedule: Schedule::Cosine, stops_early: true, dropout: 0.0 }
+    }
+}
+
+/// Curves from a learned prior (MATH.md section 9): what is drawn, and around what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PriorDraw {
+    None,
+    /// Every weight from N(0, p0).
+    Weights,
+    /// Every weight around the learned one: u from q*(u), then W from N(u, gamma).
+    WeightsAroundLearned,
+    /// Every output from N(0, p0).
+    Outputs,
+    /// Every output around the learned one.
+    OutputsAroundLearned,
+}
+
+/// Bytes for one purpose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Need {
+    pub what: String,
+    pub bytes: u64,
+    /// What would need less.
+    pub cheaper: String,
+    /// In the computer's own memory, whatever device computes.
+    pub on_host: bool,
+}
+
+impl std::fmt::Debug for dyn Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No two methods have one name.
+impl PartialEq for dyn Method {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
     }
 }
 
 pub const BETA1: f32 = 0.9;
 pub const BETA2: f32 = 0.999;
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::net::{Masks, Pass};
+use crate::net::Pass;
 use crate::program::builder::Tensor;
-use crate::program::{Buf, Builder, Program, Role};
+use crate::program::{Program, Role};
 
 /// The inputs of the last layer [replicas, rows, width]; one replica a data set where they are the network's own inputs.
 #[derive(Debug, Clone, Copy)]
@@ -30,30 +30,32 @@ pub struct PredictProgram {
     pub rows: u32,
 }
 
-/// Where the networks of a prediction come from: the trained weights, and what is drawn with them.
-struct Source {
-    weights: Buf,
-    posterior: Vec<(&'static str, Buf)>,
+/// The networks of a prediction, and what they are drawn from beside the members' numbers.
+pub struct Networks {
+    /// [E S, P].
+    pub weights: Buf,
+    pub posterior: Vec<(&'static str, Buf)>,
+}
+
+/// What one forward pass gives of rows `first .. first + rows`.
+pub struct Chunk<'a> {
+    pub first: usize,
+    pub rows: usize,
+    /// Rows of a replica in both buffers; those beyond `rows` are filler.
+    pub stride: usize,
+    /// [replicas, stride, n_out].
+    pub outputs: &'a [f32],
+    /// [replicas or 1, stride, width], where the method asks for them.
+    pub features: &'a [f32],
 }
 
 impl Setup {
-    /// Records the networks that predict: `copies` of each member, or the members themselves. Their numbers begin
-    /// at `first_sample`, so that a part of them may be recorded alone.
-    fn record_networks(&self, b: &mut Builder, first_sample: u32) -> Source {
-        let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
-        let mut posterior = vec![];
-        let networks = match self.kind {
-            Kind::Vi(_) => vi::record_networks(self, b, weights),
-            Kind::Swag => {
-                let (networks, moments) = swag::record_networks(self, b, weights, first_sample);
-                posterior = moments;
-                networks
-            }
-            Kind::Dropout => dropout::record_networks(self, b, weights),
-            _ => weights,
-        };
-        b.set_weights(networks);
-        Source { weights, posterior }
+    /// Records the networks that predict; returns the buffers of the members' numbers and of what is drawn with them.
+    fn record_networks(&self, b: &mut Builder, first_sample: u32) -> (Buf, Vec<(&'static str, Buf)>) {
+        let numbers = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
+        let Networks { weights, posterior } = self.method.record_networks(self, b, numbers, first_sample);
+        b.set_weights(weights);
+        (numbers, posterior)
     }
 
     /// Records the forward pass over `rows` rows, which the members of a set share.
@@ -65,18 +67,18 @@ impl Setup {
             return Err(Error::run("prediction", "parts of data sets", "this is a bug of vifo: please report it"));
         }
         let x = b.buffer("x", (sets * rows * self.net.n_in()) as usize, Role::Input);
-        let Source { weights, posterior } = self.record_networks(&mut b, 0);
+        let (weights, posterior) = self.record_networks(&mut b, 0);
         let q = self.layout().running;
         let running = (q > 0).then(|| {
             let running = b.buffer("running", replicas as usize * q, Role::State);
             b.set_running(running, q as u32, rows);
             running
         });
-        let masks = if self.kind == Kind::Dropout { Masks::Shared } else { Masks::None };
-        let pass = Pass { masks, first_replica: self.first_member * self.copies(), ..Pass::prediction() };
+        let pass =
+            Pass { masks: self.method.masks(), first_replica: self.first_member * self.copies(), ..Pass::prediction() };
         let outputs = self.net.record(&mut b, Tensor::input(x, sets, rows, self.net.input()), pass);
         b.keep(outputs.buf);
-        let features = (self.kind == Kind::Laplace).then(|| {
+        let features = self.method.needs_features().then(|| {
             let last = b.last_input();
             if last.has_gradient {
                 b.keep(last.buf);
@@ -88,16 +90,16 @@ impl Setup {
     }
 
     /// Records a forward pass over `rows` shared rows by their own statistics, which are left in `running`: what
-    /// batch normalisation needs for weights that were not trained step by step. Nothing is dropped. VI's networks are those
-    /// of its means; SWAG's are copies `first_sample .. first_sample + predict_samples`.
+    /// batch normalisation needs for weights that were not trained step by step. Nothing is dropped. The networks are those of
+    /// the first P numbers of each member, or copies `first_sample .. first_sample + copies` that have statistics of their own.
     pub fn record_statistics(&self, rows: u32, first_sample: u32) -> Result<PredictProgram> {
-        let kind = if self.kind == Kind::Swag { Kind::Swag } else { Kind::Base };
-        let setup = Setup { kind, ..self.clone() };
+        let method: &'static dyn Method = if self.method.has_own_statistics() { self.method } else { &base::Base };
+        let setup = Setup { method, ..self.clone() };
         let replicas = setup.members * setup.copies();
         let (p, q) = (setup.layout().total as u32, setup.layout().running);
         let mut b = Builder::new(replicas, p);
         let x = b.buffer("x", (rows * setup.net.n_in()) as usize, Role::Input);
-        let Source { weights, posterior } = setup.record_networks(&mut b, first_sample);
+        let (weights, posterior) = setup.record_networks(&mut b, first_sample);
         let running = b.buffer("running", replicas as usize * q, Role::State);
         b.set_running(running, q as u32, rows);
         b.set_momentum(1.0);

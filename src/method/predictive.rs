@@ -3,12 +3,51 @@
 
 use super::hypercube::{self, Hypercube};
 use super::scale_mixture::ScaleMixture;
-use super::{Kind, Setup, laplace};
+use super::{Setup, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
 use crate::metrics::{Mixture, mutual_information, weighted};
 use crate::ops::head::NOISE_EXP;
 use crate::ops::regularizer::sigma;
+
+/// What a row of a network's outputs means, for each target of the row in turn; z has k numbers, the logits of k classes or
+/// (mean m, l) of a regression with the noise variance g(l) by the noise link.
+#[derive(Debug, Clone, Copy)]
+pub enum Outputs {
+    /// z itself.
+    Plain,
+    /// Means of z [k], then its standard deviations [k] before the sigma link.
+    Sigmas,
+    /// Of all targets: means of z, and behind them, from `HostLayer`, variances of z. Classes are averaged by the probit
+    /// approximation.
+    Variances,
+    /// Mean [k], variance [k] and logarithm of the noise's standard deviation [k] of each logit, or of the target itself (k = 1).
+    VariancesAndNoise,
+    /// Concentrations of a Dirichlet distribution over the classes, relu(z) + 1.
+    Concentrations,
+    /// By functions of the method's own.
+    Own(Reading),
+}
+
+/// How a row of outputs of one target is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// Of a regression.
+    pub moments: fn(&Setup, &[f32]) -> Moments,
+    /// Standard deviation of the logit of class c, whose mean is output c; None where outputs are the logits.
+    pub logit_sd: Option<fn(&Setup, &[f32], usize) -> f64>,
+}
+
+/// z = (m, l) of one target as normals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    /// Mean and variance of m, in standardised units.
+    pub m: f64,
+    pub v: f64,
+    /// Mean and standard deviation of l, the noise before its link.
+    pub l: f64,
+    pub sd: f64,
+}
 
 #[derive(Debug, Clone)]
 pub enum Predictive {
@@ -157,33 +196,30 @@ impl Setup {
         }
     }
 
-    /// A row of outputs as normals: (mean of m, mean of l, variance of m, sd of l). Only VIFO and Laplace leave l open; VBLL
-    /// has one noise for all rows.
-    fn normals(&self, z: &[f32]) -> (f64, f64, f64, f64) {
+    /// A row of outputs of one target as normals.
+    fn moments(&self, meaning: Outputs, z: &[f32]) -> Moments {
         let at = |i: usize| f64::from(z[i]);
-        match self.kind {
-            Kind::Vifo(_) => {
+        match meaning {
+            Outputs::Sigmas => {
                 let sd = |i: usize| sigma(self.sigma_code(), at(i)).0;
-                (at(0), at(1), sd(2) * sd(2), sd(3))
+                Moments { m: at(0), l: at(1), v: sd(2) * sd(2), sd: sd(3) }
             }
-            Kind::Laplace => (at(0), at(1), at(2), at(3).max(0.0).sqrt()),
-            Kind::Vbll => (at(0), 2.0 * at(2), at(1), 0.0),
-            _ => (at(0), at(1), 0.0, 0.0),
+            Outputs::Variances => Moments { m: at(0), l: at(1), v: at(2), sd: at(3).max(0.0).sqrt() },
+            // One noise for all rows.
+            Outputs::VariancesAndNoise => Moments { m: at(0), l: 2.0 * at(2), v: at(1), sd: 0.0 },
+            Outputs::Own(reading) => (reading.moments)(self, z),
+            Outputs::Plain | Outputs::Concentrations => Moments { m: at(0), l: at(1), v: 0.0, sd: 0.0 },
         }
     }
 
-    /// Numbers of a row of outputs as `Predictor` gives them: Laplace adds a variance to each.
+    /// Numbers of a row of outputs as `Predictor` gives them: a host layer adds a variance to each.
     pub fn output_width(&self) -> usize {
-        let n_out = self.net.n_out() as usize;
-        match self.kind {
-            Kind::Laplace if !self.draws_last_layer() => 2 * n_out,
-            _ => n_out,
-        }
+        self.blocks() * self.net.n_out() as usize
     }
 
-    /// Whether Laplace's classes come from samples of the last layer, `predict_samples` replicas a member.
-    pub fn draws_last_layer(&self) -> bool {
-        self.kind == Kind::Laplace && self.options.last_layer_samples && self.task == Task::Classification
+    /// Variances stand behind the outputs of all targets.
+    fn blocks(&self) -> usize {
+        if matches!(self.outputs(), Outputs::Variances) { 2 } else { 1 }
     }
 
     fn regression(&self, at: usize, outputs: &[f32], n: usize) -> Regression {
@@ -191,9 +227,9 @@ impl Setup {
         let replicas = outputs.len() / (n * n_out).max(1);
         let members = self.members as usize;
         let per_member = replicas / members;
-        let link = if self.kind == Kind::Vbll { NOISE_EXP } else { self.noise_code() };
-        // Laplace's variances stand behind the outputs of all targets.
-        let blocks = if self.output_width() > self.net.n_out() as usize { 2 } else { 1 };
+        let meaning = self.outputs();
+        let link = if matches!(meaning, Outputs::VariancesAndNoise) { NOISE_EXP } else { self.noise_code() };
+        let blocks = self.blocks();
         let (all, width) = (n_out / blocks, n_out / blocks / self.targets as usize);
         let mut of_target = vec![0.0; blocks * width];
         let mut out = Regression { scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
@@ -205,7 +241,7 @@ impl Setup {
                 for (to, from) in of_target.chunks_exact_mut(width).zip(row.chunks_exact(all)) {
                     to.copy_from_slice(&from[at * width..][..width]);
                 }
-                let (m, l, v, sd) = self.normals(&of_target);
+                let Moments { m, l, v, sd } = self.moments(meaning, &of_target);
                 let part = ScaleMixture { m, v, l, sd, link };
                 out.parts.push(part);
                 aleatoric += part.mean_noise();
@@ -223,34 +259,32 @@ impl Setup {
         out
     }
 
-    /// Whether a row of outputs holds a distribution of the logits instead of the logits themselves.
-    fn has_open_logits(&self) -> bool {
-        match self.kind {
-            Kind::Vifo(_) | Kind::Vbll => true,
-            Kind::Laplace => !self.draws_last_layer(),
-            _ => false,
-        }
-    }
-
-    /// Standard deviation of logit `c` of a row.
-    fn logit_sd(&self, z: &[f32], c: usize) -> f64 {
-        let k = self.k as usize;
-        match self.kind {
-            Kind::Vifo(_) => sigma(self.sigma_code(), f64::from(z[k + c])).0,
-            Kind::Laplace if !self.draws_last_layer() => f64::from(z[k + c]).max(0.0).sqrt(),
-            Kind::Vbll => (f64::from(z[k + c]) + (2.0 * f64::from(z[2 * k + c])).exp()).sqrt(),
-            _ => 0.0,
-        }
+    /// Standard deviation of logit `c` of a row; None where a row holds the logits themselves.
+    fn logit_sd(&self, meaning: Outputs) -> Option<impl Fn(&[f32], usize) -> f64> {
+        let (k, link) = (self.k as usize, self.sigma_code());
+        let own = match meaning {
+            Outputs::Plain | Outputs::Concentrations => return None,
+            Outputs::Own(reading) => Some(reading.logit_sd?),
+            _ => None,
+        };
+        Some(move |z: &[f32], c: usize| match (meaning, own) {
+            (_, Some(own)) => own(self, z, c),
+            (Outputs::Sigmas, _) => sigma(link, f64::from(z[k + c])).0,
+            (Outputs::Variances, _) => f64::from(z[k + c]).max(0.0).sqrt(),
+            _ => (f64::from(z[k + c]) + (2.0 * f64::from(z[2 * k + c])).exp()).sqrt(),
+        })
     }
 
     fn classification(&self, outputs: &[f32], n: usize, seed: u32) -> Classification {
-        if self.kind == Kind::Dirichlet {
+        let meaning = self.outputs();
+        if matches!(meaning, Outputs::Concentrations) {
             return self.evidential(outputs, n);
         }
         let k = self.k as usize;
         let n_out = self.output_width();
         let replicas = outputs.len() / (n * n_out).max(1);
-        let is_open = self.has_open_logits();
+        let logit_sd = self.logit_sd(meaning);
+        let is_open = logit_sd.is_some();
         let samples = if is_open { self.predict_samples as usize } else { 1 };
         let total = replicas * samples;
         // A chunk of rows at a time: all samples of all rows would not fit for large sets.
@@ -267,10 +301,10 @@ impl Setup {
                 let replica = self.first_member + r as u32;
                 for i in 0..rows {
                     let z = &outputs[(r * n + first + i) * n_out..][..n_out];
-                    if let Some(cube) = &mut cube {
+                    if let (Some(cube), Some(logit_sd)) = (&mut cube, &logit_sd) {
                         cube.fill(seed, replica, hypercube::key(z), k, &mut eps);
                         sd.clear();
-                        sd.extend((0..k).map(|c| self.logit_sd(z, c)));
+                        sd.extend((0..k).map(|c| logit_sd(z, c)));
                     }
                     for s in 0..samples {
                         let p = &mut probs[((r * samples + s) * rows + i) * k..][..k];
@@ -294,13 +328,13 @@ impl Setup {
                 }
             }
         }
-        if self.kind == Kind::Laplace && !self.draws_last_layer() {
+        if matches!(meaning, Outputs::Variances) {
             self.probit(outputs, n, &mut out);
         }
         out
     }
 
-    /// Laplace: the probit approximation in place of the samples' average. The samples keep their say in how the
+    /// The probit approximation in place of the samples' average. The samples keep their say in how the
     /// entropy parts, since an approximated average alone has no parts.
     fn probit(&self, outputs: &[f32], n: usize, out: &mut Classification) {
         let (k, n_out) = (self.k as usize, self.output_width());

@@ -1,13 +1,13 @@
 use super::*;
-use crate::method::Reg;
+use crate::method::{Method, vifo};
 use crate::net::{Mlp, Net};
 use crate::program::Act;
 use crate::recipe::{Link, Optimizer};
 
 fn setup(task: Task, k: u32, members: u32) -> Setup {
-    let kind = Kind::Vifo(Reg::Mean);
+    let method: &'static dyn Method = &vifo::MEAN;
     Setup {
-        kind,
+        method,
         task,
         k,
         noise_link: Link::Exp,
@@ -24,7 +24,7 @@ fn setup(task: Task, k: u32, members: u32) -> Setup {
         net: Net::Mlp(Mlp {
             n_in: 1,
             hidden: vec![],
-            last: Setup::last(kind, task, k),
+            last: method.last_layer(task, k),
             activation: Act::Relu,
             dropout: 0.0,
         }),

@@ -1,13 +1,13 @@
-//! The regularizers by name, with their prior's parameters and constants (MATH.md section 3).
+//! The regularizers, with their prior's parameters and constants (MATH.md section 3).
 
-use super::Setup;
+use super::{Knob, KnobValue, Setup};
 use crate::ops::Op;
 use crate::ops::optimizer::L2Gradient;
 use crate::ops::reduce::SumSquares;
 use crate::ops::regularizer as op;
 use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::PriorKeys;
+use crate::recipe::{PriorKeys, Recipe};
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +23,50 @@ pub enum Reg {
     L2,
 }
 
+/// prior.alpha and prior.beta where a recipe leaves them out.
+const MV_ALPHA: f64 = 0.5;
+const MV_BETA: f64 = 0.01;
+const EB_ALPHA: f64 = 4.4798;
+const EB_BETA: f64 = 10.0;
+
 impl Reg {
-    pub fn parse(name: &str) -> Option<Reg> {
-        Some(match name {
-            "naive" => Reg::Naive,
-            "mean" => Reg::Mean,
-            "mv" => Reg::Mv,
-            "eb" => Reg::Eb,
-            "mean_all" => Reg::MeanAll,
-            "mv_all" => Reg::MvAll,
-            "eb_all" => Reg::EbAll,
-            "l2" => Reg::L2,
-            _ => return None,
-        })
+    /// The recipe keys that it alone reads.
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            Reg::Naive => &["prior.variance"],
+            Reg::Mean | Reg::MeanAll => &["prior.gamma", "prior.a"],
+            Reg::Mv | Reg::MvAll => &["prior.alpha", "prior.beta", "prior.d"],
+            Reg::Eb | Reg::EbAll => &["prior.alpha", "prior.beta"],
+            Reg::L2 => &[],
+        }
+    }
+
+    /// Sliders of its prior; `variance` is prior.variance with what the method takes for it.
+    pub fn knobs(self, variance: fn(&mut Recipe) -> KnobValue<'_>) -> Vec<Knob> {
+        match self {
+            Reg::Naive => vec![Knob::new("prior variance", "prior.variance", (1e-3, 100.0), variance)],
+            Reg::Mean | Reg::MeanAll => vec![
+                Knob::new("prior gamma", "prior.gamma", (1e-3, 10.0), |r| KnobValue::Given(&mut r.prior.gamma)),
+                Knob::new("prior a", "prior.a", (0.001, 1.0), |r| KnobValue::Given(&mut r.prior.a)),
+            ],
+            Reg::Mv | Reg::MvAll => vec![
+                Knob::new("prior alpha", "prior.alpha", (1e-3, 100.0), |r| {
+                    KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)
+                }),
+                Knob::new("prior beta", "prior.beta", (1e-3, 100.0), |r| {
+                    KnobValue::Optional(&mut r.prior.beta, MV_BETA)
+                }),
+            ],
+            Reg::Eb | Reg::EbAll => vec![
+                Knob::new("prior alpha", "prior.alpha", (1e-3, 100.0), |r| {
+                    KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)
+                }),
+                Knob::new("prior beta", "prior.beta", (1e-3, 100.0), |r| {
+                    KnobValue::Optional(&mut r.prior.beta, EB_BETA)
+                }),
+            ],
+            Reg::L2 => vec![],
+        }
     }
 
     /// The code that head and shader know.
@@ -64,12 +95,12 @@ impl Reg {
                 Prior { p0: keys.gamma, p1: keys.a, p2: 0.0, constant: 0.5 * (keys.gamma / keys.a).ln() - 0.5 }
             }
             Reg::Mv | Reg::MvAll => {
-                let (alpha, beta) = (keys.alpha.unwrap_or(0.5), keys.beta.unwrap_or(0.01));
+                let (alpha, beta) = (keys.alpha.unwrap_or(MV_ALPHA), keys.beta.unwrap_or(MV_BETA));
                 let c = libm::lgamma(alpha) - libm::lgamma(alpha + 0.5) - alpha * beta.ln() - 0.5 * keys.d.ln() - 0.5;
                 Prior { p0: alpha, p1: beta, p2: keys.d, constant: c }
             }
             Reg::Eb | Reg::EbAll => {
-                Prior { p0: keys.alpha.unwrap_or(4.4798), p1: keys.beta.unwrap_or(10.0), p2: 0.0, constant: -0.5 }
+                Prior { p0: keys.alpha.unwrap_or(EB_ALPHA), p1: keys.beta.unwrap_or(EB_BETA), p2: 0.0, constant: -0.5 }
             }
             Reg::L2 => Prior::default(),
         }

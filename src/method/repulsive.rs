@@ -1,22 +1,86 @@
 //! Repulsive ensembles: members follow the gradient of their posterior and keep away from each other by a kernel density
 //! estimate, in the space of functions (their outputs on the batch) or of weights (MATH.md section 5, repulsive).
 
-use super::Setup;
+use super::{Knob, KnobValue, Method, MethodOptions, Setup};
+use crate::data::Task;
+use crate::error::{Error, Result};
 use crate::ops::Op;
-use crate::ops::repulsion::{KernelWeights, PairDistances, Repulsion};
+use crate::ops::repulsion::{KernelWeights, MAX_PARTICLES, PairDistances, Repulsion};
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::{Recipe, Space};
 
-/// In function space: adds to the gradient of the outputs; returns the value a member.
-pub fn record_outputs(setup: &Setup, b: &mut Builder, z: Tensor, dz: Buf) -> Buf {
-    record(setup, b, z.buf, dz, z.rows * z.cols(), z.cols())
+pub const NAME: &str = "repulsive";
+
+pub struct Repulsive;
+
+impl Method for Repulsive {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "Repulsive ensemble"
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("svgd", "take \"repulsive\"")]
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        vec![
+            "method.noise_link",
+            "train.kl_warmup",
+            "repulsive.space",
+            "repulsive.strength",
+            "repulsive.prior_variance",
+        ]
+    }
+    fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
+        if recipe.method.members <= MAX_PARTICLES {
+            return Ok(());
+        }
+        let found = format!("{} with repulsive", recipe.method.members);
+        let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
+        Err(Error::usage("method.members", found, allowed, "lower it"))
+    }
+    fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
+        recipe.repulsive.strength
+    }
+    fn options(&self, recipe: &Recipe) -> MethodOptions {
+        let (space, particle_variance) = (recipe.repulsive.space, recipe.repulsive.prior_variance as f32);
+        MethodOptions { space, particle_variance, ..Default::default() }
+    }
+    fn knobs(&self) -> Vec<Knob> {
+        vec![Knob::new("strength", "repulsive.strength", (0.0, 100.0), |r| KnobValue::Given(&mut r.repulsive.strength))]
+    }
+    fn is_coupled(&self) -> bool {
+        true
+    }
+    fn shares_rows(&self, setup: &Setup) -> bool {
+        setup.options.space == Space::Function
+    }
+    /// In function space.
+    fn record_on_outputs(&self, setup: &Setup, b: &mut Builder, z: Tensor, dz: Buf) -> Option<Buf> {
+        self.shares_rows(setup).then(|| record(setup, b, z.buf, dz, z.rows * z.cols(), z.cols()))
+    }
+    /// In weight space.
+    fn record_on_weights(
+        &self,
+        setup: &Setup,
+        b: &mut Builder,
+        numbers: Buf,
+        dweights: Buf,
+        value: Option<Buf>,
+    ) -> (Buf, Option<Buf>) {
+        let count = setup.member_len() as u32;
+        (dweights, Some(value.unwrap_or_else(|| record(setup, b, numbers, dweights, count, 0))))
+    }
+    fn caveats(&self, setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
+        let alone =
+            "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members";
+        if setup.members == 1 { vec![alone.into()] } else { vec![] }
+    }
 }
 
-/// In weight space: adds to the gradient of the weights; returns the value a member.
-pub fn record_weights(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
-    record(setup, b, weights, dweights, setup.member_len() as u32, 0)
-}
-
+/// Adds to the gradient of outputs or weights; returns the value a member.
 fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
     let replicas = setup.members;
     // Members of other data sets are other ensembles.

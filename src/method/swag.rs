@@ -1,17 +1,115 @@
 //! SWAG: a Gaussian around the averaged weights, its covariance half the diagonal of the snapshots' variances, half the span
 //! of their last deviations (MATH.md section 5, SWAG). Several members are multiSWAG.
 
-use super::Setup;
+use super::{Finish, Method, MethodOptions, Named, Networks, Setup, Trained, Usual, swa};
 use crate::base::rng::Stream;
+use crate::data::Task;
+use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::average::{SwagCollect, SwagSample};
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::Recipe;
 
-pub const MEAN: &str = "swag.mean";
-pub const VARIANCE: &str = "swag.variance";
-pub const DEVIATIONS: &str = "swag.deviations";
+pub const NAME: &str = "swag";
+const MEAN: &str = "swag.mean";
+const VARIANCE: &str = "swag.variance";
+const DEVIATIONS: &str = "swag.deviations";
 /// How many columns of the deviations are filled, a number a member.
-pub const COLUMNS: &str = "swag.columns";
+const COLUMNS: &str = "swag.columns";
+
+pub struct Swag;
+
+impl Method for Swag {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "SWAG"
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("multiswag", "take \"swag\": with several members (method.members) it is multiSWAG")]
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["method.noise_link", "predict.samples", "swag.columns"]
+    }
+    fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
+        swa::no_patience(recipe)
+    }
+    fn adapt(&self, recipe: &mut Recipe) {
+        swa::own_schedule(recipe);
+    }
+    fn usual(&self) -> Usual {
+        swa::USUAL
+    }
+    fn options(&self, recipe: &Recipe) -> MethodOptions {
+        MethodOptions { swag_columns: recipe.swag.columns, ..Default::default() }
+    }
+    fn copies(&self, setup: &Setup) -> u32 {
+        setup.predict_samples
+    }
+    fn collects(&self) -> bool {
+        true
+    }
+    fn record_collect(&self, setup: &Setup, b: &mut Builder, numbers: Buf) -> Vec<(&'static str, Buf)> {
+        record_collect(setup, b, numbers)
+    }
+    fn ends_with(&self) -> Option<&'static str> {
+        Some("average of weights")
+    }
+    fn finalize(&self, finish: Finish) -> Result<Trained> {
+        let setup = finish.setup;
+        let (deviations, variance) = (finish.collected(DEVIATIONS), finish.collected(VARIANCE));
+        let (weights, filled) = match finish.snapshots {
+            0 => (finish.last.weights, 0),
+            n => (finish.collected(MEAN), n.min(setup.options.swag_columns)),
+        };
+        let members = setup.members as usize;
+        let named = |name: &str, values: Vec<f32>| {
+            let shape = vec![members, values.len() / members];
+            Named { name: name.into(), shape, values }
+        };
+        let posterior = vec![
+            named(COLUMNS, vec![filled as f32; members]),
+            named(DEVIATIONS, deviations),
+            named(VARIANCE, variance),
+        ];
+        let mean = Trained { weights, running: vec![], posterior };
+        Ok(Trained { running: finish.rows.statistics(&mean)?, ..mean })
+    }
+    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, first_sample: u32) -> Networks {
+        record_networks(setup, b, numbers, first_sample)
+    }
+    /// Filled columns of the deviations.
+    fn n_samples(&self, trained: &Trained) -> u32 {
+        trained.posterior(COLUMNS).and_then(|c| c.values.first()).map_or(0, |c| *c as u32)
+    }
+    fn has_own_statistics(&self) -> bool {
+        true
+    }
+    fn caveats(&self, _setup: &Setup, epochs: u32, swa_start: u32) -> Vec<String> {
+        if epochs != swa_start + 1 {
+            return vec![];
+        }
+        vec![format!(
+            "SWAG collects one snapshot (train.epochs {epochs}, train.swa_start {swa_start}), so all networks of a member are alike: lower train.swa_start"
+        )]
+    }
+    fn export_note(&self, has_statistics: bool) -> Option<String> {
+        let statistics = if has_statistics { ", with the statistics of its first sample" } else { "" };
+        Some(format!("these are SWAG's mean weights{statistics}; its covariance stays in the run"))
+    }
+    fn collected(&self, setup: &Setup) -> (String, String) {
+        let columns = setup.options.swag_columns;
+        (
+            format!("SWAG's mean, variance and {columns} deviations"),
+            format!("lower swag.columns (now {columns}) or method.members (now {})", setup.members),
+        )
+    }
+    fn largest_buffer(&self, setup: &Setup) -> Option<(&'static str, u64)> {
+        let (p, columns) = (setup.layout().total as u64, u64::from(setup.options.swag_columns));
+        Some(("deviations of SWAG", p.saturating_mul(u64::from(setup.members)).saturating_mul(columns)))
+    }
+}
 
 fn moments(setup: &Setup, b: &mut Builder) -> (Buf, Buf) {
     let len = setup.members as usize * setup.member_len();
@@ -21,7 +119,7 @@ fn moments(setup: &Setup, b: &mut Builder) -> (Buf, Buf) {
 }
 
 /// The moments' places in the training state.
-pub fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
+fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
     let (replicas, count, columns) = (setup.members, setup.member_len() as u32, setup.options.swag_columns);
     let mean = b.buffer(MEAN, (replicas * count) as usize, Role::State);
     let (variance, deviations) = moments(setup, b);
@@ -32,12 +130,7 @@ pub fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'st
 
 /// Weights [E S, P] drawn around the mean; the step's `n_samples` says how many columns are filled. Also returns the places
 /// of the moments.
-pub fn record_networks(
-    setup: &Setup,
-    b: &mut Builder,
-    mean: Buf,
-    first_sample: u32,
-) -> (Buf, Vec<(&'static str, Buf)>) {
+fn record_networks(setup: &Setup, b: &mut Builder, mean: Buf, first_sample: u32) -> Networks {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let (variance, deviations) = moments(setup, b);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);
@@ -50,5 +143,5 @@ pub fn record_networks(
         stream: Stream::Predict as u32,
     };
     b.push(Op::SwagSample(op), &[mean, variance, deviations], &[networks]);
-    (networks, vec![(VARIANCE, variance), (DEVIATIONS, deviations)])
+    Networks { weights: networks, posterior: vec![(VARIANCE, variance), (DEVIATIONS, deviations)] }
 }

@@ -1,7 +1,6 @@
 //! The recording of a training step: gather, forward, head, backward, regularizer, optimizer, collection.
 
-use super::*;
-use crate::base::rng::Stream;
+use super::{BETA1, BETA2, Setup};
 use crate::error::{Error, Result};
 use crate::net::Pass;
 use crate::ops::Op;
@@ -12,6 +11,7 @@ use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
 use crate::ops::weigh::WeighRows;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Program, Role};
+use crate::recipe::{AuxSource, Optimizer};
 
 /// Where the host puts the training inputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +20,22 @@ pub enum DataX {
     Rows(Buf),
     /// Bytes [n, h, w, c], `shard_rows` images a buffer.
     Images { shards: [Buf; SHARDS], shard_rows: u32 },
+}
+
+/// What a head is recorded on. Every target of a row of data is a row here.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    /// The networks' outputs [R, rows, width].
+    pub z: Tensor,
+    /// Targets [R / share, data_rows].
+    pub y: Buf,
+    /// Weights of the rows [R / share, data_rows], where there are any. The head's terms and gradient are scaled by them
+    /// afterwards; it need only heed them where it takes means over rows.
+    pub row_weights: Option<Buf>,
+    /// Replicas that share a set of targets.
+    pub share: u32,
+    /// Rows from here on are auxiliary and have no target.
+    pub data_rows: u32,
 }
 
 /// A recorded training step and the buffers through which the host talks to it.
@@ -161,12 +177,8 @@ impl Setup {
             (low, high)
         });
 
-        if self.is_vi() {
-            let w = vi::record_sample(self, &mut b, weights, Stream::Weights);
-            b.set_weights(w);
-        } else {
-            b.set_weights(weights);
-        }
+        let networks = self.method.record_step_networks(self, &mut b, weights);
+        b.set_weights(networks);
         let q = self.layout().running;
         let running = (q > 0).then(|| {
             let running = b.buffer("running", replicas as usize * q, Role::State);
@@ -178,36 +190,16 @@ impl Setup {
         let share_y = replicas / y_replicas;
         // From here to the gradient of the outputs every target of a row is a row, and so `StepArgs::n_valid` counts them.
         let (z, rows, data_rows) = (if t > 1 { outputs.cut(t) } else { outputs }, rows * t, batch * t);
-        let (terms, dout) = match self.kind {
-            Kind::Vifo(reg) => vifo::record_head(self, &mut b, reg, z, y, row_weights, share_y, data_rows),
-            Kind::Dirichlet => dirichlet::record_head(self, &mut b, z, y, share_y),
-            Kind::Vbll => vbll::record_head(self, &mut b, z, y, share_y),
-            _ => base::record_head(self, &mut b, z, y, share_y),
-        };
+        let head = Head { z, y, row_weights, share: share_y, data_rows };
+        let (terms, dout) = self.method.record_head(self, &mut b, head);
         if let Some(w) = row_weights {
             let op = WeighRows { replicas, rows, data_rows, cols: z.cols(), share: share_y };
             b.push(Op::WeighRows(op), &[w], &[terms, dout]);
         }
-        let kept_apart = self.shares_rows().then(|| repulsive::record_outputs(self, &mut b, z, dout));
+        let value = self.method.record_on_outputs(self, &mut b, z, dout);
         let dweights = b.backward(outputs, dout);
 
-        // What is regularized outside the outputs: the weights' own distribution, or their squares.
-        let (grad, extra) = match self.kind {
-            Kind::Vi(reg) => {
-                let (dq, value) = vi::record_gradient(self, &mut b, reg, weights, dweights);
-                (dq, Some(value))
-            }
-            Kind::Vifo(Reg::L2) => (dweights, Some(regularizer::record_l2(self, &mut b, weights, dweights, 0..p))),
-            Kind::Laplace => {
-                let last = self.last_layer();
-                (dweights, Some(regularizer::record_l2(self, &mut b, weights, dweights, last)))
-            }
-            Kind::Vbll => (dweights, Some(vbll::record_regularizer(self, &mut b, weights, dweights))),
-            Kind::Repulsive if kept_apart.is_none() => {
-                (dweights, Some(repulsive::record_weights(self, &mut b, weights, dweights)))
-            }
-            _ => (dweights, kept_apart),
-        };
+        let (grad, extra) = self.method.record_on_weights(self, &mut b, weights, dweights, value);
         let none = b.buffer("none", 1, Role::Input);
         let reduce = LossReduce {
             members: self.members,
@@ -219,11 +211,7 @@ impl Setup {
         };
         b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
         let mut optimizer = self.record_optimizer(&mut b, grad, weights, none);
-        optimizer.extend(match self.kind {
-            Kind::Swa => swa::record_collect(self, &mut b, weights),
-            Kind::Swag => swag::record_collect(self, &mut b, weights),
-            _ => vec![],
-        });
+        optimizer.extend(self.method.record_collect(self, &mut b, weights));
         Ok(TrainProgram { program: b.finish()?, data_x, data_y, data_w, aux_range, weights, optimizer, sums, running })
     }
 

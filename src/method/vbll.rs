@@ -1,14 +1,68 @@
 //! Variational Bayesian last layer: a Gaussian over the last layer's weights and a noise of its own, trained by a closed
 //! bound on the likelihood (MATH.md section 5, VBLL; Harrison et al. 2024).
 
-use super::Setup;
+use super::{Head, Knob, KnobValue, Method, Outputs, Setup};
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::net::Last;
 use crate::ops::Op;
 use crate::ops::vbll::{VbllHead, VbllRegularizer};
-use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::Recipe;
+
+pub const NAME: &str = "vbll";
+
+pub struct Vbll;
+
+impl Method for Vbll {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn title(&self) -> &'static str {
+        "VBLL"
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["train.kl_warmup", "predict.samples", "vbll.regularizer"]
+    }
+    fn suits(&self, recipe: &Recipe, _task: Task, targets: u32) -> Result<()> {
+        if targets == 1 {
+            return Ok(());
+        }
+        let found = format!("{:?} with {targets} targets", recipe.method.name);
+        let cure = "take vifo-mean, or a run of its own for each target";
+        Err(Error::usage("method.name", found, "one target", cure))
+    }
+    fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
+        recipe.vbll.regularizer
+    }
+    fn knobs(&self) -> Vec<Knob> {
+        vec![Knob::new("regularizer", "vbll.regularizer", (0.0, 100.0), |r| KnobValue::Given(&mut r.vbll.regularizer))]
+    }
+    /// A distribution over its weights; a regression has one noise for all rows, so z has one dimension.
+    fn last_layer(&self, task: Task, k: u32) -> Last {
+        Last::Vbll(if task == Task::Classification { k } else { 1 })
+    }
+    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+        record_head(setup, b, head)
+    }
+    fn record_on_weights(
+        &self,
+        setup: &Setup,
+        b: &mut Builder,
+        numbers: Buf,
+        dweights: Buf,
+        _value: Option<Buf>,
+    ) -> (Buf, Option<Buf>) {
+        (dweights, Some(record_regularizer(setup, b, numbers, dweights)))
+    }
+    fn outputs(&self, _setup: &Setup) -> Outputs {
+        Outputs::VariancesAndNoise
+    }
+}
 
 /// Returns (terms [R, rows, 3], gradient of the outputs (mean, variance, log noise)).
-pub fn record_head(setup: &Setup, b: &mut Builder, out: Tensor, y: Buf, share: u32) -> (Buf, Buf) {
+fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    let Head { z: out, y, share, .. } = head;
     let (replicas, rows) = (out.replicas, out.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
     let dout = b.buffer("doutputs", out.len(), Role::Scratch);
@@ -18,7 +72,7 @@ pub fn record_head(setup: &Setup, b: &mut Builder, out: Tensor, y: Buf, share: u
 }
 
 /// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value a member.
-pub fn record_regularizer(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
+fn record_regularizer(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
     let (replicas, layout) = (setup.members, setup.layout());
     let value = b.buffer("regularizer", replicas as usize, Role::Scratch);
     // The last layer's views are mean, log scale and log noise.

@@ -1,14 +1,113 @@
 //! Weight-space variational inference: q(W) = N(mu, diag softplus(rho)^2), M weight samples as M replicas
 //! (MATH.md section 4).
 
-use super::{Reg, Setup};
+use super::{Knob, KnobValue, Method, Networks, PriorDraw, Reg, Setup};
 use crate::base::rng::Stream;
+use crate::data::Task;
+use crate::net::Layout;
 use crate::ops::Op;
+use crate::ops::step::Prior;
 use crate::ops::vi::{ViGradient, ViRegularizer, ViSample};
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::{PriorKeys, Recipe, ViInit};
+
+/// With its regularizer of the weights.
+pub struct Vi {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub reg: Reg,
+}
+
+pub const NAIVE: Vi = Vi { name: "vi-naive", title: "VI-naive", reg: Reg::Naive };
+pub const MEAN: Vi = Vi { name: "vi-mean", title: "VI-mean", reg: Reg::Mean };
+pub const MV: Vi = Vi { name: "vi-mv", title: "VI-mv", reg: Reg::Mv };
+pub const EB: Vi = Vi { name: "vi-eb", title: "VI-eb", reg: Reg::Eb };
+
+/// prior.variance where a recipe leaves it out.
+const VARIANCE: f64 = 0.05;
+
+impl Method for Vi {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn title(&self) -> &'static str {
+        self.title
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        match self.reg {
+            Reg::Naive => &[("bnn", "take \"vi-naive\" for variational weights")],
+            Reg::Mean => &[("vi", "take \"vi-mean\"")],
+            _ => &[],
+        }
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        let own = ["method.samples", "vi.init", "vi.init_rho", "vi.groups"];
+        let shared = ["method.noise_link", "method.eta", "train.kl_warmup", "predict.samples"];
+        [&own[..], &shared[..], self.reg.keys()].concat()
+    }
+    /// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
+    fn adapt_to_toy(&self, recipe: &mut Recipe) {
+        (recipe.vi.init, recipe.vi.init_rho) = (ViInit::Torch, -4.0);
+        if self.reg == Reg::Naive {
+            recipe.prior.variance = Some(1.0);
+        }
+    }
+    fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
+        recipe.method.eta.unwrap_or(self.usual_eta(task))
+    }
+    fn prior(&self, keys: &PriorKeys) -> Prior<f64> {
+        self.reg.prior(keys, VARIANCE)
+    }
+    fn knobs(&self) -> Vec<Knob> {
+        self.reg.knobs(|r| KnobValue::Optional(&mut r.prior.variance, VARIANCE))
+    }
+    /// (mu, rho).
+    fn member_len(&self, layout: &Layout) -> usize {
+        2 * layout.total
+    }
+    fn initial(&self, layout: &Layout, seed: u32, member: u32, vi_uniform: bool, init_rho: f32) -> Vec<f32> {
+        crate::net::init::variational(layout, seed, member, vi_uniform, init_rho)
+    }
+    fn samples_weights(&self) -> bool {
+        true
+    }
+    fn copies(&self, setup: &Setup) -> u32 {
+        setup.predict_samples
+    }
+    fn record_step_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf) -> Buf {
+        record_sample(setup, b, numbers, Stream::Weights)
+    }
+    fn record_on_weights(
+        &self,
+        setup: &Setup,
+        b: &mut Builder,
+        numbers: Buf,
+        dweights: Buf,
+        _value: Option<Buf>,
+    ) -> (Buf, Option<Buf>) {
+        let (dq, value) = record_gradient(setup, b, self.reg, numbers, dweights);
+        (dq, Some(value))
+    }
+    /// `predict_samples` weight samples a member, from a stream of their own.
+    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+        let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
+        Networks { weights: record_sample(&setup, b, numbers, Stream::Predict), posterior: vec![] }
+    }
+    fn prior_draw(&self) -> PriorDraw {
+        match self.reg {
+            Reg::Naive => PriorDraw::Weights,
+            Reg::Mean => PriorDraw::WeightsAroundLearned,
+            _ => PriorDraw::None,
+        }
+    }
+    fn export_note(&self, _has_statistics: bool) -> Option<String> {
+        let note = "these are the means of VI's weights; their standard deviations have no name in PyTorch and stay in the run";
+        Some(note.into())
+    }
+}
 
 /// W [E M, P] from q [E, 2P].
-pub fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> Buf {
+fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> Buf {
     let count = setup.layout().total as u32;
     let samples = setup.samples;
     let w = b.buffer("w", (setup.members * samples * count) as usize, Role::Scratch);
@@ -21,14 +120,8 @@ pub fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> 
     w
 }
 
-/// The networks of a prediction: `predict_samples` weight samples a member, from a stream of their own.
-pub fn record_networks(setup: &Setup, b: &mut Builder, q: Buf) -> Buf {
-    let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
-    record_sample(&setup, b, q, Stream::Predict)
-}
-
 /// The gradient of (mu, rho) [E, 2P] and the regularizer's value [E].
-pub fn record_gradient(setup: &Setup, b: &mut Builder, reg: Reg, q: Buf, dweights: Buf) -> (Buf, Buf) {
+fn record_gradient(setup: &Setup, b: &mut Builder, reg: Reg, q: Buf, dweights: Buf) -> (Buf, Buf) {
     let layout = setup.layout();
     let count = layout.total as u32;
     let members = setup.members;

@@ -1,25 +1,109 @@
 //! VIFO: q(z|x) = N(mu(x), diag s2(x)) from one network with 2K outputs (MATH.md section 2). Expected loss, regularizer
 //! and auxiliary regularizer are one fused kernel over the rows of the batch and the auxiliary rows behind them.
 
-use super::{Reg, Setup};
+use super::{Head, Knob, KnobValue, Method, Outputs, PriorDraw, Reg, Setup, regularizer};
+use crate::data::Task;
+use crate::net::Last;
 use crate::ops::Op;
 use crate::ops::head::VifoHead;
 use crate::ops::regularizer::{ColumnMoments, REG_MEAN_ALL, WeighedMoments};
-use crate::program::builder::Tensor;
+use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::{PriorKeys, Recipe};
 
-/// Returns (terms [R, rows, 3], gradient of the outputs). Rows from `data_rows` on are auxiliary. `weights` of the rows count
-/// in the means that some regularizers take over them.
-pub fn record_head(
-    setup: &Setup,
-    b: &mut Builder,
-    reg: Reg,
-    out: Tensor,
-    y: Buf,
-    weights: Option<Buf>,
-    share: u32,
-    data_rows: u32,
-) -> (Buf, Buf) {
+/// With its regularizer of the outputs, or of the weights.
+pub struct Vifo {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub reg: Reg,
+}
+
+pub const NAIVE: Vifo = Vifo { name: "vifo-naive", title: "VIFO-naive", reg: Reg::Naive };
+pub const MEAN: Vifo = Vifo { name: "vifo-mean", title: "VIFO-mean", reg: Reg::Mean };
+pub const MV: Vifo = Vifo { name: "vifo-mv", title: "VIFO-mv", reg: Reg::Mv };
+pub const EB: Vifo = Vifo { name: "vifo-eb", title: "VIFO-eb", reg: Reg::Eb };
+pub const MEAN_ALL: Vifo = Vifo { name: "vifo-mean_all", title: "VIFO-mean, all", reg: Reg::MeanAll };
+pub const MV_ALL: Vifo = Vifo { name: "vifo-mv_all", title: "VIFO-mv, all", reg: Reg::MvAll };
+pub const EB_ALL: Vifo = Vifo { name: "vifo-eb_all", title: "VIFO-eb, all", reg: Reg::EbAll };
+pub const L2: Vifo = Vifo { name: "vifo-l2", title: "VIFO, L2 on weights", reg: Reg::L2 };
+
+/// prior.variance where a recipe leaves it out.
+const VARIANCE: f64 = 1.0;
+
+impl Method for Vifo {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn title(&self) -> &'static str {
+        self.title
+    }
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        if self.reg == Reg::Mean { &[("vifo", "take \"vifo-mean\"")] } else { &[] }
+    }
+    fn keys(&self) -> Vec<&'static str> {
+        let own = ["method.eta_aux", "method.expectation", "method.sigma_link", "method.aux_source"];
+        let shared = ["method.noise_link", "method.eta", "method.samples", "train.kl_warmup", "predict.samples"];
+        [&own[..], &shared[..], self.reg.keys()].concat()
+    }
+    /// On classes a tenth of the paper's predicts better if the inputs tell the classes apart, and worse on few rows of noisy
+    /// labels (docs/MATH.md section 12).
+    fn usual_eta(&self, task: Task) -> f64 {
+        if task == Task::Classification { 0.01 } else { 0.1 }
+    }
+    fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
+        recipe.method.eta.unwrap_or(self.usual_eta(task))
+    }
+    fn prior(&self, keys: &PriorKeys) -> Prior<f64> {
+        self.reg.prior(keys, VARIANCE)
+    }
+    fn knobs(&self) -> Vec<Knob> {
+        let aux = Knob::new("eta_aux", "method.eta_aux", (0.0, 10.0), |r| KnobValue::Given(&mut r.method.eta_aux));
+        let prior = self.reg.knobs(|r| KnobValue::Optional(&mut r.prior.variance, VARIANCE));
+        self.takes_auxiliary_inputs().then_some(aux).into_iter().chain(prior).collect()
+    }
+    fn takes_auxiliary_inputs(&self) -> bool {
+        self.reg != Reg::L2
+    }
+    fn has_closed_form(&self) -> bool {
+        true
+    }
+    /// Means and standard deviations.
+    fn last_layer(&self, _task: Task, k: u32) -> Last {
+        Last::Linear(2 * k)
+    }
+    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+        record_head(setup, b, self.reg, head)
+    }
+    fn record_on_weights(
+        &self,
+        setup: &Setup,
+        b: &mut Builder,
+        numbers: Buf,
+        dweights: Buf,
+        value: Option<Buf>,
+    ) -> (Buf, Option<Buf>) {
+        if self.reg != Reg::L2 {
+            return (dweights, value);
+        }
+        let all = 0..setup.layout().total as u32;
+        (dweights, Some(regularizer::record_l2(setup, b, numbers, dweights, all)))
+    }
+    fn outputs(&self, _setup: &Setup) -> Outputs {
+        Outputs::Sigmas
+    }
+    fn prior_draw(&self) -> PriorDraw {
+        match self.reg {
+            Reg::Naive => PriorDraw::Outputs,
+            Reg::Mean => PriorDraw::OutputsAroundLearned,
+            _ => PriorDraw::None,
+        }
+    }
+}
+
+/// Returns (terms [R, rows, 3], gradient of the outputs). The weights of the rows count in the means that some regularizers
+/// take over them.
+fn record_head(setup: &Setup, b: &mut Builder, reg: Reg, head: Head) -> (Buf, Buf) {
+    let Head { z: out, y, row_weights: weights, share, data_rows } = head;
     let (replicas, rows, k) = (out.replicas, out.rows, setup.k);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
     let dout = b.buffer("doutputs", (replicas * rows * out.cols()) as usize, Role::Scratch);

@@ -7,7 +7,6 @@ mod sections;
 
 pub use sections::*;
 
-use crate::data::Task;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -31,12 +30,6 @@ pub struct Recipe {
     pub train: Train,
     pub baselines: Baselines,
     pub predict: Predict,
-}
-
-/// `method.eta` where a recipe leaves it out. The paper's 0.1, but for VIFO on classes, where a tenth of it predicts better if the
-/// inputs tell the classes apart, and worse on few rows of noisy labels (docs/MATH.md section 12).
-pub fn usual_eta(method: &str, task: Task) -> f64 {
-    if method.starts_with("vifo-") && task == Task::Classification { 0.01 } else { 0.1 }
 }
 
 /// Keys that hold paths.
@@ -82,23 +75,6 @@ pub fn read_toml(text: &str, place: &str) -> Result<toml::Table> {
 }
 
 impl Recipe {
-    /// The weight of the regularizer, given or usual. A table's task is known where the recipe says it; the plan, which has
-    /// seen the data, knows it always.
-    pub fn eta(&self) -> f64 {
-        let d = &self.data;
-        let of_points = |rows: &Vec<Vec<f64>>| match rows.first().map(Vec::len) {
-            Some(3) => Task::Classification,
-            _ => Task::Regression,
-        };
-        let task = match (&d.points, d.toy) {
-            (Some(rows), _) => of_points(rows),
-            (None, Some(toy)) => toy.task(),
-            (None, None) if d.images.is_some() => Task::Classification,
-            (None, None) => d.task.unwrap_or(Task::Regression),
-        };
-        self.method.eta.unwrap_or(usual_eta(&self.method.name, task))
-    }
-
     /// Reads a recipe file. Relative paths inside it are relative to its folder.
     pub fn read(path: &Path) -> Result<toml::Table> {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
@@ -142,7 +118,7 @@ impl Recipe {
         keys::check(&read_toml(text, place)?, place)
     }
 
-    /// A recipe with every key at its default unless `table` holds it.
+    /// A recipe with every key at its default unless `table` holds it. `method::checked` also checks its method.
     pub fn from_table(table: &toml::Table, place: &str) -> Result<Recipe> {
         let mut full = toml::Table::new();
         for section in keys::SECTIONS {
@@ -164,21 +140,6 @@ impl Recipe {
             .map_err(|e: toml::de::Error| Error::usage(place, e.message(), "", "see `vifo fit --keys`"))?;
         recipe.check(place)?;
         Ok(recipe)
-    }
-
-    /// Takes out of a recipe what only VIFO reads, where it names another method: a base recipe's auxiliary inputs are not
-    /// meant for the method that is put in its place. Returns the keys.
-    pub fn leave_out_vifo_keys(table: &mut toml::Table) -> Vec<&'static str> {
-        let Some(method) = table.get_mut("method").and_then(toml::Value::as_table_mut) else { return vec![] };
-        let name = method.get("name").and_then(toml::Value::as_str).unwrap_or("vifo-").to_string();
-        let mut left_out = vec![];
-        if (!name.starts_with("vifo-") || name == "vifo-l2") && method.remove("eta_aux").is_some() {
-            left_out.push("method.eta_aux");
-        }
-        if !name.starts_with("vifo-") && method.remove("expectation").is_some() {
-            left_out.push("method.expectation");
-        }
-        left_out
     }
 
     /// What no single key can say.
@@ -216,20 +177,6 @@ impl Recipe {
         if self.net.hidden.as_ref().is_some_and(|h| h.len() > 100) {
             return err("net.hidden has more than 100 layers", "shorten it");
         }
-        if self.method.eta_aux > 0.0 && (!self.method.name.starts_with("vifo-") || self.method.name == "vifo-l2") {
-            return err(
-                "method.eta_aux needs a regularizer on the outputs",
-                "choose a VIFO method other than vifo-l2, or set eta_aux = 0",
-            );
-        }
-        if self.method.expectation == Expectation::Exact
-            && (self.method.noise_link != Link::Exp || !self.method.name.starts_with("vifo-"))
-        {
-            return err(
-                "method.expectation = \"exact\" has a closed form only for VIFO with noise_link = \"exp\"",
-                "set expectation = \"sampled\"",
-            );
-        }
         for pair in &self.data.kinds {
             crate::data::load::kind_of(pair)?;
         }
@@ -252,17 +199,6 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn another_method_takes_no_auxiliary_inputs_from_its_base() {
-        let text = "[data]\ntoy = \"moons\"\n[method]\nname = \"laplace\"\neta_aux = 1\nexpectation = \"exact\"";
-        let mut t = Recipe::parse(text, "r").expect("a recipe");
-        assert!(Recipe::from_table(&t, "r").is_err());
-        assert_eq!(Recipe::leave_out_vifo_keys(&mut t), ["method.eta_aux", "method.expectation"]);
-        assert_eq!(Recipe::from_table(&t, "r").expect("a recipe").method.name, "laplace");
-        let mut vifo = Recipe::parse("[data]\ntoy = \"moons\"\n[method]\neta_aux = 1", "r").expect("a recipe");
-        assert!(Recipe::leave_out_vifo_keys(&mut vifo).is_empty());
-    }
 
     #[test]
     fn a_recipe_survives_its_own_text() {

@@ -18,7 +18,7 @@ use crate::figure::{
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::recipe::{Recipe, usual_eta};
+use crate::recipe::Recipe;
 use crate::run::RunFolder;
 use crate::run::calibrate;
 use crate::run::fit::{Fitted, recipe_name};
@@ -406,7 +406,7 @@ pub fn write(
 ) -> Result<()> {
     let (data, setup) = (&fitted.data, &fitted.plan.setup);
     let m = &recipe.method;
-    let eta = m.eta.unwrap_or(usual_eta(&m.name, setup.task));
+    let eta = m.eta.unwrap_or(setup.method.usual_eta(setup.task));
     let mut summary = vec![
         ("method".to_string(), format!("{}, {} members, eta {eta}, eta_aux {}", m.name, m.members, m.eta_aux)),
         (

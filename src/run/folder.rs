@@ -271,7 +271,7 @@ impl RunFolder {
         let text = String::from_utf8(bytes).map_err(|_| Error::data(&*place, "is no text", "", "restore it"))?;
         let mut table = Recipe::parse(&text, &place)?;
         Recipe::anchor(&mut table, &self.path);
-        let recipe = Recipe::from_table(&table, &place)?;
+        let recipe = crate::method::checked(&table, &place)?;
         verdict.map(|()| recipe)
     }
 

@@ -6,18 +6,13 @@ use crate::data::encode::{Encoder, FeatureKind};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
-use crate::method::{Kind, Reg, Setup};
+use crate::method::{PriorDraw, Setup, base};
 use crate::ops::head::noise_variance;
 use crate::train::Predictor;
 use crate::train::plan::Plan;
 
-/// Whether `curves` can draw from the prior of this method.
-pub fn has_curves(kind: Kind) -> bool {
-    matches!(kind, Kind::Vifo(Reg::Naive | Reg::Mean) | Kind::Vi(Reg::Naive | Reg::Mean))
-}
-
 /// `count` curves of y at `x`, in the target's unit, from the first member's prior; None unless the task is a regression on
-/// one number and the method one of `has_curves`. `seed` chooses the draw.
+/// one number and the method's prior one that can be drawn from. `seed` chooses the draw.
 pub fn curves(
     plan: &Plan,
     encoder: &Encoder,
@@ -30,7 +25,8 @@ pub fn curves(
     let (setup, prior, n) = (plan.setup.part(0, 1), &plan.prior, x.len());
     let [feature] = &encoder.features[..] else { return Ok(None) };
     let FeatureKind::Numeric { mean, sd, .. } = &feature.kind else { return Ok(None) };
-    if setup.task != Task::Regression || !has_curves(setup.kind) {
+    let draw = setup.method.prior_draw();
+    if setup.task != Task::Regression || draw == PriorDraw::None {
         return Ok(None);
     }
     let weights = &weights[..setup.member_len()];
@@ -45,27 +41,27 @@ pub fn curves(
         rows.flatten().map(|&v| f64::from(v)).collect()
     };
     // z [count, n, 2] from the prior.
-    let z: Vec<f64> = match setup.kind {
-        Kind::Vi(reg) => {
+    let z: Vec<f64> = match draw {
+        PriorDraw::Weights | PriorDraw::WeightsAroundLearned => {
             let p = setup.layout().total;
             let weights: Vec<f32> = (0..count)
                 .flat_map(|c| {
                     (0..p).map(move |i| {
                         let e = normal(c, i as u32);
-                        let w = match reg {
-                            Reg::Naive => prior.p0.sqrt() * e,
+                        let w = match draw {
+                            PriorDraw::Weights => prior.p0.sqrt() * e,
                             _ => (1.0 - prior.p1) * f64::from(weights[i]) + (prior.p0 * (2.0 - prior.p1)).sqrt() * e,
                         };
                         w as f32
                     })
                 })
                 .collect();
-            let plain = Setup { kind: Kind::Base, members: count, ..setup.clone() };
+            let plain = Setup { method: &base::Base, members: count, ..setup.clone() };
             let mut predictor = Predictor::new(&plain, device, plan.seed, n)?;
             predictor.set_weights(&weights)?;
             first(&predictor.outputs(Inputs::Rows(&standard))?)
         }
-        Kind::Vifo(Reg::Mean) => {
+        PriorDraw::OutputsAroundLearned => {
             let mut predictor = Predictor::new(&setup, device, plan.seed, n)?;
             predictor.set_weights(weights)?;
             let outputs = first(&predictor.outputs(Inputs::Rows(&standard))?);

@@ -3,7 +3,8 @@
 use crate::data::Inputs;
 use crate::error::{Error, Result};
 use crate::exec::{Device, Executor};
-use crate::method::{Features, Kind, Predictive, Setup, Trained, laplace, swag};
+pub use crate::method::Chunk;
+use crate::method::{Features, HostLayer, Predictive, Setup, Trained};
 use crate::ops::StepArgs;
 use crate::program::Buf;
 use crate::system::stop;
@@ -25,22 +26,10 @@ pub struct Predictor {
     features: Option<Features>,
     replicas: usize,
     rows: usize,
-    /// SWAG: filled columns of the deviations.
-    columns: u32,
-    /// Laplace: one a member; without them its networks stand as they were trained.
-    last_layers: Vec<laplace::LastLayer>,
-}
-
-/// What one forward pass gives of rows `first .. first + rows`.
-pub struct Chunk<'a> {
-    pub first: usize,
-    pub rows: usize,
-    /// Rows of a replica in both buffers; those beyond `rows` are filler.
-    pub stride: usize,
-    /// [replicas, stride, n_out].
-    pub outputs: &'a [f32],
-    /// [replicas or 1, stride, width], where the method asks for them.
-    pub features: &'a [f32],
+    /// `Method::n_samples`.
+    n_samples: u32,
+    /// One a member; without them the networks' outputs stand as they are.
+    host_layers: Vec<Box<dyn HostLayer>>,
 }
 
 impl Predictor {
@@ -59,8 +48,8 @@ impl Predictor {
             features: p.features,
             replicas: p.replicas as usize,
             rows: p.rows as usize,
-            columns: 0,
-            last_layers: vec![],
+            n_samples: 0,
+            host_layers: vec![],
         })
     }
 
@@ -81,10 +70,8 @@ impl Predictor {
         for (name, buf) in &self.posterior {
             self.exec.write(*buf, &trained.posterior(name).ok_or_else(|| no_posterior(name))?.values)?;
         }
-        self.columns = trained.posterior(swag::COLUMNS).and_then(|c| c.values.first()).map_or(0, |c| *c as u32);
-        if self.setup.kind == Kind::Laplace {
-            self.last_layers = laplace::last_layers(&self.setup, trained, self.seed)?;
-        }
+        self.n_samples = self.setup.method.n_samples(trained);
+        self.host_layers = self.setup.method.host_layers(&self.setup, trained, self.seed)?;
         match self.running {
             Some(buf) => self.exec.write(buf, &self.setup.predict_running(&trained.running)),
             None => Ok(()),
@@ -98,7 +85,7 @@ impl Predictor {
         let n = x.len() / d / sets;
         let mut padded = vec![0.0; sets * self.rows * d];
         // Samples and masks depend on seed and replica alone, so every chunk sees the same networks.
-        let args = [StepArgs { seed: self.seed, n_samples: self.columns, ..Default::default() }];
+        let args = [StepArgs { seed: self.seed, n_samples: self.n_samples, ..Default::default() }];
         for first in (0..n).step_by(self.rows) {
             stop::check()?;
             let rows = self.rows.min(n - first);
@@ -130,8 +117,8 @@ impl Predictor {
         let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
         let n = x.len() / d / self.setup.sets().1 as usize;
         let replicas = self.replicas;
-        if !self.last_layers.is_empty() {
-            return self.last_layer_outputs(x, n);
+        if !self.host_layers.is_empty() {
+            return self.host_outputs(x, n);
         }
         let mut all = vec![0.0; replicas * n * n_out];
         self.each_chunk(x, |c| {
@@ -144,24 +131,24 @@ impl Predictor {
         Ok(all)
     }
 
-    /// Laplace: outputs and their variances, or the outputs of each sample of the last layer.
-    fn last_layer_outputs(&mut self, x: Inputs, n: usize) -> Result<Vec<f32>> {
-        let layers = std::mem::take(&mut self.last_layers);
+    /// What the host layers make of the networks' features and outputs.
+    fn host_outputs(&mut self, x: Inputs, n: usize) -> Result<Vec<f32>> {
+        let layers = std::mem::take(&mut self.host_layers);
         let (n_out, width) = (self.setup.net.n_out() as usize, self.setup.output_width());
         let Some(Features { replicas: shared, width: d, .. }) = self.features else { return Ok(vec![]) };
-        let (copies, d) = (layers.first().map_or(1, laplace::LastLayer::replicas), d as usize);
+        let (copies, d) = (layers.first().map_or(1, |l| l.replicas()), d as usize);
         let mut all = vec![0.0; layers.len() * copies * n * width];
         let done = self.each_chunk(x, |c| {
             for (e, layer) in layers.iter().enumerate() {
                 let f = &c.features[e * shared as usize / layers.len() * c.stride * d..][..c.rows * d];
                 let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
-                layer.outputs(f, z, |copy, row, values| {
+                layer.outputs(f, z, &mut |copy, row, values| {
                     all[((e * copies + copy) * n + c.first + row) * width..][..width].copy_from_slice(values);
                 });
             }
             Ok(())
         });
-        self.last_layers = layers;
+        self.host_layers = layers;
         done.map(|()| all)
     }
 
@@ -216,7 +203,7 @@ pub fn recompute_running(setup: &Setup, device: &Device, trained: &Trained, seed
         return Ok(vec![]);
     }
     let members = setup.members as usize;
-    if setup.kind != Kind::Swag {
+    if !setup.method.has_own_statistics() {
         return statistics_of(setup, device, trained, (seed, 0), x);
     }
     // As many networks at once as the memory takes.
@@ -245,10 +232,10 @@ fn statistics_of(
 ) -> Result<Vec<f32>> {
     let d = setup.net.n_in() as usize;
     let n = x.len() / d;
-    let networks = setup.members * if setup.kind == Kind::Swag { setup.predict_samples } else { 1 };
+    let networks = setup.members * if setup.method.has_own_statistics() { setup.copies() } else { 1 };
     let mut sums = vec![0f64; networks as usize * setup.layout().running];
     let batch = (setup.batch as usize).clamp(1, n.max(1));
-    let n_samples = trained.posterior(swag::COLUMNS).and_then(|c| c.values.first()).map_or(0, |c| *c as u32);
+    let n_samples = setup.method.n_samples(trained);
     // Rows, executor, its inputs and statistics.
     type Recorded = (usize, Box<dyn Executor>, Buf, Option<Buf>);
     let mut recorded: Option<Recorded> = None;

@@ -5,23 +5,12 @@ use super::plan::Plan;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Kind, laplace};
+pub use crate::method::Need;
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
-use crate::recipe::{Optimizer, Structure};
+use crate::recipe::Optimizer;
 use crate::system::memory;
 pub use crate::system::memory::size;
-
-/// Bytes for one purpose.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Need {
-    pub what: String,
-    pub bytes: u64,
-    /// What would need less.
-    pub cheaper: String,
-    /// In the computer's own memory, whatever device computes.
-    pub on_host: bool,
-}
 
 /// From here on a run says what it needs.
 const WORTH_TELLING: u64 = 1 << 30;
@@ -29,7 +18,10 @@ const WORTH_TELLING: u64 = 1 << 30;
 /// All needs, the largest first. Recording reserves nothing, so this is cheap.
 pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let s = &plan.setup;
-    let training = s.record_training(device.max_bytes_binding())?.program;
+    let recorded = s.record_training(device.max_bytes_binding())?;
+    let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.");
+    let collected: Vec<&str> = recorded.optimizer.iter().map(|o| o.0).filter(|name| !is_optimizer(name)).collect();
+    let training = recorded.program;
     let sum = |which: &dyn Fn(&BufferInfo) -> bool| -> u64 {
         training.buffers.iter().filter(|b| which(b)).map(bytes_of).sum()
     };
@@ -42,12 +34,10 @@ pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let limit = "train on fewer rows (data.limit for images)".to_string();
     add("training rows".into(), sum(&|b| b.role == Role::Input), limit, false);
     add("weights".into(), sum(&|b| b.role == Role::State && b.name == "weights"), fewer.clone(), false);
-    let moments = |b: &BufferInfo| b.role == Role::State && (b.name.starts_with("adam.") || b.name.starts_with("sgd."));
-    add(optimizer.into(), sum(&moments), fewer.clone(), false);
-    let columns = s.options.swag_columns;
-    let collected = sum(&|b| b.name.starts_with("swag.") || b.name.starts_with("swa."));
-    let lower = format!("lower swag.columns (now {columns}) or method.members (now {})", s.members);
-    add(format!("SWAG's mean, variance and {columns} deviations"), collected, lower, false);
+    let moments = |b: &BufferInfo| b.role == Role::State && is_optimizer(&b.name);
+    add(optimizer.into(), sum(&moments), fewer, false);
+    let (what, lower) = s.method.collected(s);
+    add(what, sum(&|b| collected.contains(&b.name.as_str())), lower, false);
     let batch = format!("lower train.batch (now {}) or method.members (now {})", s.batch, s.members);
     add("activations and gradients".into(), scratch_of(&training), batch, false);
     let rows = Predictor::chunk_rows(s, data.train.n);
@@ -55,20 +45,7 @@ pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let networks = s.members * s.copies();
     let samples = format!("lower predict.samples (now {}) or method.members (now {})", s.predict_samples, s.members);
     add(format!("prediction with {networks} networks"), whole(&prediction), samples, false);
-    if s.kind == Kind::Laplace {
-        let (k, d) = laplace::sizes(s);
-        let of = |structure| laplace::fit_bytes(structure, k, d) * u64::from(s.members);
-        let structure = s.options.structure;
-        let name = format!("{structure:?}").to_lowercase();
-        let stored = size(laplace::bytes(structure, k, d) * u64::from(s.members));
-        let of_members = if s.members > 1 { format!(", {} members", s.members) } else { String::new() };
-        let what = format!(
-            "Laplace's {name} covariance of {} features x {k} outputs{of_members} ({stored} to keep, more to decompose):",
-            d - 1
-        );
-        let kronecker = format!("laplace.structure = \"kronecker\" takes {}", size(of(Structure::Kronecker)));
-        add(what, of(structure), if structure == Structure::Kronecker { fewer } else { kronecker }, true);
-    }
+    needs.extend(s.method.host_needs(s));
     needs.retain(|n| n.bytes > 0);
     needs.sort_by_key(|n| std::cmp::Reverse(n.bytes));
     Ok(needs)
@@ -117,14 +94,15 @@ fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{Recipe, keys};
+    use crate::method::{self, laplace};
+    use crate::recipe::{Recipe, Structure, keys};
 
     fn needs_of(sets: &[(&str, &str)]) -> Vec<Need> {
         let mut t = Recipe::parse("[data]\nimages = \"digits\"\n", "t").expect("a recipe");
         for (key, value) in sets {
             keys::set(&mut t, key, value, "t").expect("allowed");
         }
-        let recipe = Recipe::from_table(&t, "t").expect("a recipe");
+        let recipe = method::checked(&t, "t").expect("a recipe");
         let data = crate::data::load::load(&recipe).expect("data");
         let plan = Plan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
         needs(&plan, &data, &Device::Cpu).expect("needs")

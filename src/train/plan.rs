@@ -3,12 +3,11 @@
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
-use crate::method::{BETA1, BETA2, ImageInput, Kind, MethodOptions, Reg, Setup};
+use crate::method::{self, BETA1, BETA2, ImageInput, Setup};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
-use crate::ops::repulsion::MAX_PARTICLES;
 use crate::ops::step::Prior;
-use crate::recipe::{Expectation, LaplacePredict, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
+use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -37,19 +36,13 @@ impl Plan {
     pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
         let m = &recipe.method;
         let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
-        let kind = Kind::parse(&m.name).ok_or_else(|| {
-            Error::usage(
-                "method.name",
-                format!("{:?}", m.name),
-                crate::recipe::keys::METHODS.join(", "),
-                "choose one of them",
-            )
-        })?;
+        let method = method::of(recipe)?;
+        let usual = method.usual();
         let task = if n_classes.is_some() { Task::Classification } else { Task::Regression };
         let targets = encoder.n_targets() as u32;
-        suits(recipe, kind, task, targets)?;
+        method.suits(recipe, task, targets)?;
         let k = n_classes.unwrap_or(2) as u32;
-        let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && matches!(kind, Kind::Vifo(_));
+        let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && method.has_closed_form();
         let exact = match m.expectation {
             Expectation::Auto => exact_exists,
             Expectation::Sampled => false,
@@ -71,15 +64,9 @@ impl Plan {
                 "set it to \"uniform\"",
             ));
         }
-        let (reg, variance) = match kind {
-            Kind::Vifo(reg) => (reg, 1.0),
-            Kind::Vi(reg) => (reg, 0.05),
-            _ => (Reg::L2, 1.0),
-        };
-        let dropout = recipe.net.dropout.unwrap_or(if kind == Kind::Dropout { 0.1 } else { 0.0 }) as f32;
-        let net = network(&recipe.net, dropout, encoder, Setup::last(kind, task, k * targets))?;
-        let averages = matches!(kind, Kind::Swa | Kind::Swag);
-        let optimizer = recipe.train.optimizer.unwrap_or(if averages { Optimizer::Sgd } else { Optimizer::Adam });
+        let dropout = recipe.net.dropout.unwrap_or(usual.dropout) as f32;
+        let net = network(&recipe.net, dropout, encoder, method.last_layer(task, k * targets))?;
+        let optimizer = recipe.train.optimizer.unwrap_or(usual.optimizer);
         let image = encoder.pixels.as_ref().map(|p| {
             let three = |v: &[f32]| std::array::from_fn(|i| v.get(i).copied().unwrap_or(1.0));
             let inv_sd: Vec<f32> = p.sd.iter().map(|s| 1.0 / s).collect();
@@ -88,7 +75,7 @@ impl Plan {
         });
         let is_image = image.is_some();
         let setup = Setup {
-            kind,
+            method,
             task,
             k,
             targets,
@@ -111,14 +98,7 @@ impl Plan {
             n_rows: n_rows as u32,
             batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
-            options: MethodOptions {
-                swag_columns: recipe.swag.columns,
-                space: recipe.repulsive.space,
-                particle_variance: recipe.repulsive.prior_variance as f32,
-                structure: recipe.laplace.structure,
-                prior_precision: recipe.laplace.prior_precision,
-                last_layer_samples: recipe.laplace.predict == LaplacePredict::Samples,
-            },
+            options: method.options(recipe),
         };
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
@@ -133,7 +113,7 @@ impl Plan {
         });
         // The paper's 161 of 500 epochs.
         let swa_start = recipe.train.swa_start.unwrap_or((u64::from(epochs) * 161 / 500) as u32);
-        if averages && epochs > 0 && swa_start >= epochs {
+        if method.collects() && epochs > 0 && swa_start >= epochs {
             return Err(Error::usage(
                 "train.swa_start",
                 format!("{swa_start} of {epochs} epochs leaves none to average"),
@@ -145,22 +125,13 @@ impl Plan {
             setup,
             train: recipe.train.clone(),
             first_lr,
-            schedule: recipe.train.schedule.unwrap_or(if averages { Schedule::Swa } else { Schedule::Cosine }),
+            schedule: recipe.train.schedule.unwrap_or(usual.schedule),
             swa_start,
             swa_lr: recipe.train.swa_lr.unwrap_or(first_lr / 5.0),
             epochs,
-            patience: recipe.train.patience.unwrap_or(if averages { 0 } else { (epochs / 4).max(1) }),
-            prior: reg.prior(&recipe.prior, variance),
-            eta: match kind {
-                Kind::Vifo(_) | Kind::Vi(_) | Kind::Dirichlet => {
-                    m.eta.unwrap_or(crate::recipe::usual_eta(&m.name, task))
-                }
-                Kind::Repulsive => recipe.repulsive.strength,
-                Kind::Vbll => recipe.vbll.regularizer,
-                // |W|^2 / (2 v N), as a weight of the mean square that `L2Gradient` knows.
-                Kind::Laplace => 0.5 / recipe.laplace.prior_variance,
-                Kind::Base | Kind::Swa | Kind::Swag | Kind::Dropout => 0.0,
-            },
+            patience: recipe.train.patience.unwrap_or(if usual.stops_early { (epochs / 4).max(1) } else { 0 }),
+            prior: method.prior(&recipe.prior),
+            eta: method.eta(recipe, task),
             eta_aux: m.eta_aux,
             samples: m.samples,
             seed: recipe.seed,
@@ -181,21 +152,8 @@ impl Plan {
 
     /// What the method cannot show with these settings, a sentence each.
     pub fn caveats(&self) -> Vec<String> {
-        let mut all = vec![];
-        if self.setup.kind == Kind::Repulsive && self.setup.members == 1 {
-            all.push(
-                "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members"
-                    .into(),
-            );
-        }
-        if self.setup.kind == Kind::Swag && self.epochs == self.swa_start + 1 {
-            all.push(format!(
-                "SWAG collects one snapshot (train.epochs {}, train.swa_start {}), so all networks of a member are alike: lower train.swa_start",
-                self.epochs, self.swa_start
-            ));
-        }
-        if self.setup.concludes() {
-            let what = if self.setup.averages() { "average of weights" } else { "posterior" };
+        let mut all = self.setup.method.caveats(&self.setup, self.epochs, self.swa_start);
+        if let Some(what) = self.setup.method.ends_with() {
             all.push(format!(
                 "metrics.csv and the learning curves are of the weights at each step; the {what} that predicts is made at the end"
             ));
@@ -289,43 +247,6 @@ impl Plan {
 /// Adam's rate in the first epochs of an SGD run (MATH.md section 5, SVHN).
 const WARM_LR: f64 = 0.001;
 
-/// What a method cannot do with this task or these keys.
-fn suits(recipe: &Recipe, kind: Kind, task: Task, targets: u32) -> Result<()> {
-    let refuse = |place: &str, found: String, allowed: &str, cure: &str| {
-        Err(Error::usage(place.to_string(), found, allowed.to_string(), cure.to_string()))
-    };
-    if targets > 1 && kind == Kind::Vbll {
-        let found = format!("{:?} with {targets} targets", recipe.method.name);
-        return refuse("method.name", found, "one target", "take vifo-mean, or a run of its own for each target");
-    }
-    if kind == Kind::Dirichlet && task == Task::Regression {
-        let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
-        return refuse("method.name", "\"dirichlet\" with a regression".into(), "a classification", cure);
-    }
-    if matches!(kind, Kind::Swa | Kind::Swag) && recipe.train.patience.is_some_and(|p| p > 0) {
-        let found = format!(
-            "{} with {}, which averages to the last epoch",
-            recipe.train.patience.unwrap_or(0),
-            recipe.method.name
-        );
-        return refuse("train.patience", found, "0", "leave it out");
-    }
-    if kind == Kind::Repulsive && recipe.method.members > MAX_PARTICLES {
-        let found = format!("{} with repulsive", recipe.method.members);
-        let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
-        return refuse("method.members", found, &allowed, "lower it");
-    }
-    if kind == Kind::Dropout && recipe.net.dropout == Some(0.0) {
-        return refuse(
-            "net.dropout",
-            "0 with the method dropout".into(),
-            "above 0",
-            "leave it out for 0.1, or take base",
-        );
-    }
-    Ok(())
-}
-
 /// The network that the recipe names, or the one that suits the data.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, cure: &str) -> Result<T> {
@@ -393,14 +314,13 @@ const LEAST_STEPS: u32 = 3000;
 /// Element counters and buffer sizes are 32-bit words on every device.
 fn fits_counters(s: &Setup) -> Result<()> {
     let p = s.layout().total as u64;
-    let samples = u64::from(s.copies().max(if s.is_vi() { s.samples } else { 1 }));
-    let columns = if s.kind == Kind::Swag { u64::from(s.options.swag_columns) } else { 0 };
+    let samples = u64::from(s.copies().max(s.train_copies()));
     let widest = s.net.widest();
     let rows = u64::from(s.batch_rows()) * 2 * u64::from(s.targets);
     let largest = [
         ("weights", p.saturating_mul(2).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
         ("activations", rows.saturating_mul(widest).saturating_mul(u64::from(s.members)).saturating_mul(samples)),
-        ("deviations of SWAG", p.saturating_mul(u64::from(s.members)).saturating_mul(columns)),
+        s.method.largest_buffer(s).unwrap_or_default(),
         ("training data", u64::from(s.n_rows).saturating_mul(u64::from(s.net.n_in()))),
         ("head samples", rows.saturating_mul(u64::from(s.k)).saturating_mul(u64::from(s.samples))),
     ];

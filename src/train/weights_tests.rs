@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::Task;
-use crate::method::{Kind, Reg, Trained};
+use crate::method::{Method, Trained, base, vi, vifo};
 use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
 use crate::recipe::{Link, Optimizer};
@@ -227,9 +227,9 @@ fn no_bytes_make_it_panic() {
     assert!(n_refused > header, "only {n_refused} refused");
 }
 
-fn setup(kind: Kind, members: u32, net: Net) -> Setup {
+fn setup(method: &'static dyn Method, members: u32, net: Net) -> Setup {
     Setup {
-        kind,
+        method,
         task: Task::Classification,
         k: 2,
         noise_link: Link::Exp,
@@ -261,14 +261,15 @@ fn members_start_from_the_file_and_vi_keeps_its_rho() {
     let net = Net::PreResNet(resnet());
     let layout = net.layout();
     let (weights, running) = numbers(&layout);
-    for kind in [Kind::Base, Kind::Vifo(Reg::Mean)] {
-        let setup = setup(kind, 3, net.clone());
+    let methods: [&'static dyn Method; 2] = [&base::Base, &vifo::MEAN];
+    for method in methods {
+        let setup = setup(method, 3, net.clone());
         let initial = setup.initial_weights(1, false, -3.0);
         let (all, stats) = start_from(&setup, &initial, (&weights, &running)).expect("a start");
         assert_eq!((all, stats.clone()), (weights.repeat(3), running.repeat(3)));
         assert_eq!(stats.len(), setup.initial_running().len());
     }
-    let setup = setup(Kind::Vi(Reg::Mean), 2, net);
+    let setup = setup(&vi::MEAN, 2, net);
     let initial = setup.initial_weights(1, false, -3.0);
     let (all, stats) = start_from(&setup, &initial, (&weights, &running)).expect("a start");
     let p = layout.total;

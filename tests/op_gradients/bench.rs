@@ -3,7 +3,8 @@
 use super::ACTS;
 use super::objective::{MEMBERS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use vifo::method::{Kind, Reg, Setup};
+use super::objective::Kind;
+use vifo::method::{Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::program::Act;
 use vifo::recipe::AuxSource;
@@ -55,7 +56,7 @@ impl Bench {
     /// Full batch without dropout, then short batch with it.
     pub fn try_both(&mut self, s: &Setup) {
         let eta_aux = if s.aux.is_some() { 0.7 } else { 0.0 };
-        let eta = if s.kind == Kind::Base { 0.0 } else { 0.3 };
+        let eta = if s.method.name() == vifo::method::base::NAME { 0.0 } else { 0.3 };
         for s in [s.clone(), short_batch(s)] {
             let args = step_args(&s, eta, eta_aux);
             self.one(Objective::new(&s), &s, &args, mlp(&s).activation);
@@ -77,7 +78,7 @@ impl Bench {
                 }
                 Err(fault) => self.faults.push(format!(
                     "{:?} {:?} noise {:?} sigma {:?} exact {} aux {:?} {activation:?} batch {}: {fault}",
-                    s.kind, s.task, s.noise_link, s.sigma_link, s.exact, s.aux, s.batch
+                    s.method, s.task, s.noise_link, s.sigma_link, s.exact, s.aux, s.batch
                 )),
             }
         }

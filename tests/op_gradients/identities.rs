@@ -3,7 +3,8 @@
 use super::TASKS;
 use super::objective::{MEMBERS, N_ROWS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use vifo::method::{Kind, Reg, Setup};
+use super::objective::Kind;
+use vifo::method::{Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
 use vifo::ops::regularizer::{SIGMA_EXP, SIGMA_MIN, SIGMA_SOFTPLUS, sigma};
@@ -25,8 +26,8 @@ fn members_do_not_talk() {
         let len = w.len() / MEMBERS;
         w[..len].iter_mut().for_each(|w| *w += 0.1);
         let after = objective.loss(&args, &w);
-        assert_ne!(before[0], after[0], "{:?}", s.kind);
-        assert_eq!(before[1], after[1], "{:?}", s.kind);
+        assert_ne!(before[0], after[0], "{:?}", s.method);
+        assert_eq!(before[1], after[1], "{:?}", s.method);
     }
 }
 
@@ -48,10 +49,10 @@ fn clipping_scales_each_member_by_its_own_norm() {
             for i in e * len..(e + 1) * len {
                 let want = whole[i] * (clip_norm / norm).min(1.0);
                 // Weights of about 1 are stored between: 1e-16 each, against gradients summed to `norm`.
-                assert!((clipped[i] - want).abs() <= 1e-13 * (1.0 + norm), "{:?} {e} {i}", s.kind);
+                assert!((clipped[i] - want).abs() <= 1e-13 * (1.0 + norm), "{:?} {e} {i}", s.method);
             }
         }
-        assert!(norms[0] != norms[1], "{:?}", s.kind);
+        assert!(norms[0] != norms[1], "{:?}", s.method);
     }
 }
 

@@ -4,7 +4,8 @@ use super::bench::Bench;
 use super::objective::{Objective, mlp, setup, step_args};
 use super::{ACTS, LINKS, TASKS, noise_links};
 use vifo::data::Task;
-use vifo::method::{Kind, Reg, Setup};
+use super::objective::Kind;
+use vifo::method::{Reg, Setup};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::program::Act;
 use vifo::recipe::{AuxSource, Link};
@@ -24,7 +25,7 @@ fn image_networks() {
     for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
         let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
         let s = setup(kind, Task::Classification, Act::Silu);
-        for net in nets(Setup::last(kind, s.task, s.k), Act::Silu) {
+        for net in nets(kind.last(s.task, s.k), Act::Silu) {
             // AlexNet is large: one objective will do for its layers. Its pools choose among 16,384 values: a kink like a
             // ReLU's; the small cnn's are far from a change.
             let activation = match net {

@@ -2,8 +2,8 @@
 
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{DataX, Kind, Setup, TrainProgram};
-use vifo::net::{Mlp, Net};
+use vifo::method::{DataX, Method, Reg, Setup, TrainProgram, base};
+use vifo::net::{Last, Mlp, Net};
 use vifo::ops::StepArgs;
 use vifo::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use vifo::program::{Act, Buf};
@@ -11,6 +11,35 @@ use vifo::recipe::{Link, Optimizer, PriorKeys};
 
 pub const N_ROWS: usize = 7;
 pub const MEMBERS: usize = 2;
+
+/// The methods whose losses have gradients of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Base,
+    Dirichlet,
+    Vbll,
+    Vifo(Reg),
+    Vi(Reg),
+}
+
+impl Kind {
+    fn method(self) -> &'static dyn Method {
+        let of = |family: &str, reg: Reg| {
+            let reg = format!("{reg:?}").replace("All", "_all").to_lowercase();
+            vifo::method::find(&format!("{family}-{reg}")).expect("a method")
+        };
+        match self {
+            Kind::Base => &base::Base,
+            Kind::Dirichlet => &vifo::method::dirichlet::Dirichlet,
+            Kind::Vbll => &vifo::method::vbll::Vbll,
+            Kind::Vifo(reg) => of("vifo", reg),
+            Kind::Vi(reg) => of("vi", reg),
+        }
+    }
+    pub fn last(self, task: Task, k: u32) -> Last {
+        self.method().last_layer(task, k)
+    }
+}
 
 pub fn mlp(s: &Setup) -> &Mlp {
     match &s.net {
@@ -23,7 +52,7 @@ pub fn mlp(s: &Setup) -> &Mlp {
 pub fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
     let k = if task == Task::Regression { 2 } else { 3 };
     Setup {
-        kind,
+        method: kind.method(),
         task,
         k,
         noise_link: Link::Exp,
@@ -37,7 +66,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
         targets: 1,
         weighted: false,
         groups_by_layer: false,
-        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: Setup::last(kind, task, k), activation, dropout: 0.0 }),
+        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: kind.last(task, k), activation, dropout: 0.0 }),
         image: None,
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
@@ -57,11 +86,7 @@ pub fn short_batch(s: &Setup) -> Setup {
 
 pub fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
     let keys = PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 };
-    let prior = match s.kind {
-        Kind::Vifo(reg) => reg.prior(&keys, 1.0),
-        Kind::Vi(reg) => reg.prior(&keys, 0.05),
-        _ => Default::default(),
-    };
+    let prior = s.method.prior(&keys);
     let last = s.n_rows.div_ceil(s.batch) - 1;
     StepArgs {
         step: 5,

@@ -3,14 +3,15 @@
 use super::bench::Bench;
 use super::objective::{MEMBERS, Objective, mlp, setup, step_args};
 use vifo::data::Task;
-use vifo::method::{Kind, Reg, Setup};
+use super::objective::Kind;
+use vifo::method::{Reg, Setup};
 use vifo::net::{Mlp, Net};
 use vifo::program::Act;
 use vifo::recipe::AuxSource;
 
 /// The same with `t` targets.
 fn with_targets(s: &Setup, t: u32) -> Setup {
-    let net = Net::Mlp(Mlp { last: Setup::last(s.kind, s.task, s.k * t), ..mlp(s).clone() });
+    let net = Net::Mlp(Mlp { last: s.method.last_layer(s.task, s.k * t), ..mlp(s).clone() });
     Setup { targets: t, net, ..s.clone() }
 }
 

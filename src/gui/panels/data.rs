@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, Look, State};
+use crate::method;
 use crate::recipe::Recipe;
 use crate::run::RunFolder;
 use crate::run::fit::recipe_name;
@@ -295,12 +296,12 @@ impl DataPage {
         }
         keys::method_ui(ui, "method", &mut choice.method, task);
         keys::whole_ui(ui, "members of the ensemble", "method.members", &mut choice.members, 1..=50);
-        if choice.method != "base" {
+        if choice.method != method::base::NAME {
             let task = match &content.kind {
                 Kind::Table { report, .. } => report.task,
                 Kind::Images(_) => Task::Classification,
             };
-            let usual = crate::recipe::usual_eta(&choice.method, task);
+            let usual = method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task));
             let before = choice.eta.unwrap_or(usual);
             let mut eta = before;
             keys::weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);

@@ -58,7 +58,7 @@ pub struct Playground {
 pub fn first_recipe() -> Recipe {
     let text = builtin::find("sinusoid").unwrap_or_default();
     let table = Recipe::parse(text, "sinusoid").unwrap_or_default();
-    let mut recipe = Recipe::from_table(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
+    let mut recipe = crate::method::checked(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
     // The rate falls to 0: held, it would go on to thread the points, and the band of the end be the worst.
     (recipe.train.epochs, recipe.train.lr, recipe.train.schedule) = (Some(6000), Some(0.003), Some(Schedule::Cosine));
     recipe.train.watch_test = true;
@@ -71,7 +71,7 @@ fn empty_recipe() -> Recipe {
     let mut data = toml::Table::new();
     data.insert("toy".into(), "sinusoid".into());
     table.insert("data".into(), data.into());
-    match Recipe::from_table(&table, "sinusoid") {
+    match crate::method::checked(&table, "sinusoid") {
         Ok(recipe) => recipe,
         Err(e) => unreachable!("defaults are a recipe: {e}"),
     }
@@ -86,8 +86,8 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
     if !keys::suits(&recipe.method.name, kind.task()) {
-        recipe.method.name = "vifo-mean".into();
-        keys::suit_method(&mut recipe);
+        recipe.method.name = crate::method::default_name().into();
+        crate::method::adapt(&mut recipe);
     }
     if kind.task() == Task::Classification {
         recipe.data.standardise = true;
@@ -109,7 +109,7 @@ impl Playground {
         let session = home.join("session");
         let stored = || {
             let table = Recipe::parse(&settings.recipe, "the stored recipe").ok()?;
-            Recipe::from_table(&table, "the stored recipe").ok()
+            crate::method::checked(&table, "the stored recipe").ok()
         };
         let fresh = asked.is_some();
         let draft = asked.or_else(stored).unwrap_or_else(first_recipe);

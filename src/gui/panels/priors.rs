@@ -3,6 +3,7 @@
 use super::banner::Banner;
 use super::controls::controls_ui;
 use super::keys;
+use crate::bench::demo;
 use crate::figure::{PriorFigure, PriorPanel};
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::symlog::Scale;
@@ -10,10 +11,11 @@ use crate::gui::plots::{axes, bands, prior};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::{Command, Group, Look, Picture};
+use crate::method::vi;
 use eframe::egui::{self, Slider};
 
 /// Of the demo: the three priors that the paper draws.
-const METHODS: [&str; 3] = ["vifo-mean-aux", "vi-naive", "vi-mean"];
+const METHODS: [&str; 3] = [demo::VIFO_AUX, vi::NAIVE.name, vi::MEAN.name];
 
 #[derive(Default)]
 pub struct Priors {
@@ -43,10 +45,8 @@ impl Priors {
     fn start(&mut self, ui: &egui::Ui, banner: &mut Banner) {
         let wake = ui.ctx().clone();
         let started = || {
-            let recipes: Vec<_> = METHODS
-                .iter()
-                .map(|m| crate::bench::demo::recipe(m, "figure", 1))
-                .collect::<crate::error::Result<_>>()?;
+            let recipes: Vec<_> =
+                METHODS.iter().map(|m| demo::recipe(m, "figure", 1)).collect::<crate::error::Result<_>>()?;
             let mut group = Group::new("vifo priors", move || wake.request_repaint())?;
             group.start(recipes, None, true);
             Ok(group)

@@ -37,7 +37,7 @@ impl RecipePage {
                 }
                 let changed = self.edited.is_some();
                 if ui.add_enabled(changed, egui::Button::new("Train this recipe")).on_hover_text("Restarts the playground with the text below").clicked() {
-                    let parsed = Recipe::parse(&text, "recipe").and_then(|t| Recipe::from_table(&t, "recipe"));
+                    let parsed = Recipe::parse(&text, "recipe").and_then(|t| crate::method::checked(&t, "recipe"));
                     match parsed {
                         Ok(recipe) => {
                             playground.take_recipe(recipe);

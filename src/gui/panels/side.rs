@@ -11,6 +11,7 @@ use crate::gui::plots::{axes, bands, map};
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Look, Picture};
+use crate::method::{self, vifo};
 use crate::recipe::Recipe;
 use crate::report::tables::number;
 use eframe::egui::{self, Color32};
@@ -29,13 +30,9 @@ pub struct SideBySide {
 pub fn with_method(base: &Recipe, method: &str) -> Recipe {
     let mut recipe = base.clone();
     recipe.method.name = method.into();
-    keys::suit_method(&mut recipe);
-    if method.starts_with("vi-") {
-        recipe.vi.init = crate::recipe::ViInit::Torch;
-        recipe.vi.init_rho = -4.0;
-        if method == "vi-naive" {
-            recipe.prior.variance = Some(1.0);
-        }
+    method::adapt(&mut recipe);
+    if let Some(method) = method::find(method) {
+        method.adapt_to_toy(&mut recipe);
     }
     recipe.name = Some(method.into());
     recipe
@@ -86,7 +83,7 @@ impl SideBySide {
         let task = playground.asked_task().unwrap_or(Task::Classification);
         for method in settings.side.iter_mut().filter(|m| !keys::suits(m, task)) {
             // Of points before.
-            *method = "vifo-mean".into();
+            *method = method::default_name().into();
         }
         if self.group.is_none() {
             self.start(ui, settings, playground, banner);
@@ -107,7 +104,7 @@ impl SideBySide {
                     }
                 }
                 if ui.add_enabled(settings.side.len() < 4, egui::Button::new("Add method")).clicked() {
-                    settings.side.push("vifo-naive".into());
+                    settings.side.push(vifo::NAIVE.name.into());
                 }
                 if ui.add_enabled(settings.side.len() > 2, egui::Button::new("Remove last")).clicked() {
                     settings.side.pop();

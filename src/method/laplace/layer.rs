@@ -4,7 +4,7 @@ use super::{Curvature, Posterior, PriorPrecision, gaussian_lambda, softmax_lambd
 use crate::base::rng::{Draw, Stream};
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::method::{Named, Setup, Trained};
+use crate::method::{HostLayer, Named, Outputs, Setup, Trained};
 use crate::ops::head::{gaussian_loss, softmax_loss};
 use rayon::prelude::*;
 
@@ -137,7 +137,7 @@ pub fn last_layers(setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<La
                 let found = format!("a last layer of {} x {}, not {k} x {d}", posterior.k(), posterior.d());
                 return Err(Error::run("checkpoint", found, "restore the run, or train again with `vifo fit`"));
             }
-            if !setup.draws_last_layer() {
+            if matches!(setup.outputs(), Outputs::Variances) {
                 return Ok(LastLayer::Variances(posterior));
             }
             let mut normals = vec![0f32; k * d];
@@ -151,9 +151,8 @@ pub fn last_layers(setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<La
         .collect()
 }
 
-impl LastLayer {
-    /// Rows of outputs that one member has for a row of inputs.
-    pub fn replicas(&self) -> usize {
+impl HostLayer for LastLayer {
+    fn replicas(&self) -> usize {
         match self {
             LastLayer::Variances(_) => 1,
             LastLayer::Samples { layers, .. } => layers.len(),
@@ -161,7 +160,7 @@ impl LastLayer {
     }
 
     /// From features [n, d - 1] and outputs [n, k]: (outputs, variances) [2 k] or a sample's outputs [k], by replica and row.
-    pub fn outputs(&self, features: &[f32], z: &[f32], mut write: impl FnMut(usize, usize, &[f32])) {
+    fn outputs(&self, features: &[f32], z: &[f32], write: &mut dyn FnMut(usize, usize, &[f32])) {
         match self {
             LastLayer::Variances(posterior) => {
                 let (k, d) = (posterior.k(), posterior.d());

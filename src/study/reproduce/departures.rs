@@ -4,6 +4,7 @@
 use super::mapping::{Family, Show};
 use super::plan::{PAPER_BATCH, PAPER_EPOCHS, PAPER_MEMBERS, PAPER_SEEDS, Run};
 use super::work::Prepared;
+use crate::method::{laplace, swag};
 use crate::recipe::{NetName, Recipe, Schedule};
 use crate::run::RunFolder;
 
@@ -33,7 +34,7 @@ pub fn departures(p: &Prepared) -> Vec<String> {
         "SVHN's training images are not mirrored (a mirrored digit is another sign); the paper's program mirrors all",
     );
     say(
-        any(&|run, _| run.method.ours == "laplace"),
+        any(&|run, _| run.method.ours == laplace::NAME),
         "Laplace: the normal prior of its training is on the last layer alone; the paper trains the network to a MAP solution",
     );
     say(
@@ -42,7 +43,7 @@ pub fn departures(p: &Prepared) -> Vec<String> {
          trained at a rate of 0.1",
     );
     say(
-        any(&|run, _| run.method.ours == "swag"),
+        any(&|run, _| run.method.ours == swag::NAME),
         "SWAG draws its diagonal part with the sd, as its formula says; the paper's program with the variance",
     );
     say(

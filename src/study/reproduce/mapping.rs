@@ -3,9 +3,7 @@
 //!
 //! Source: Wei & Khardon, TMLR 2024; the labels are those of its LaTeX file, training settings MATH.md section 5.
 
-use crate::method::Kind;
 use crate::recipe::NetName;
-use crate::recipe::keys::METHODS as TRAINABLE;
 use crate::run::results::Better;
 
 /// One of the paper's tables or figures.
@@ -251,7 +249,7 @@ methods! {
 impl Method {
     /// Whether a recipe can name it: a method that is added there joins here by itself.
     pub fn trainable(&self) -> bool {
-        TRAINABLE.contains(&self.ours) && Kind::parse(self.ours).is_some()
+        crate::method::find(self.ours).is_some()
     }
 }
 

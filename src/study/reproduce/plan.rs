@@ -111,7 +111,7 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
     set_key("method.eta", "0.1".into())?;
     set_key("method.samples", "5".into())?;
     set_key("predict.samples", "10".into())?;
-    if method.ours == "repulsive" {
+    if method.ours == crate::method::repulsive::NAME {
         set_key("repulsive.strength", "1".into())?;
     }
     set_key("method.eta_aux", eta_aux.unwrap_or(0.0).to_string())?;
@@ -135,7 +135,7 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
         set_key("train.lr", "0.001".into())?;
         set_key("train.schedule", "constant".into())?;
     }
-    Recipe::from_table(&table, "reproduce")
+    crate::method::checked(&table, "reproduce")
 }
 
 fn quoted(text: &str) -> String {

@@ -83,7 +83,7 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
                 })
                 .filter(|(_, ours, paper)| ours.is_some() || paper.is_some())
                 .collect();
-            let base = rows.iter().find(|r| r.0.ours == "base");
+            let base = rows.iter().find(|r| r.0.ours == crate::method::base::NAME);
             let (base_ours, base_paper) =
                 (base.and_then(|b| b.1.as_ref()).map(|t| t.epoch.mean), base.and_then(|b| b.2));
             for (method, ours, paper) in &rows {

@@ -4,6 +4,7 @@
 use super::slurm;
 use super::values::{axes, distinct, free, seeds, single, take, without};
 use crate::error::{Error, Result};
+use crate::method::check_name;
 use crate::recipe::{Recipe, keys, no_name, read_toml};
 use crate::run::fit::recipe_name;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ impl Asked {
 
     fn of_recipe(name: &str, input: &dyn Fn(&str) -> Result<Table>) -> Result<Asked> {
         let base = input(name)?;
-        let recipe = Recipe::from_table(&base, name)?;
+        let recipe = crate::method::checked(&base, name)?;
         let name = format!("{}-sweep", recipe_name(&recipe));
         let seeds = vec![recipe.seed];
         let (out, slurm) = (Path::new("runs").join(&name), slurm::Options::default());
@@ -178,6 +179,7 @@ impl Asked {
                 return Err(Error::usage("--set", found, "", format!("use --grid {key}=VALUE,VALUE")));
             }
             keys::set(&mut self.base, free(key, "--set")?, value, "--set")?;
+            check_name(&self.base, "--set")?;
         }
         for pair in &words.grid {
             let (key, list) = pair_of(pair, "--grid", "method.eta=0.1,1")?;
@@ -189,6 +191,7 @@ impl Asked {
             for text in split(list) {
                 let mut table = Table::new();
                 keys::set(&mut table, free(key, "--grid")?, text, "--grid")?;
+                check_name(&table, "--grid")?;
                 values.extend(take(&table, key));
             }
             let axis = Axis { key: key.into(), values: distinct(values, &format!("--grid {key}"))? };
@@ -259,7 +262,9 @@ fn own_keys(table: &Table, place: &str) -> Result<Table> {
             return Err(Error::usage(format!("{place}: {key}"), "no such key", "", cure));
         }
     }
-    keys::check(table, place)
+    let table = keys::check(table, place)?;
+    check_name(&table, place)?;
+    Ok(table)
 }
 
 pub fn refuse(place: &str, key: &str, found: &Value, allowed: &str) -> Error {

@@ -110,10 +110,10 @@ impl Asked {
         axes().filter(|(axis, _)| axis.key == "method.name").for_each(|(a, v)| insert(&mut table, &a.key, v.clone()));
         // What the base says for VIFO is not meant for the other methods of the grid.
         if self.axes.iter().any(|a| a.key == "method.name") {
-            Recipe::leave_out_vifo_keys(&mut table);
+            crate::method::leave_out(&mut table);
         }
         axes().for_each(|(axis, value)| insert(&mut table, &axis.key, value.clone()));
-        let recipe = Recipe::from_table(&table, &format!("{}, run {name}", self.place))?;
+        let recipe = crate::method::checked(&table, &format!("{}, run {name}", self.place))?;
         absolute(&recipe)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::ask::{Axis, refuse};
 use crate::error::{Error, Result};
+use crate::method::check_name;
 use crate::recipe::{Recipe, keys};
 use std::path::Path;
 use toml::{Table, Value};
@@ -52,6 +53,7 @@ fn axis(key: String, value: &Value, place: &str, folder: &Path) -> Result<Axis> 
 /// One value as the recipe stores it.
 fn admit(key: &str, value: &Value, place: &str, folder: &Path) -> Result<Value> {
     let mut table = keys::check(&single(key, value.clone()), place)?;
+    check_name(&table, place)?;
     Recipe::anchor(&mut table, folder);
     take(&table, key).ok_or_else(|| keys::unknown(key, place))
 }

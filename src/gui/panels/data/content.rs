@@ -86,7 +86,7 @@ impl Content {
                 base
             }
         };
-        let recipe = Recipe::from_table(&base, &name)?;
+        let recipe = crate::method::checked(&base, &name)?;
         let choice = Choice::of(&recipe);
         let kind = if images {
             Kind::Images(Box::new(inspect_images(path)?))
@@ -148,7 +148,7 @@ impl Content {
         if let Some(epochs) = choice.epochs {
             set(&mut table, "train.epochs", &epochs.to_string())?;
         }
-        Recipe::from_table(&table, &self.path.display().to_string())
+        crate::method::checked(&table, &self.path.display().to_string())
     }
 }
 

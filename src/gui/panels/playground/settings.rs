@@ -123,7 +123,7 @@ impl Playground {
             (self.draft.method.noise_link, self.draft.method.expectation) =
                 (running.method.noise_link, running.method.expectation);
             if running.data.toy == Some(kind) {
-                keys::suit_method(&mut self.draft);
+                crate::method::adapt(&mut self.draft);
                 return;
             }
         }

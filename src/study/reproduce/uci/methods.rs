@@ -1,8 +1,5 @@
 //! The rows of the table that are ours. A further method is one line: it is trained as soon as a recipe can name it.
 
-use crate::method::Kind;
-use crate::recipe::keys::METHODS as TRAINABLE;
-
 #[derive(Debug, PartialEq)]
 pub struct Method {
     /// In a recipe.
@@ -39,6 +36,6 @@ methods! {
 impl Method {
     /// Whether a recipe can name it.
     pub fn trainable(&self) -> bool {
-        TRAINABLE.contains(&self.ours) && Kind::parse(self.ours).is_some()
+        crate::method::find(self.ours).is_some()
     }
 }

@@ -5,6 +5,7 @@ use super::sets::Set;
 use super::work::{Prepared, Unit};
 use crate::error::Result;
 use crate::figure::{IntervalsFigure, IntervalsSeries};
+use crate::method::{swa, swag};
 use crate::report::compare::summary;
 use crate::report::tables::{Format, TextTable};
 use crate::run::{RunFolder, write_atomic};
@@ -189,7 +190,7 @@ fn notes(p: &Prepared) -> Vec<String> {
          of each training part decides when to stop, test rows decide nothing; one setting for all sets and methods",
         p.asked.batch.unwrap_or(32)
     ));
-    if p.asked.methods.iter().any(|m| ["swa", "swag"].contains(&m.ours)) {
+    if p.asked.methods.iter().any(|m| [swa::NAME, swag::NAME].contains(&m.ours)) {
         notes.push("SWA and SWAG: SGD at 0.01, momentum 0.9, with the paper's schedule, and no early stopping".into());
     }
     notes.push(

@@ -174,7 +174,7 @@ impl Source {
         for (key, value) in method.keys {
             set_key(key, value.to_string())?;
         }
-        Recipe::from_table(&table, "reproduce uci")
+        crate::method::checked(&table, "reproduce uci")
     }
 }
 

@@ -7,7 +7,7 @@ use super::sets::SETS;
 use super::store::Outcome;
 use super::work::{News, prepare};
 use crate::exec::Device;
-use crate::recipe::keys::METHODS as TRAINABLE;
+use crate::method;
 use crate::run::{RunFolder, fit};
 use crate::train::{Ending, Event, Flow};
 
@@ -60,7 +60,7 @@ fn a_request_is_checked() {
     assert_eq!((asked.splits, asked.seeds, asked.members), (Some(vec![0, 1, 2]), vec![1], 5));
     let all = Asked::new(&words()).expect("a request");
     assert_eq!(all.methods.len() + all.without.len(), METHODS.len());
-    assert!(all.methods.iter().all(|m| TRAINABLE.contains(&m.ours)), "{:?}", all.methods);
+    assert!(all.methods.iter().all(|m| method::find(m.ours).is_some()), "{:?}", all.methods);
     let list =
         Asked::new(&Words { splits: Some("7,2,7".into()), seeds: Some("2".into()), ..words() }).expect("a request");
     assert_eq!((list.splits, list.seeds), (Some(vec![2, 7]), vec![1, 2]));

@@ -1,0 +1,46 @@
+//! What a method is given when training ends, and what it may leave for the host to do in prediction.
+
+use super::{Chunk, Setup, Trained};
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// The end of a training.
+pub struct Finish<'a> {
+    pub setup: &'a Setup,
+    /// The weights as training left them.
+    pub last: Trained,
+    /// What `Method::record_collect` collected, by name; empty unless `Method::collects`.
+    pub collected: &'a [(String, Vec<f32>)],
+    /// Epochs that were collected.
+    pub snapshots: u32,
+    pub rows: &'a dyn Rows,
+}
+
+impl Finish<'_> {
+    /// The numbers collected under a name; none if there are none.
+    pub fn collected(&self, name: &str) -> Vec<f32> {
+        self.collected.iter().find(|s| s.0 == name).map(|s| s.1.clone()).unwrap_or_default()
+    }
+}
+
+/// The training rows, and passes of networks over them.
+pub trait Rows {
+    fn data(&self) -> &Dataset;
+
+    /// Statistics of batch normalisation for weights that were not trained step by step; empty where the network normalises
+    /// nothing.
+    fn statistics(&self, trained: &Trained) -> Result<Vec<f32>>;
+
+    /// One pass of all members over all rows, a chunk at a time.
+    fn each_chunk(&self, trained: &Trained, see: &mut dyn FnMut(Chunk) -> Result<()>) -> Result<()>;
+}
+
+/// A member's last layer on the host.
+pub trait HostLayer: Send {
+    /// Rows of outputs that it gives for a row of inputs.
+    fn replicas(&self) -> usize;
+
+    /// From features [n, width] and outputs [n, n_out] of the network: calls `write` with replica, row and that row of outputs,
+    /// `Setup::output_width` numbers.
+    fn outputs(&self, features: &[f32], z: &[f32], write: &mut dyn FnMut(usize, usize, &[f32]));
+}

@@ -1,0 +1,89 @@
+//! What a recipe's method asks of its other keys.
+
+use super::{METHODS, Method, check_name, default_name, find, of};
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::recipe::{Expectation, Link, Recipe};
+use toml::{Table, Value};
+
+/// The recipe of a table, every key and its method checked; `place` names it in messages.
+pub fn checked(table: &Table, place: &str) -> Result<Recipe> {
+    check_name(table, place)?;
+    let recipe = Recipe::from_table(table, place)?;
+    check(&recipe, place)?;
+    Ok(recipe)
+}
+
+/// What the method cannot take, whatever the data are.
+pub fn check(recipe: &Recipe, place: &str) -> Result<()> {
+    let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
+    let (method, m) = (super::known(&recipe.method.name, place)?, &recipe.method);
+    if m.eta_aux > 0.0 && !method.takes_auxiliary_inputs() {
+        return err(
+            "method.eta_aux needs a regularizer on the outputs",
+            "choose a VIFO method other than vifo-l2, or set eta_aux = 0",
+        );
+    }
+    if m.expectation == Expectation::Exact && (m.noise_link != Link::Exp || !method.has_closed_form()) {
+        return err(
+            "method.expectation = \"exact\" has a closed form only for VIFO with noise_link = \"exp\"",
+            "set expectation = \"sampled\"",
+        );
+    }
+    Ok(())
+}
+
+/// Whether a method reads `key`: one that some of the library's methods list is for those that list it, any other for all.
+pub fn reads(method: &dyn Method, key: &str) -> bool {
+    method.keys().contains(&key) || !METHODS.iter().any(|m| m.keys().contains(&key))
+}
+
+/// The weight of the regularizer, given or usual. A table's task is known where the recipe says it; the plan, which has
+/// seen the data, knows it always.
+pub fn usual_eta(recipe: &Recipe) -> f64 {
+    let d = &recipe.data;
+    let of_points = |rows: &Vec<Vec<f64>>| match rows.first().map(Vec::len) {
+        Some(3) => Task::Classification,
+        _ => Task::Regression,
+    };
+    let task = match (&d.points, d.toy) {
+        (Some(rows), _) => of_points(rows),
+        (None, Some(toy)) => toy.task(),
+        (None, None) if d.images.is_some() => Task::Classification,
+        (None, None) => d.task.unwrap_or(Task::Regression),
+    };
+    recipe.method.eta.unwrap_or_else(|| find(&recipe.method.name).map_or(0.0, |m| m.usual_eta(task)))
+}
+
+/// Makes the other keys fit a method just chosen: what it does not know would be refused.
+pub fn adapt(recipe: &mut Recipe) {
+    let Ok(method) = of(recipe) else { return };
+    if !method.takes_auxiliary_inputs() {
+        recipe.method.eta_aux = 0.0;
+    }
+    if !method.has_closed_form() {
+        recipe.method.expectation = Expectation::Auto;
+    }
+    if !reads(method, "prior.alpha") {
+        (recipe.prior.alpha, recipe.prior.beta) = (None, None);
+    }
+    if !reads(method, "prior.variance") {
+        recipe.prior.variance = None;
+    }
+    method.adapt(recipe);
+}
+
+/// Takes out of a recipe's table what its method would refuse: a base recipe's auxiliary inputs are not meant for the method
+/// that is put in its place. Returns the keys.
+pub fn leave_out(table: &mut Table) -> Vec<&'static str> {
+    let Some(section) = table.get_mut("method").and_then(Value::as_table_mut) else { return vec![] };
+    let method = find(section.get("name").and_then(Value::as_str).unwrap_or(default_name()));
+    let mut left_out = vec![];
+    if !method.is_some_and(|m| m.takes_auxiliary_inputs()) && section.remove("eta_aux").is_some() {
+        left_out.push("method.eta_aux");
+    }
+    if !method.is_some_and(|m| m.has_closed_form()) && section.remove("expectation").is_some() {
+        left_out.push("method.expectation");
+    }
+    left_out
+}
