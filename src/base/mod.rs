@@ -7,3 +7,11 @@ pub mod rng;
 pub mod visible;
 
 pub use real::Real;
+
+/// Activation of a hidden layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    Relu,
+    Silu,
+}

@@ -1,52 +1,45 @@
-//! Recipe keys as widgets: the tip of each is the key's own help and default, so that the app and `vifo fit --keys` agree.
+//! Recipe keys as widgets: label, range and tip of each are the key's own, so that the app and `vifo fit --keys` agree.
 
 use crate::data::Task;
-use crate::recipe::keys;
-use crate::recipe::{Recipe, Schedule};
+use crate::recipe::keys::{self, Key};
+use crate::recipe::{Recipe, Schedule, key};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
-use std::ops::RangeInclusive;
 
 /// "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
-pub fn tip(path: &str) -> String {
-    let Some(key) = keys::find(path) else { return path.to_string() };
-    let default = if key.default.is_empty() { String::new() } else { format!(", default {}", key.default) };
-    format!("{} Recipe key {path}{default}.", key.help).trim().to_string()
+pub fn tip(key: &Key) -> String {
+    let default = key.default().map_or(String::new(), |default| format!(", default {default}"));
+    format!("{} Recipe key {}{default}.", key.help, key.path).trim().to_string()
 }
 
-/// A slider over decades whose lower end is zero.
-pub fn weight_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut f64, range: RangeInclusive<f64>) {
-    let slider = Slider::new(value, range)
-        .logarithmic(true)
-        .smallest_positive(1e-4)
-        .max_decimals(4)
-        .clamping(SliderClamping::Edits)
-        .text(name);
-    ui.add(slider).on_hover_text(tip(path));
+/// The label of a key's widget, and the ends of its range.
+fn widget(key: &Key) -> (&'static str, f64, f64) {
+    key.widget.map_or((key.path, 0.0, 1.0), |w| (w.label, w.low, w.high))
 }
 
-pub fn optional_ui(
-    ui: &mut egui::Ui,
-    name: &str,
-    path: &str,
-    value: &mut Option<f64>,
-    default: f64,
-    range: RangeInclusive<f64>,
-) {
-    let mut now = value.unwrap_or(default);
-    let slider =
-        Slider::new(&mut now, range).logarithmic(true).max_decimals(4).clamping(SliderClamping::Edits).text(name);
-    if ui.add(slider).on_hover_text(tip(path)).changed() {
+/// A slider over decades; one whose lower end is zero shows it below 1e-4.
+pub fn slider_ui<N: egui::emath::Numeric>(ui: &mut egui::Ui, key: &Key, value: &mut N) -> egui::Response {
+    let (label, low, high) = widget(key);
+    let slider = Slider::new(value, N::from_f64(low)..=N::from_f64(high)).logarithmic(true);
+    let slider = if low == 0.0 { slider.smallest_positive(1e-4) } else { slider };
+    let slider = if N::INTEGRAL { slider } else { slider.max_decimals(4) };
+    ui.add(slider.clamping(SliderClamping::Edits).text(label)).on_hover_text(tip(key))
+}
+
+/// The same for a key that the recipe may leave out: `usual` is shown then, and only a change writes it.
+fn optional_ui(ui: &mut egui::Ui, key: &Key, value: &mut Option<f64>, usual: f64) {
+    let mut now = value.unwrap_or(usual);
+    if slider_ui(ui, key, &mut now).changed() {
         *value = Some(now);
     }
 }
 
-pub fn whole_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut u32, range: RangeInclusive<u32>) {
+pub fn whole_ui(ui: &mut egui::Ui, key: &Key, value: &mut u32) {
+    let (label, low, high) = widget(key);
     ui.horizontal(|ui| {
-        let label = ui.label(name);
-        let speed = f64::from(*range.end()) * 0.001;
-        ui.add(DragValue::new(value).range(range).speed(speed.clamp(0.05, 10.0)))
+        let label = ui.label(label);
+        ui.add(DragValue::new(value).range(low as u32..=high as u32).speed((high * 0.001).clamp(0.05, 10.0)))
             .labelled_by(label.id)
-            .on_hover_text(tip(path));
+            .on_hover_text(tip(key));
     });
 }
 
@@ -123,73 +116,51 @@ pub fn suit_method(recipe: &mut Recipe) {
 }
 
 /// eta, eta_aux, the prior, the learning rate and M: what a running training takes up at its next step.
-pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
+pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe) {
     let method = recipe.method.name.clone();
     let (vifo, vi) = (method.starts_with("vifo-"), method.starts_with("vi-"));
     if vifo || vi || method == "dirichlet" {
-        let mut eta = recipe.eta();
-        let before = eta;
-        weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
-        if eta != before {
-            recipe.method.eta = Some(eta);
-        }
+        let usual = recipe.eta();
+        optional_ui(ui, key!(method.eta), &mut recipe.method.eta, usual);
     }
     match method.as_str() {
-        "repulsive" => {
-            let strength = &mut recipe.repulsive.strength;
-            weight_ui(ui, "strength", "repulsive.strength", strength, 0.0..=100.0);
+        "repulsive" => drop(slider_ui(ui, key!(repulsive.strength), &mut recipe.repulsive.strength)),
+        "vbll" => drop(slider_ui(ui, key!(vbll.regularizer), &mut recipe.vbll.regularizer)),
+        "laplace" => drop(slider_ui(ui, key!(laplace.prior_variance), &mut recipe.laplace.prior_variance)),
+        "dropout" => {
+            let key = key!(net.dropout);
+            optional_ui(ui, key, &mut recipe.net.dropout, key.usual.unwrap_or(0.0));
         }
-        "vbll" => weight_ui(ui, "regularizer", "vbll.regularizer", &mut recipe.vbll.regularizer, 0.0..=100.0),
-        "laplace" => {
-            let slider = Slider::new(&mut recipe.laplace.prior_variance, 1e-3..=100.0)
-                .logarithmic(true)
-                .clamping(SliderClamping::Edits)
-                .text("prior variance");
-            ui.add(slider).on_hover_text(tip("laplace.prior_variance"));
-        }
-        "dropout" => optional_ui(ui, "dropout", "net.dropout", &mut recipe.net.dropout, 0.1, 0.001..=0.9),
         _ => {}
     }
     if vifo && method != "vifo-l2" {
-        weight_ui(ui, "eta_aux", "method.eta_aux", &mut recipe.method.eta_aux, 0.0..=10.0);
+        slider_ui(ui, key!(method.eta_aux), &mut recipe.method.eta_aux);
     }
+    let prior = &mut recipe.prior;
     match method.split_once('-').map_or("", |(_, r)| r.trim_end_matches("_all")) {
-        "naive" => {
-            let default = if vi { 0.05 } else { 1.0 };
-            optional_ui(ui, "prior variance", "prior.variance", &mut recipe.prior.variance, default, 1e-3..=100.0);
-        }
+        "naive" => optional_ui(ui, key!(prior.variance), &mut prior.variance, if vi { 0.05 } else { 1.0 }),
         "mean" => {
-            let slider = Slider::new(&mut recipe.prior.gamma, 1e-3..=10.0)
-                .logarithmic(true)
-                .clamping(SliderClamping::Edits)
-                .text("prior gamma");
-            ui.add(slider).on_hover_text(tip("prior.gamma"));
-            let slider = Slider::new(&mut recipe.prior.a, 0.001..=1.0)
-                .logarithmic(true)
-                .clamping(SliderClamping::Edits)
-                .text("prior a");
-            ui.add(slider).on_hover_text(tip("prior.a"));
+            slider_ui(ui, key!(prior.gamma), &mut prior.gamma);
+            slider_ui(ui, key!(prior.a), &mut prior.a);
         }
         r @ ("mv" | "eb") => {
             let (alpha, beta) = if r == "mv" { (0.5, 0.01) } else { (4.4798, 10.0) };
-            optional_ui(ui, "prior alpha", "prior.alpha", &mut recipe.prior.alpha, alpha, 1e-3..=100.0);
-            optional_ui(ui, "prior beta", "prior.beta", &mut recipe.prior.beta, beta, 1e-3..=100.0);
+            optional_ui(ui, key!(prior.alpha), &mut prior.alpha, alpha);
+            optional_ui(ui, key!(prior.beta), &mut prior.beta, beta);
         }
         _ => {}
     }
-    optional_ui(ui, "learning rate", "train.lr", &mut recipe.train.lr, lr, 1e-5..=1.0);
+    let lr = key!(train.lr);
+    let usual = if recipe.data.images.is_some() { 0.001 } else { lr.usual.unwrap_or(0.0) };
+    optional_ui(ui, lr, &mut recipe.train.lr, usual);
     if vifo || vi {
-        let samples = Slider::new(&mut recipe.method.samples, 1..=100)
-            .logarithmic(true)
-            .clamping(SliderClamping::Edits)
-            .text("samples M");
-        ui.add(samples).on_hover_text(tip("method.samples"));
+        slider_ui(ui, key!(method.samples), &mut recipe.method.samples);
     }
     if matches!(method.as_str(), "swa" | "swag") {
         return;
     }
     let mut cosine = recipe.train.schedule.is_none_or(|s| s == Schedule::Cosine);
-    if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip("train.schedule")).changed() {
+    if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip(key!(train.schedule))).changed() {
         recipe.train.schedule = Some(if cosine { Schedule::Cosine } else { Schedule::Constant });
     }
 }
@@ -204,7 +175,7 @@ mod tests {
         assert!(names.contains(&"VIFO-mean, all".to_string()) && names.contains(&"VI-naive".to_string()), "{names:?}");
         let wanted =
             "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
-        assert_eq!(tip("method.eta_aux"), wanted);
+        assert_eq!(tip(key!(method.eta_aux)), wanted);
     }
 
     #[test]
