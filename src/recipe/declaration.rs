@@ -102,12 +102,7 @@ pub(super) struct Access {
 }
 
 impl Key {
-    pub(super) const fn new<T: Field>(
-        path: &'static str,
-        help: &'static str,
-        effect: EffectOf,
-        access: Access,
-    ) -> Key {
+    pub(super) const fn new<T: Field>(path: &'static str, help: &'static str, effect: EffectOf, access: Access) -> Key {
         Key {
             path,
             kind: T::KIND,

@@ -71,3 +71,19 @@ fn the_walk_finds_names_in_texts_too() {
     assert!(places("kl_warmup").contains(&"used train/plan.rs".to_string()));
     assert!(places("data").iter().any(|p| p.starts_with("text ")));
 }
+
+/// A recipe is the floor that every other room but `base` stands on.
+#[test]
+fn recipes_know_of_no_room_but_base_and_error() {
+    let mut files = vec![];
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recipe"), &mut files);
+    let text: String = files.iter().map(|f| std::fs::read_to_string(f).expect("a source file")).collect();
+    let mut known: Vec<&str> = vec![];
+    for (at, place) in text.match_indices("crate::") {
+        let room = text[at + place.len()..].split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        if !["base", "error", "recipe", ""].contains(&room) {
+            known.push(room);
+        }
+    }
+    assert!(files.len() > 5 && known.is_empty(), "{known:?}");
+}
