@@ -8,3 +8,11 @@ pub mod simd;
 pub mod visible;
 
 pub use real::Real;
+
+/// Activation of a hidden layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    Relu,
+    Silu,
+}

@@ -36,6 +36,16 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, &['\n', '\t'])
 }
 
+/// "1 row", "2 rows".
+pub fn counted(n: usize, what: &str) -> String {
+    let plural = match what.strip_suffix("ss") {
+        _ if n == 1 => "",
+        Some(_) => "es",
+        None => "s",
+    };
+    format!("{n} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,12 @@
 //! `vifo fit`: a recipe, a data file or a bundled toy becomes a run folder.
 
-use super::options::{DataFlags, input, open_run, set, set_pair};
+use super::options::{All, KeyFlags, input, open_run, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
 use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
-use crate::recipe::{NetName, Optimizer, Recipe, Schedule, keys};
+use crate::recipe::{NetName, Optimizer, Recipe, Schedule, key, keys};
 use crate::report::tables::Format;
 use crate::run::RunFolder;
 use crate::run::fit::{self as fitting, Fitted, recipe_name};
@@ -22,74 +22,7 @@ pub struct Args {
     #[arg(required_unless_present_any = ["resume", "keys"])]
     input: Option<String>,
     #[command(flatten)]
-    data: DataFlags,
-    /// Table or image set to test on, instead of a tenth of the rows or the set's own test part
-    #[arg(long, value_name = "FILE", help_heading = "Data")]
-    test_file: Option<PathBuf>,
-    /// File with one line a split: the 0-based test rows
-    #[arg(long, value_name = "FILE", help_heading = "Data")]
-    split_file: Option<PathBuf>,
-    /// Which line of the split file
-    #[arg(long, value_name = "N", help_heading = "Data")]
-    split: Option<String>,
-    /// Column whose rows of one value stay in one part of the split, such as a patient
-    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
-    group: Option<String>,
-    /// Column of dates or numbers: the last rows by it are the test part, those before them validate
-    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
-    time: Option<String>,
-    /// Column that weighs the rows in the loss and in the metrics
-    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
-    weight: Option<String>,
-    /// Column of --group, --time or --weight that is an input, too (repeat for more)
-    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
-    keep: Vec<String>,
-    /// Resize images to N x N [default: their own size, at most 32]
-    #[arg(long, value_name = "N", help_heading = "Data")]
-    image_size: Option<String>,
-    /// Train without the images that cannot be read
-    #[arg(long, help_heading = "Data")]
-    skip_broken: bool,
-    /// Train on N images only, drawn at random
-    #[arg(long, value_name = "N", help_heading = "Data")]
-    limit: Option<String>,
-    /// base, swa, swag, dropout, dirichlet, repulsive, laplace, vbll,
-    /// vifo-{naive,mean,mv,eb,mean_all,mv_all,eb_all,l2}, vi-{naive,mean,mv,eb} [default: vifo-mean]
-    #[arg(long, value_name = "NAME", help_heading = "Method")]
-    method: Option<String>,
-    /// Networks of the ensemble [default: 5]
-    #[arg(long, value_name = "N", help_heading = "Method", allow_hyphen_values = true)]
-    members: Option<String>,
-    /// Weight of the regularizer [default: 0.1]
-    #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
-    eta: Option<String>,
-    /// Weight of the regularizer on auxiliary inputs; 0 = off [default: 0]
-    #[arg(long, value_name = "X", help_heading = "Method", allow_hyphen_values = true)]
-    eta_aux: Option<String>,
-    /// mlp, cnn, alexnet or preresnet [default: mlp for tables; alexnet for 32 x 32 colour images, else cnn]
-    #[arg(long, value_name = "NAME", help_heading = "Training")]
-    net: Option<String>,
-    /// Hidden units, such as 50 or 50,50 [default: 50]
-    #[arg(long, value_name = "N,N", help_heading = "Training")]
-    hidden: Option<String>,
-    /// Passes over the training rows [default: 200, more for small tables; 20 to 100 for images]
-    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
-    epochs: Option<String>,
-    /// Rows a step [default: 32; 128 for images]
-    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
-    batch: Option<String>,
-    /// Learning rate [default: 0.01; 0.001 for images]
-    #[arg(long, value_name = "X", help_heading = "Training", allow_hyphen_values = true)]
-    lr: Option<String>,
-    /// Same seed, same run [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Training", allow_hyphen_values = true)]
-    seed: Option<String>,
-    /// auto, cpu, gpu, software, or part of an adapter's name [default: auto]
-    #[arg(long, help_heading = "Training")]
-    device: Option<String>,
-    /// auto, on or off: gradient-boosted trees beside the network's results [default: auto, where they take under a second]
-    #[arg(long, value_name = "WHEN", help_heading = "Training")]
-    baseline: Option<String>,
+    keyed: KeyFlags<All>,
     /// Any recipe key, such as train.clip=1 (repeat for more; --keys lists them)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -100,11 +33,7 @@ pub struct Args {
     #[arg(long)]
     force: bool,
     /// Go on with a run that was stopped or killed
-    #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "input", "out", "force", "sets", "test_file", "split_file", "split", "method", "members", "eta", "eta_aux", "hidden", "epochs",
-        "batch", "lr", "seed", "dry_run", "net", "image_size", "limit", "group", "time", "weight", "keep", "baseline", "skip_broken",
-        "DataFlags",
-    ])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "out", "force", "sets", "dry_run"])]
     resume: Option<PathBuf>,
     /// With --resume: where the run's data is now, if it was moved away
     #[arg(long = "data", value_name = "FILE", requires = "resume")]
@@ -136,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(path) = &args.resume {
         let folder = open_run(path, args.accept_changed)?;
         let recipe = folder.recipe()?;
-        let device = Device::open(args.device.as_deref().unwrap_or(&recipe.device))?;
+        let device = Device::open(args.keyed.text(key!(device)).unwrap_or(&recipe.device))?;
         let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
         let fitted =
             fitting::resume_with(path, args.moved_data.as_deref(), &device, &mut |e, n| progress.listen(e, n))?;
@@ -178,34 +107,7 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     let name = args.input.as_deref().unwrap_or_default();
     let mut table = input(name)?;
     let before = table.clone();
-    args.data.apply(&mut table)?;
-    let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
-    for (key, flag, value) in [
-        ("data.test_file", "--test-file", file(&args.test_file)),
-        ("data.split_file", "--split-file", file(&args.split_file)),
-        ("data.split", "--split", args.split.clone()),
-        ("data.group", "--group", args.group.clone()),
-        ("data.time", "--time", args.time.clone()),
-        ("data.weight", "--weight", args.weight.clone()),
-        ("data.keep", "--keep", super::options::list(&args.keep)),
-        ("data.image_size", "--image-size", args.image_size.clone()),
-        ("data.limit", "--limit", args.limit.clone()),
-        ("data.skip_broken", "--skip-broken", args.skip_broken.then(|| "true".into())),
-        ("net.name", "--net", args.net.clone()),
-        ("method.name", "--method", args.method.clone()),
-        ("method.members", "--members", args.members.clone()),
-        ("method.eta", "--eta", args.eta.clone()),
-        ("method.eta_aux", "--eta-aux", args.eta_aux.clone()),
-        ("net.hidden", "--hidden", args.hidden.as_ref().map(|h| format!("[{h}]"))),
-        ("train.epochs", "--epochs", args.epochs.clone()),
-        ("train.batch", "--batch", args.batch.clone()),
-        ("train.lr", "--lr", args.lr.clone()),
-        ("seed", "--seed", args.seed.clone()),
-        ("device", "--device", args.device.clone()),
-        ("baselines.boosting", "--baseline", args.baseline.clone()),
-    ] {
-        set(&mut table, key, flag, value)?;
-    }
+    args.keyed.apply(&mut table)?;
     for pair in &args.sets {
         set_pair(&mut table, pair)?;
     }
@@ -324,7 +226,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
 fn list_keys() -> String {
     let mut out = String::from("Recipe keys (in a .toml under their section, or with --set KEY=VALUE)\n\n");
     for key in keys::KEYS {
-        let default = if key.default.is_empty() { String::new() } else { format!(" [default: {}]", key.default) };
+        let default = key.default().map_or(String::new(), |default| format!(" [default: {default}]"));
         out += &format!(
             "{}{default}\n    {}{}{}\n",
             key.path,

@@ -1,6 +1,6 @@
 //! `vifo inspect`: what a data file holds, what looks wrong, and what `vifo fit` would do with it.
 
-use super::options::{DataFlags, is_images, set};
+use super::options::{KeyFlags, Reading, is_images, set};
 use super::{hand_over, say};
 use crate::data::images::inspect::inspect_images;
 use crate::data::load;
@@ -12,7 +12,7 @@ pub struct Args {
     /// A table (CSV, TSV, ...; .gz too) or an image set
     file: PathBuf,
     #[command(flatten)]
-    data: DataFlags,
+    keyed: KeyFlags<Reading>,
     /// The report as one JSON line
     #[arg(long)]
     json: bool,
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let name = args.file.display().to_string();
     let mut table = toml::Table::new();
     set(&mut table, "data.file", &name, Some(name.clone()))?;
-    args.data.apply(&mut table)?;
+    args.keyed.apply(&mut table)?;
     let data = crate::method::checked(&table, &name)?.data;
     let table = load::read(&data, &args.file)?;
     let report = inspect::inspect(&table, data.target.as_deref(), data.task, &load::rules(&data))?;

@@ -5,87 +5,168 @@ use crate::data::images::pixels;
 pub use crate::data::images::pixels::is_images;
 use crate::error::{Error, Result};
 use crate::method::check_name;
-use crate::recipe::{Recipe, builtin, keys};
+use crate::recipe::keys::{Flag, KEYS, Key, Kind};
+use crate::recipe::{Recipe, builtin, key, keys};
+use crate::report::compare::shown;
 use crate::run::RunFolder;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// How to read a data file; every flag is a recipe key of the same name.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Data")]
-pub struct DataFlags {
-    /// Column to predict, by name or index (-1 = last); several with commas between them: a,b [default: the last]
-    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
-    pub target: Option<String>,
-    /// Second file whose columns are put beside those of the first
-    #[arg(long, value_name = "FILE")]
-    pub target_file: Option<PathBuf>,
-    /// regression or classification [default: found from the target]
-    #[arg(long)]
-    pub task: Option<String>,
-    /// One character, or tab or space [default: found]
-    #[arg(long, value_name = "CHAR")]
-    pub delimiter: Option<String>,
-    /// yes or no: whether the first line holds names [default: found]
-    #[arg(long, value_name = "YES|NO")]
-    pub header: Option<String>,
-    /// Lines to leave out at the top of the file
-    #[arg(long, value_name = "N")]
-    pub skip_lines: Option<String>,
-    /// flag, mean, drop or error: what to do with missing inputs [default: flag, the mean and an input that tells]
-    #[arg(long, value_name = "HOW")]
-    pub missing: Option<String>,
-    /// Most levels of a text column with an input each; rarer ones share one [default: 300]
-    #[arg(long, value_name = "N")]
-    pub max_levels: Option<String>,
-    /// Stop at the first cell, row or column that is not clear, instead of leaving it out or guessing
-    #[arg(long)]
-    pub strict: bool,
-    /// Column to leave out (repeat for more)
-    #[arg(long, value_name = "COLUMN")]
-    pub ignore: Vec<String>,
-    /// Column that is text although it looks like numbers; the same as --as COLUMN=text (repeat for more)
-    #[arg(long, value_name = "COLUMN")]
-    pub text_column: Vec<String>,
-    /// What a column is: number, text, date or ignore (repeat for more)
-    #[arg(long = "as", value_name = "COLUMN=KIND")]
-    pub kinds: Vec<String>,
-    /// Text that stands for a missing cell, instead of NA, null, ?, - and the like (repeat for more)
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub missing_marker: Vec<String>,
+/// Which keys have a flag of a command.
+pub trait Flags {
+    fn has(key: &Key, flag: &Flag) -> bool;
+    /// An argument that the flags do not go with, and the one key whose flag does.
+    const CONFLICT: Option<(&'static str, &'static Key)> = None;
 }
 
-impl DataFlags {
-    pub fn apply(&self, table: &mut Table) -> Result<()> {
-        let header = yes_or_no(self.header.as_deref())?.map(|yes| yes.to_string());
-        let file = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
-        for (key, flag, value) in [
-            ("data.target", "--target", self.target.clone()),
-            ("data.target_file", "--target-file", file(&self.target_file)),
-            ("data.task", "--task", self.task.clone()),
-            ("data.delimiter", "--delimiter", self.delimiter.clone()),
-            ("data.header", "--header", header),
-            ("data.skip_lines", "--skip-lines", self.skip_lines.clone()),
-            ("data.missing", "--missing", self.missing.clone()),
-            ("data.max_levels", "--max-levels", self.max_levels.clone()),
-            ("data.strict", "--strict", self.strict.then(|| "true".to_string())),
-        ] {
-            set(table, key, flag, value)?;
-        }
-        for (key, flag, values) in [
-            ("data.ignore", "--ignore", &self.ignore),
-            ("data.text_columns", "--text-column", &self.text_column),
-            ("data.as", "--as", &self.kinds),
-            ("data.missing_markers", "--missing-marker", &self.missing_marker),
-        ] {
-            set(table, key, flag, list(values))?;
-        }
+/// Everything that has a flag.
+pub struct All;
+
+/// How a table is read.
+pub struct Reading;
+
+/// How a table of predictions is read.
+pub struct Layout;
+
+impl Flags for All {
+    fn has(_: &Key, _: &Flag) -> bool {
+        true
+    }
+    // A run goes on as it was begun, if need be on another device.
+    const CONFLICT: Option<(&'static str, &'static Key)> = Some(("resume", key!(device)));
+}
+
+impl Flags for Reading {
+    fn has(_: &Key, flag: &Flag) -> bool {
+        flag.reads
+    }
+}
+
+impl Flags for Layout {
+    fn has(key: &Key, _: &Flag) -> bool {
+        [key!(data.delimiter), key!(data.header), key!(data.skip_lines)].iter().any(|k| k.path == key.path)
+    }
+}
+
+/// The flags that set recipe keys, as the keys declare them.
+pub struct KeyFlags<F> {
+    given: Vec<(&'static Key, &'static Flag, Vec<String>)>,
+    which: PhantomData<F>,
+}
+
+const HEADINGS: [&str; 3] = ["Data", "Method", "Training"];
+
+/// Under which of `HEADINGS` a key's flag stands.
+fn heading(key: &Key) -> usize {
+    match key.path.split_once('.') {
+        Some(("data", _)) => 0,
+        Some(("method", _)) => 1,
+        _ => 2,
+    }
+}
+
+/// The flags of a command in the order of its help: what reads a table first, and what stands outside of the sections last.
+fn flags<F: Flags>() -> Vec<(&'static Key, &'static Flag)> {
+    let all = KEYS.iter().filter_map(|k| k.flag.as_ref().map(|flag| (k, flag)));
+    let mut all: Vec<(&Key, &Flag)> = all.filter(|(key, flag)| F::has(key, flag)).collect();
+    all.sort_by_key(|(key, flag)| (heading(key), !flag.reads, !key.path.contains('.')));
+    all
+}
+
+/// A key that is false unless it is set: a flag without a value.
+fn is_switch(key: &Key) -> bool {
+    matches!(key.kind, Kind::Bool) && key.default().is_some()
+}
+
+/// The key's help, with its choices and its default.
+fn help(key: &Key) -> String {
+    let mut text = key.help.trim_end_matches('.').to_string();
+    if matches!(key.kind, Kind::TextList) {
+        text += " (repeat for more)";
+    }
+    match key.value(&Recipe::default()) {
+        None | Some(Value::Array(_) | Value::Boolean(_)) => {}
+        // 0, not 0.0, and no quotes.
+        Some(default) => text += &format!(" [default: {}]", shown(&default)),
+    }
+    if let Kind::Choice(choices) = key.kind {
+        text += &format!(" [possible values: {}]", choices.join(", "));
+    }
+    text
+}
+
+fn arg(key: &'static Key, flag: &'static Flag) -> Arg {
+    let arg = Arg::new(key.path).long(flag.name).help(help(key)).help_heading(HEADINGS[heading(key)]);
+    if is_switch(key) {
+        return arg.action(ArgAction::SetTrue);
+    }
+    let many = if matches!(key.kind, Kind::TextList) { ArgAction::Append } else { ArgAction::Set };
+    let arg = arg.value_name(flag.value).allow_hyphen_values(flag.dash).action(many);
+    if key.is_file { arg.value_parser(clap::value_parser!(PathBuf)) } else { arg }
+}
+
+impl<F: Flags> clap::Args for KeyFlags<F> {
+    fn augment_args(command: Command) -> Command {
+        flags::<F>().into_iter().fold(command, |command, (key, flag)| {
+            let arg = arg(key, flag);
+            command.arg(match F::CONFLICT {
+                Some((other, unless)) if key.path != unless.path => arg.conflicts_with(other),
+                _ => arg,
+            })
+        })
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<F: Flags> clap::FromArgMatches for KeyFlags<F> {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let given = |(key, flag): (&'static Key, &'static Flag)| {
+            let values: Vec<String> = if is_switch(key) {
+                Vec::from_iter(matches.get_flag(key.path).then(|| "true".into()))
+            } else if key.is_file {
+                let all = matches.get_many::<PathBuf>(key.path);
+                all.into_iter().flatten().map(|path| path.display().to_string()).collect()
+            } else {
+                matches.get_many::<String>(key.path).into_iter().flatten().cloned().collect()
+            };
+            (!values.is_empty()).then_some((key, flag, values))
+        };
+        Ok(KeyFlags { given: flags::<F>().into_iter().filter_map(given).collect(), which: PhantomData })
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
+impl<F> KeyFlags<F> {
+    pub fn apply(&self, table: &mut Table) -> Result<()> {
+        for (key, flag, values) in &self.given {
+            let flag = format!("--{}", flag.name);
+            let last = values.last().cloned();
+            let value = match key.kind {
+                Kind::TextList => list(values),
+                Kind::WholeList(..) => last.map(|numbers| format!("[{numbers}]")),
+                Kind::Bool => yes_or_no(last.as_deref())?.map(|yes| yes.to_string()),
+                _ => last,
+            };
+            set(table, key.path, &flag, value)?;
+        }
+        Ok(())
+    }
+
+    /// As the flag says it, if it was given.
+    pub fn text(&self, key: &Key) -> Option<&str> {
+        self.given.iter().find(|(k, ..)| k.path == key.path).and_then(|(.., values)| values.last()).map(String::as_str)
+    }
+}
+
 /// A repeated flag as a list of texts; None where it was not given.
-pub fn list(values: &[String]) -> Option<String> {
+fn list(values: &[String]) -> Option<String> {
     let texts = || Value::Array(values.iter().cloned().map(Value::String).collect());
     (!values.is_empty()).then(|| texts().to_string())
 }
@@ -103,7 +184,7 @@ pub fn yes_or_no(text: Option<&str>) -> Result<Option<bool>> {
 /// `text` as the value of `key`; texts are quoted so that "1" stays a text where one is meant.
 pub fn set(table: &mut Table, key: &str, flag: &str, text: Option<String>) -> Result<()> {
     let Some(text) = text else { return Ok(()) };
-    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::Kind::Text | keys::Kind::Choice(_)));
+    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, Kind::Text | Kind::Choice(_)));
     let value = if is_text { Value::String(text).to_string() } else { text };
     keys::set(table, key, &value, flag)?;
     check_name(table, flag)

@@ -1,8 +1,9 @@
 //! `vifo score`: another tool's predictions through the metrics and figures of our own runs.
 
-use super::options::{DataFlags, set};
+use super::options::{KeyFlags, Layout, set};
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::load::read_options;
+use crate::recipe::key;
 use crate::report::tables::{Format, of_sets};
 use crate::run::Results;
 use crate::study::score::{self, Asked};
@@ -45,30 +46,17 @@ pub struct Args {
     /// Results as one JSON line
     #[arg(long)]
     json: bool,
-    /// One character, or tab or space [default: found]
-    #[arg(long, value_name = "CHAR", help_heading = "Data")]
-    delimiter: Option<String>,
-    /// yes or no: whether the first line holds names [default: found]
-    #[arg(long, value_name = "YES|NO", help_heading = "Data")]
-    header: Option<String>,
-    /// Lines to leave out at the top of the file
-    #[arg(long, value_name = "N", help_heading = "Data")]
-    skip_lines: Option<String>,
+    #[command(flatten)]
+    keyed: KeyFlags<Layout>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let name = args.file.display().to_string();
     let mut table = toml::Table::new();
     set(&mut table, "data.file", &name, Some(name.clone()))?;
-    let flags = DataFlags {
-        delimiter: args.delimiter.clone(),
-        header: args.header.clone(),
-        skip_lines: args.skip_lines.clone(),
-        // A prediction that is left out would flatter the rest.
-        strict: true,
-        ..Default::default()
-    };
-    flags.apply(&mut table)?;
+    args.keyed.apply(&mut table)?;
+    // A prediction that is left out would flatter the rest.
+    set(&mut table, key!(data.strict).path, "score", Some("true".into()))?;
     let options = read_options(&crate::method::checked(&table, &name)?.data);
     let asked = Asked {
         target: args.target.clone(),

@@ -7,11 +7,12 @@ use super::source;
 use super::split::{Split, by_fraction, by_index_file};
 use super::table::roles::Roles;
 use super::table::targets::{rows_with_all, targets_of};
-use super::table::{Cells, Kind, ReadOptions, Table, read_table};
+use super::table::{Cells, ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::recipe;
+pub use crate::recipe::kind_of;
 use crate::system::memory;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -50,23 +51,6 @@ pub fn read_options(data: &recipe::Data) -> ReadOptions {
         expected: Vec::new(),
     }
 }
-
-/// Column and kind of a "column=kind" of `data.as`.
-pub fn kind_of(pair: &str) -> Result<(String, Kind)> {
-    let kind = |name: &str| KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-    let parts = pair.rsplit_once('=').map(|(column, name)| (column.trim(), kind(name.trim())));
-    match parts {
-        Some((column, Some(kind))) if !column.is_empty() => Ok((column.to_string(), kind)),
-        _ => {
-            let kinds = KINDS.map(|(name, _)| name).join(", ");
-            let allowed = format!("COLUMN=KIND with KIND one of {kinds}");
-            Err(Error::usage("data.as", format!("\"{pair}\""), allowed, "for example --as zip=text"))
-        }
-    }
-}
-
-const KINDS: [(&str, Kind); 4] =
-    [("number", Kind::Number), ("text", Kind::Text), ("date", Kind::Date), ("ignore", Kind::Ignore)];
 
 /// Puts a copy of what can be read only once (standard input, a pipe) into the run's folder and names it instead, so that
 /// the run can be evaluated and resumed. Returns what there is to say.

@@ -16,29 +16,12 @@ pub mod table;
 pub mod toy;
 
 pub use encode::learn::{detect_task, strata};
+pub use crate::recipe::Task;
 pub use ids::Ids;
 
-use crate::base::visible::visible;
-use serde::{Deserialize, Serialize};
+use crate::base::visible::{counted, visible};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What is learnt: a number or a class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Task {
-    Regression,
-    Classification,
-}
-
-impl std::fmt::Display for Task {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Task::Regression => "regression",
-            Task::Classification => "classification",
-        })
-    }
-}
 
 /// Rows ready for a network.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,16 +109,6 @@ fn quoted(text: &str) -> String {
         shown.push_str("...");
     }
     format!("'{shown}'")
-}
-
-/// "1 row", "2 rows".
-fn counted(n: usize, what: &str) -> String {
-    let plural = match what.strip_suffix("ss") {
-        _ if n == 1 => "",
-        Some(_) => "es",
-        None => "s",
-    };
-    format!("{n} {what}{plural}")
 }
 
 /// The first ten names, quoted, and how many more there are.

@@ -12,8 +12,7 @@ use std::sync::Mutex;
 /// More text than this is refused: a small compressed file can unpack to more than any memory.
 const MAX_TEXT_BYTES: u64 = 8 << 30;
 const ALLOWED: &str = "a text table, plain or compressed (gzip, bzip2, xz, zstd, zip)";
-/// The name of standard input.
-pub const STDIN: &str = "-";
+pub use crate::recipe::STDIN;
 
 /// The whole file as text, without its byte-order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {

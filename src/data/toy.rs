@@ -4,46 +4,10 @@
 use super::Task;
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
 use crate::base::rng::SplitMix64;
-use serde::{Deserialize, Serialize};
+pub use crate::recipe::{Gap, ToyKind};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToyKind {
-    /// y = 2 sin x + 0.1 eps on two intervals (vifo.tex, appendix on the artificial data).
-    Sinusoid,
-    /// y = sin x + (0.05 + 0.05 x) eps, x on [0, 10].
-    Heteroscedastic,
-    /// y = x^3 + 3 eps, x on [-4, 4] (Hernandez-Lobato & Adams 2015).
-    Cubic,
-    /// Two half circles, classes 0 and 1.
-    Moons,
-    /// Circles of radius 1 and 1/2, classes 0 and 1.
-    Rings,
-    /// Three Gaussian clouds, classes 0, 1 and 2.
-    Blobs,
-}
-
 impl ToyKind {
-    pub const ALL: [ToyKind; 6] =
-        [ToyKind::Sinusoid, ToyKind::Heteroscedastic, ToyKind::Cubic, ToyKind::Moons, ToyKind::Rings, ToyKind::Blobs];
-
-    pub fn task(self) -> Task {
-        match self {
-            ToyKind::Moons | ToyKind::Rings | ToyKind::Blobs => Task::Classification,
-            _ => Task::Regression,
-        }
-    }
-
-    /// Number of classes; 0 for a regression.
-    pub fn classes(self) -> usize {
-        match self {
-            ToyKind::Moons | ToyKind::Rings => 2,
-            ToyKind::Blobs => 3,
-            _ => 0,
-        }
-    }
-
     /// The curve without its noise; None for classes.
     pub fn truth(self) -> Option<fn(f64) -> f64> {
         match self {
@@ -62,39 +26,6 @@ impl ToyKind {
             ToyKind::Blobs => 0.25,
             _ => 0.1,
         }
-    }
-}
-
-impl std::fmt::Display for ToyKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            ToyKind::Sinusoid => "sinusoid",
-            ToyKind::Heteroscedastic => "heteroscedastic",
-            ToyKind::Cubic => "cubic",
-            ToyKind::Moons => "moons",
-            ToyKind::Rings => "rings",
-            ToyKind::Blobs => "blobs",
-        })
-    }
-}
-
-/// Where the sinusoid has data (MATH.md section 9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gap {
-    /// +-[pi/4, 3 pi/4], as the published figure.
-    #[default]
-    Figure,
-    /// +-[pi/2, 3 pi/4], as the text of the paper.
-    Paper,
-}
-
-impl std::fmt::Display for Gap {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Gap::Figure => "figure",
-            Gap::Paper => "paper",
-        })
     }
 }
 

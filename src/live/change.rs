@@ -1,132 +1,44 @@
 //! What a change of the recipe does to a training that runs: nothing but steer it, rebuild it around the same weights, or
 //! begin it anew. The app asks before it applies one, the worker when it does.
 
-use crate::recipe::Recipe;
-use std::collections::BTreeSet;
-use toml::{Table, Value};
+pub use crate::recipe::keys::Effect;
+use crate::method;
+use crate::recipe::keys::{Key, diff};
+use crate::recipe::{Recipe, key};
 
-/// In order: the worst of several changes counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
-    Nothing,
-    /// From the next step on, at no cost.
-    Steers,
-    /// Same weights and optimizer, a newly recorded program.
-    Rebuilds,
-    /// Other weights: from step 0.
-    Restarts,
-}
-
-/// Keys in `a` and `b` that differ, "section.key" each.
-pub fn changed_keys(a: &Recipe, b: &Recipe) -> Vec<String> {
-    let table = |r: &Recipe| Table::try_from(r).unwrap_or_default();
-    let (a, b) = (table(a), table(b));
-    let mut keys = vec![];
-    let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
-    names.sort();
-    names.dedup();
-    for name in names {
-        match (a.get(name), b.get(name)) {
-            (Some(Value::Table(x)), Some(Value::Table(y))) => {
-                let mut inner: Vec<&String> = x.keys().chain(y.keys()).collect();
-                inner.sort();
-                inner.dedup();
-                keys.extend(inner.into_iter().filter(|k| x.get(*k) != y.get(*k)).map(|k| format!("{name}.{k}")));
-            }
-            (x, y) if x != y => keys.push(name.clone()),
-            _ => {}
-        }
-    }
-    keys
-}
-
-/// What the change of one key does.
-fn effect_of_key(key: &str, a: &Recipe, b: &Recipe) -> Effect {
-    let draws_weights = crate::method::find(&b.method.name).is_some_and(|m| m.samples_weights());
-    match key {
-        "name" | "train.checkpoint_seconds" => Effect::Steers,
-        "method.eta" | "train.lr" | "train.schedule" | "train.weight_decay" | "train.kl_warmup" => Effect::Steers,
-        "train.epochs" | "train.patience" | "train.evaluate_every" => Effect::Steers,
-        "train.swa_start" | "train.swa_lr" | "repulsive.strength" | "vbll.regularizer" | "laplace.prior_variance" => {
-            Effect::Steers
-        }
-        "repulsive.space" | "repulsive.prior_variance" => Effect::Rebuilds,
-        "laplace.structure" | "laplace.prior_precision" | "laplace.predict" => Effect::Rebuilds,
-        // Its program exists only where it is above 0.
-        "method.eta_aux" if (a.method.eta_aux > 0.0) == (b.method.eta_aux > 0.0) => Effect::Steers,
-        "train.clip" if (a.train.clip > 0.0) == (b.train.clip > 0.0) => Effect::Steers,
-        // VIFO's samples live in the head; VI's are replicas of the network.
-        "method.samples" if !draws_weights => Effect::Steers,
-        "method.eta_aux" | "method.samples" | "train.clip" | "method.expectation" | "method.aux_source" => {
-            Effect::Rebuilds
-        }
-        "train.batch" | "train.optimizer" | "train.momentum" | "train.watch_test" | "predict.samples" => {
-            Effect::Rebuilds
-        }
-        "method.sigma_link" | "method.noise_link" | "net.dropout" => Effect::Rebuilds,
-        "data.points" if is_taken_over(a, b) => Effect::Rebuilds,
-        key if key.starts_with("prior.") => Effect::Steers,
-        _ => Effect::Restarts,
-    }
-}
-
-/// The classes that a recipe's own points have, or its toy's; None where neither tells.
-fn classes(recipe: &Recipe) -> Option<BTreeSet<u64>> {
-    let data = &recipe.data;
-    let of_points = |rows: &Vec<Vec<f64>>| rows.iter().filter_map(|r| r.get(2)).map(|c| c.to_bits()).collect();
-    let of_toy = |kind: crate::data::toy::ToyKind| (0..kind.classes()).map(|c| (c as f64).to_bits()).collect();
-    data.points.as_ref().map(of_points).or(data.toy.map(of_toy))
-}
-
-/// Whether the points of `b` are those of `a`, or of its toy, moved, added to or fewer: the weights keep their meaning. Another
-/// class is another output of the network.
-fn is_taken_over(a: &Recipe, b: &Recipe) -> bool {
-    b.data.points.is_some() && classes(a).is_some_and(|of| Some(of) == classes(b))
+/// What the change of one key does. VIFO's samples live in the head; a method that samples weights has a replica for each.
+fn effect(key: &Key, a: &Recipe, b: &Recipe) -> Effect {
+    let more_replicas = key.path == key!(method.samples).path && method::find(&b.method.name).is_some_and(|m| m.samples_weights());
+    if more_replicas { Effect::Rebuilds } else { key.effect(a, b) }
 }
 
 /// The worst of what the changes from `a` to `b` do.
 pub fn effect_of(a: &Recipe, b: &Recipe) -> Effect {
-    // A toy whose points are taken over one by one is the same data.
-    let taken_over = is_taken_over(a, b);
-    let of = |key: &String| match key.as_str() {
-        k if k.starts_with("data.") && taken_over => Effect::Rebuilds,
-        k => effect_of_key(k, a, b),
-    };
-    changed_keys(a, b).iter().map(of).max().unwrap_or(Effect::Nothing)
+    diff(a, b).iter().map(|k| effect(k, a, b)).max().unwrap_or(Effect::Nothing)
 }
 
 /// Of the changes from `running` to `draft`: the recipe with those that need no restart, and the keys of the others.
 pub fn split(running: &Recipe, draft: &Recipe) -> (Recipe, Vec<String>) {
-    let keys = changed_keys(running, draft);
-    let taken_over = is_taken_over(running, draft);
-    let waits = |key: &String| match key.as_str() {
-        k if k.starts_with("data.") && taken_over => false,
-        k => effect_of_key(k, running, draft) == Effect::Restarts,
-    };
-    let (waiting, mut live): (Vec<String>, Vec<String>) = keys.into_iter().partition(waits);
+    let (waiting, mut live): (Vec<&Key>, Vec<&Key>) =
+        diff(running, draft).into_iter().partition(|k| effect(k, running, draft) == Effect::Restarts);
+    let names = waiting.iter().map(|k| k.path.to_string()).collect();
     if waiting.is_empty() {
-        return (draft.clone(), waiting);
+        return (draft.clone(), names);
     }
     // The weights, priors and rates of another method, or of other data, say nothing about the ones that run.
-    if waiting.iter().any(|k| k == "method.name") {
-        live.retain(|k| k.starts_with("data."));
-    } else if waiting.iter().any(|k| k == "data.toy") {
+    let waits = |key: &Key| waiting.iter().any(|k| k.path == key.path);
+    if waits(key!(method.name)) {
+        live.retain(|k| k.path.starts_with("data."));
+    } else if waits(key!(data.toy)) {
         live.clear();
     }
-    let (mut next, from) = (Table::try_from(running).unwrap_or_default(), Table::try_from(draft).unwrap_or_default());
+    let mut next = running.clone();
     for key in &live {
-        let Some((section, name)) = key.split_once('.') else { continue };
-        let value = from.get(section).and_then(|s| s.get(name)).cloned();
-        if let Some(to) = next.get_mut(section).and_then(Value::as_table_mut) {
-            match value {
-                Some(value) => drop(to.insert(name.into(), value)),
-                None => drop(to.remove(name)),
-            }
-        }
+        key.copy(&mut next, draft);
     }
     // Keys that hold only together (a method and its prior) may not hold apart.
-    let next = crate::method::checked(&next, "recipe").unwrap_or_else(|_| running.clone());
-    (next, waiting)
+    let holds = live.iter().all(|k| k.is_allowed(&next)) && method::check(&next, "recipe").is_ok();
+    (if holds { next } else { running.clone() }, names)
 }
 
 #[cfg(test)]
@@ -166,6 +78,38 @@ mod tests {
         assert_eq!((next.method.eta, next.prior.variance, next.seed), (Some(0.7), Some(2.0), 1));
         assert_eq!(waiting, ["net.hidden", "seed"]);
         assert_eq!(split(&running, &running), (running.clone(), vec![]));
+    }
+
+    #[test]
+    fn a_live_change_is_taken_up_though_another_waits() {
+        let running = recipe(&[("train.swa_lr", "0.1")]);
+        let mut draft = recipe(&[("name", "\"other\""), ("prior.gamma", "0.7"), ("net.hidden", "[9]")]);
+        let (next, waiting) = split(&running, &draft);
+        // The name, a number, and a key that is left out from now on.
+        assert_eq!((next.name.as_deref(), next.prior.gamma, next.train.swa_lr), (Some("other"), 0.7, None));
+        assert_eq!((next.net.hidden.as_ref(), waiting), (None, vec!["net.hidden".to_string()]));
+        // What is taken up is no change any more; what waits still waits.
+        assert_eq!(split(&next, &draft), (next.clone(), vec!["net.hidden".into()]));
+        draft.net.hidden = None;
+        assert_eq!(next, draft);
+    }
+
+    /// Every live key at once, beside one that waits.
+    #[test]
+    fn no_live_change_is_lost_beside_others() {
+        let running = recipe(&[]);
+        let live = [
+            ("method.eta", "0.7"),
+            ("method.samples", "9"),
+            ("prior.variance", "2"),
+            ("train.epochs", "7"),
+            ("train.lr", "0.5"),
+            ("train.kl_warmup", "3"),
+            ("train.checkpoint_seconds", "5"),
+            ("name", "\"other\""),
+        ];
+        let (next, waiting) = split(&running, &recipe(&[&live[..], &[("seed", "5")]].concat()));
+        assert_eq!((next, waiting), (recipe(&live), vec!["seed".to_string()]));
     }
 
     /// SWAG takes eta_aux, the schedule and more with it; moons take the noise link. None of it is for the training that runs.

@@ -1,7 +1,7 @@
 //! One training among those that a worker runs side by side: it is stepped, steered, rebuilt around changed points, looked at
 //! and kept in its folder.
 
-use super::change::{Effect, changed_keys, effect_of};
+use super::change::Effect;
 use super::picture::{Look, Painter, Picture};
 use super::worker::LaneSnapshot;
 use crate::data::encode::{Encoder, FeatureKind, Target};
@@ -10,6 +10,7 @@ use crate::data::{Dataset, Task};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;
+use crate::recipe::keys::diff;
 use crate::run::{Training, prior};
 use crate::train::plan::Plan;
 
@@ -129,12 +130,12 @@ impl Lane {
 
     /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
     pub fn change(&mut self, recipe: &Recipe) -> Result<bool> {
-        let effect = effect_of(&self.training.recipe, recipe);
+        let effect = super::effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();
-        let keys = changed_keys(&self.training.recipe, recipe);
+        let changed = diff(&self.training.recipe, recipe);
         // What is changed after the end is to be trained on.
         let ended = self.training.trainer.ending().is_some();
-        if ended && matches!(effect, Effect::Steers | Effect::Rebuilds) && keys.iter().any(|k| k != "name") {
+        if ended && matches!(effect, Effect::Steers | Effect::Rebuilds) && changed.iter().any(|k| !k.cosmetic) {
             self.training.trainer.restart_schedule()?;
         }
         match effect {
@@ -155,6 +156,7 @@ impl Lane {
                 return Ok(true);
             }
         }
+        let keys: Vec<String> = changed.iter().map(|k| k.path.to_string()).collect();
         self.training.note_change(step, &keys);
         Ok(false)
     }

@@ -46,7 +46,7 @@ impl Method for Dropout {
         Usual { dropout: RATE, ..Usual::default() }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("dropout", "net.dropout", (0.001, 0.9), |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
+        vec![Knob::new("net.dropout", |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
     }
     fn copies(&self, setup: &Setup) -> u32 {
         setup.predict_samples

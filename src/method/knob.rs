@@ -1,14 +1,11 @@
-//! Numbers of a recipe that a running training takes up, as sliders need them.
+//! Numbers of a recipe that a running training takes up, as sliders need them. Label and range are the key's own.
 
 use crate::recipe::Recipe;
 
 #[derive(Clone, Copy)]
 pub struct Knob {
-    pub label: &'static str,
     /// The recipe key.
     pub key: &'static str,
-    /// A slider over decades; one that begins at 0 can switch off.
-    pub range: (f64, f64),
     pub of: fn(&mut Recipe) -> KnobValue<'_>,
 }
 
@@ -19,12 +16,7 @@ pub enum KnobValue<'a> {
 }
 
 impl Knob {
-    pub fn new(
-        label: &'static str,
-        key: &'static str,
-        range: (f64, f64),
-        of: fn(&mut Recipe) -> KnobValue<'_>,
-    ) -> Knob {
-        Knob { label, key, range, of }
+    pub fn new(key: &'static str, of: fn(&mut Recipe) -> KnobValue<'_>) -> Knob {
+        Knob { key, of }
     }
 }

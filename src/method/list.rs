@@ -2,7 +2,7 @@
 
 use super::{METHODS, Method};
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, keys};
+use crate::recipe::Recipe;
 use std::sync::{PoisonError, RwLock};
 use toml::{Table, Value};
 
@@ -62,8 +62,8 @@ pub fn allowed() -> String {
 const NAME: &str = "method.name";
 
 /// The method of a recipe that names none.
-pub fn default_name() -> &'static str {
-    keys::find(NAME).map_or("", |k| k.default).trim_matches('"')
+pub fn default_name() -> String {
+    crate::recipe::Method::default().name
 }
 
 /// What to write instead of a name that is none of ours.

@@ -44,24 +44,24 @@ impl Reg {
     /// Sliders of its prior; `variance` is prior.variance with what the method takes for it.
     pub fn knobs(self, variance: fn(&mut Recipe) -> KnobValue<'_>) -> Vec<Knob> {
         match self {
-            Reg::Naive => vec![Knob::new("prior variance", "prior.variance", (1e-3, 100.0), variance)],
+            Reg::Naive => vec![Knob::new("prior.variance", variance)],
             Reg::Mean | Reg::MeanAll => vec![
-                Knob::new("prior gamma", "prior.gamma", (1e-3, 10.0), |r| KnobValue::Given(&mut r.prior.gamma)),
-                Knob::new("prior a", "prior.a", (0.001, 1.0), |r| KnobValue::Given(&mut r.prior.a)),
+                Knob::new("prior.gamma", |r| KnobValue::Given(&mut r.prior.gamma)),
+                Knob::new("prior.a", |r| KnobValue::Given(&mut r.prior.a)),
             ],
             Reg::Mv | Reg::MvAll => vec![
-                Knob::new("prior alpha", "prior.alpha", (1e-3, 100.0), |r| {
+                Knob::new("prior.alpha", |r| {
                     KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)
                 }),
-                Knob::new("prior beta", "prior.beta", (1e-3, 100.0), |r| {
+                Knob::new("prior.beta", |r| {
                     KnobValue::Optional(&mut r.prior.beta, MV_BETA)
                 }),
             ],
             Reg::Eb | Reg::EbAll => vec![
-                Knob::new("prior alpha", "prior.alpha", (1e-3, 100.0), |r| {
+                Knob::new("prior.alpha", |r| {
                     KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)
                 }),
-                Knob::new("prior beta", "prior.beta", (1e-3, 100.0), |r| {
+                Knob::new("prior.beta", |r| {
                     KnobValue::Optional(&mut r.prior.beta, EB_BETA)
                 }),
             ],

@@ -49,7 +49,7 @@ impl Method for Repulsive {
         MethodOptions { space, particle_variance, ..Default::default() }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("strength", "repulsive.strength", (0.0, 100.0), |r| KnobValue::Given(&mut r.repulsive.strength))]
+        vec![Knob::new("repulsive.strength", |r| KnobValue::Given(&mut r.repulsive.strength))]
     }
     fn is_coupled(&self) -> bool {
         true

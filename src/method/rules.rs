@@ -77,7 +77,7 @@ pub fn adapt(recipe: &mut Recipe) {
 /// that is put in its place. Returns the keys.
 pub fn leave_out(table: &mut Table) -> Vec<&'static str> {
     let Some(section) = table.get_mut("method").and_then(Value::as_table_mut) else { return vec![] };
-    let method = find(section.get("name").and_then(Value::as_str).unwrap_or(default_name()));
+    let method = find(section.get("name").and_then(Value::as_str).unwrap_or(&default_name()));
     let mut left_out = vec![];
     if !method.is_some_and(|m| m.takes_auxiliary_inputs()) && section.remove("eta_aux").is_some() {
         left_out.push("method.eta_aux");

@@ -41,7 +41,7 @@ fn methods_list_keys_that_exist() {
             assert!(listed.contains(&key.path), "{} is read by no method", key.path);
         }
     }
-    assert!(find(default_name()).is_some());
+    assert!(find(&default_name()).is_some());
     for m in METHODS {
         assert!(m.keys().iter().collect::<std::collections::BTreeSet<_>>().len() == m.keys().len(), "{m:?}");
         assert!(m.knobs().iter().all(|k| reads(*m, k.key)), "{m:?}");

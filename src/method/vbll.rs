@@ -36,7 +36,7 @@ impl Method for Vbll {
         recipe.vbll.regularizer
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("regularizer", "vbll.regularizer", (0.0, 100.0), |r| KnobValue::Given(&mut r.vbll.regularizer))]
+        vec![Knob::new("vbll.regularizer", |r| KnobValue::Given(&mut r.vbll.regularizer))]
     }
     /// A distribution over its weights; a regression has one noise for all rows, so z has one dimension.
     fn last_layer(&self, task: Task, k: u32) -> Last {

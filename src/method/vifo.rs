@@ -57,7 +57,7 @@ impl Method for Vifo {
         self.reg.prior(keys, VARIANCE)
     }
     fn knobs(&self) -> Vec<Knob> {
-        let aux = Knob::new("eta_aux", "method.eta_aux", (0.0, 10.0), |r| KnobValue::Given(&mut r.method.eta_aux));
+        let aux = Knob::new("method.eta_aux", |r| KnobValue::Given(&mut r.method.eta_aux));
         let prior = self.reg.knobs(|r| KnobValue::Optional(&mut r.prior.variance, VARIANCE));
         self.takes_auxiliary_inputs().then_some(aux).into_iter().chain(prior).collect()
     }

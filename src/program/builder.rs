@@ -10,12 +10,7 @@ use crate::ops::norm::{Add, BatchNormForward, BatchNormRunning, BatchNormStats};
 use crate::ops::pool::{AvgPoolForward, MaxPool2Forward};
 use crate::ops::vbll::VbllForward;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Act {
-    Relu,
-    Silu,
-}
+pub use crate::base::Act;
 
 impl Act {
     pub fn code(this: Option<Act>) -> u32 {

@@ -1,46 +1,31 @@
-//! Recipes: one experiment as a TOML file, the same for command line and app. `keys` says what may stand in one, `plan`
-//! turns a checked recipe and its data into what is to be built, `recipes` holds the built-in ones.
+//! Recipes: one experiment as a TOML file, the same for command line and app. `keys` declares what may stand in one, `choices`
+//! the values of keys that are a choice, `builtin` holds the recipes that come with the program. Must know of no other room but
+//! `base` and `error`.
 
 pub mod builtin;
+mod choices;
+mod declaration;
+mod effects;
 pub mod keys;
-mod sections;
+#[cfg(test)]
+mod once_tests;
+mod places;
+pub mod points;
 
-pub use sections::*;
+pub use choices::*;
+pub(crate) use declaration::key;
+pub use keys::{
+    Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi,
+};
+pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::LazyLock;
 
-/// Serde mirror of the TOML. Defaults stand in `keys::KEYS` alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recipe {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    pub seed: u32,
-    pub device: String,
-    pub data: Data,
-    pub net: Net,
-    pub method: Method,
-    pub prior: PriorKeys,
-    pub vi: Vi,
-    pub swag: Swag,
-    pub repulsive: Repulsive,
-    pub laplace: Laplace,
-    pub vbll: Vbll,
-    pub train: Train,
-    pub baselines: Baselines,
-    pub predict: Predict,
-}
-
-/// Keys that hold paths.
-pub const FILE_KEYS: &[(&str, &str)] = &[
-    ("data", "file"),
-    ("data", "images"),
-    ("data", "target_file"),
-    ("data", "test_file"),
-    ("data", "split_file"),
-    ("net", "weights"),
-];
+/// Section and name of the keys that hold paths.
+pub static FILE_KEYS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| keys::KEYS.iter().filter(|k| k.is_file).filter_map(|k| k.path.split_once('.')).collect());
 
 /// Why `name` cannot be that of a folder directly inside another; None where it can.
 pub fn no_name(name: &str) -> Option<String> {
@@ -86,13 +71,12 @@ impl Recipe {
 
     /// Makes the relative paths of a checked recipe start from `base`.
     pub fn anchor(table: &mut toml::Table, base: &Path) {
-        for (section, key) in FILE_KEYS {
+        for (section, key) in FILE_KEYS.iter() {
             let section = table.get_mut(*section).and_then(toml::Value::as_table_mut);
             if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
                 let beside = base.join(&*file);
                 // "digits" names a set inside the program, unless a folder of that name lies beside the recipe.
-                let is_no_file = *file == crate::data::source::STDIN
-                    || crate::data::images::pixels::BUNDLED.contains(&file.as_str());
+                let is_no_file = *file == STDIN || BUNDLED.contains(&file.as_str());
                 if beside.exists() || !is_no_file {
                     *file = beside.display().to_string();
                 }
@@ -102,11 +86,11 @@ impl Recipe {
 
     /// Makes the paths of a checked recipe hold from anywhere.
     pub fn make_absolute(table: &mut toml::Table) -> Result<()> {
-        for (section, key) in FILE_KEYS {
+        for (section, key) in FILE_KEYS.iter() {
             let section = table.get_mut(*section).and_then(toml::Value::as_table_mut);
             if let Some(toml::Value::String(file)) = section.and_then(|s| s.get_mut(*key)) {
                 let path = Path::new(&*file);
-                let absolute = crate::data::images::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+                let absolute = absolute(path).map_err(|e| Error::io(path, "find", &e))?;
                 *file = absolute.display().to_string();
             }
         }
@@ -120,22 +104,7 @@ impl Recipe {
 
     /// A recipe with every key at its default unless `table` holds it. `method::checked` also checks its method.
     pub fn from_table(table: &toml::Table, place: &str) -> Result<Recipe> {
-        let mut full = toml::Table::new();
-        for section in keys::SECTIONS {
-            full.insert(section.into(), toml::Value::Table(toml::Table::new()));
-        }
-        for key in keys::KEYS.iter().filter(|k| !k.default.is_empty()) {
-            keys::set(&mut full, key.path, key.default, place)?;
-        }
-        for (name, value) in keys::check(table, place)? {
-            match (full.get_mut(&name).and_then(toml::Value::as_table_mut), value) {
-                (Some(section), toml::Value::Table(inner)) => section.extend(inner),
-                (_, value) => {
-                    full.insert(name, value);
-                }
-            }
-        }
-        let recipe: Recipe = full
+        let recipe: Recipe = keys::check(table, place)?
             .try_into()
             .map_err(|e: toml::de::Error| Error::usage(place, e.message(), "", "see `vifo fit --keys`"))?;
         recipe.check(place)?;
@@ -143,7 +112,7 @@ impl Recipe {
     }
 
     /// What no single key can say.
-    fn check(&self, place: &str) -> Result<()> {
+    pub(crate) fn check(&self, place: &str) -> Result<()> {
         let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
         if let Some(name) = &self.name
             && let Some(found) = no_name(name)
@@ -178,7 +147,7 @@ impl Recipe {
             return err("net.hidden has more than 100 layers", "shorten it");
         }
         for pair in &self.data.kinds {
-            crate::data::load::kind_of(pair)?;
+            kind_of(pair)?;
         }
         if let Some(d) = &self.data.delimiter
             && d.len() != 1

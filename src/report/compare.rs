@@ -20,8 +20,6 @@ use toml::{Table, Value};
 pub use show::write;
 use tally::Tally;
 
-/// Recipe keys that make no other experiment: the pairing (seed, split), and what changes no result.
-const NOT_THE_METHOD: [&str; 4] = ["seed", "name", "device", "train.checkpoint_seconds"];
 /// Keys of the data that are part of the pairing or replaced by the hash of the values: where a table lies and how it is
 /// written make no other data.
 const NOT_THE_DATA: [&str; 11] = [
@@ -237,7 +235,8 @@ fn identity(recipe: &Recipe, hash: &str) -> Result<(Keys, Keys)> {
             Some(name) => {
                 data.insert(name.into(), value);
             }
-            None if NOT_THE_METHOD.contains(&key.as_str()) => {}
+            // The pairing (seed, split), and what changes no result.
+            None if key == "seed" || keys::find(&key).is_some_and(|k| k.cosmetic) => {}
             None => {
                 method.insert(key, value);
             }

@@ -14,36 +14,11 @@ use super::table::rows::Lost;
 use super::table::{Cells, Column, Table};
 use super::{Dataset, Ids, Task, counted, listed, quoted};
 use crate::error::{Error, Result};
+pub use crate::recipe::Missing;
 use feature::{Fault, Reading, Strange, position, unseen_level};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// What to do with missing cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Missing {
-    /// Stop at the first one.
-    Error,
-    /// Leave the row out.
-    Drop,
-    /// Numbers take the training mean, texts a level of their own; a row without target is left out.
-    Mean,
-    /// As `Mean`, with an input beside each number that tells whether it was missing.
-    #[default]
-    Flag,
-}
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Missing::Error => "error",
-            Missing::Drop => "drop",
-            Missing::Mean => "mean",
-            Missing::Flag => "flag",
-        })
-    }
-}
 
 impl Missing {
     /// Whether a missing input is filled.

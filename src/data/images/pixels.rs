@@ -11,6 +11,7 @@ use crate::data::load::Loaded;
 use crate::data::split::by_fraction;
 use crate::error::{Error, Result};
 use crate::recipe::{self, Recipe};
+pub use crate::recipe::{BUNDLED, absolute, is_bundled, is_run};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -98,14 +99,6 @@ impl Pixels {
 /// Largest side of images where the recipe names neither a network nor a size.
 pub(crate) const MOST_SIDE: usize = 32;
 
-/// Image sets that are part of the program.
-pub const BUNDLED: &[&str] = &["digits"];
-
-/// A folder of that name wins, but for a run's: `vifo fit digits --out digits` must not hide the set.
-pub fn is_bundled(path: &Path) -> bool {
-    path.to_str().is_some_and(|p| BUNDLED.contains(&p)) && (!path.exists() || is_run(path))
-}
-
 /// Folders and the files of image sets; everything else is read as a table.
 pub fn is_images(path: &Path) -> bool {
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
@@ -115,17 +108,6 @@ pub fn is_images(path: &Path) -> bool {
         || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))
         || name.contains("idx3")
         || name.contains("ubyte")
-}
-
-/// Whether a folder was made by `vifo fit`.
-pub fn is_run(path: &Path) -> bool {
-    path.join("recipe.toml").is_file() && path.join("encoder.json").is_file()
-}
-
-/// `path` as an absolute one, unless it names a bundled set.
-pub fn absolute(path: &Path) -> std::io::Result<std::path::PathBuf> {
-    let is_no_file = is_bundled(path) || path.as_os_str() == crate::data::source::STDIN;
-    if is_no_file { Ok(path.to_path_buf()) } else { std::path::absolute(path) }
 }
 
 /// Reads a bundled set or one on disk. A run folder, whose figures are pictures too, is none.

@@ -21,6 +21,7 @@ pub mod targets;
 use super::source::read_source;
 use super::{cell_place, counted, listed, quoted};
 use crate::error::{Error, Result};
+pub use crate::recipe::ColumnKind as Kind;
 use cell::Sign;
 pub use column::{Cells, Column, Lines, Texts};
 use header::Header;
@@ -49,26 +50,6 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Names of columns that the file may have: a first row that holds them is a header.
     pub expected: Vec<String>,
-}
-
-/// What the user says that a column is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Number,
-    Text,
-    Date,
-    Ignore,
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Kind::Number => "number",
-            Kind::Text => "text",
-            Kind::Date => "date",
-            Kind::Ignore => "ignore",
-        })
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

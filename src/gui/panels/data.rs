@@ -17,7 +17,7 @@ use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, Look, State};
 use crate::method;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 use crate::run::RunFolder;
 use crate::run::fit::recipe_name;
 use content::{Choice, Content, Kind};
@@ -295,7 +295,7 @@ impl DataPage {
             choice.method = content.choice.method.clone();
         }
         keys::method_ui(ui, "method", &mut choice.method, task);
-        keys::whole_ui(ui, "members of the ensemble", "method.members", &mut choice.members, 1..=50);
+        keys::whole_ui(ui, key!(method.members), &mut choice.members);
         if choice.method != method::base::NAME {
             let task = match &content.kind {
                 Kind::Table { report, .. } => report.task,
@@ -304,21 +304,21 @@ impl DataPage {
             let usual = method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task));
             let before = choice.eta.unwrap_or(usual);
             let mut eta = before;
-            keys::weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
+            keys::slider_ui(ui, key!(method.eta), &mut eta);
             if eta != before {
                 choice.eta = Some(eta);
             }
         }
         ui.horizontal(|ui| {
             let mut chosen = choice.epochs.is_some();
-            let tick = ui.checkbox(&mut chosen, "epochs of my own").on_hover_text(keys::tip("train.epochs"));
+            let tick = ui.checkbox(&mut chosen, "epochs of my own").on_hover_text(keys::tip(key!(train.epochs)));
             if tick.changed() {
                 let usual = if matches!(content.kind, Kind::Images(_)) { 20 } else { 200 };
                 choice.epochs = chosen.then_some(usual);
             }
             if let Some(epochs) = &mut choice.epochs {
                 let drag = DragValue::new(epochs).range(1..=100_000).speed(1.0);
-                ui.add(drag).labelled_by(tick.id).on_hover_text(keys::tip("train.epochs"));
+                ui.add(drag).labelled_by(tick.id).on_hover_text(keys::tip(key!(train.epochs)));
             }
         });
         ui.add_space(6.0);
@@ -371,7 +371,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::Report, c
         None => format!("found: {}", report.task),
         Some(task) => task.to_string(),
     };
-    let tip = keys::tip("data.task");
+    let tip = keys::tip(key!(data.task));
     ComboBox::from_label("task")
         .width(170.0)
         .selected_text(name(choice.task))
@@ -400,7 +400,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::Report, c
                 }
             })
             .response
-            .on_hover_text(keys::tip("data.missing"));
+            .on_hover_text(keys::tip(key!(data.missing)));
         if choice.missing.is_some() || now != Missing::default() {
             choice.missing = Some(now);
         }

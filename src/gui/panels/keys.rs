@@ -1,53 +1,46 @@
-//! Recipe keys as widgets: the tip of each is the key's own help and default, so that the app and `vifo fit --keys` agree.
+//! Recipe keys as widgets: label, range and tip of each are the key's own, so that the app and `vifo fit --keys` agree.
 
 use crate::data::Task;
 use crate::method::{self, Knob, KnobValue};
-use crate::recipe::keys;
-use crate::recipe::{Recipe, Schedule};
+use crate::recipe::keys::{self, Key};
+use crate::recipe::{Recipe, Schedule, key};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
-use std::ops::RangeInclusive;
 
 /// "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
-pub fn tip(path: &str) -> String {
-    let Some(key) = keys::find(path) else { return path.to_string() };
-    let default = if key.default.is_empty() { String::new() } else { format!(", default {}", key.default) };
-    format!("{} Recipe key {path}{default}.", key.help).trim().to_string()
+pub fn tip(key: &Key) -> String {
+    let default = key.default().map_or(String::new(), |default| format!(", default {default}"));
+    format!("{} Recipe key {}{default}.", key.help, key.path).trim().to_string()
 }
 
-/// A slider over decades whose lower end is zero.
-pub fn weight_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut f64, range: RangeInclusive<f64>) {
-    let slider = Slider::new(value, range)
-        .logarithmic(true)
-        .smallest_positive(1e-4)
-        .max_decimals(4)
-        .clamping(SliderClamping::Edits)
-        .text(name);
-    ui.add(slider).on_hover_text(tip(path));
+/// The label of a key's widget, and the ends of its range.
+fn widget(key: &Key) -> (&'static str, f64, f64) {
+    key.widget.map_or((key.path, 0.0, 1.0), |w| (w.label, w.low, w.high))
 }
 
-pub fn optional_ui(
-    ui: &mut egui::Ui,
-    name: &str,
-    path: &str,
-    value: &mut Option<f64>,
-    default: f64,
-    range: RangeInclusive<f64>,
-) {
-    let mut now = value.unwrap_or(default);
-    let slider =
-        Slider::new(&mut now, range).logarithmic(true).max_decimals(4).clamping(SliderClamping::Edits).text(name);
-    if ui.add(slider).on_hover_text(tip(path)).changed() {
+/// A slider over decades; one whose lower end is zero shows it below 1e-4.
+pub fn slider_ui<N: egui::emath::Numeric>(ui: &mut egui::Ui, key: &Key, value: &mut N) -> egui::Response {
+    let (label, low, high) = widget(key);
+    let slider = Slider::new(value, N::from_f64(low)..=N::from_f64(high)).logarithmic(true);
+    let slider = if low == 0.0 { slider.smallest_positive(1e-4) } else { slider };
+    let slider = if N::INTEGRAL { slider } else { slider.max_decimals(4) };
+    ui.add(slider.clamping(SliderClamping::Edits).text(label)).on_hover_text(tip(key))
+}
+
+/// The same for a key that the recipe may leave out: `usual` is shown then, and only a change writes it.
+fn optional_ui(ui: &mut egui::Ui, key: &Key, value: &mut Option<f64>, usual: f64) {
+    let mut now = value.unwrap_or(usual);
+    if slider_ui(ui, key, &mut now).changed() {
         *value = Some(now);
     }
 }
 
-pub fn whole_ui(ui: &mut egui::Ui, name: &str, path: &str, value: &mut u32, range: RangeInclusive<u32>) {
+pub fn whole_ui(ui: &mut egui::Ui, key: &Key, value: &mut u32) {
+    let (label, low, high) = widget(key);
     ui.horizontal(|ui| {
-        let label = ui.label(name);
-        let speed = f64::from(*range.end()) * 0.001;
-        ui.add(DragValue::new(value).range(range).speed(speed.clamp(0.05, 10.0)))
+        let label = ui.label(label);
+        ui.add(DragValue::new(value).range(low as u32..=high as u32).speed((high * 0.001).clamp(0.05, 10.0)))
             .labelled_by(label.id)
-            .on_hover_text(tip(path));
+            .on_hover_text(tip(key));
     });
 }
 
@@ -88,44 +81,34 @@ pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>) {
 
 /// A number of the method's own.
 fn knob_ui(ui: &mut egui::Ui, recipe: &mut Recipe, knob: Knob) {
-    let Knob { label, key, range: (low, high), of } = knob;
-    match of(recipe) {
-        KnobValue::Given(value) if low == 0.0 => weight_ui(ui, label, key, value, low..=high),
-        KnobValue::Given(value) => {
-            let slider = Slider::new(value, low..=high).logarithmic(true).clamping(SliderClamping::Edits).text(label);
-            ui.add(slider).on_hover_text(tip(key));
-        }
-        KnobValue::Optional(value, default) => optional_ui(ui, label, key, value, default, low..=high),
+    let Some(key) = keys::find(knob.key) else { return };
+    match (knob.of)(recipe) {
+        KnobValue::Given(value) => drop(slider_ui(ui, key, value)),
+        KnobValue::Optional(value, usual) => optional_ui(ui, key, value, usual),
     }
 }
 
 /// eta, eta_aux, the prior, the learning rate and M: what a running training takes up at its next step.
-pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe, lr: f64) {
+pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe) {
     let Some(method) = method::find(&recipe.method.name) else { return };
-    if method::reads(method, "method.eta") {
-        let mut eta = method::usual_eta(recipe);
-        let before = eta;
-        weight_ui(ui, "eta", "method.eta", &mut eta, 0.0..=10.0);
-        if eta != before {
-            recipe.method.eta = Some(eta);
-        }
+    if method::reads(method, key!(method.eta).path) {
+        let usual = method::usual_eta(recipe);
+        optional_ui(ui, key!(method.eta), &mut recipe.method.eta, usual);
     }
     for knob in method.knobs() {
         knob_ui(ui, recipe, knob);
     }
-    optional_ui(ui, "learning rate", "train.lr", &mut recipe.train.lr, lr, 1e-5..=1.0);
-    if method::reads(method, "method.samples") {
-        let samples = Slider::new(&mut recipe.method.samples, 1..=100)
-            .logarithmic(true)
-            .clamping(SliderClamping::Edits)
-            .text("samples M");
-        ui.add(samples).on_hover_text(tip("method.samples"));
+    let lr = key!(train.lr);
+    let usual = if recipe.data.images.is_some() { 0.001 } else { lr.usual.unwrap_or(0.0) };
+    optional_ui(ui, lr, &mut recipe.train.lr, usual);
+    if method::reads(method, key!(method.samples).path) {
+        slider_ui(ui, key!(method.samples), &mut recipe.method.samples);
     }
     if method.usual().schedule == Schedule::Swa {
         return;
     }
     let mut cosine = recipe.train.schedule.is_none_or(|s| s == Schedule::Cosine);
-    if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip("train.schedule")).changed() {
+    if ui.checkbox(&mut cosine, "rate falls to 0 (cosine)").on_hover_text(tip(key!(train.schedule))).changed() {
         recipe.train.schedule = Some(if cosine { Schedule::Cosine } else { Schedule::Constant });
     }
 }
@@ -141,7 +124,7 @@ mod tests {
         assert!(names.contains(&"VIFO-mean, all") && names.contains(&"VI-naive"), "{names:?}");
         let wanted =
             "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
-        assert_eq!(tip("method.eta_aux"), wanted);
+        assert_eq!(tip(key!(method.eta_aux)), wanted);
     }
 
     #[test]

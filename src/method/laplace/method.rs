@@ -47,7 +47,7 @@ impl Method for Laplace {
         }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("prior variance", "laplace.prior_variance", (1e-3, 100.0), |r| {
+        vec![Knob::new("laplace.prior_variance", |r| {
             KnobValue::Given(&mut r.laplace.prior_variance)
         })]
     }

@@ -5,7 +5,7 @@ use super::ask::Asked;
 use super::mapping::{Family, Method, Set, Show, network_names};
 use super::sets::Places;
 use crate::error::{Error, Result};
-use crate::recipe::{NetName, Recipe, keys};
+use crate::recipe::{NetName, Recipe, key, keys};
 use crate::run::RunFolder;
 use std::path::{Path, PathBuf};
 
@@ -182,29 +182,12 @@ fn remains(folder: &Path) -> Result<State> {
     Ok(State::Remains)
 }
 
-/// Two recipes of one experiment differ in the device and in the place of the images at most.
+/// An error where the run is of another recipe. A set is known by its name: its images may lie elsewhere by now.
 fn same_recipe(folder: &Path, there: &Recipe, wanted: &Recipe) -> Result<()> {
-    let table = |r: &Recipe| -> Result<toml::Table> {
-        let mut r = r.clone();
-        (r.device, r.name, r.data.images) = (String::new(), None, None);
-        Recipe::parse(&r.to_toml()?, "reproduce")
-    };
-    let (a, b) = (table(there)?, table(wanted)?);
-    for (section, value) in &b {
-        let (Some(new), Some(old)) = (value.as_table(), a.get(section).and_then(toml::Value::as_table)) else {
-            continue;
-        };
-        for key in keys::KEYS.iter().filter_map(|k| k.path.split_once('.')).filter(|(s, _)| s == section) {
-            let (old, new) = (old.get(key.1), new.get(key.1));
-            if old != new {
-                let text = |v: Option<&toml::Value>| v.map_or("nothing".into(), ToString::to_string);
-                let found = format!("was trained with {section}.{} = {}, not {}", key.1, text(old), text(new));
-                let cure = "move the folder away, or choose another with --runs";
-                return Err(Error::usage(folder.display().to_string(), found, "", cure));
-            }
-        }
-    }
-    Ok(())
+    let Some((key, old, new)) = keys::difference(there, wanted, &[key!(data.images)]) else { return Ok(()) };
+    let found = format!("was trained with {key} = {old}, not {new}");
+    let cure = "move the folder away, or choose another with --runs";
+    Err(Error::usage(folder.display().to_string(), found, "", cure))
 }
 
 impl Run {

@@ -9,12 +9,11 @@
 use super::ask::{Asked, FILE};
 use super::grid::Run;
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, keys, plain_path};
+use crate::recipe::{keys, plain_path};
 use crate::run::training::outside_of_the_images;
 use crate::run::{RunFolder, write_atomic};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use toml::{Table, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -148,21 +147,10 @@ impl SweepFolder {
     /// An error where the run's folder holds a run of another recipe. What changes no result may differ.
     fn same_recipe(&self, run: &Run) -> Result<()> {
         let Ok(folder) = RunFolder::open(&self.path.join(&run.name)) else { return Ok(()) };
-        let table = |recipe: &Recipe| -> Result<Table> {
-            let mut recipe = recipe.clone();
-            (recipe.device, recipe.train.checkpoint_seconds, recipe.name) = (String::new(), 0.0, None);
-            Recipe::parse(&recipe.to_toml()?, "sweep")
+        let Some((key, old, new)) = keys::difference(&folder.recipe_as_written()?, &run.recipe, &[]) else {
+            return Ok(());
         };
-        let (there, wanted) = (table(&folder.recipe_as_written()?)?, table(&run.recipe)?);
-        let of = |table: &Table, key: &str| match key.split_once('.') {
-            Some((section, name)) => table.get(section).and_then(|s| s.get(name)).cloned(),
-            None => table.get(key).cloned(),
-        };
-        let differs = keys::KEYS.iter().find(|k| of(&there, k.path) != of(&wanted, k.path));
-        let Some(key) = differs else { return Ok(()) };
-        let text = |v: Option<Value>| v.map_or("nothing".into(), |v| v.to_string());
-        let (old, new) = (text(of(&there, key.path)), text(of(&wanted, key.path)));
-        let found = format!("was trained with {} = {old}, not {new}", key.path);
+        let found = format!("was trained with {key} = {old}, not {new}");
         let cure = "choose another folder with --out, or move this run away";
         Err(Error::usage(folder.path.display().to_string(), found, "", cure))
     }

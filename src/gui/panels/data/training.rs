@@ -87,8 +87,7 @@ impl DataPage {
         ui.separator();
         ui.heading("While it trains").on_hover_text("Taken up by the next step, without a restart");
         let before = draft.clone();
-        let lr = if draft.data.images.is_some() { 0.001 } else { 0.01 };
-        ui.push_id("live", |ui| keys::live_keys_ui(ui, draft, lr));
+        ui.push_id("live", |ui| keys::live_keys_ui(ui, draft));
         if *draft != before {
             self.group.change(vec![draft.clone()]);
         }

@@ -8,6 +8,7 @@ use crate::gui::panels::controls::controls_ui;
 use crate::gui::panels::keys;
 use crate::gui::settings::Settings;
 use crate::live::Command;
+use crate::recipe::key;
 use crate::run::RunFolder;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
@@ -26,8 +27,7 @@ impl Playground {
         });
         ui.separator();
         ui.heading("Training").on_hover_text("Taken up by the next step, without a restart");
-        let lr = self.draft.train.lr.unwrap_or(0.01);
-        keys::live_keys_ui(ui, &mut self.draft, lr);
+        keys::live_keys_ui(ui, &mut self.draft);
         ui.separator();
         ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you agree");
         let task = self.asked_task().unwrap_or(Task::Classification);
@@ -35,10 +35,10 @@ impl Playground {
             let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
             keys::choose_method(&mut self.draft, running);
         }
-        keys::whole_ui(ui, "members of the ensemble", "method.members", &mut self.draft.method.members, 1..=1000);
+        keys::whole_ui(ui, key!(method.members), &mut self.draft.method.members);
         self.network_ui(ui);
         self.data_ui(ui, settings);
-        keys::whole_ui(ui, "seed", "seed", &mut self.draft.seed, 0..=u32::MAX);
+        keys::whole_ui(ui, key!(seed), &mut self.draft.seed);
         self.waiting_ui(ui);
         ui.separator();
         if ui
@@ -70,12 +70,12 @@ impl Playground {
             let label = ui.label("of");
             let second = ui.add(DragValue::new(&mut width).range(1..=1000).speed(1.0)).labelled_by(label.id);
             ui.label("units");
-            if first.union(second).on_hover_text(keys::tip("net.hidden")).changed() {
+            if first.union(second).on_hover_text(keys::tip(key!(net.hidden))).changed() {
                 self.draft.net.hidden = Some(vec![width; layers]);
             }
         });
         let mut silu = self.draft.net.activation == crate::program::Act::Silu;
-        if ui.checkbox(&mut silu, "smooth activation (SiLU)").on_hover_text(keys::tip("net.activation")).changed() {
+        if ui.checkbox(&mut silu, "smooth activation (SiLU)").on_hover_text(keys::tip(key!(net.activation))).changed() {
             self.draft.net.activation = if silu { crate::program::Act::Silu } else { crate::program::Act::Relu };
         }
     }
@@ -101,14 +101,14 @@ impl Playground {
         }
         if let Some(kind) = self.draft.data.toy {
             let mut rows = self.draft.data.rows as u32;
-            keys::whole_ui(ui, "points", "data.rows", &mut rows, 10..=1_000_000);
+            keys::whole_ui(ui, key!(data.rows), &mut rows);
             self.draft.data.rows = rows as usize;
             let mut noise = self.draft.data.noise.unwrap_or(kind.default_noise());
             let slider = Slider::new(&mut noise, 0.0..=3.0_f64.max(kind.default_noise() * 3.0))
                 .max_decimals(3)
                 .clamping(SliderClamping::Edits)
                 .text("noise");
-            if ui.add(slider).on_hover_text(keys::tip("data.noise")).changed() {
+            if ui.add(slider).on_hover_text(keys::tip(key!(data.noise))).changed() {
                 self.draft.data.noise = Some(noise);
             }
         }

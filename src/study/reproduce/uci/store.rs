@@ -5,7 +5,7 @@ use super::ask::Asked;
 use super::methods::Method;
 use super::sets::Source;
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, keys};
+use crate::recipe::{Recipe, key, keys};
 use crate::run::write_atomic;
 use crate::train::SplitsState;
 use safetensors::SafeTensors;
@@ -73,7 +73,9 @@ impl Store {
             let found = format!("is of another {} than the one that lies in the folder of --data", source.set.name);
             return Err(Error::data(place, found, "", away));
         }
-        if let Some((key, old, new)) = difference(&there.recipe, recipe)? {
+        // A file is of all splits, whatever the place of the data, the split and the seed of the first.
+        let places = [key!(data.file), key!(data.split_file), key!(data.split), key!(seed)];
+        if let Some((key, old, new)) = keys::difference(&there.recipe, recipe, &places) {
             return Err(Error::usage(place, format!("was made with {key} = {old}, not {new}"), "", away));
         }
         Ok(there)
@@ -161,25 +163,4 @@ struct Counters {
     step: u64,
     snapshots: u32,
     best: Vec<Option<(u32, u64)>>,
-}
-
-/// The first key in which two recipes of one set and method differ, but for place, split, seed and device.
-fn difference(there: &Recipe, wanted: &Recipe) -> Result<Option<(&'static str, String, String)>> {
-    let table = |r: &Recipe| Recipe::parse(&r.to_toml()?, "reproduce uci");
-    let (there, wanted) = (table(there)?, table(wanted)?);
-    let value = |t: &toml::Table, path: &str| {
-        let (section, key) = path.split_once('.')?;
-        t.get(section)?.get(key).cloned()
-    };
-    let text = |v: Option<toml::Value>| v.map_or("nothing".into(), |v| v.to_string());
-    for key in keys::KEYS.iter().map(|k| k.path) {
-        if ["data.file", "data.split_file", "data.split"].contains(&key) {
-            continue;
-        }
-        let (old, new) = (value(&there, key), value(&wanted, key));
-        if old != new {
-            return Ok(Some((key, text(old), text(new))));
-        }
-    }
-    Ok(None)
 }

@@ -1,0 +1,192 @@
+//! What a key that is a choice may be: one enum each, whose texts stand beside the variants.
+
+use super::declaration::{Field, Kind};
+use super::keys::Data;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+macro_rules! choice {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),* $(,)? })*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl $name {
+            pub const NAMES: &[&str] = &[$($text),*];
+            pub const ALL: [$name; $name::NAMES.len()] = [$($name::$variant),*];
+
+            /// As a recipe writes it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl Field for $name {
+            const KIND: Kind = Kind::Choice($name::NAMES);
+            fn value(&self) -> Option<Value> {
+                Some(Value::String(self.name().into()))
+            }
+        }
+    )*};
+}
+
+choice! {
+    ToyKind {
+        /// y = 2 sin x + 0.1 eps on two intervals (vifo.tex, appendix on the artificial data).
+        Sinusoid = "sinusoid",
+        /// y = sin x + (0.05 + 0.05 x) eps, x on [0, 10].
+        Heteroscedastic = "heteroscedastic",
+        /// y = x^3 + 3 eps, x on [-4, 4] (Hernandez-Lobato & Adams 2015).
+        Cubic = "cubic",
+        /// Two half circles, classes 0 and 1.
+        Moons = "moons",
+        /// Circles of radius 1 and 1/2, classes 0 and 1.
+        Rings = "rings",
+        /// Three Gaussian clouds, classes 0, 1 and 2.
+        Blobs = "blobs",
+    }
+
+    /// Where the sinusoid has data (MATH.md section 9).
+    #[derive(Default)]
+    Gap {
+        /// +-[pi/4, 3 pi/4], as the published figure.
+        #[default]
+        Figure = "figure",
+        /// +-[pi/2, 3 pi/4], as the text of the paper.
+        Paper = "paper",
+    }
+
+    /// What is learnt: a number or a class.
+    Task { Regression = "regression", Classification = "classification" }
+
+    /// What to do with missing cells.
+    #[derive(Default)]
+    Missing {
+        /// As `Mean`, with an input beside each number that tells whether it was missing.
+        #[default]
+        Flag = "flag",
+        /// Numbers take the training mean, texts a level of their own; a row without target is left out.
+        Mean = "mean",
+        /// Leave the row out.
+        Drop = "drop",
+        /// Stop at the first one.
+        Error = "error",
+    }
+
+    /// What the user says that a column is.
+    ColumnKind { Number = "number", Text = "text", Date = "date", Ignore = "ignore" }
+
+    NetName { Mlp = "mlp", Cnn = "cnn", AlexNet = "alexnet", PreResNet = "preresnet" }
+
+    Expectation { Auto = "auto", Sampled = "sampled", Exact = "exact" }
+
+    Link { Exp = "exp", Softplus = "softplus" }
+
+    AuxSource { Uniform = "uniform", Grid = "grid" }
+
+    ViInit { Normal = "normal", Torch = "torch" }
+
+    ViGroups { All = "all", Layer = "layer" }
+
+    /// What is kept of the curvature H = sum_n Lambda_n (x) f_n f_n' of a last layer (MATH.md section 5, Laplace).
+    #[derive(Default)]
+    Structure {
+        /// (sum Lambda) (x) (mean f f'): exact where Lambda is the same for all rows; k^2 + d^2 numbers.
+        #[default]
+        Kronecker = "kronecker",
+        /// All of it: (k d)^2 numbers.
+        Full = "full",
+        /// Its diagonal: k d numbers.
+        Diagonal = "diagonal",
+    }
+
+    /// What a repulsive ensemble keeps apart.
+    #[derive(Default)]
+    Space {
+        #[default]
+        Function = "function",
+        Weights = "weights",
+    }
+
+    #[derive(Default)]
+    LaplacePredict {
+        #[default]
+        Probit = "probit",
+        Samples = "samples",
+    }
+
+    Optimizer { Adam = "adam", Sgd = "sgd" }
+
+    Schedule { Cosine = "cosine", Constant = "constant", Step = "step", Swa = "swa" }
+
+    /// Whether gradient-boosted trees stand beside the network.
+    #[derive(Default)]
+    Boosting {
+        /// Where they take under a second.
+        #[default]
+        Auto = "auto",
+        On = "on",
+        Off = "off",
+    }
+}
+
+impl ToyKind {
+    pub fn task(self) -> Task {
+        match self {
+            ToyKind::Moons | ToyKind::Rings | ToyKind::Blobs => Task::Classification,
+            _ => Task::Regression,
+        }
+    }
+
+    /// Number of classes; 0 for a regression.
+    pub fn classes(self) -> usize {
+        match self {
+            ToyKind::Moons | ToyKind::Rings => 2,
+            ToyKind::Blobs => 3,
+            _ => 0,
+        }
+    }
+}
+
+impl NetName {
+    /// Height and width of its inputs, where it takes one size only.
+    pub fn fixed_side(self) -> Option<u32> {
+        matches!(self, NetName::AlexNet | NetName::PreResNet).then_some(32)
+    }
+}
+
+/// Column and kind of a "column=kind" of `data.as`.
+pub fn kind_of(pair: &str) -> Result<(String, ColumnKind)> {
+    let kind = |name: &str| ColumnKind::ALL.into_iter().find(|kind| kind.name() == name);
+    let parts = pair.rsplit_once('=').map(|(column, name)| (column.trim(), kind(name.trim())));
+    match parts {
+        Some((column, Some(kind))) if !column.is_empty() => Ok((column.to_string(), kind)),
+        _ => {
+            let allowed = format!("COLUMN=KIND with KIND one of {}", ColumnKind::NAMES.join(", "));
+            Err(Error::usage("data.as", format!("\"{pair}\""), allowed, "for example --as zip=text"))
+        }
+    }
+}
+
+impl Data {
+    /// All files that a table comes from.
+    pub fn files(&self) -> Vec<&Path> {
+        [&self.file, &self.target_file, &self.test_file, &self.split_file]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect()
+    }
+}
