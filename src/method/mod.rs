@@ -20,6 +20,7 @@ pub mod vbll;
 pub mod vi;
 pub mod vifo;
 
+pub use hypercube::Hypercube;
 pub use prediction::{Features, PredictProgram};
 pub use training::{DataX, TrainProgram};
 
