@@ -123,8 +123,14 @@ fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
         parts.map(|g| names(&g.output)).unwrap_or_default(),
         python_session(&args.out, model.encoder.pixels.is_some())
     ));
-    if graph.metadata_props.iter().any(|p| p.key.as_deref() == Some("vifo.logit_draws") && p.value.as_deref() != Some("0")) {
-        tell("note: the graph has one set of draws of the logits for all rows, where `vifo predict` draws anew for each row");
+    if graph
+        .metadata_props
+        .iter()
+        .any(|p| p.key.as_deref() == Some("vifo.logit_draws") && p.value.as_deref() != Some("0"))
+    {
+        tell(
+            "note: the graph has one set of draws of the logits for all rows, where `vifo predict` draws anew for each row",
+        );
     }
     for note in Model::caveats(folder)? {
         tell(&format!("note: {note}"));

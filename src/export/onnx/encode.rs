@@ -87,7 +87,8 @@ pub fn images(g: &mut Graph, image: &ImageInput) -> Encoded {
 fn input(g: &mut Graph, feature: &Feature) -> Val {
     let (element, doc) = match &feature.kind {
         FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => {
-            let doc = format!("number, in training of mean {mean} and standard deviation {sd}; NaN where it is missing");
+            let doc =
+                format!("number, in training of mean {mean} and standard deviation {sd}; NaN where it is missing");
             (Element::Double, doc)
         }
         FeatureKind::Levels { levels, .. } => {
@@ -96,9 +97,10 @@ fn input(g: &mut Graph, feature: &Feature) -> Val {
             let doc = format!("text, one of {}{more}; \"\" where it is missing", shown.join(", "));
             (Element::Text, doc)
         }
-        FeatureKind::Switch { no, yes, .. } => {
-            (Element::Text, format!("text, {no} or {yes} in small, capital or first capital letters; \"\" where it is missing"))
-        }
+        FeatureKind::Switch { no, yes, .. } => (
+            Element::Text,
+            format!("text, {no} or {yes} in small, capital or first capital letters; \"\" where it is missing"),
+        ),
         FeatureKind::Date(_) => {
             let doc = "date as days since 1970-01-01 by its own clock, the time of day as a fraction; NaN where it is missing";
             (Element::Double, doc.to_string())
@@ -228,8 +230,7 @@ fn switch_table(no: &str, yes: &str, share: f32, flag: bool, fills: bool) -> Wor
     }
     keys.push((String::new(), 2));
     let plain = |v: f32| Code { inputs: inputs(v, 0.0), refused: false, blank: false, odd: false };
-    let missing =
-        Code { inputs: inputs(share, 1.0), refused: !flag && !fills, blank: true, odd: !flag && fills };
+    let missing = Code { inputs: inputs(share, 1.0), refused: !flag && !fills, blank: true, odd: !flag && fills };
     let other = Code { inputs: inputs(share, 0.0), refused: !fills, blank: true, odd: fills };
     (keys, vec![plain(0.0), plain(1.0), missing, other])
 }
@@ -244,7 +245,8 @@ fn date(g: &mut Graph, c: &Calendar, cells: &Val, fills: bool) -> Part {
     let days = g.choose(&is_date, cells, &zero);
     let parts = dates::parts(g, &days);
     let scale = c.trend;
-    let mean = if (scale.min..=scale.max).contains(&scale.mean) { scale.mean } else { scale.min / 2.0 + scale.max / 2.0 };
+    let mean =
+        if (scale.min..=scale.max).contains(&scale.mean) { scale.mean } else { scale.min / 2.0 + scale.max / 2.0 };
     let fill = g.scalar((mean - scale.mean) / scale.sd);
     let trend = standardised(g, &parts.years, scale.mean, scale.sd);
     let mut columns = vec![g.choose(&is_date, &trend, &fill)];

@@ -252,8 +252,7 @@ impl Walk<'_> {
         let after = |out: u32, kernel: u32, size: u32, before: u32| {
             i64::from((out - 1) * p.stride + kernel) - i64::from(size + before)
         };
-        let (below, right) =
-            (after(p.out_h, p.kernel_h, p.h, p.pad_top), after(p.out_w, p.kernel_w, p.w, p.pad_left));
+        let (below, right) = (after(p.out_h, p.kernel_h, p.h, p.pad_top), after(p.out_w, p.kernel_w, p.w, p.pad_left));
         let (top, left) = (i64::from(p.pad_top), i64::from(p.pad_left));
         let attributes = vec![
             ints("kernel_shape", &[kh as i64, kw as i64]),

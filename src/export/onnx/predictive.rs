@@ -62,12 +62,23 @@ pub fn regression_outputs(
     });
     let write = |g: &mut Graph, column: &str, value: &Val, what: &str| {
         let value = or_nan(g, value, valid, false, Element::Double);
-        g.output(&format!("{prefix}{column}"), &value, Element::Double, ROWS, &format!("{what}, in the unit of {name}"));
+        g.output(
+            &format!("{prefix}{column}"),
+            &value,
+            Element::Double,
+            ROWS,
+            &format!("{what}, in the unit of {name}"),
+        );
     };
     write(g, "mean", &mean, "predictive mean");
     write(g, "sd", &sd, "predictive standard deviation");
     write(g, "aleatoric_sd", &aleatoric, "standard deviation of the noise that is left with any amount of data");
-    write(g, "epistemic_sd", &epistemic, "standard deviation for want of data: what the networks do not know of the mean");
+    write(
+        g,
+        "epistemic_sd",
+        &epistemic,
+        "standard deviation for want of data: what the networks do not know of the mean",
+    );
     for level in calibration.iter().flat_map(|c| &c.levels) {
         let q = g.double(level.q());
         // An infinite interval stays so around a point mass.
@@ -173,16 +184,35 @@ pub fn class_outputs(
     let value = or_nan(g, &probs, valid, true, Element::Float);
     g.output("probabilities", &value, Element::Float, &table, &format!("of the classes in this order: {order}{more}"));
     let index = g.node_with("ArgMax", &[&probs], vec![int("axis", -1), int("keepdims", 0)]);
-    let nobody = g.whole(-1);
-    let index = valid.map_or(index.clone(), |valid| g.choose(valid, &index, &nobody));
+    let index = match valid {
+        Some(valid) => {
+            let nobody = g.whole(-1);
+            g.choose(valid, &index, &nobody)
+        }
+        None => index,
+    };
     let numbers: Vec<i64> = (0..k as i64).collect();
     let attributes = vec![ints("keys_int64s", &numbers), texts("values_strings", labels), text("default_string", "")];
     let name = g.node_ml("LabelEncoder", &[&index], attributes);
-    g.output("predicted", &name, Element::Text, ROWS, "the most probable class; \"\" for a row that cannot be predicted");
+    g.output(
+        "predicted",
+        &name,
+        Element::Text,
+        ROWS,
+        "the most probable class; \"\" for a row that cannot be predicted",
+    );
     for (column, value, what) in [
         ("entropy", &total, "entropy of the probabilities in nats: the whole uncertainty of the class"),
-        ("aleatoric_entropy", &aleatoric, "mean entropy of the networks and their draws in nats: what no data takes away"),
-        ("mutual_information", &epistemic, "mutual information of class and network in nats: uncertainty for want of data"),
+        (
+            "aleatoric_entropy",
+            &aleatoric,
+            "mean entropy of the networks and their draws in nats: what no data takes away",
+        ),
+        (
+            "mutual_information",
+            &epistemic,
+            "mutual information of class and network in nats: uncertainty for want of data",
+        ),
     ] {
         let value = or_nan(g, value, valid, false, Element::Float);
         g.output(column, &value, Element::Float, ROWS, what);

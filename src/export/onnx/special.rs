@@ -31,7 +31,8 @@ fn polynomial(g: &mut Graph, x: &Val, coefficients: &[f64]) -> Val {
     sum
 }
 
-/// e^(x^2) erfc(x) for x >= 0, to 1.2e-7 of itself (W. J. Cody's form as Numerical Recipes has it: t e^P(t), t = 1 / (1 + x/2)).
+/// e^(x^2) erfc(x) for x >= 0, to 1.2e-7 of itself: the Chebyshev fit `erfcc` of Numerical Recipes, t e^P(t) with
+/// t = 1 / (1 + x / 2).
 fn erfcx(g: &mut Graph, x: &Val) -> Val {
     const P: [f64; 10] = [
         -1.265_512_23,
@@ -53,11 +54,11 @@ fn erfcx(g: &mut Graph, x: &Val) -> Val {
     g.mul(&t, &e)
 }
 
-/// A value whose square is about to stand in an exponent: beyond this e^(-z^2 / 2) is 0 in single precision.
+/// Bound of z: far beyond where e^(-z^2 / 2) is 0, and its square is still finite.
 const FAR: f64 = 1e4;
 
-/// e^exponent times the normal's mass beyond `size` >= 0 over its density there, by sqrt(2 pi): with the exponent -size^2 / 2
-/// that mass itself.
+/// e^(exponent + size^2 / 2) P(Z > size) for size >= 0, without the overflow of its parts: with the exponent -size^2 / 2 the
+/// normal's tail itself.
 fn tail(g: &mut Graph, exponent: &Val, size: &Val) -> Val {
     let x = g.affine(size, std::f64::consts::FRAC_1_SQRT_2, 0.0);
     let mills = erfcx(g, &x);
