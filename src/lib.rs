@@ -9,6 +9,7 @@ pub mod cli;
 pub mod data;
 pub mod error;
 pub mod exec;
+pub mod export;
 pub mod figure;
 #[cfg(feature = "gui")]
 pub mod gui;

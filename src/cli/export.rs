@@ -1,15 +1,17 @@
-//! `vifo export`: the best weights of one member of a run, under PyTorch's names, for other programs.
+//! `vifo export`: a run for other programs. As `.onnx` the whole predictive distribution in one graph; under any other name
+//! the best weights of one member under PyTorch's names.
 
 use super::options::open_run;
 use super::{say, shell, tell};
 use crate::data::Task;
 use crate::error::Error;
+use crate::export::onnx;
 use crate::method::{Outputs, Setup};
 use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
 use crate::run::write_to;
-use crate::run::{Model, RunFolder};
+use crate::run::{Model, RunFolder, calibrate};
 use crate::train::weights;
 use std::path::{Path, PathBuf};
 
@@ -17,11 +19,15 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// Run folder of `vifo fit`
     run: PathBuf,
-    /// File to write: tensors under PyTorch's names, such as net.safetensors
+    /// File to write: NAME.onnx holds the whole prediction, from raw columns or images to mean and sd or probabilities, for
+    /// onnxruntime and others; NAME.safetensors one network's tensors under PyTorch's names
     out: PathBuf,
-    /// Which network of the ensemble, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    member: usize,
+    /// Safetensors: which network of the ensemble, counted from 0 [default: 0]
+    #[arg(long, value_name = "N")]
+    member: Option<usize>,
+    /// ONNX: as if the run had not been calibrated
+    #[arg(long)]
+    uncalibrated: bool,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
@@ -37,27 +43,33 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
     guard(args, &folder)?;
+    if is_onnx(&args.out) {
+        return graph(args, &folder, &model);
+    }
+    if args.uncalibrated {
+        let found = "weights know no calibration";
+        return Err(Error::usage("--uncalibrated", found, "a file NAME.onnx", "leave it out").into());
+    }
     let setup = &model.plan.setup;
-    let members = setup.members as usize;
-    if args.member >= members {
-        let found = format!("{}, of {members} members", args.member);
+    let (member, members) = (args.member.unwrap_or(0), setup.members as usize);
+    if member >= members {
+        let found = format!("{member}, of {members} members");
         return Err(Error::usage("--member", found, format!("0 to {}", members - 1), "choose one of them").into());
     }
     let layout = setup.layout();
     // VI's member is (mu, rho); the statistics are those that a prediction takes.
-    let own = &model.trained.weights[args.member * setup.member_len()..][..layout.total];
+    let own = &model.trained.weights[member * setup.member_len()..][..layout.total];
     let copies = setup.copies() as usize;
     let running = setup.predict_running(&model.trained.running);
-    let statistics = running.chunks(layout.running.max(1)).nth(args.member * copies).unwrap_or_default();
+    let statistics = running.chunks(layout.running.max(1)).nth(member * copies).unwrap_or_default();
     write_to(&args.out, &weights::export(&layout, own, statistics)?)?;
     if args.quiet {
         return Ok(());
     }
     let tensors = layout.views.len() + 2 * layout.norms.len();
     say(&format!(
-        "{}: member {} of {members} (counted from 0) of {}, {tensors} tensors, {} numbers\n{}\n\n{}",
+        "{}: member {member} of {members} (counted from 0) of {}, {tensors} tensors, {} numbers\n{}\n\n{}",
         args.out.display(),
-        args.member,
         args.run.display(),
         layout.total + layout.running,
         meaning(setup),
@@ -70,6 +82,66 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(&format!("note: {note}"));
     }
     Ok(())
+}
+
+fn is_onnx(out: &Path) -> bool {
+    out.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"))
+}
+
+/// The whole prediction as one graph.
+fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
+    if let Some(member) = args.member {
+        let found = format!("{member}, but an ONNX graph holds all members");
+        return Err(Error::usage("--member", found, "a file NAME.safetensors", "leave it out").into());
+    }
+    let calibration = if args.uncalibrated { None } else { calibrate::current(folder)? };
+    let graph = onnx::export(model, calibration.as_ref())?;
+    write_to(&args.out, &onnx::bytes(&graph)?)?;
+    if args.quiet {
+        return Ok(());
+    }
+    let names = |all: &[onnx::proto::ValueInfoProto]| {
+        let names: Vec<&str> = all.iter().filter_map(|v| v.name.as_deref()).collect();
+        let more = if names.len() > 12 { format!(" and {} more", names.len() - 12) } else { String::new() };
+        format!("{}{more}", names[..names.len().min(12)].join(", "))
+    };
+    let parts = graph.graph.as_ref();
+    say(&format!(
+        "{}: {}\ninputs: {}\noutputs: {}\n\n{}",
+        args.out.display(),
+        graph.doc_string.as_deref().unwrap_or_default(),
+        parts.map(|g| names(&g.input)).unwrap_or_default(),
+        parts.map(|g| names(&g.output)).unwrap_or_default(),
+        python_session(&args.out, model.encoder.pixels.is_some())
+    ));
+    if graph
+        .metadata_props
+        .iter()
+        .any(|p| p.key.as_deref() == Some("vifo.logit_draws") && p.value.as_deref() != Some("0"))
+    {
+        tell(
+            "note: the graph has one set of draws of the logits for all rows, where `vifo predict` draws anew for each row",
+        );
+    }
+    for note in Model::caveats(folder)? {
+        tell(&format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// Lines of Python that run the graph.
+fn python_session(out: &Path, on_images: bool) -> String {
+    let path = serde_json::to_string(&out.display().to_string()).unwrap_or_else(|_| shell(out));
+    let feed = match on_images {
+        true => "{\"images\": pictures}  # uint8 [n, h, w, c]".to_string(),
+        false => "{i.name: (df[i.name].fillna(\"\").astype(str) if \"string\" in i.type else \
+                  df[i.name].astype(float)).to_numpy() for i in net.get_inputs()}"
+            .to_string(),
+    };
+    format!(
+        "import onnxruntime\nnet = onnxruntime.InferenceSession({path})\nfeed = {feed}\n\
+         out = dict(zip([o.name for o in net.get_outputs()], net.run(None, feed)))"
+    )
 }
 
 /// Nothing that exists is replaced unasked, and the run's own checkpoints not at all.

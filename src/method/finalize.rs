@@ -1,5 +1,6 @@
 //! What a method is given when training ends, and what it may leave for the host to do in prediction.
 
+use super::laplace::VarianceForm;
 use super::{Chunk, Setup, Trained};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -43,4 +44,17 @@ pub trait HostLayer: Send {
     /// From features [n, width] and outputs [n, n_out] of the network: calls `write` with replica, row and that row of outputs,
     /// `Setup::output_width` numbers.
     fn outputs(&self, features: &[f32], z: &[f32], write: &mut dyn FnMut(usize, usize, &[f32]));
+
+    /// The same as constants, for programs that run a graph (`export`); None where it has no such form.
+    fn form(&self) -> Option<LayerForm> {
+        None
+    }
+}
+
+/// A last layer as constants.
+pub enum LayerForm {
+    /// Variances of the outputs, which stand behind the network's own.
+    Variances(VarianceForm),
+    /// Layers [S][k, d] that replace the network's own, the bias last.
+    Layers(Vec<Vec<f64>>),
 }

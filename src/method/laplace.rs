@@ -25,6 +25,7 @@ use crate::base::Real;
 use crate::error::{Error, Result};
 use crate::ops::head::noise_variance;
 use spectrum::Spectrum;
+pub use spectrum::VarianceForm;
 
 /// delta, the precision of the prior N(0, I / delta) of the last layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -185,6 +186,11 @@ impl Posterior {
     /// Variances f' S_oo f [k] of the outputs at one row of features [d-1].
     pub fn logit_variances<T: Real>(&self, features: &[T]) -> Vec<f64> {
         self.spectrum.variances(&self.with_one(features), self.k, self.delta)
+    }
+
+    /// The variances as weighted sums of squares.
+    pub fn variance_form(&self) -> VarianceForm {
+        self.spectrum.variance_form(self.k, self.d, self.delta)
     }
 
     /// Covariance f' S_op f [k, k] of the outputs at one row of features [d-1].

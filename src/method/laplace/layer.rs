@@ -4,7 +4,7 @@ use super::{Curvature, Posterior, PriorPrecision, gaussian_lambda, softmax_lambd
 use crate::base::rng::{Draw, Stream};
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::method::{HostLayer, Named, Outputs, Setup, Trained};
+use crate::method::{HostLayer, LayerForm, Named, Outputs, Setup, Trained};
 use crate::ops::head::{gaussian_loss, softmax_loss};
 use rayon::prelude::*;
 
@@ -152,6 +152,13 @@ pub fn last_layers(setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<La
 }
 
 impl HostLayer for LastLayer {
+    fn form(&self) -> Option<LayerForm> {
+        Some(match self {
+            LastLayer::Variances(posterior) => LayerForm::Variances(posterior.variance_form()),
+            LastLayer::Samples { layers, .. } => LayerForm::Layers(layers.clone()),
+        })
+    }
+
     fn replicas(&self) -> usize {
         match self {
             LastLayer::Variances(_) => 1,

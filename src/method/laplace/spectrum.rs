@@ -28,6 +28,35 @@ pub(super) enum Spectrum {
     Diagonal { values: Vec<f64> },
 }
 
+/// f' S_oo f = sum over j of (f' a_j)^2 w_jo: variances in a form that another program can compute, no term of which is
+/// negative.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VarianceForm {
+    /// J, how many a there are.
+    pub places: usize,
+    /// [d, J].
+    pub directions: Vec<f64>,
+    /// [J, k].
+    pub weights: Vec<f64>,
+}
+
+/// L with L L' = S, [d, d] by rows, from the lower triangle of S by columns.
+fn cholesky(block: &[f64], d: usize) -> Vec<f64> {
+    let mut l = vec![0.0; d * d];
+    for i in 0..d {
+        for j in 0..=i {
+            let left = block[j * d + i] - dot(&l[i * d..i * d + j], &l[j * d..j * d + j]);
+            // A variance that rounding made negative is 0.
+            l[i * d + j] = match l[j * d + j] {
+                _ if i == j => left.max(0.0).sqrt(),
+                0.0 => 0.0,
+                root => left / root,
+            };
+        }
+    }
+    l
+}
+
 /// Negative eigenvalues of a positive matrix are rounding, P units of 1e-16 of the largest at most; more than this share
 /// of it is none.
 const ROUNDING: f64 = 1e-9;
@@ -143,6 +172,34 @@ impl Spectrum {
             Spectrum::Diagonal { values } => {
                 let one = |h: &[f64]| h.iter().zip(f).map(|(h, f)| f * f / (h + delta)).sum();
                 values.chunks_exact(d).map(one).collect()
+            }
+        }
+    }
+
+    /// The same as a weighted sum of squares, for k outputs and d inputs.
+    pub fn variance_form(&self, k: usize, d: usize, delta: f64) -> VarianceForm {
+        match self {
+            Spectrum::Kronecker { out, input } => {
+                let along = |j: usize, o: usize| -> f64 {
+                    let one = |a: usize| out.vectors[a * k + o].powi(2) / (out.values[a] * input.values[j] + delta);
+                    (0..k).map(one).sum()
+                };
+                let directions = (0..d).flat_map(|i| (0..d).map(move |j| input.vectors[j * d + i])).collect();
+                let weights = (0..d).flat_map(|j| (0..k).map(move |o| along(j, o))).collect();
+                VarianceForm { places: d, directions, weights }
+            }
+            Spectrum::Full { blocks, .. } => {
+                let roots: Vec<Vec<f64>> = blocks.chunks_exact(d * d).map(|block| cholesky(block, d)).collect();
+                let row = |i: usize| roots.iter().flat_map(move |l| l[i * d..(i + 1) * d].iter().copied());
+                let own = |p: usize| (0..k).map(move |o| f64::from(u8::from(p / d == o)));
+                let directions = (0..d).flat_map(row).collect();
+                VarianceForm { places: k * d, directions, weights: (0..k * d).flat_map(own).collect() }
+            }
+            Spectrum::Diagonal { values } => {
+                let unit = |i: usize| (0..d).map(move |j| f64::from(u8::from(i == j)));
+                let weight = |j: usize| (0..k).map(move |o| 1.0 / (values[o * d + j] + delta));
+                let directions = (0..d).flat_map(unit).collect();
+                VarianceForm { places: d, directions, weights: (0..d).flat_map(weight).collect() }
             }
         }
     }

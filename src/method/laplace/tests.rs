@@ -403,3 +403,21 @@ fn curvatures_are_those_of_the_losses() {
         assert_eq!(gaussian_lambda(link, l)[3] == 0.0, l < -8.0);
     }
 }
+
+/// f' S_oo f as sums of squares, for another program: a triangle of 6 columns and products of eigenvectors lose little.
+#[test]
+fn variances_are_sums_of_squares() {
+    let (n, k, d) = (40, 3, 6);
+    let (f, lambda, w) = layer(5, n, k, d);
+    for structure in ALL {
+        let posterior = fitted(structure, &f, &lambda, k, &w, PriorPrecision::Fixed(0.3));
+        let form = posterior.variance_form();
+        assert!(form.weights.iter().all(|w| *w >= 0.0) && form.directions.len() == d * form.places);
+        for f in f.chunks(d - 1) {
+            let with_one: Vec<f64> = f.iter().map(|v| f64::from(*v)).chain([1.0]).collect();
+            let along = |j: usize| -> f64 { (0..d).map(|i| with_one[i] * form.directions[i * form.places + j]).sum() };
+            let variance = |o: usize| (0..form.places).map(|j| along(j).powi(2) * form.weights[j * k + o]).sum::<f64>();
+            close(&(0..k).map(variance).collect::<Vec<_>>(), &posterior.logit_variances(f), 1e-11);
+        }
+    }
+}
