@@ -156,7 +156,7 @@ impl Priors {
             .filter_map(|(lane, look)| {
                 let Picture::Band(band) = &look.picture else { return None };
                 Some(PriorPanel {
-                    title: keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str())),
+                    title: keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str())).into(),
                     x: band.x.clone(),
                     samples: look.prior.clone()?,
                     train_x: lane.points.train.iter().map(|p| p[0]).collect(),
