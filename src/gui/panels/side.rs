@@ -256,8 +256,8 @@ impl SideBySide {
             let name = keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
             points = lane.points.train.clone();
             match &look.picture {
-                Picture::Band(band) => panels.push(band_panel(&name, band, &lane.points.train, None)),
-                Picture::Map(map) => maps.extend(map_panels(&name, map).into_iter().take(2)),
+                Picture::Band(band) => panels.push(band_panel(name, band, &lane.points.train, None)),
+                Picture::Map(map) => maps.extend(map_panels(name, map).into_iter().take(2)),
                 Picture::None => {}
             }
         }
