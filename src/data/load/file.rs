@@ -6,6 +6,7 @@ use crate::data::encode::Encoder;
 use crate::data::encode::meaning::{self, Rules};
 use crate::data::split::{Split, by_index_file};
 use crate::data::table::roles::Roles;
+use crate::data::table::sentence::Sentence;
 use crate::data::table::targets::{rows_with_all, targets_of};
 use crate::data::table::{ReadOptions, Table, read_table};
 use crate::data::{counted, quoted, source, strata};
@@ -112,13 +113,12 @@ fn of_several_targets(encoder: &Encoder) -> Option<String> {
 /// The gravest few, each said once.
 fn cautions_of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<String> {
     const MOST: usize = 5;
-    let mut cautions = vec![];
+    let mut cautions: Vec<Sentence> = vec![];
     for at in 0..encoder.n_targets() {
         let of_one = crate::data::table::cautions::of(table, &encoder.of_target(at), rows);
         cautions.extend(of_one.into_iter().filter(|said| !cautions.contains(said)).collect::<Vec<_>>());
     }
-    cautions.truncate(MOST);
-    cautions
+    cautions.into_iter().take(MOST).map(String::from).collect()
 }
 
 /// Of the files, and, still open, of the values in the table and the split file.
