@@ -181,7 +181,14 @@ pub fn train(
     listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
 ) -> Result<Fitted> {
     match status {
-        RunStatus::Begun(_) | RunStatus::Training => return fit::resume(&folder.path, device, listen),
+        RunStatus::Begun(_) => return fit::resume(&folder.path, device, listen),
+        RunStatus::Training => {
+            // The other process goes on, unless it has just ended.
+            drop(folder.lock()?);
+            if RunFolder::open(&folder.path).is_ok() {
+                return fit::resume(&folder.path, device, listen);
+            }
+        }
         RunStatus::Remains => {
             let _lock = folder.lock()?;
             folder.remove_own()?;
