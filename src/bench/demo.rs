@@ -15,7 +15,7 @@ use crate::run::fit::{Fitted, fit};
 use crate::run::model::{self, targets};
 use crate::run::prior;
 use crate::train::plan::Plan;
-use crate::train::{Event, Flow, Splits};
+use crate::train::{Driver, Ending, Event, Flow, Splits};
 use std::f64::consts::PI;
 use std::path::Path;
 
@@ -181,11 +181,8 @@ fn other_seeds(
     let data = recipes.iter().map(load::load).collect::<Result<Vec<Loaded>>>()?;
     let plan = Plan::new(&recipes[0], data[0].train.n, &data[0].encoder)?;
     let mut splits = Splits::new(&plan, &data.iter().collect::<Vec<_>>(), 1, device)?;
-    while splits.ending().is_none() {
-        let row = splits.advance()?;
-        if listen(&Event::Epoch(row)) != Flow::Continue {
-            return Ok(None);
-        }
+    if Driver::default().go(&mut splits, u64::MAX, &mut |_, event| Ok(listen(&event)))? == Some(Ending::Stopped) {
+        return Ok(None);
     }
     let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
     let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;

@@ -240,7 +240,7 @@ fn image_case(net: fn(Last) -> Net, method: &'static dyn Method) -> Result<Prepa
     plan.prior = Reg::Mean
         .prior(&crate::recipe::PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 }, 1.0);
     let data = Dataset {
-        x: waves::<f32>((n * d) as usize),
+        x: waves::<f32>((n * d) as usize).into(),
         y: (0..n).map(|i| (i % k) as f32).collect(),
         n: n as usize,
         d: d as usize,

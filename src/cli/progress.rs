@@ -1,6 +1,7 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
+pub use crate::report::tables::duration;
 use crate::system::stop;
 use crate::train::{Event, Flow};
 use crate::view::RunView;
@@ -125,7 +126,10 @@ impl Progress {
             let Some(last) = self.view.last() else {
                 tell(match ending {
                     "stopped" => "stopped before the first evaluation",
-                    _ => "already finished: nothing was left to train",
+                    _ => {
+                        "already finished: nothing was left to train, and its results and report were written anew; to train it longer, \
+                         begin a new run with more epochs (--epochs)"
+                    }
                 });
                 return;
             };
@@ -137,21 +141,6 @@ impl Progress {
                 self.view.line()
             ));
         }
-    }
-}
-
-/// "3.2 s", "2 min 5 s", "1 h 12 min".
-pub fn duration(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return "unknown time".into();
-    }
-    let s = seconds.max(0.0);
-    if s < 60.0 {
-        format!("{s:.1} s")
-    } else if s < 3600.0 {
-        format!("{} min {} s", (s / 60.0) as u64, s as u64 % 60)
-    } else {
-        format!("{} h {} min", (s / 3600.0) as u64, s as u64 % 3600 / 60)
     }
 }
 

@@ -4,7 +4,7 @@ use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
 use crate::report::tables::Format;
-use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, State, Words, prepare};
+use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, RunStatus, Words, prepare};
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
 
@@ -76,6 +76,14 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let _saves = crate::system::stop::hold();
+    match made(args) {
+        // Broken off while data were read: nothing is lost.
+        Err(e) if matches!(e.downcast_ref(), Some(crate::error::Error::Stopped(_))) => stop(),
+        made => made,
+    }
+}
+
+fn made(args: &Args) -> anyhow::Result<()> {
     if args.table.eq_ignore_ascii_case("uci") {
         return super::reproduce_uci::run(args);
     }
@@ -209,7 +217,7 @@ fn words(args: &Args) -> Words {
 /// How many runs there are, how many are done, and how long the rest will take.
 fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate::error::Result<()> {
     let todo = p.todo();
-    let begun = match todo.iter().filter(|r| matches!(r.state, State::Begun(_))).count() {
+    let begun = match todo.iter().filter(|r| matches!(r.state, RunStatus::Begun(_))).count() {
         0 => String::new(),
         n => format!(", {n} begun"),
     };
@@ -243,7 +251,7 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
         say(&text);
         for run in &todo {
             let from =
-                if let State::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
+                if let RunStatus::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
             say(&format!("  {}{from}", run.title()));
         }
     } else if style == Style::Normal {

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::report::tables::Format;
 use crate::run::fit::Fitted;
 use crate::study::sweep::{
-    self, Asked, Ended, Needs, Outcome, Report, Run, State, SweepFolder, Words, carry_out, check, jobs, queued, report,
-    run_one, submit, write_script,
+    self, Asked, Ended, Needs, Outcome, Report, Run, RunStatus, SweepFolder, Words, carry_out, check, jobs, queued,
+    report, run_one, submit, write_script,
 };
 use crate::train::Ending;
 use std::collections::{BTreeMap, HashSet};
@@ -151,7 +151,7 @@ fn whole(args: &SweepArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let style = Style::of(args.quiet, false);
-    let todo: Vec<&Run> = runs.iter().zip(&states).filter(|(_, s)| **s != State::Done).map(|(r, _)| r).collect();
+    let todo: Vec<&Run> = runs.iter().zip(&states).filter(|(_, s)| **s != RunStatus::Done).map(|(r, _)| r).collect();
     if style == Style::Normal {
         tell(&format!("{}: {}", asked.name, counts(&states)));
         effects(&asked, &runs);
@@ -187,14 +187,14 @@ fn failed(place: &str, n: usize) -> Error {
 }
 
 /// "8 runs, 3 done, 1 begun".
-fn counts(states: &[State]) -> String {
-    let n = |of: fn(&State) -> bool| states.iter().filter(|s| of(s)).count();
+fn counts(states: &[RunStatus]) -> String {
+    let n = |of: fn(&RunStatus) -> bool| states.iter().filter(|s| of(s)).count();
     let mut text = format!("{} run{}", states.len(), if states.len() == 1 { "" } else { "s" });
     for (n, what) in [
-        (n(|s| *s == State::Done), "done"),
-        (n(|s| *s == State::Training), "training"),
-        (n(|s| matches!(s, State::Begun(_))), "begun"),
-        (n(|s| matches!(s, State::Failed(_))), "failed before"),
+        (n(|s| *s == RunStatus::Done), "done"),
+        (n(|s| *s == RunStatus::Training), "training"),
+        (n(|s| matches!(s, RunStatus::Begun(_))), "begun"),
+        (n(|s| matches!(s, RunStatus::Failed(_))), "failed before"),
     ] {
         if n > 0 {
             text += &format!(", {n} {what}");
@@ -203,7 +203,7 @@ fn counts(states: &[State]) -> String {
     text
 }
 
-fn list(runs: &[Run], states: &[State]) {
+fn list(runs: &[Run], states: &[RunStatus]) {
     let width = runs.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let digits = runs.len().to_string().len();
     for (run, state) in runs.iter().zip(states) {
@@ -211,13 +211,13 @@ fn list(runs: &[Run], states: &[State]) {
     }
 }
 
-fn in_words(state: &State) -> String {
+fn in_words(state: &RunStatus) -> String {
     match state {
-        State::Missing | State::Remains => "missing".into(),
-        State::Training => "training".into(),
-        State::Begun(epoch) => format!("stopped after epoch {epoch}"),
-        State::Done => "done".into(),
-        State::Failed(line) => format!("failed: {line}"),
+        RunStatus::Missing | RunStatus::Remains => "missing".into(),
+        RunStatus::Training => "training".into(),
+        RunStatus::Begun(epoch) => format!("stopped after epoch {epoch}"),
+        RunStatus::Done => "done".into(),
+        RunStatus::Failed(line) => format!("failed: {line}"),
     }
 }
 

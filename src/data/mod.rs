@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// Rows ready for a network.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dataset {
-    /// `[n, d]`, row after row, standardised with the training rows.
-    pub x: Vec<f32>,
+    /// `[n, d]`, row after row, standardised with the training rows. Copies of a set share its inputs.
+    pub x: Arc<Vec<f32>>,
     /// `[n, T]`: standardised targets, T = 1 but for a table with several; or the class index. Empty when unknown.
     pub y: Vec<f32>,
     pub n: usize,
@@ -71,7 +71,8 @@ impl Dataset {
             }
             rows.iter().flat_map(|&row| from[row * d..(row + 1) * d].iter().copied()).collect()
         }
-        let (x, bytes) = (pick(&self.x, rows, self.d), Arc::new(pick(&self.bytes, rows, self.d)));
+        let x = Arc::new(pick(&self.x, rows, self.d));
+        let bytes = Arc::new(pick(&self.bytes, rows, self.d));
         let targets = self.y.len() / self.n.max(1);
         let y = pick(&self.y, rows, targets);
         let ids = self.ids.subset(rows);
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn subset_takes_rows_in_the_order_given() {
         let all = Dataset {
-            x: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            x: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0].into(),
             y: vec![0.1, 0.2, 0.3],
             n: 3,
             d: 2,
@@ -137,7 +138,7 @@ mod tests {
             ..Default::default()
         };
         let part = all.subset(&[2, 0]);
-        assert_eq!((part.x, part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));
+        assert_eq!((part.x.to_vec(), part.y, part.n), (vec![5.0, 6.0, 1.0, 2.0], vec![0.3, 0.1], 2));
         assert_eq!(Vec::from(part.ids), ["4", "2"]);
         assert_eq!(part.target, [3.0, 1.0]);
     }

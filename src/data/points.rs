@@ -155,7 +155,7 @@ mod tests {
         let Target::Regression { mean, sd, min, max, .. } = p.encoder.target else { panic!("a number") };
         assert_eq!((mean, sd, min, max), same(7.0));
         let rows = p.encoder.encode(&p.table, &p.split.train, true).expect("rows");
-        assert_eq!((rows.x, rows.y, rows.target), (vec![0.0; 2], vec![0.0; 2], vec![7.0; 2]));
+        assert_eq!((rows.x.to_vec(), rows.y, rows.target), (vec![0.0; 2], vec![0.0; 2], vec![7.0; 2]));
         assert_eq!(Vec::from(rows.ids), ["1", "2"]);
         // Room for auxiliary inputs around the one place where there is data.
         assert_eq!(p.encoder.aux_range(), (vec![-1.0], vec![1.0]));

@@ -22,6 +22,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 /// The text, and what there is to say of how it was read.
 pub(crate) fn read_source(path: &Path) -> Result<(String, Vec<String>)> {
     let bytes = unpacked(path, read_bytes(path)?)?;
+    if let Some((found, cure)) = no_table(&bytes) {
+        return Err(Error::data(place(path), found, ALLOWED, cure));
+    }
     decoded(path, bytes)
 }
 
@@ -158,6 +161,47 @@ fn unzipped(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// What a file is that is often taken for a table, by its first bytes, and the way from it to one.
+fn no_table(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    const TO_CSV: &str = "save it as CSV: pandas.read_parquet(FILE).to_csv(\"data.csv\", index=False)";
+    const IMAGES: &str = "images are trained on as a folder with one subfolder a class: name the folder";
+    let kinds: [(&[u8], &str, &str); 14] = [
+        (b"\x89PNG", "is a PNG image", IMAGES),
+        (b"\xff\xd8\xff", "is a JPEG image", IMAGES),
+        (b"GIF8", "is a GIF image", IMAGES),
+        (b"%PDF-", "is a PDF document", "export the table in it as CSV"),
+        (b"PAR1", "is a Parquet file", TO_CSV),
+        (b"ARROW1", "is an Arrow file", "save it as CSV: pandas.read_feather(FILE).to_csv(\"data.csv\", index=False)"),
+        (b"\xd0\xcf\x11\xe0", "is an Excel workbook (.xls)", "save the sheet as CSV"),
+        (b"\x89HDF", "is an HDF5 file", "export the table in it as CSV"),
+        (b"\x93NUMPY", "is a NumPy array", "save it as CSV: numpy.savetxt(\"data.csv\", array, delimiter=\",\")"),
+        (
+            b"SQLite format 3",
+            "is an SQLite database",
+            "export a table of it: sqlite3 -header -csv FILE \"select * from TABLE\"",
+        ),
+        (b"MATLAB 5.0 MAT-file", "is a MATLAB file", "save it as CSV: writematrix(x, \"data.csv\")"),
+        (b"<!DOCTYPE html", "is a web page, not the file that it offers", "fetch the file itself"),
+        (b"<!doctype html", "is a web page, not the file that it offers", "fetch the file itself"),
+        (b"<html", "is a web page, not the file that it offers", "fetch the file itself"),
+    ];
+    let known = kinds.iter().find(|(magic, ..)| bytes.starts_with(magic)).map(|(_, found, cure)| (*found, *cure));
+    let json = ("is JSON", "save it as CSV: pandas.read_json(FILE).to_csv(\"data.csv\", index=False)");
+    known.or_else(|| is_json(bytes).then_some(json))
+}
+
+/// An object, lines of objects, or a list of objects or lists; a header may begin with a bracket, too.
+fn is_json(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    let Some((first, rest)) = text.split_first() else { return false };
+    let second = rest.trim_ascii_start().first();
+    match (first, second, text.last()) {
+        (b'{', Some(b'"' | b'}'), Some(b'}')) => true,
+        (b'[', Some(b'{' | b'['), Some(b']')) => true,
+        _ => false,
+    }
+}
+
 /// UTF-8 unless marks or bytes say otherwise.
 fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<(String, Vec<String>)> {
     if let Some(encoding) = utf16(&bytes) {
@@ -243,6 +287,23 @@ mod tests {
 
     fn message(bytes: &[u8]) -> String {
         read(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_table_is_named_with_the_way_to_one() {
+        for (bytes, found, cure) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0"[..], "is a PNG image", "name the folder"),
+            (b"%PDF-1.7\n", "is a PDF document", "as CSV"),
+            (b"PAR1\0\0", "is a Parquet file", "read_parquet"),
+            (b"\xd0\xcf\x11\xe0\0", "is an Excel workbook (.xls)", "save the sheet as CSV"),
+            (b" [\n {\"a\": 1}]\n", "is JSON", "read_json"),
+            (b"{\"a\": 1}\n{\"a\": 2}\n", "is JSON", "read_json"),
+            (b"<!DOCTYPE html><html>", "is a web page", "fetch the file itself"),
+        ] {
+            let said = message(bytes);
+            assert!(said.contains(found) && said.contains(cure), "{said}");
+        }
+        assert_eq!(read(b"[mm],{x}\n1,2\n").unwrap(), "[mm],{x}\n1,2\n");
     }
 
     #[test]

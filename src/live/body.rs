@@ -7,7 +7,7 @@ use super::speed::Speed;
 use super::worker::{Command, Report, Snapshot, State};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::train::{Ending, EpochRow};
+use crate::train::{Ending, EpochRow, Event, Flow};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
@@ -226,14 +226,22 @@ impl Body {
             self.allowance -= count as f64;
         }
         let started = Instant::now();
-        for i in 0..self.lanes.len() {
-            let training = &mut self.lanes[i].training;
-            let goal = training.trainer.step() + count;
-            while training.trainer.step() < goal && training.trainer.ending().is_none() {
-                if let Some(row) = training.advance(goal - training.trainer.step())? {
-                    self.rows.push((i, row));
-                }
-            }
+        let (lanes, rows) = (&mut self.lanes, &mut self.rows);
+        let mut is_stopped = false;
+        for (i, Lane { training, driver, .. }) in lanes.iter_mut().enumerate() {
+            let ending = driver.go(training, count, &mut |_, event| {
+                rows.extend(match event {
+                    Event::Epoch(row) => Some((i, row)),
+                    Event::Started { .. } | Event::Checkpoint => None,
+                });
+                Ok(Flow::Continue)
+            })?;
+            is_stopped |= ending == Some(Ending::Stopped);
+        }
+        if is_stopped {
+            // The program is about to end.
+            self.set_running(false);
+            return self.save();
         }
         let each = started.elapsed().as_secs_f64() / count as f64;
         self.step_seconds = if self.step_seconds > 0.0 { 0.8 * self.step_seconds + 0.2 * each } else { each };

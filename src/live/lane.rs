@@ -12,11 +12,13 @@ use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
 use crate::run::{Training, prior};
+use crate::train::Driver;
 use crate::train::plan::Plan;
 
 pub struct Lane {
     pub training: Training,
     pub device: Device,
+    pub driver: Driver,
     painter: Painter,
 }
 
@@ -101,7 +103,7 @@ impl Points {
 
 impl Lane {
     pub fn new(training: Training, device: Device) -> Lane {
-        Lane { training, device, painter: Painter::default() }
+        Lane { training, device, driver: Driver::default(), painter: Painter::default() }
     }
 
     pub fn points(&self) -> Points {

@@ -2,6 +2,7 @@
 //! block; within a block each metric has a mean and a standard deviation over its runs. Win rates pair the groups by
 //! data, seed and split.
 
+mod open;
 pub mod overlay;
 mod show;
 mod tally;
@@ -9,14 +10,15 @@ mod tally;
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, keys};
 use crate::run::fit::recipe_name;
-use crate::run::results::Better;
-use crate::run::{Metric, Results, RunFolder};
+use crate::run::results::{Better, Shown, shown_of};
+use crate::run::{Metric, Results};
 use crate::train::EpochRow;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use toml::{Table, Value};
 
+pub use open::{inside, open};
 pub use show::write;
 use tally::Tally;
 
@@ -35,10 +37,6 @@ const NOT_THE_DATA: [&str; 11] = [
     "header",
     "skip_lines",
 ];
-/// Shown and counted unless others are named: the rest would make a table that no screen holds.
-pub const MAIN_METRICS: [&str; 7] = ["rmse", "nll", "crps", "coverage_90", "accuracy", "brier", "ece_equal_mass"];
-/// Those of each of several targets: every target has columns of its own.
-const MAIN_OF_SEVERAL: [&str; 3] = ["rmse", "nll", "coverage_90"];
 
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -109,94 +107,6 @@ pub struct Wins {
     pub overall: Vec<Option<f64>>,
     /// [row beats column]; None where the two share no cell.
     pub against: Vec<Vec<Option<f64>>>,
-}
-
-/// Opens run folders, and the run folders inside other folders. Returns the runs and what was skipped.
-pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
-    let (mut runs, mut notes, mut seen): (Vec<Run>, _, _) = (vec![], vec![], HashSet::new());
-    for path in paths {
-        for folder in folders(path)? {
-            let real = folder.path.canonicalize().map_err(|e| Error::io(&folder.path, "read", &e))?;
-            if !seen.insert(real) {
-                continue;
-            }
-            if !folder.file("results.json").is_file() {
-                let state = folder.manifest()?.state;
-                let why = format!("{} skipped: it has no results.json (state: {state})", folder.path.display());
-                notes.push(why);
-                continue;
-            }
-            runs.push(read(&folder)?);
-        }
-    }
-    // An old run of the same files as a newer one has the newer one's values.
-    let values: BTreeMap<String, String> =
-        runs.iter().filter(|r| r.hash != r.bytes).map(|r| (r.bytes.clone(), r.hash.clone())).collect();
-    for run in runs.iter_mut().filter(|r| r.hash == r.bytes) {
-        run.hash = values.get(&run.bytes).unwrap_or(&run.hash).clone();
-    }
-    if runs.is_empty() {
-        let place = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
-        let found = if notes.is_empty() { "no runs".into() } else { format!("no finished run: {}", notes.join("; ")) };
-        return Err(Error::run(place, found, "finish one with `vifo fit --resume RUN`, with test rows"));
-    }
-    Ok((runs, notes))
-}
-
-/// The folder itself if it is a run, else the runs directly inside it, by name; perhaps none.
-pub fn inside(path: &Path) -> Result<Vec<RunFolder>> {
-    let itself = RunFolder::open(path);
-    if itself.is_ok() || !path.is_dir() {
-        return itself.map(|f| vec![f]);
-    }
-    let entries = path.read_dir().map_err(|e| Error::io(path, "read", &e))?;
-    let mut inside: Vec<PathBuf> = entries.filter_map(|e| e.ok()).map(|e| e.path()).collect();
-    inside.sort();
-    Ok(inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect())
-}
-
-/// As `inside`; none is an error.
-fn folders(path: &Path) -> Result<Vec<RunFolder>> {
-    let runs = inside(path)?;
-    if runs.is_empty() {
-        let found = "is no run folder, and no run folder lies in it";
-        let allowed = "folders made by `vifo fit`, or a folder of such folders";
-        return Err(Error::usage(path.display().to_string(), found, allowed, "check the path"));
-    }
-    Ok(runs)
-}
-
-fn read(folder: &RunFolder) -> Result<Run> {
-    let recipe = folder.recipe()?;
-    let manifest = folder.manifest()?;
-    let (bytes, values) = (manifest.data, manifest.values);
-    let hash = match recipe.data.toy {
-        Some(_) => String::new(),
-        None if values.is_empty() => bytes.clone(),
-        None => values,
-    };
-    let mut results = folder.results()?;
-    results.metrics.extend(evaluated(folder)?);
-    // Curves are beside the point of a table: a run without them still counts.
-    let rows = if folder.file("metrics.csv").is_file() { folder.metrics(u32::MAX)? } else { vec![] };
-    Ok(Run { path: folder.path.clone(), recipe, results, rows, hash, bytes })
-}
-
-/// What `vifo evaluate` found on other sets, under names of their own: "auroc_entropy" and "ood_mean_entropy" of the one
-/// out-of-distribution set, "mnist.auroc_entropy" of several, "shift.nll", "fog.3.accuracy".
-fn evaluated(folder: &RunFolder) -> Result<Vec<Metric>> {
-    if !folder.file("evaluation.json").is_file() {
-        return Ok(vec![]);
-    }
-    let sets: Vec<Results> = folder.evaluation()?;
-    let named = |r: Results| {
-        let prefix = match r.set.as_str() {
-            "ood" => String::new(),
-            set => format!("{}.", set.strip_prefix("ood ").unwrap_or(set)),
-        };
-        r.metrics.into_iter().map(move |m| Metric { name: format!("{prefix}{}", m.name), ..m })
-    };
-    Ok(sets.into_iter().filter(|r| r.set != "test").flat_map(named).collect())
 }
 
 /// "method.eta" -> value, for every key of a recipe but those that only pair runs.
@@ -357,10 +267,12 @@ fn of_several(name: &str) -> Option<&str> {
     name.strip_suffix(']')?.split_once('[').map(|(plain, _)| plain)
 }
 
-fn is_main(metric: &Metric) -> bool {
+/// Whether a metric is shown and counted unless others are named: all of them would make a table that no screen holds. Every
+/// one of several targets has columns of its own.
+pub fn is_main(metric: &Metric) -> bool {
     match of_several(&metric.name) {
-        Some(plain) => MAIN_OF_SEVERAL.contains(&plain),
-        None => MAIN_METRICS.contains(&metric.name.as_str()),
+        Some(plain) => shown_of(plain) == Shown::OfEachTarget,
+        None => shown_of(&metric.name) >= Shown::Always,
     }
 }
 

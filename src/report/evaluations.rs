@@ -14,7 +14,7 @@ use crate::metrics::Measure;
 use crate::run::RunFolder;
 use crate::run::calibrate::Calibration;
 use crate::run::model::Model;
-use crate::run::results::Results;
+use crate::run::results::{Results, aurocs};
 use crate::run::targets;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -287,9 +287,7 @@ pub fn said(name: &str, run: &Run, p: &Predictive, y: &[f64]) -> (Tone, String) 
 
 /// Whether rows from elsewhere are told from the test rows, by the best of the scores.
 pub fn told_apart(name: &str, r: &Results) -> Option<(Tone, String)> {
-    let aurocs = r.metrics.iter().filter(|m| m.name.starts_with("auroc_"));
-    let scores = aurocs.filter_map(|m| Some((m.name.trim_start_matches("auroc_").replace('_', " "), m.value.value()?)));
-    let (by, best) = scores.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (by, best) = aurocs(&r.metrics).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (tone, answer) = match best {
         b if b >= 0.9 => (Tone::Good, "it mostly knows that they are none of its own"),
         b if b >= 0.7 => (Tone::Warning, "it often does not see that they are none of its own"),

@@ -2,8 +2,11 @@
 
 pub mod compare;
 pub mod evaluations;
+mod page;
 pub mod tables;
 pub mod verdict;
+
+pub use page::{html, write};
 
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::pixels::Pixels;
@@ -12,24 +15,19 @@ use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::figure::{
-    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure, HtmlTable,
-    ReliabilityFigure, Report, RocFigure, Saved, ScatterFigure, Section, Series, SheetFigure, SheetImage,
+    self, BandPanel, BandsFigure, CoverageFigure, CurvesFigure, HeatFigure, HeatPanel, HistogramFigure,
+    ReliabilityFigure, RocFigure, Saved, ScatterFigure, Series, SheetFigure, SheetImage,
 };
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::recipe::Recipe;
-use crate::run::RunFolder;
-use crate::run::calibrate;
-use crate::run::fit::{Fitted, recipe_name};
+use crate::run::fit::Fitted;
 use crate::run::model::{self, targets};
-use crate::run::results::{self, Results};
-use crate::run::targets as several;
+use crate::run::results;
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
-use tables::{TextTable, number};
 
-type Drawn = (PathBuf, String);
+pub(crate) type Drawn = (PathBuf, String);
 
 fn drawn(saved: Saved, caption: &str) -> Drawn {
     (saved.svg, caption.into())
@@ -390,101 +388,4 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
         ),
         drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
     ])
-}
-
-pub fn html(table: &TextTable) -> HtmlTable {
-    HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
-}
-
-pub fn write(
-    folder: &RunFolder,
-    recipe: &Recipe,
-    fitted: &Fitted,
-    tested: &[(Results, Predictive)],
-    device: &str,
-    figures: &[Drawn],
-) -> Result<()> {
-    let (data, setup) = (&fitted.data, &fitted.plan.setup);
-    let m = &recipe.method;
-    let eta = m.eta.unwrap_or(setup.method.usual_eta(setup.task));
-    let mut summary = vec![
-        ("method".to_string(), format!("{}, {} members, eta {eta}, eta_aux {}", m.name, m.members, m.eta_aux)),
-        (
-            "network".into(),
-            format!(
-                "{}, inputs {}, outputs {}, {} numbers a member",
-                setup.net.describe(),
-                setup.net.n_in(),
-                setup.net.n_out(),
-                setup.member_len()
-            ),
-        ),
-        ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
-        ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
-        (
-            "training".into(),
-            format!(
-                "{} epochs in {:.1} s on {device}, seed {}",
-                fitted.rows.last().map_or(0, |r| r.epoch),
-                fitted.seconds,
-                recipe.seed
-            ),
-        ),
-    ];
-    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
-        summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
-    }
-    // A run resumed to the same weights keeps its calibration.
-    let calibration = calibrate::current(folder).unwrap_or(None);
-    let (mut verdicts, mut tests) = (vec![], vec![]);
-    for (at, (r, p)) in tested.iter().enumerate() {
-        let of_one = data.of_target(at);
-        let name = (tested.len() > 1).then(|| of_one.encoder.target_name());
-        let calibration = calibration.as_ref().map(|c| c.of_target(at));
-        let y = targets(&of_one.test);
-        let mut r = r.clone();
-        if let Some(c) = calibration {
-            c.beside(&mut r, p, &y);
-        }
-        let verdict = verdict::Verdict::new(p, &y, &of_one.encoder, calibration, "test rows");
-        verdicts.push(verdict.section(&several::heading(verdict::QUESTION, name)));
-        let test = evaluations::own_test(&r, &m.name, data.task());
-        tests.push(Section { heading: several::heading(&test.heading, name), slot: None, ..test });
-    }
-    if verdicts.is_empty() {
-        verdicts.push(verdict::without_rows());
-    }
-    let mut sections = vec![];
-    if !tests.is_empty() {
-        sections.push(Section { slot: Some(evaluations::TEST.into()), inside: tests, ..Default::default() });
-    }
-    sections.push(match &calibration {
-        Some(c) => {
-            let of_one =
-                data.encoder.targets().enumerate().map(|(at, t)| (t.name(), c.of_target(at).section(t.name())));
-            let named = of_one.map(|(name, section)| {
-                let heading = several::heading(&section.heading, (!c.more_targets.is_empty()).then_some(name));
-                Section { heading, slot: None, ..section }
-            });
-            Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }
-        }
-        None => calibrate::no_section(),
-    });
-    sections.extend(evaluations::places());
-    sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
-    let mut notes = data.notes.clone();
-    if notes.is_empty() {
-        notes.push("Nothing was left out or filled in.".into());
-    }
-    sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
-    sections.push(Section {
-        heading: "The recipe that repeats this run".into(),
-        text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
-        code: Some(recipe.to_toml()?),
-        ..Default::default()
-    });
-    let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
-    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
-    let report = Report { title: format!("vifo: {}", recipe_name(recipe)), lead, summary, sections };
-    figure::write_report(&folder.file("report.html"), &report)
 }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::figure::exact;
 use crate::method::Predictive;
 use crate::run::results::{Better, Results};
+use crate::system::csv_text;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -113,11 +114,7 @@ impl TextTable {
     }
 
     pub fn csv(&self) -> String {
-        let cell = |s: &String| {
-            if s.contains([',', '"', '\n', '\r']) { format!("\"{}\"", s.replace('"', "\"\"")) } else { s.clone() }
-        };
-        let line = |row: &Vec<String>| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n";
-        std::iter::once(&self.header).chain(&self.rows).map(line).collect()
+        csv_text(std::iter::once(&self.header).chain(&self.rows))
     }
 }
 
@@ -134,6 +131,31 @@ pub fn number(v: f64) -> String {
     } else {
         let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
         format!("{v:.digits$}")
+    }
+}
+
+/// A time in words, such as one that training took: "3.2 s", "2 min 5 s", "1 h 12 min".
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "unknown time".into();
+    }
+    let s = seconds.max(0.0);
+    if s < 60.0 {
+        format!("{s:.1} s")
+    } else if s < 3600.0 {
+        format!("{} min {} s", (s / 60.0) as u64, s as u64 % 60)
+    } else {
+        format!("{} h {} min", (s / 3600.0) as u64, s as u64 % 3600 / 60)
+    }
+}
+
+/// One that is foreseen, rounded so that it does not flicker: "8 s", "3 min", "1.5 h".
+pub fn rough_duration(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() => "unknown time".into(),
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 

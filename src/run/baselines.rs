@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
 use crate::recipe::Boosting as Asked;
+use crate::report::tables::rough_duration;
 use crate::system::stop;
 
 /// Trees that take longer than this are fitted only when asked for.
@@ -46,7 +47,7 @@ fn trees(
     }
     let seconds = boosting::seconds(seen.n, seen.d, classes);
     if asked == Asked::Auto && seconds > SECONDS {
-        let about = if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
+        let about = rough_duration(seconds);
         return Ok(Some(Err(format!(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
         ))));
@@ -119,7 +120,7 @@ mod tests {
     fn dear_trees_wait_to_be_asked_for() {
         let n = 200_000;
         let x: Vec<f32> = (0..n * 4).map(|i| (i as f32 * 0.37).sin()).collect();
-        let large = Dataset { x, y: vec![0.0; n], n, d: 4, ..Default::default() };
+        let large = Dataset { x: x.into(), y: vec![0.0; n], n, d: 4, ..Default::default() };
         let y: Vec<f64> = vec![0.0; n];
         let trees = |rows: &Dataset, y: &[f64], asked| trees(rows, y, 10, 0, asked).expect("no stop");
         let why = trees(&large, &y, Asked::Auto).expect("an answer").err().expect("a reason");

@@ -11,6 +11,7 @@ use crate::data::images::pixels;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
+use crate::figure::Tone;
 use crate::method::Predictive;
 use crate::report;
 use crate::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
@@ -111,123 +112,162 @@ struct OfTarget<'a> {
     shown: evaluations::Run<'a>,
 }
 
-impl OfTarget<'_> {
-    fn evaluate(self, listen: &mut dyn FnMut(&str)) -> Result<Evaluation> {
-        let OfTarget { folder, device, asked, model, data, changed, calibration, shown } = self;
-        let (mut notes, mut all): (Vec<String>, Vec<Results>) = (vec![], vec![]);
-        // Baselines are fitted on the training rows: on other rows they would be no baselines.
-        let known = data.as_ref().ok().copied().filter(|_| !changed);
-        let mut lines = vec![];
-        let (rows, mut first, inside) = match &asked.test {
-            Some(file) => {
-                let (rows, said) = model.read(file, Part::Test, true, asked.skip_lines)?;
-                notes.extend(said);
-                // By their values: a copy under another name is no better. By the path where the training rows
-                // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
-                let twins = known.map_or(0, |own| calibrate::twins(&rows, &own.train));
-                if twins > 0 && 2 * twins >= rows.n {
-                    notes.push(format!(
-                    "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
-                    rows.n
-                ));
-                } else if is_training_file(model, file) {
-                    notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
-                }
-                if calibration.is_some_and(|c| is_source(c, file)) {
-                    notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
-                }
-                let p = model.predict(device, rows.inputs())?;
-                let r = labelled(model, known, calibration, &p, &rows)?;
-                (rows, r, p)
-            }
-            None => {
-                let data = data?;
-                own_test_rows(folder, data, changed)?;
-                let p = model.predict(device, data.test.inputs())?;
-                let y = targets(&data.test);
-                let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
-                if let Some(c) = calibration {
-                    c.beside(&mut r, &p, &y);
-                }
-                (data.test.clone(), r, p)
-            }
-        };
-        first.set = "test".into();
-        all.push(first);
-        let mut figures = vec![];
-        let mut kept = true;
-        // The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
-        let mut keep = |written: Result<Vec<(PathBuf, String)>>, notes: &mut Vec<String>| match written {
-            Ok(drawn) => figures.extend(drawn),
-            Err(e) if kept => {
-                kept = false;
-                notes.push(format!("{NOTHING}: {e}"));
+/// What was found of one target so far.
+#[derive(Default)]
+struct Found {
+    results: Vec<Results>,
+    notes: Vec<String>,
+    figures: Vec<(PathBuf, String)>,
+    /// What is said of rows from elsewhere.
+    lines: Vec<(Tone, String)>,
+    /// A figure could not be written, which is said once.
+    is_unwritten: bool,
+}
+
+impl Found {
+    /// The numbers are what was asked for: a folder that cannot be written to is no reason to keep them back.
+    fn keep(&mut self, written: Result<Vec<(PathBuf, String)>>) {
+        match written {
+            Ok(drawn) => self.figures.extend(drawn),
+            Err(e) if !self.is_unwritten => {
+                self.is_unwritten = true;
+                self.notes.push(format!("{NOTHING}: {e}"));
             }
             Err(_) => {}
+        }
+    }
+}
+
+impl OfTarget<'_> {
+    fn evaluate(self, listen: &mut dyn FnMut(&str)) -> Result<Evaluation> {
+        let mut found = Found::default();
+        let (rows, inside) = self.test_rows(&mut found)?;
+        if let Some(file) = &self.asked.shift {
+            self.shifted(file, &mut found)?;
+        }
+        self.corrupted(&rows, &mut found, listen)?;
+        self.outside(&inside, &mut found)?;
+        Ok(Evaluation { results: found.results, notes: found.notes, figures: found.figures })
+    }
+
+    /// Baselines are fitted on the training rows: on other rows they would be no baselines.
+    fn known(&self) -> Option<&load::Loaded> {
+        self.data.as_ref().ok().copied().filter(|_| !self.changed)
+    }
+
+    fn labelled(&self, p: &Predictive, rows: &Dataset) -> Result<Results> {
+        labelled(self.model, self.known(), self.calibration, p, rows)
+    }
+
+    /// The run's own test rows or those of the file that is named; and what is predicted of them.
+    fn test_rows(&self, found: &mut Found) -> Result<(Dataset, Predictive)> {
+        let OfTarget { model, device, calibration, shown, .. } = self;
+        let Some(file) = &self.asked.test else {
+            let data = self.data.clone()?;
+            own_test_rows(self.folder, data, self.changed)?;
+            let p = model.predict(device, data.test.inputs())?;
+            let y = targets(&data.test);
+            let mut r = test(data, &p, &y, model.recipe.baselines.boosting)?;
+            if let Some(c) = calibration {
+                c.beside(&mut r, &p, &y);
+            }
+            r.set = "test".into();
+            found.keep(shown.own(&r, &p, &y).map(|()| vec![]));
+            found.results.push(r);
+            return Ok((data.test.clone(), p));
         };
-        let y = targets(&rows);
-        match &asked.test {
-            None => keep(shown.own(&all[0], &inside, &y).map(|()| vec![]), &mut notes),
-            Some(file) => {
-                let heading = format!("Evaluation: {} rows of {}", rows.n, name_of(file));
-                keep(shown.labelled(OTHER_TEST, &heading, &[&all[0]], &inside, &y), &mut notes);
-                lines.push(evaluations::said(&name_of(file), &shown, &inside, &y));
-            }
+        let (rows, said) = model.read(file, Part::Test, true, self.asked.skip_lines)?;
+        found.notes.extend(said);
+        // By their values: a copy under another name is no better. By the path where the training rows
+        // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
+        let twins = self.known().map_or(0, |own| calibrate::twins(&rows, &own.train));
+        if twins > 0 && 2 * twins >= rows.n {
+            found.notes.push(format!(
+                "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
+                rows.n
+            ));
+        } else if is_training_file(model, file) {
+            found.notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
         }
-        if let Some(file) = &asked.shift {
-            let (shifted, partner, said) = match model.encoder.pixels {
-                Some(_) => pixels::read_shifted(&model.encoder, file)?,
-                None => {
-                    let (rows, said) = model.read(file, Part::All, true, asked.skip_lines)?;
-                    let all = vec![true; rows.n];
-                    (rows, all, said)
-                }
-            };
-            notes.extend(said);
-            let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
-                let p = model.predict(device, rows.inputs())?;
-                let r = labelled(model, known, calibration, &p, rows)?;
-                Ok((Results { set: set.into(), ..r }, p))
-            };
-            let (whole, p) = add("shift", &shifted)?;
-            let mut both = vec![whole];
-            let same: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
-            if same.len() < shifted.n && !same.is_empty() {
-                both.push(add("shift, without frog and monkey", &shifted.subset(&same))?.0);
-            }
-            let (y, name) = (targets(&shifted), name_of(file));
-            let heading = format!("Evaluation: shifted rows, {} of {name}", shifted.n);
-            keep(shown.labelled(SHIFT, &heading, &both.iter().collect::<Vec<_>>(), &p, &y), &mut notes);
-            lines.push(evaluations::said(&format!("Shifted rows ({name})"), &shown, &p, &y));
-            all.extend(both);
+        if calibration.is_some_and(|c| is_source(c, file)) {
+            found.notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
         }
+        let p = model.predict(device, rows.inputs())?;
+        let r = Results { set: "test".into(), ..self.labelled(&p, &rows)? };
+        let (y, name) = (targets(&rows), name_of(file));
+        let heading = format!("Evaluation: {} rows of {name}", rows.n);
+        found.keep(shown.labelled(OTHER_TEST, &heading, &[&r], &p, &y));
+        found.lines.push(evaluations::said(&name, shown, &p, &y));
+        found.results.push(r);
+        Ok((rows, p))
+    }
+
+    fn shifted(&self, file: &Path, found: &mut Found) -> Result<()> {
+        let OfTarget { model, device, shown, .. } = self;
+        let (shifted, partner, said) = match model.encoder.pixels {
+            Some(_) => pixels::read_shifted(&model.encoder, file)?,
+            None => {
+                let (rows, said) = model.read(file, Part::All, true, self.asked.skip_lines)?;
+                let all = vec![true; rows.n];
+                (rows, all, said)
+            }
+        };
+        found.notes.extend(said);
+        let add = |set: &str, rows: &Dataset| -> Result<(Results, Predictive)> {
+            let p = model.predict(device, rows.inputs())?;
+            let r = self.labelled(&p, rows)?;
+            Ok((Results { set: set.into(), ..r }, p))
+        };
+        let (whole, p) = add("shift", &shifted)?;
+        let mut both = vec![whole];
+        let same: Vec<usize> = (0..shifted.n).filter(|&i| partner[i]).collect();
+        if same.len() < shifted.n && !same.is_empty() {
+            both.push(add("shift, without frog and monkey", &shifted.subset(&same))?.0);
+        }
+        let (y, name) = (targets(&shifted), name_of(file));
+        let heading = format!("Evaluation: shifted rows, {} of {name}", shifted.n);
+        found.keep(shown.labelled(SHIFT, &heading, &both.iter().collect::<Vec<_>>(), &p, &y));
+        found.lines.push(evaluations::said(&format!("Shifted rows ({name})"), shown, &p, &y));
+        found.results.extend(both);
+        Ok(())
+    }
+
+    /// The test rows under each corruption that is asked for.
+    fn corrupted(&self, rows: &Dataset, found: &mut Found, listen: &mut dyn FnMut(&str)) -> Result<()> {
+        let model = self.model;
         let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
-        let several = asked.corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
-        let mut corrupt = asked.corrupt.clone();
+        let mut corrupt = self.asked.corrupt.clone();
+        let several = corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
         if grey && several && corrupt.iter().any(|(kind, _)| *kind == Corruption::Saturate) {
             corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
-            notes.push("saturate left out: grey images have no saturation".into());
+            found.notes.push("saturate left out: grey images have no saturation".into());
         }
-        let clean = all.len();
+        let clean = found.results.len();
         for (i, &(kind, severity)) in corrupt.iter().enumerate() {
             listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
-            let bad = pixels::corrupted(&model.encoder, &rows, kind, severity, u64::from(model.recipe.seed))?;
-            let p = model.predict(device, bad.inputs())?;
+            let bad = pixels::corrupted(&model.encoder, rows, kind, severity, u64::from(model.recipe.seed))?;
+            let p = model.predict(self.device, bad.inputs())?;
             let set = format!("{kind}.{severity}");
-            all.push(Results { set, ..labelled(model, known, calibration, &p, &rows)? });
+            found.results.push(Results { set, ..self.labelled(&p, rows)? });
         }
-        if all.len() > clean {
-            keep(shown.corrupted(&all[clean..].iter().collect::<Vec<_>>()), &mut notes);
+        if found.results.len() > clean {
+            found.keep(self.shown.corrupted(&found.results[clean..].iter().collect::<Vec<_>>()));
         }
+        Ok(())
+    }
+
+    /// Rows that are none of the run's own: how well it tells them from its test rows, of which it predicts `inside`.
+    fn outside(&self, inside: &Predictive, found: &mut Found) -> Result<()> {
+        let model = self.model;
         let mut outside = vec![];
-        for file in &asked.ood {
+        for file in &self.asked.ood {
             // That they lie outside is what they are for.
-            let (rows, said) = model.read(file, Part::Test, false, asked.skip_lines)?;
+            let (rows, said) = model.read(file, Part::Test, false, self.asked.skip_lines)?;
             if model.encoder.pixels.is_some() {
-                notes.extend(said);
+                found.notes.extend(said);
             }
-            let p = model.predict(device, rows.inputs())?;
-            let r = match (&inside, &p) {
+            let p = model.predict(self.device, rows.inputs())?;
+            let r = match (inside, &p) {
                 (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
                 (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
                 _ => {
@@ -236,31 +276,39 @@ impl OfTarget<'_> {
                 }
             };
             let name = name_of(file);
-            let set = if asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
+            let set = if self.asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
             let r = Results { set, ..r };
-            lines.extend(evaluations::told_apart(&name, &r));
-            all.push(r.clone());
+            found.lines.extend(evaluations::told_apart(&name, &r));
+            found.results.push(r.clone());
             outside.push((name, r, rows, p));
         }
-        let write = || -> Result<Vec<(PathBuf, String)>> {
-            let mut sets = vec![];
-            for (name, r, rows, p) in &outside {
-                let own = shown.figures().to_path_buf();
-                let dir = if outside.len() == 1 { own } else { own.join(name) };
-                let mut own = report::ood_figures(&dir, name, &inside, p)?;
-                if let (Some(pixels), Predictive::Classification(c)) = (&model.encoder.pixels, p) {
-                    own.push(report::sheet(&dir, "ood_certainty", &model.encoder, pixels, rows, c, None)?);
-                }
-                sets.push((r, own));
+        let lines = std::mem::take(&mut found.lines);
+        found.keep(self.outside_drawn(&outside, inside, lines));
+        Ok(())
+    }
+
+    fn outside_drawn(
+        &self,
+        outside: &[(String, Results, Dataset, Predictive)],
+        inside: &Predictive,
+        lines: Vec<(Tone, String)>,
+    ) -> Result<Vec<(PathBuf, String)>> {
+        let (shown, encoder) = (&self.shown, &self.model.encoder);
+        let mut sets = vec![];
+        for (name, r, rows, p) in outside {
+            let own = shown.figures().to_path_buf();
+            let dir = if outside.len() == 1 { own } else { own.join(name) };
+            let mut own = report::ood_figures(&dir, name, inside, p)?;
+            if let (Some(pixels), Predictive::Classification(c)) = (&encoder.pixels, p) {
+                own.push(report::sheet(&dir, "ood_certainty", encoder, pixels, rows, c, None)?);
             }
-            if !sets.is_empty() {
-                shown.outside(&sets);
-            }
-            shown.elsewhere(lines);
-            Ok(sets.into_iter().flat_map(|s| s.1).collect())
-        };
-        keep(write(), &mut notes);
-        Ok(Evaluation { results: all, notes, figures })
+            sets.push((r, own));
+        }
+        if !sets.is_empty() {
+            shown.outside(&sets);
+        }
+        shown.elsewhere(lines);
+        Ok(sets.into_iter().flat_map(|s| s.1).collect())
     }
 }
 

@@ -216,7 +216,7 @@ fn importance(
     let at_first = summary(&base, &rows.weights, is_regression);
     let mut all = vec![];
     for (c, column) in columns.iter().enumerate() {
-        let mut x = rows.x.clone();
+        let mut x = rows.x.to_vec();
         let mut sums = vec![(0.0, 0.0); n];
         let (mut nlls, mut errors) = (vec![], vec![]);
         for repeat in 0..REPEATS {
@@ -291,7 +291,7 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
     // [column][row]
     let mut adds: Vec<Vec<f64>> = vec![];
     for column in columns {
-        let mut x = rows.x.clone();
+        let mut x = rows.x.to_vec();
         for row in x.chunks_exact_mut(d.max(1)) {
             row[column.inputs.clone()].copy_from_slice(&column.typical);
         }

@@ -1,22 +1,22 @@
 //! From a recipe to a finished run folder: load, train, test, draw, report. What the caller shows it learns from the events.
 
-use super::RunFolder;
-use super::model::targets;
+use super::model::{self, targets as targets_of};
+use super::place::outside_of_the_images;
 use super::results::{self, Baselines, ClassBaselines, Results};
-use super::training::{Training, outside_of_the_images};
+use super::training::Training;
+use super::{RunFolder, targets};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::recipe::{Boosting, Recipe};
+use crate::report::{self, tables};
 use crate::system::stop;
 use crate::train::plan::Plan;
-use crate::train::trainer::MAX_STEPS as MOST_STEPS;
-use crate::train::{Ending, EpochRow, Event, Flow};
+use crate::train::{Ending, EpochRow, Event, Flow, drive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 pub struct Fitted {
     pub ending: Ending,
@@ -64,38 +64,56 @@ pub fn resume_with(
     to_the_end(&mut Training::resume_with(path, file, device)?, listen)
 }
 
-/// How long a call of the trainer may take: between two calls a stop is heard.
-const PIECE: Duration = Duration::from_millis(250);
-
 fn to_the_end(training: &mut Training, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
     let _saves = stop::hold();
     let notes = training.data.notes.clone();
-    let mut flow = listen(&training.trainer.started(), &notes);
-    // Steps of a call. They change nothing but when a stop is heard.
-    let mut most = 1;
-    while flow == Flow::Continue && training.trainer.ending().is_none() {
-        if stop::requested() {
-            return training.stop();
-        }
-        let start = Instant::now();
-        let row = match training.advance(most) {
-            // An evaluation that was broken off: resuming repeats it.
-            Err(Error::Stopped(_)) => return training.stop(),
-            row => row?,
-        };
-        let Some(row) = row else {
-            most = if start.elapsed() < PIECE / 2 { (2 * most).min(MOST_STEPS) } else { (most / 2).max(1) };
+    match drive::to_the_end(training, &mut |_, event| Ok(listen(&event, &notes)))? {
+        Ending::Stopped => training.stop(),
+        Ending::Finished | Ending::Early => training.report(),
+    }
+}
+
+/// Test, predictions, figures and report of the final weights.
+pub(super) fn test_and_report(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    fitted: &mut Fitted,
+    device: &Device,
+    device_name: &str,
+) -> Result<()> {
+    let names: Vec<String> = fitted.data.encoder.targets().map(|t| t.name().to_string()).collect();
+    let (mut tested, mut written, mut all, mut figures) = (vec![], vec![], vec![], vec![]);
+    for at in 0..names.len() {
+        let data = fitted.data.of_target(at);
+        let dir = targets::figures(folder, &names, at);
+        all.extend(report::input_figures(&dir, fitted, &data, device)?);
+        if data.test.n == 0 {
             continue;
-        };
-        flow = listen(&Event::Epoch(row), &notes);
-        if training.saved_at() == row.step && listen(&Event::Checkpoint, &notes) == Flow::Stop {
-            flow = Flow::Stop;
         }
+        let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.trained, device, data.test.inputs())?;
+        let y = targets_of(&data.test);
+        let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
+        written.push((names[at].clone(), table));
+        let r = test(&data, &predictive, &y, recipe.baselines.boosting)?;
+        figures.extend(report::test_figures(&dir, &data, &predictive, &y)?);
+        tested.push((r, predictive));
     }
-    match training.trainer.ending() {
-        Some(_) if flow == Flow::Continue => training.report(),
-        _ => training.stop(),
+    let of_all = names.iter().cloned().zip(tested.iter().map(|t| t.0.clone())).collect();
+    let results = targets::merged(of_all);
+    if let Some(results) = &results {
+        tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
+        folder.write_json("results.json", results)?;
     }
+    all.append(&mut figures);
+    all.push(report::learning_curves(
+        &folder.figures(),
+        &recipe_name(recipe),
+        &fitted.rows,
+        fitted.data.encoder.target_sd(),
+    )?);
+    report::write(folder, recipe, fitted, &tested, device_name, &all)?;
+    fitted.results = results;
+    Ok(())
 }
 
 /// Metrics of the test rows beside the baselines, fitted on the rows that training saw (validation included: they chose the
@@ -115,7 +133,7 @@ pub fn results_of(
     let seen = joined(&data.train, &data.validation);
     match predictive {
         Predictive::Regression(r) => {
-            let baselines = Baselines::fit(&seen, &targets(&seen), data.validation.n, boosting)?;
+            let baselines = Baselines::fit(&seen, &targets_of(&seen), data.validation.n, boosting)?;
             results::regression(r, y, rows, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
@@ -134,7 +152,7 @@ fn joined(a: &Dataset, b: &Dataset) -> Dataset {
         false => a.weights.iter().copied().chain(b.row_weights()).collect(),
     };
     Dataset {
-        x: [&a.x[..], &b.x].concat(),
+        x: [&a.x[..], &b.x].concat().into(),
         y: [&a.y[..], &b.y].concat(),
         target: [&a.target[..], &b.target].concat(),
         n: a.n + b.n,

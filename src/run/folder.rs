@@ -5,6 +5,7 @@ use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, plain_path};
+use crate::system::csv_text;
 use crate::system::file::{is_link, open_lock, sweep_remains};
 pub use crate::system::write_atomic;
 use crate::train::EpochRow;
@@ -289,28 +290,26 @@ impl RunFolder {
     }
 
     pub(crate) fn metrics_text(rows: &[EpochRow]) -> String {
-        let mut text = METRICS_HEADER.join(",") + "\n";
-        for r in rows {
-            let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
-            text += &format!(
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                r.epoch,
-                r.step,
-                r.seconds,
-                r.learning_rate,
-                r.loss,
-                r.expected_nll,
-                r.regularizer,
-                r.auxiliary,
+        let option = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+        let cells = |r: &EpochRow| {
+            vec![
+                r.epoch.to_string(),
+                r.step.to_string(),
+                r.seconds.to_string(),
+                r.learning_rate.to_string(),
+                r.loss.to_string(),
+                r.expected_nll.to_string(),
+                r.regularizer.to_string(),
+                r.auxiliary.to_string(),
                 option(r.validation_nll),
                 option(r.validation_score),
                 option(r.test_nll),
                 option(r.test_score),
                 option(r.eta),
-                option(r.eta_aux)
-            );
-        }
-        text
+                option(r.eta_aux),
+            ]
+        };
+        csv_text(std::iter::once(METRICS_HEADER.map(String::from).to_vec()).chain(rows.iter().map(cells)))
     }
 
     /// The rows of metrics.csv up to `epoch`.

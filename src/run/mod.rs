@@ -10,6 +10,7 @@ pub mod folder;
 pub mod model;
 mod moved;
 mod parts;
+pub mod place;
 pub mod prior;
 pub mod results;
 pub mod targets;

@@ -1,21 +1,20 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
-use super::fit::{Fitted, recipe_name, test};
+use super::fit::{Fitted, test_and_report};
 use super::folder::{Manifest, RunFolder};
-use super::model::{self, Model};
+use super::model::Model;
+use super::moved;
 use super::parts::{BEST, LAST};
-use super::{moved, targets};
+use super::place::{absolute, outside_of_the_images, replaceable};
 use crate::data::load::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
 use crate::recipe::Recipe;
-use crate::report;
-use crate::report::tables;
 use crate::train::memory;
 use crate::train::plan::Plan;
-use crate::train::{Checkpoint, Ending, EpochRow, Trainer, weights};
+use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +29,8 @@ pub struct Training {
     device: Device,
     /// The lock lasts as long as this value.
     folder: Option<(RunFolder, File)>,
-    saved: (Instant, u64),
+    /// When the last checkpoint was written.
+    saved: Instant,
     /// The folder has another.
     recipe_is_new: bool,
     /// What was changed in the course of it: a fresh run of the recipe would not repeat this one.
@@ -57,7 +57,6 @@ impl Training {
             trainer.start_from(&weights, &running)?;
         }
         let (recipe, device) = (recipe.clone(), device.clone());
-        let saved = (Instant::now(), 0);
         Ok(Training {
             recipe,
             data: Arc::new(data),
@@ -65,7 +64,7 @@ impl Training {
             rows: vec![],
             device,
             folder: None,
-            saved,
+            saved: Instant::now(),
             recipe_is_new: false,
             changes: vec![],
         })
@@ -185,20 +184,11 @@ impl Training {
         })
     }
 
-    /// Up to `most` steps, to the next evaluation at the furthest; its row if it was reached. Writes a checkpoint where one is
-    /// due.
+    /// Up to `most` steps, to the next evaluation at the furthest; its row if it was reached.
     pub fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
-        let Some(row) = self.trainer.advance(most)? else { return Ok(None) };
-        self.rows.push(row);
-        if self.folder.is_some() && self.saved.0.elapsed().as_secs_f64() >= self.recipe.train.checkpoint_seconds {
-            self.save()?;
-        }
-        Ok(Some(row))
-    }
-
-    /// Step of the last checkpoint; 0 before the first.
-    pub fn saved_at(&self) -> u64 {
-        self.saved.1
+        let row = self.trainer.advance(most)?;
+        self.rows.extend(row);
+        Ok(row)
     }
 
     /// Writes a checkpoint. `last` comes last and holds all that a resumed run needs: a kill before it leaves the run at the
@@ -222,7 +212,7 @@ impl Training {
         let last: Checkpoint = self.trainer.checkpoint()?;
         parts.push((LAST, last.to_bytes(&layout)?));
         folder.write_parts(&parts.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect::<Vec<_>>())?;
-        self.saved = (Instant::now(), last.step);
+        self.saved = Instant::now();
         Ok(())
     }
 
@@ -356,89 +346,25 @@ impl Training {
     }
 }
 
-/// Paths in a run folder's recipe are absolute: the folder may be read from anywhere.
-pub(crate) fn absolute(recipe: &Recipe) -> Result<Recipe> {
-    let mut recipe = recipe.clone();
-    let Recipe { data: d, net, .. } = &mut recipe;
-    let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];
-    for path in paths.into_iter().flatten() {
-        *path = crate::data::images::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+impl Steps for Training {
+    fn started(&self) -> Event {
+        self.trainer.started()
     }
-    Ok(recipe)
-}
-
-/// A run folder among the images would be a class of its own the next time.
-pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
-    let Some(Ok(images)) = recipe.data.images.as_ref().map(|images| images.canonicalize()) else { return Ok(()) };
-    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
-    // The folder need not exist yet; the nearest one above it that does tells where it would be.
-    let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
-    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::images::pixels::is_bundled);
-    if inside && !is_bundled {
-        let place = path.display().to_string();
-        return Err(Error::usage(
-            place,
-            "lies inside the image set",
-            "a folder outside of it",
-            "choose another with --out",
-        ));
+    fn step(&self) -> u64 {
+        self.trainer.step()
     }
-    Ok(())
-}
-
-/// Only what is recognisably a run of ours may be deleted.
-fn replaceable(path: &Path) -> Result<()> {
-    let is_empty = RunFolder::refuse_unless_empty(path).is_ok() && path.is_dir();
-    if is_empty || RunFolder::open(path).is_ok() {
-        return Ok(());
+    fn ending(&self) -> Option<Ending> {
+        self.trainer.ending()
     }
-    Err(Error::usage(
-        path.display().to_string(),
-        "is not a run folder, so --force does not delete it",
-        "a folder made by `vifo fit`",
-        "choose another folder with --out",
-    ))
-}
-
-/// Test, predictions, figures and report of the final weights.
-fn test_and_report(
-    folder: &RunFolder,
-    recipe: &Recipe,
-    fitted: &mut Fitted,
-    device: &Device,
-    device_name: &str,
-) -> Result<()> {
-    let names: Vec<String> = fitted.data.encoder.targets().map(|t| t.name().to_string()).collect();
-    let (mut tested, mut written, mut all, mut figures) = (vec![], vec![], vec![], vec![]);
-    for at in 0..names.len() {
-        let data = fitted.data.of_target(at);
-        let dir = targets::figures(folder, &names, at);
-        all.extend(report::input_figures(&dir, fitted, &data, device)?);
-        if data.test.n == 0 {
-            continue;
+    fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
+        self.advance(most)
+    }
+    fn save_if_due(&mut self) -> Result<bool> {
+        let is_due =
+            self.folder.is_some() && self.saved.elapsed().as_secs_f64() >= self.recipe.train.checkpoint_seconds;
+        if is_due {
+            self.save()?;
         }
-        let predictive = model::predict(&fitted.plan, &data.encoder, &fitted.trained, device, data.test.inputs())?;
-        let y = model::targets(&data.test);
-        let table = tables::predictions(&predictive, &data.encoder, &data.test.ids, Some(&y));
-        written.push((names[at].clone(), table));
-        let r = test(&data, &predictive, &y, recipe.baselines.boosting)?;
-        figures.extend(report::test_figures(&dir, &data, &predictive, &y)?);
-        tested.push((r, predictive));
+        Ok(is_due)
     }
-    let of_all = names.iter().cloned().zip(tested.iter().map(|t| t.0.clone())).collect();
-    let results = targets::merged(of_all);
-    if let Some(results) = &results {
-        tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
-        folder.write_json("results.json", results)?;
-    }
-    all.append(&mut figures);
-    all.push(report::learning_curves(
-        &folder.figures(),
-        &recipe_name(recipe),
-        &fitted.rows,
-        fitted.data.encoder.target_sd(),
-    )?);
-    report::write(folder, recipe, fitted, &tested, device_name, &all)?;
-    fitted.results = results;
-    Ok(())
 }

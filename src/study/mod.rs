@@ -2,5 +2,6 @@
 //! predictions that other tools made.
 
 pub mod reproduce;
+pub mod run_set;
 pub mod score;
 pub mod sweep;

@@ -26,6 +26,19 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Rows of cells as CSV: RFC 4180 in UTF-8 with "\n" at the ends of lines, quotes where a cell needs them alone.
+pub fn csv_text<Row, Cell>(rows: impl IntoIterator<Item = Row>) -> String
+where
+    Row: IntoIterator<Item = Cell>,
+    Cell: AsRef<[u8]>,
+{
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(vec![]);
+    let written = rows.into_iter().try_for_each(|row| writer.write_record(row));
+    // A Vec takes every byte, and a flexible writer rows of every length.
+    let bytes = written.ok().and_then(|()| writer.into_inner().ok()).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// The process that left a temporary file of this name; None where the name is nobody's of ours.
 pub fn writer_of(name: &str) -> Option<u32> {
     name.strip_prefix(TEMPORARY)?.split_once('-')?.0.parse().ok()
@@ -90,6 +103,13 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&outside).expect("read"), "kept");
         assert!(!is_link(&link));
         assert_eq!(link.metadata().expect("there").permissions().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it_alone() {
+        let rows = vec![vec!["a", "b c", ""], vec!["x,y", "say \"so\"", "1 ± 2"], vec!["two\nlines", "=1+1", " #"]];
+        let want = "a,b c,\n\"x,y\",\"say \"\"so\"\"\",1 ± 2\n\"two\nlines\",=1+1, #\n";
+        assert_eq!(csv_text(rows), want);
     }
 
     /// C11: of the remains only ours go, and only those of processes that have ended.

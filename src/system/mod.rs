@@ -5,4 +5,4 @@ pub mod file;
 pub mod memory;
 pub mod stop;
 
-pub use file::write_atomic;
+pub use file::{csv_text, write_atomic};

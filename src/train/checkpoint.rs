@@ -117,91 +117,37 @@ impl Checkpoint {
         members: usize,
         member_len: usize,
     ) -> Result<Checkpoint> {
-        let place = path.display().to_string();
-        let broken = |found: String| {
-            Error::data(
-                place.clone(),
-                found,
-                "",
-                "the file is damaged or not of this run: restore it, or train again with `vifo fit`",
-            )
-        };
-        let (_, header) =
-            SafeTensors::read_metadata(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
+        let whole = |e| broken(path, format!("not a whole checkpoint: {e}"));
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(whole)?;
         let meta = header.metadata().clone().unwrap_or_default();
         let version = meta.get("vifo_version").map_or("none", String::as_str);
         if version != VERSION {
             return Err(Error::data(
-                place.clone(),
+                path.display().to_string(),
                 format!("checkpoint format {version}"),
                 format!("format {VERSION}"),
                 "use the vifo that wrote it, or train again with `vifo fit`",
             ));
         }
         let number = |key: &str| {
-            meta.get(key).and_then(|v| v.parse::<f64>().ok()).ok_or_else(|| broken(format!("no {key} in its metadata")))
+            let value = meta.get(key).and_then(|v| v.parse::<f64>().ok());
+            value.ok_or_else(|| broken(path, format!("no {key} in its metadata")))
         };
         if number("members")? as usize != members {
-            return Err(broken(format!("{} members where the recipe has {members}", number("members")?)));
+            let found = format!("{} members where the recipe has {members}", number("members")?);
+            return Err(broken(path, found));
         }
-        let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(format!("not a whole checkpoint: {e}")))?;
-        // Of the shape that is asked for, or of any whose first axis are the members.
-        let get_any = |name: &str, shape: Option<&[usize]>| -> Result<Named> {
-            let t = tensors.tensor(name).map_err(|_| broken(format!("tensor {name} is missing")))?;
-            let fits = shape.map_or(t.shape().first() == Some(&members), |s| t.shape() == s);
-            if t.dtype() != Dtype::F32 || !fits {
-                let wanted = shape.map_or(format!("[{members}, ...]"), |s| format!("{s:?}"));
-                return Err(broken(format!("tensor {name} is {:?} {:?}, not F32 {wanted}", t.dtype(), t.shape())));
-            }
-            let values: Vec<f32> =
-                t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                return Err(broken(format!("tensor {name} holds {} at place {i}", values[i])));
-            }
-            Ok(Named { name: name.into(), shape: t.shape().to_vec(), values })
-        };
-        let get = |name: &str, shape: &[usize]| get_any(name, Some(shape)).map(|named| named.values);
-        let all_members = |root: &str| -> Result<Vec<f32>> {
-            let mut weights = vec![0.0; members * member_len];
-            for m in 0..members {
-                for (prefix, offset) in parts(layout, member_len) {
-                    let flat = &mut weights[m * member_len + offset..][..layout.total];
-                    for view in &layout.views {
-                        let values = get(&format!("{root}members.{m}.{prefix}{}", view.name), &view.shape)?;
-                        layout.set_from_torch(view, &values, flat);
-                    }
-                }
-            }
-            Ok(weights)
-        };
-        let all_running = |root: &str| -> Result<Vec<f32>> {
-            let Some((first, ..)) = layout.norms.first() else { return Ok(vec![]) };
-            let samples = (0..)
-                .take_while(|s| tensors.tensor(&format!("{root}members.0.sample{s}.{first}.running_mean")).is_ok())
-                .count();
-            let mut running = vec![0.0; members * samples.max(1) * layout.running];
-            for (i, set) in running.chunks_exact_mut(layout.running).enumerate() {
-                let (m, s) = (i / samples.max(1), i % samples.max(1));
-                let sample = if samples > 0 { format!("sample{s}.") } else { String::new() };
-                for (name, c, at) in &layout.norms {
-                    for (what, to) in [("running_mean", *at), ("running_var", at + c)] {
-                        set[to..to + c]
-                            .copy_from_slice(&get(&format!("{root}members.{m}.{sample}{name}.{what}"), &[*c])?);
-                    }
-                }
-            }
-            Ok(running)
-        };
-        let mut trained = Trained::plain(all_members("")?, all_running("")?);
-        let has_best = tensors.names().iter().any(|n| n.starts_with("best."));
-        let best_weights =
-            if has_best { Some(Trained::plain(all_members("best.")?, all_running("best.")?)) } else { None };
+        let file =
+            Tensors { tensors: SafeTensors::deserialize(bytes).map_err(whole)?, path, layout, members, member_len };
+        let mut trained = file.trained("")?;
+        let has_best = file.tensors.names().iter().any(|n| n.starts_with("best."));
+        let best_weights = has_best.then(|| file.trained("best.")).transpose()?;
         let mut optimizer = vec![];
-        for name in tensors.names() {
+        for name in file.tensors.names() {
             if let Some(short) = name.strip_prefix("optimizer.") {
-                optimizer.push((short.to_string(), get_any(name, None)?.values));
+                optimizer.push((short.to_string(), file.any(name, None)?.values));
             } else if let Some(short) = name.strip_prefix("posterior.") {
-                trained.posterior.push(Named { name: short.into(), ..get_any(name, None)? });
+                trained.posterior.push(Named { name: short.into(), ..file.any(name, None)? });
             }
         }
         trained.posterior.sort_by(|a, b| a.name.cmp(&b.name));
@@ -209,7 +155,7 @@ impl Checkpoint {
         let best = match (meta.get("best_epoch"), meta.get("best_nll_bits")) {
             (Some(e), Some(b)) => match (e.parse(), b.parse()) {
                 (Ok(e), Ok(b)) => Some((e, f64::from_bits(b))),
-                _ => return Err(broken("its best epoch is not a number".into())),
+                _ => return Err(broken(path, "its best epoch is not a number".into())),
             },
             _ => None,
         };
@@ -228,6 +174,83 @@ impl Checkpoint {
             best_weights,
             is_due: meta.contains_key("evaluation_is_due"),
         })
+    }
+}
+
+fn broken(path: &Path, found: String) -> Error {
+    let cure = "the file is damaged or not of this run: restore it, or train again with `vifo fit`";
+    Error::data(path.display().to_string(), found, "", cure)
+}
+
+/// The tensors of a checkpoint's file, read by what the recipe asks for.
+struct Tensors<'a> {
+    tensors: SafeTensors<'a>,
+    path: &'a Path,
+    layout: &'a Layout,
+    members: usize,
+    member_len: usize,
+}
+
+impl Tensors<'_> {
+    /// Of the shape that is asked for, or of any whose first axis are the members.
+    fn any(&self, name: &str, shape: Option<&[usize]>) -> Result<Named> {
+        let Tensors { tensors, path, members, .. } = self;
+        let t = tensors.tensor(name).map_err(|_| broken(path, format!("tensor {name} is missing")))?;
+        let fits = shape.map_or(t.shape().first() == Some(members), |s| t.shape() == s);
+        if t.dtype() != Dtype::F32 || !fits {
+            let wanted = shape.map_or(format!("[{members}, ...]"), |s| format!("{s:?}"));
+            let found = format!("tensor {name} is {:?} {:?}, not F32 {wanted}", t.dtype(), t.shape());
+            return Err(broken(path, found));
+        }
+        let values: Vec<f32> = t.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+            return Err(broken(path, format!("tensor {name} holds {} at place {i}", values[i])));
+        }
+        Ok(Named { name: name.into(), shape: t.shape().to_vec(), values })
+    }
+
+    fn get(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        self.any(name, Some(shape)).map(|named| named.values)
+    }
+
+    /// Weights and running statistics of all members; `root` comes before their names.
+    fn trained(&self, root: &str) -> Result<Trained> {
+        Ok(Trained::plain(self.weights(root)?, self.running(root)?))
+    }
+
+    fn weights(&self, root: &str) -> Result<Vec<f32>> {
+        let Tensors { layout, members, member_len, .. } = *self;
+        let mut weights = vec![0.0; members * member_len];
+        for m in 0..members {
+            for (prefix, offset) in parts(layout, member_len) {
+                let flat = &mut weights[m * member_len + offset..][..layout.total];
+                for view in &layout.views {
+                    let values = self.get(&format!("{root}members.{m}.{prefix}{}", view.name), &view.shape)?;
+                    layout.set_from_torch(view, &values, flat);
+                }
+            }
+        }
+        Ok(weights)
+    }
+
+    fn running(&self, root: &str) -> Result<Vec<f32>> {
+        let Tensors { layout, members, ref tensors, .. } = *self;
+        let Some((first, ..)) = layout.norms.first() else { return Ok(vec![]) };
+        let samples = (0..)
+            .take_while(|s| tensors.tensor(&format!("{root}members.0.sample{s}.{first}.running_mean")).is_ok())
+            .count();
+        let mut running = vec![0.0; members * samples.max(1) * layout.running];
+        for (i, set) in running.chunks_exact_mut(layout.running).enumerate() {
+            let (m, s) = (i / samples.max(1), i % samples.max(1));
+            let sample = if samples > 0 { format!("sample{s}.") } else { String::new() };
+            for (name, c, at) in &layout.norms {
+                for (what, to) in [("running_mean", *at), ("running_var", at + c)] {
+                    let values = self.get(&format!("{root}members.{m}.{sample}{name}.{what}"), &[*c])?;
+                    set[to..to + c].copy_from_slice(&values);
+                }
+            }
+        }
+        Ok(running)
     }
 }
 

@@ -51,6 +51,22 @@ pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     Ok(needs)
 }
 
+/// Program, thread pool and figures of a process, without any data.
+pub const PROCESS: u64 = 100 << 20;
+
+/// Bytes of a whole training process on this computer: the program's buffers; weights on the host (best, checkpoint, its file,
+/// each with the optimizer's state); rows as they were read and as they are trained on; what the method takes at its end.
+pub fn of_process(plan: &Plan, data: &Loaded) -> Result<u64> {
+    let recorded = plan.setup.record_training(u64::MAX)?;
+    let buffers = 4 * place(&recorded.program).elements() as u64;
+    let weights = recorded.program.info(recorded.weights).len as u64 * 4;
+    let copies = 4 + 2 * recorded.optimizer.len() as u64;
+    let rows = [&data.train, &data.validation, &data.test];
+    let bytes = rows.iter().map(|d| 8 * (d.x.len() + d.target.len()) as u64 + d.bytes.len() as u64).sum::<u64>();
+    let at_end: u64 = needs(plan, data, &Device::Cpu)?.iter().filter(|n| n.on_host).map(|n| n.bytes).sum();
+    Ok(PROCESS + buffers + copies * weights + 2 * bytes + at_end)
+}
+
 fn bytes_of(b: &BufferInfo) -> u64 {
     b.len as u64 * if b.kind == Element::Scalar { 4 } else { 1 }
 }

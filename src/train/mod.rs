@@ -3,6 +3,7 @@
 
 pub mod checkpoint;
 pub mod conclude;
+pub mod drive;
 pub mod evaluate;
 pub mod event;
 pub mod memory;
@@ -13,6 +14,7 @@ pub mod trainer;
 pub mod weights;
 
 pub use checkpoint::Checkpoint;
+pub use drive::{Driver, Steps};
 pub use evaluate::{Predictor, recompute_running};
 pub use event::{EpochRow, Event};
 pub use splits::{Splits, SplitsState};

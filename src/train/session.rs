@@ -90,7 +90,9 @@ impl Session {
             let (data, aux_range) = (&data[own.clone()], &aux_range[own.clone()]);
             match (data, data_x) {
                 ([one], _) => write_inputs(exec.as_mut(), data_x, one)?,
-                (_, DataX::Rows(x)) => exec.write(x, &data.iter().flat_map(|d| &d.x).copied().collect::<Vec<_>>())?,
+                (_, DataX::Rows(x)) => {
+                    exec.write(x, &data.iter().flat_map(|d| d.x.iter()).copied().collect::<Vec<_>>())?
+                }
                 // `record_training` refuses several sets of images.
                 (_, DataX::Images { .. }) => {}
             }

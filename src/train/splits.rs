@@ -3,6 +3,7 @@
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::conclude::conclude;
+use super::drive::Steps;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::plan::Plan;
@@ -254,6 +255,26 @@ impl Splits {
     }
 }
 
+/// From evaluation to evaluation, whatever number of steps is asked for.
+impl Steps for Splits {
+    fn started(&self) -> Event {
+        self.started()
+    }
+    fn step(&self) -> u64 {
+        self.step
+    }
+    fn ending(&self) -> Option<Ending> {
+        self.ending()
+    }
+    fn advance(&mut self, _: u64) -> Result<Option<EpochRow>> {
+        self.advance().map(Some)
+    }
+    /// Whoever keeps the state of splits has a place for it.
+    fn save_if_due(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+}
+
 /// Predictions of all sets; on the CPU cut over the threads.
 struct Forward {
     parts: Vec<ForwardPart>,
@@ -283,7 +304,7 @@ impl Forward {
                 first,
                 setups: (first..last).map(|s| of(s, 1)).collect(),
                 predictor: Predictor::new(&of(first, last - first), device, seed, rows[first].n)?,
-                x: rows[first..last].iter().flat_map(|r| &r.x).copied().collect(),
+                x: rows[first..last].iter().flat_map(|r| r.x.iter()).copied().collect(),
                 n: rows[first].n,
             });
         }

@@ -1,8 +1,9 @@
-//! The loop: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
+//! One training: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
 //! step numbers and seeds, never of the clock, so that a resumed or repeated run goes the same way.
 
 use super::checkpoint::Checkpoint;
 use super::conclude::conclude;
+use super::drive::{self, Steps};
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::plan::Plan;
@@ -96,6 +97,8 @@ pub struct Trainer {
     is_due: bool,
     /// Of the next call of the session; kept so that no step allocates.
     args: Vec<StepArgs<f64>>,
+    /// When a checkpoint was last due.
+    saved: Instant,
 }
 
 impl Trainer {
@@ -121,6 +124,7 @@ impl Trainer {
             best_weights: None,
             is_due: false,
             args: vec![],
+            saved: Instant::now(),
         })
     }
 
@@ -300,27 +304,8 @@ impl Trainer {
 
     /// Trains to the end, telling `listen` of every evaluation and every due checkpoint.
     pub fn run(&mut self, mut listen: impl FnMut(&mut Trainer, Event) -> Result<Flow>) -> Result<Ending> {
-        let started = self.started();
-        if listen(self, started)? == Flow::Stop {
-            return Ok(Ending::Stopped);
-        }
-        let mut last_checkpoint = Instant::now();
-        loop {
-            if let Some(ending) = self.ending() {
-                return Ok(ending);
-            }
-            let Some(row) = self.advance(MAX_STEPS)? else { continue };
-            let mut flow = listen(self, Event::Epoch(row))?;
-            if last_checkpoint.elapsed().as_secs_f64() >= self.plan.train.checkpoint_seconds {
-                if listen(self, Event::Checkpoint)? == Flow::Stop {
-                    flow = Flow::Stop;
-                }
-                last_checkpoint = Instant::now();
-            }
-            if flow == Flow::Stop {
-                return Ok(Ending::Stopped);
-            }
-        }
+        self.saved = Instant::now();
+        drive::to_the_end(self, &mut listen)
     }
 
     /// Runs up to `most` steps, to the next evaluation at the furthest; its row if it was reached.
@@ -412,6 +397,29 @@ impl Trainer {
             }
         }
         Ok(row)
+    }
+}
+
+impl Steps for Trainer {
+    fn started(&self) -> Event {
+        self.started()
+    }
+    fn step(&self) -> u64 {
+        self.step
+    }
+    fn ending(&self) -> Option<Ending> {
+        self.ending()
+    }
+    fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
+        self.advance(most)
+    }
+    /// Alone it has no place to write to: whoever listens takes the checkpoint.
+    fn save_if_due(&mut self) -> Result<bool> {
+        let is_due = self.saved.elapsed().as_secs_f64() >= self.plan.train.checkpoint_seconds;
+        if is_due {
+            self.saved = Instant::now();
+        }
+        Ok(is_due)
     }
 }
 

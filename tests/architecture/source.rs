@@ -9,7 +9,7 @@ pub struct Source {
     pub name: String,
     /// ["data", "table"]; empty for `lib.rs` and `main.rs`.
     pub module: Vec<String>,
-    pub lines: usize,
+
     pub tree: syn::File,
 }
 
@@ -53,7 +53,7 @@ pub fn parse(name: &str, text: &str) -> Source {
         module.pop();
     }
     let tree = syn::parse_file(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-    Source { name: name.into(), module, lines: text.lines().count(), tree }
+    Source { name: name.into(), module, tree }
 }
 
 /// Whether an item stands under `#[cfg(test)]` or is a test.

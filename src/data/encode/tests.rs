@@ -3,6 +3,7 @@
 use super::super::table::{Kind, ReadOptions, read_table};
 use super::learn::{Stats, detect_task, strata};
 use super::*;
+use crate::data::table::Cells;
 
 fn number(name: &str, values: impl IntoIterator<Item = f64>) -> Column {
     Column::new(name, Cells::Number(values.into_iter().collect()))
@@ -61,7 +62,7 @@ fn statistics_come_from_the_training_rows_alone() {
     assert!((f64::from(low[0]) + 9.0 / sd).abs() < 1e-6 && (f64::from(high[0]) - 9.0 / sd).abs() < 1e-6);
     // y = 10 x + 5 has the same standardised values.
     let data = before.encode(&t, &rows, true).unwrap();
-    assert_eq!(data.x, data.y);
+    assert_eq!(*data.x, data.y);
     assert!((before.destandardise(f64::from(data.y[3])) - 35.0).abs() < 1e-5);
     assert_eq!((before.target_sd(), data.ids.get(0)), (10.0 * sd, Some("2".into())));
 }

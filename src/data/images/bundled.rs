@@ -1,6 +1,6 @@
 //! Image sets inside the program. Must not touch files.
 
-use super::{ImageSet, Options, resize};
+use super::{Format, ImageSet, Options, resize};
 use crate::error::{Error, Result};
 use std::io::Read;
 
@@ -16,6 +16,7 @@ pub fn digits(options: &Options) -> Result<ImageSet> {
         w: 8,
         c: 1,
         classes: (0..10).map(|d| d.to_string()).collect(),
+        format: Some(Format::Digits),
         source: "digits from scikit-learn, bundled".into(),
         ..Default::default()
     };

@@ -4,19 +4,31 @@ use super::{Part, file_name, folder, listed, place};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// How an image set is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     Cifar10,
     Cifar100,
     Stl10,
     Svhn,
     Idx,
     Folder,
+    /// Part of the program.
+    Digits,
 }
 
+const FORMATS: [Format; 7] =
+    [Format::Cifar10, Format::Cifar100, Format::Stl10, Format::Svhn, Format::Idx, Format::Folder, Format::Digits];
+
 impl Format {
-    pub(crate) fn name(self) -> &'static str {
+    /// The format that a run wrote down by its name.
+    pub fn named(name: &str) -> Option<Format> {
+        FORMATS.into_iter().find(|f| f.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
         match self {
+            Format::Digits => "digits",
             Format::Cifar10 => "CIFAR-10 binary",
             Format::Cifar100 => "CIFAR-100 binary",
             Format::Stl10 => "STL-10 binary",

@@ -43,7 +43,7 @@ pub fn inspect_images(path: &Path) -> Result<ImageReport> {
     let (mean, sd) = normalise_stats(&set);
     Ok(ImageReport {
         path: path.display().to_string(),
-        format: set.source.split(" from ").next().unwrap_or("").to_string(),
+        format: set.format_name().to_string(),
         images: set.n,
         test_images: test.as_ref().map(|t| t.n),
         height: set.h,

@@ -12,6 +12,7 @@ pub(crate) mod folder_decode;
 pub(crate) mod idx;
 pub mod inspect;
 pub mod known;
+mod load;
 pub(crate) mod matlab;
 pub mod pixels;
 pub(crate) mod stl10;
@@ -24,7 +25,7 @@ pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_
 
 use crate::error::{Error, Result};
 use crate::system::memory;
-use find::Format;
+pub use find::Format;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,9 @@ pub struct ImageSet {
     pub classes: Vec<String>,
     /// `[n]`: place in the set counted from 0, or the file's path inside its folder.
     pub ids: Vec<String>,
-    /// Format and path: "CIFAR-10 from data/cifar10".
+    /// None where it was made in memory.
+    pub format: Option<Format>,
+    /// Format and path, for messages: "CIFAR-10 from data/cifar10".
     pub source: String,
     /// What was skipped, converted, assumed or recognised: one sentence each.
     pub notes: Vec<String>,
@@ -71,6 +74,11 @@ impl ImageSet {
         let ids = rows.iter().map(|&row| self.ids[row].clone()).collect();
         let (classes, source, notes) = (self.classes.clone(), self.source.clone(), self.notes.clone());
         ImageSet { bytes, labels, ids, n: rows.len(), classes, source, notes, ..*self }
+    }
+
+    /// "CIFAR-10 binary"; empty for a set that was made in memory.
+    pub fn format_name(&self) -> &'static str {
+        self.format.map_or("", Format::name)
     }
 
     /// Whether the parts agree with each other; sets of `open` always do.
@@ -197,6 +205,7 @@ pub fn open_with(path: &Path, part: Part, options: &Options) -> Result<ImageSet>
         }
         set
     };
+    set.format = Some(found.format);
     set.source = format!("{} from {}", found.format.name(), path.display());
     notes.append(&mut set.notes);
     set.notes = notes;
@@ -226,7 +235,7 @@ fn read_file(format: Format, file: &Path, options: &Options) -> Result<ImageSet>
         Format::Cifar100 => cifar::read(file, cifar::Kind::Hundred, options.coarse),
         Format::Stl10 => stl10::read(file),
         Format::Svhn => svhn::read(file),
-        Format::Idx | Format::Folder => idx::read(file),
+        Format::Idx | Format::Folder | Format::Digits => idx::read(file),
     }
 }
 

@@ -1,19 +1,16 @@
 //! Images as inputs: the size a network takes, how bytes become numbers, how training images are varied, and the image
 //! sets of a recipe as training, validation and test parts. Bytes stay bytes until a batch is gathered.
 
-use super::{ImageSet, Options, Part, ShiftPair};
-use crate::base::rng::SplitMix64;
+pub use super::load::load;
+use super::{Format, ImageSet, Options, Part, ShiftPair};
 use crate::data::Dataset;
 use crate::data::corrupt::{self, Corruption};
 use crate::data::encode::{Encoder, Target};
 use crate::data::images;
-use crate::data::load::Loaded;
-use crate::data::split::by_fraction;
 use crate::error::{Error, Result};
-use crate::recipe::{self, Recipe};
+use crate::recipe;
 pub use crate::recipe::{BUNDLED, absolute, is_bundled, is_run};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +36,7 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    fn fit(set: &ImageSet, rows: &[usize], data: &recipe::Data, format: &str) -> Pixels {
+    pub(super) fn fit(set: &ImageSet, rows: &[usize], data: &recipe::Data) -> Pixels {
         let train = set.select(rows);
         let (mean, sd) = images::normalise_stats(&train);
         let (mut low, mut high) = (vec![255u8; set.c], vec![0u8; set.c]);
@@ -49,7 +46,7 @@ impl Pixels {
             }
         }
         // Photographs may be mirrored; digits and letters may not.
-        let photo = set.c == 3 && !format.starts_with("SVHN");
+        let photo = set.c == 3 && set.format != Some(Format::Svhn);
         let small = set.h.min(set.w) < 28;
         Pixels {
             h: set.h,
@@ -67,8 +64,26 @@ impl Pixels {
                 2
             }),
             flip: data.flip.unwrap_or(photo),
-            format: format.into(),
+            format: set.format_name().into(),
         }
+    }
+
+    /// What is done to the training images, in words.
+    pub(super) fn augmentation(&self) -> Result<String> {
+        let most = self.h.min(self.w) as u32 / 2;
+        if self.crop > most {
+            let found = format!("{} for images of {} x {}", self.crop, self.h, self.w);
+            let allowed = format!("0 to {most}, half a side");
+            return Err(Error::usage("data.crop", found, allowed, "a larger shift would move images out of sight"));
+        }
+        Ok(match (self.crop, self.flip) {
+            (0, false) => "training images are used as they are (data.crop, data.flip)".to_string(),
+            (0, true) => "training images are mirrored at random (data.flip)".into(),
+            (n, false) => format!("training images are shifted at random by up to {n} pixels (data.crop)"),
+            (n, true) => {
+                format!("training images are shifted at random by up to {n} pixels and mirrored (data.crop, data.flip)")
+            }
+        })
     }
 
     /// Numbers of an image.
@@ -123,157 +138,24 @@ pub(crate) fn is_divided(path: &Path) -> Result<bool> {
     if is_bundled(path) { Ok(false) } else { images::is_divided(path) }
 }
 
-fn has_validation(path: &Path) -> Result<bool> {
+pub(super) fn has_validation(path: &Path) -> Result<bool> {
     if is_bundled(path) { Ok(false) } else { images::has_validation(path) }
 }
 
-/// The size that the recipe asks for, or that its network needs.
-fn size(recipe: &Recipe) -> Option<(usize, usize)> {
-    let side = recipe.data.image_size.or_else(|| recipe.net.name.and_then(crate::recipe::NetName::fixed_side));
-    side.map(|s| (s as usize, s as usize))
-}
-
-/// Training, validation and test images of a recipe with `data.images`.
-pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
-    let data = &recipe.data;
-    let seed = u64::from(recipe.seed);
-    // alexnet is what colour gets by default; a cnn of larger images would have a huge linear layer.
-    let most = if recipe.net.name.is_some() { 128 } else { MOST_SIDE };
-    let options = Options { coarse: data.coarse, size: size(recipe), most: Some(most), skip_broken: data.skip_broken };
-    let own_test = data.test_file.is_none() && is_divided(path)?;
-    let part = if own_test { Part::Train } else { Part::All };
-    let mut set = open(path, part, &options)?;
-    let shape = (set.h, set.w, set.c);
-    if set.labels.is_empty() {
-        return Err(Error::data(
-            path.display().to_string(),
-            "the images have no classes",
-            "a labelled set, or a folder with one subfolder a class",
-            "sort the images into one folder a class",
-        ));
-    }
-    let present: std::collections::BTreeSet<u32> = set.labels.iter().copied().collect();
-    if present.len() < 2 {
-        let found = format!("every image has the class '{}'", set.classes[set.labels[0] as usize]);
-        return Err(Error::data(
-            path.display().to_string(),
-            found,
-            "two classes or more",
-            "add images of another class",
-        ));
-    }
-    let mut notes = std::mem::take(&mut set.notes);
-    let test = match (&data.test_file, own_test) {
-        (Some(file), _) => {
-            let part = if is_divided(file)? { Part::Test } else { Part::All };
-            Some(open(file, part, &Options { size: Some((shape.0, shape.1)), ..options })?)
-        }
-        (None, true) => Some(open(path, Part::Test, &options)?),
-        (None, false) => None,
-    };
-    let own_validation = match own_test && has_validation(path)? {
-        true => Some(open(path, Part::Validation, &Options { size: Some((shape.0, shape.1)), ..options })?),
-        false => None,
-    };
-    notes.extend(images::inspect::warnings(&set, test.as_ref()));
-    let strata: Vec<usize> = set.labels.iter().map(|&l| l as usize).collect();
-    let test_fraction = if test.is_some() { 0.0 } else { data.test_fraction };
-    let validation_fraction = if own_validation.is_some() { 0.0 } else { data.validation_fraction };
-    let mut split = by_fraction(set.n, validation_fraction, test_fraction, seed, Some(&strata))?;
-    if let Some(limit) = data.limit {
-        for (rows, most) in [(&mut split.train, limit), (&mut split.validation, (limit / 9).max(1))] {
-            if rows.len() > most {
-                SplitMix64::new(seed ^ 0x11A1).shuffle(rows);
-                rows.truncate(most);
-                rows.sort_unstable();
-            }
-        }
-        let validate =
-            if own_validation.is_some() { String::new() } else { format!(", {} to validate", split.validation.len()) };
-        notes.push(format!("{} images to train on{validate} (data.limit)", split.train.len()));
-    }
-    let format = set.source.split(" from ").next().unwrap_or("").to_string();
-    let pixels = Pixels::fit(&set, &split.train, data, &format);
-    let most = pixels.h.min(pixels.w) as u32 / 2;
-    if pixels.crop > most {
-        let found = format!("{} for images of {} x {}", pixels.crop, pixels.h, pixels.w);
-        let allowed = format!("0 to {most}, half a side");
-        return Err(Error::usage("data.crop", found, allowed, "a larger shift would move images out of sight"));
-    }
-    notes.push(match (pixels.crop, pixels.flip) {
-        (0, false) => "training images are used as they are (data.crop, data.flip)".to_string(),
-        (0, true) => "training images are mirrored at random (data.flip)".into(),
-        (n, false) => format!("training images are shifted at random by up to {n} pixels (data.crop)"),
-        (n, true) => {
-            format!("training images are shifted at random by up to {n} pixels and mirrored (data.crop, data.flip)")
-        }
-    });
-    let encoder = Encoder {
-        pixels: Some(pixels),
-        ..Encoder::of(Target::Classes { name: "class".into(), labels: set.classes.clone() })
-    };
-    let mut digest = Sha256::new();
-    let mut add = |set: &ImageSet| {
-        digest.update((set.bytes.len() as u64).to_le_bytes());
-        digest.update(&set.bytes);
-        for label in &set.labels {
-            digest.update(label.to_le_bytes());
-        }
-    };
-    add(&set);
-    let test = match test {
-        Some(test) => {
-            add(&test);
-            let source = test.source.clone();
-            let (rows, said) = fit_set(&encoder, test, true)?;
-            notes.extend(said);
-            if let Some(y) = rows.y.iter().find(|y| !present.contains(&(**y as u32))) {
-                let found = format!("the class '{}' has test images and no training image", set.classes[*y as usize]);
-                let cure = "add training images of it, or leave its test images out";
-                return Err(Error::data(source, found, "classes seen in training", cure));
-            }
-            rows
-        }
-        None => dataset(&encoder, &set.select(&split.test)),
-    };
-    let validation = match own_validation {
-        Some(validation) => {
-            add(&validation);
-            notes.push(format!("{} of the set's own validation part validate", validation.n));
-            let (rows, said) = fit_set(&encoder, validation, true)?;
-            notes.extend(said);
-            match data.limit.map(|limit| (limit / 9).max(1)).filter(|most| *most < rows.n) {
-                Some(most) => {
-                    let mut kept: Vec<usize> = (0..rows.n).collect();
-                    SplitMix64::new(seed ^ 0x11A1).shuffle(&mut kept);
-                    kept.truncate(most);
-                    kept.sort_unstable();
-                    rows.subset(&kept)
-                }
-                None => rows,
-            }
-        }
-        None => dataset(&encoder, &set.select(&split.validation)),
-    };
-    let hash: String = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
-    let train = dataset(&encoder, &set.select(&split.train));
-    Ok(Loaded { train, validation, test, encoder, notes, values: hash.clone(), hash })
-}
-
 /// Images in the shape of the run's own: bytes, class indices if known, ids.
-fn dataset(encoder: &Encoder, set: &ImageSet) -> Dataset {
+pub(super) fn dataset(encoder: &Encoder, set: ImageSet) -> Dataset {
     Dataset {
         y: set.labels.iter().map(|&l| l as f32).collect(),
         n: set.n,
         d: encoder.n_inputs(),
-        ids: set.ids.clone().into(),
-        bytes: Arc::new(set.bytes.clone()),
+        ids: set.ids.into(),
+        bytes: Arc::new(set.bytes),
         ..Default::default()
     }
 }
 
 /// A set in the run's size, channels and class numbers; also what there is to say.
-fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Dataset, Vec<String>)> {
+pub(super) fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Dataset, Vec<String>)> {
     let (Some(pixels), Target::Classes { labels, .. }) = (&encoder.pixels, &encoder.target) else {
         return Err(Error::run("images", "a run on a table", "this is a bug of vifo: please report it"));
     };
@@ -283,7 +165,8 @@ fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Datas
         (1, 3) => notes.push("Grey images were given three channels, as in training.".into()),
         _ => {}
     }
-    let mut set = images::to_channels(&set, pixels.c)?;
+    // Images are copied where they change alone.
+    let mut set = if set.c == pixels.c { set } else { images::to_channels(&set, pixels.c)? };
     if (set.h, set.w) != (pixels.h, pixels.w) {
         notes.push(format!("Images of {} x {} were resized to {} x {}.", set.h, set.w, pixels.h, pixels.w));
         set = images::resize(&set, pixels.h, pixels.w);
@@ -314,7 +197,7 @@ fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Datas
             "sort the images into one folder a class",
         ));
     }
-    Ok((dataset(encoder, &set), notes))
+    Ok((dataset(encoder, set), notes))
 }
 
 /// CIFAR-10 says automobile where STL-10 says car.
@@ -338,10 +221,9 @@ pub fn read_shifted(encoder: &Encoder, path: &Path) -> Result<(Dataset, Vec<bool
     };
     let part = if is_divided(path)? { Part::Test } else { Part::All };
     let mut set = open(path, part, &Options { size: Some((pixels.h, pixels.w)), ..Default::default() })?;
-    let theirs = set.source.split(" from ").next().unwrap_or("").to_string();
-    let pair = match (theirs.as_str(), pixels.format.as_str()) {
-        ("CIFAR-10 binary", "STL-10 binary") => Some(ShiftPair::Cifar10ToStl10),
-        ("STL-10 binary", "CIFAR-10 binary") => Some(ShiftPair::Stl10ToCifar10),
+    let pair = match (set.format, Format::named(&pixels.format)) {
+        (Some(Format::Cifar10), Some(Format::Stl10)) => Some(ShiftPair::Cifar10ToStl10),
+        (Some(Format::Stl10), Some(Format::Cifar10)) => Some(ShiftPair::Stl10ToCifar10),
         _ => None,
     };
     let Some(pair) = pair else {
@@ -375,5 +257,5 @@ pub fn corrupted(encoder: &Encoder, rows: &Dataset, kind: Corruption, severity: 
         ids: rows.ids.clone().into(),
         ..Default::default()
     };
-    Ok(dataset(encoder, &corrupt::corrupt(&set, kind, severity, seed)?))
+    Ok(dataset(encoder, corrupt::corrupt(&set, kind, severity, seed)?))
 }

@@ -1,6 +1,7 @@
 //! What looks wrong in a table without being an error: copies of rows, rare classes, numbers that mean "missing", inputs that
 //! give the target away. Must not change what is learnt.
 
+use super::sentence::Sentence;
 use super::{Cells, Column, Table};
 use crate::base::rng::SplitMix64;
 use crate::data::encode::learn::labels_of;
@@ -10,34 +11,35 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// A sentence each, the gravest first; `rows` are those that have a target.
-pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<String> {
-    let mut cautions: Vec<String> = header(table).into_iter().collect();
+pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
+    let mut cautions: Vec<Sentence> = header(table).map(Sentence::from).into_iter().collect();
     let target = table.columns.iter().find(|c| c.name == encoder.target_name());
     let is_input = |c: &&Column| encoder.features.iter().any(|f| f.name == c.name);
     let inputs: Vec<&Column> = table.columns.iter().filter(is_input).collect();
     let gives_away = |column: &&Column| {
         target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
-            format!(
-                "column {} all but gives the target away: is it known when you predict? If not: --ignore {}",
-                quoted(&column.name),
-                super::inspect::shell(&column.name)
-            )
+            let before = format!(
+                "column {} all but gives the target away: is it known when you predict? If not: ",
+                quoted(&column.name)
+            );
+            let flag = format!("--ignore {}", super::inspect::shell(&column.name));
+            Sentence::with_flag(&before, &flag, "take its tick away", "")
         })
     };
-    cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<String>>());
+    cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<Sentence>>());
     let of_note: Vec<&Column> =
         table.columns.iter().filter(|c| is_input(c) || c.name == encoder.target_name()).collect();
     let holds_mark = |column: &&Column| {
         sentinel(column).map(|(value, times)| {
-            format!(
+            Sentence::from(format!(
                 "column {} holds {value} {times} times, far from all else: if it means missing, leave such cells empty",
                 quoted(&column.name)
-            )
+            ))
         })
     };
-    cautions.extend(of_note.par_iter().filter_map(holds_mark).collect::<Vec<String>>());
-    cautions.extend(copies(table));
-    cautions.extend(target.and_then(|target| rare_classes(target, &encoder.target)));
+    cautions.extend(of_note.par_iter().filter_map(holds_mark).collect::<Vec<Sentence>>());
+    cautions.extend(copies(table).map(Sentence::from));
+    cautions.extend(target.and_then(|target| rare_classes(target, &encoder.target)).map(Sentence::from));
     cautions
 }
 

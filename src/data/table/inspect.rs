@@ -1,6 +1,7 @@
 //! The preflight report of a table: what each column holds, what looks wrong, and what `vifo fit` would do with it,
 //! found out by fitting the same encoder. Must not change the table and must not print; `report` lays it out.
 
+use super::sentence::Sentence;
 use super::targets::{rows_with_all, targets_of};
 use super::{Cells, Column, Table};
 use super::{cautions, report};
@@ -27,9 +28,12 @@ pub struct Report {
     pub task: Task,
     /// Classes of a classification in the order of their labels; empty for a regression.
     pub classes: Vec<LevelCount>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Sentence>,
     /// What `fit` would do, sentence by sentence.
-    pub plan: Vec<String>,
+    pub plan: Vec<Sentence>,
+    /// Whether `fit` would stop, for the reason that the plan gives.
+    #[serde(skip)]
+    pub stops: bool,
     /// The command line that does it.
     pub command: String,
 }
@@ -118,9 +122,9 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
         Task::Classification => class_counts(&table.columns[target]),
         Task::Regression => Vec::new(),
     };
-    let mut warnings = table.notes.clone();
+    let mut warnings: Vec<Sentence> = table.notes.iter().cloned().map(Sentence::from).collect();
     if let Ok(learnt) = &learnt {
-        warnings.extend(learnt.notes.iter().cloned());
+        warnings.extend(learnt.notes.iter().cloned().map(Sentence::from));
         warnings.extend(cautions::of(table, &learnt.encoder, &learnt.kept.rows));
     }
     let left_out: Vec<String> = columns.iter().filter(|c| c.role == Role::Ignored).map(|c| c.name.clone()).collect();
@@ -136,6 +140,7 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
             other => char::from(other).to_string(),
         },
         header: table.header,
+        stops: learnt.is_err(),
         plan: plan(table, found_task, task.is_some(), rules.missing, learnt),
         command: command(table, &names.join(","), found_task, &left_out, rules),
         target: names.join(","),
@@ -249,35 +254,41 @@ fn class_counts(column: &Column) -> Vec<LevelCount> {
 }
 
 /// What the encoder makes of all rows; an error becomes a sentence, for the report must appear all the same.
-fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Result<Learnt>) -> Vec<String> {
+fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Result<Learnt>) -> Vec<Sentence> {
     let Learnt { encoder, kept, .. } = match learnt {
         Ok(learnt) => learnt,
-        Err(error) => return vec![format!("fit would stop: {error}")],
+        Err(error) => return vec![Sentence::from(format!("fit would stop: {error}"))],
     };
-    let why = if is_forced { "as asked" } else { "detected; --task overrides" };
-    let mut plan = Vec::new();
+    let learn = |what: String| match is_forced {
+        true => Sentence::from(format!("{what} ({task}, as asked).")),
+        false => Sentence::with_flag(&format!("{what} ({task}, "), "detected; --task overrides", "as found", ")."),
+    };
+    let mut plan: Vec<Sentence> = Vec::new();
     for target in encoder.targets() {
         let name = quoted(target.name());
         match target {
             Target::Regression { min, max, .. } => {
                 let (min, max) = (report::number(*min), report::number(*max));
-                plan.push(format!("Learn {name} as a number from {min} to {max} ({task}, {why})."));
+                plan.push(learn(format!("Learn {name} as a number from {min} to {max}")));
             }
             Target::Classes { labels, .. } => {
-                plan.push(format!("Learn {name} as one of {} classes ({task}, {why}).", labels.len()));
+                plan.push(learn(format!("Learn {name} as one of {} classes", labels.len())));
             }
         }
     }
     let columns = counted(encoder.features.len(), "column");
-    plan.push(format!("Use {} from {columns}.", counted(encoder.n_inputs(), "input")));
+    plan.push(format!("Use {} from {columns}.", counted(encoder.n_inputs(), "input")).into());
     if !encoder.dropped.is_empty() {
-        plan.push(format!("Leave out {}.", listed(encoder.dropped.iter().map(|d| d.name.as_str()))));
+        plan.push(format!("Leave out {}.", listed(encoder.dropped.iter().map(|d| d.name.as_str()))).into());
     }
     if kept.dropped > 0 {
         let n = format!("{} of {} rows", kept.dropped, table.rows());
         plan.push(match missing.fills() {
-            true => format!("Leave out {n} without a target."),
-            false => format!("Drop {n} for missing cells (--missing {missing})."),
+            true => format!("Leave out {n} without a target.").into(),
+            false => {
+                let flag = format!(" (--missing {missing})");
+                Sentence::with_flag(&format!("Drop {n} for missing cells"), &flag, "", ".")
+            }
         });
     }
     plan

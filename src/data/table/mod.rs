@@ -15,6 +15,7 @@ pub(crate) mod report;
 pub mod roles;
 pub(crate) mod rows;
 pub(crate) mod scan;
+pub mod sentence;
 pub mod split_by;
 pub mod targets;
 

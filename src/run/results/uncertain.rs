@@ -1,6 +1,7 @@
 //! How far a metric of few rows can be trusted: each has a standard error of its own.
 
-use super::{Metric, number};
+use super::Metric;
+use crate::report::tables::number;
 
 /// A figure in words, with the standard error that the rows it was taken from leave it.
 pub struct Uncertain(Option<String>);

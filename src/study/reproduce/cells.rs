@@ -4,7 +4,7 @@ use super::ask::Asked;
 use super::mapping::{Family, Method, Metric, PAPER_ETA_AUX, Rows, Set, network_names};
 use super::measure::{MATCHED, Measured, test_results};
 use super::paper::{Paper, has_eta_aux};
-use super::plan::{Run, State};
+use super::plan::Run;
 use super::tables::{Report, difference, drop_empty, eta, full, ours, theirs};
 use super::work::Prepared;
 use crate::error::Result;
@@ -12,6 +12,7 @@ use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
 use crate::report::tables::TextTable;
 use crate::run::Results;
+use crate::study::run_set::RunStatus;
 
 /// One number of the paper and ours.
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ pub fn cells(p: &Prepared, metric: &Metric) -> Result<Vec<Cell>> {
                     for eta_aux in rows_of(&p.asked, method) {
                         let runs = p.runs.iter().filter(|r| {
                             (r.set, r.network, r.method, r.eta_aux) == (set, network, method, eta_aux)
-                                && r.state == State::Done
+                                && r.state == RunStatus::Done
                         });
                         let runs: Vec<&Run> = runs.collect();
                         let (ours, matched) = of_runs(p, &runs, metric, &tested)?;

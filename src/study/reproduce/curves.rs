@@ -1,7 +1,7 @@
 //! fig:learning-curves: NLL of held-out training images by epoch, mean and sd over seeds, as a figure and a table.
 
 use super::mapping::network_names;
-use super::plan::{Run, State};
+use super::plan::Run;
 use super::tables::{Report, eta, full, groups, mean_sd};
 use super::work::Prepared;
 use crate::error::Result;
@@ -9,6 +9,7 @@ use crate::figure::{CurvesFigure, Series};
 use crate::report::compare::{Summary, summary};
 use crate::report::tables::TextTable;
 use crate::run::RunFolder;
+use crate::study::run_set::RunStatus;
 
 /// Shares of the epochs at which the table shows the curve.
 const AT: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
@@ -37,7 +38,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
     let title = format!("learning-curves: {} ({})", p.asked.table.title, p.asked.table.source);
     let flat = ["table", "network", "trained_on", "method", "eta_aux", "epoch", "nll_mean", "nll_sd", "runs"];
     let mut out = Report::new(title, &flat);
-    let all = groups(p.runs.iter().filter(|r| r.state == State::Done));
+    let all = groups(p.runs.iter().filter(|r| r.state == RunStatus::Done));
     let mut done: Vec<(&str, &str)> = vec![];
     for group in &all {
         let place = (group[0].set.name, network_names(group[0].network).0);

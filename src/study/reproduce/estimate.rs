@@ -1,11 +1,12 @@
 //! How long training will take: one or two real steps of each kind of run, times the steps that are left.
 
 use super::mapping::Family;
-use super::plan::{Run, State};
+use super::plan::Run;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::NetName;
+use crate::study::run_set::RunStatus;
 use crate::train::plan::Plan;
 use crate::train::session::Session;
 use std::time::Instant;
@@ -61,7 +62,7 @@ pub fn estimate(runs: &[&Run], device: &Device, go_on: &mut dyn FnMut() -> bool)
     let mut known: Vec<(Kind, f64)> = vec![];
     let mut out = Estimate::default();
     let mut loaded: Option<((&str, Option<u32>), Loaded)> = None;
-    for run in runs.iter().filter(|r| r.state != State::Done) {
+    for run in runs.iter().filter(|r| r.state != RunStatus::Done) {
         if !go_on() {
             break;
         }
@@ -91,7 +92,7 @@ pub fn estimate(runs: &[&Run], device: &Device, go_on: &mut dyn FnMut() -> bool)
                 seconds
             }
         };
-        let done = if let State::Begun(epoch) = run.state { epoch } else { 0 };
+        let done = if let RunStatus::Begun(epoch) = run.state { epoch } else { 0 };
         let steps = u64::from(plan.epochs.saturating_sub(done)) * u64::from(plan.steps_per_epoch());
         out.steps += steps;
         out.seconds += seconds * steps as f64;

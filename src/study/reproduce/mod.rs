@@ -24,8 +24,9 @@ pub mod uci;
 mod wins;
 mod work;
 
+pub use super::run_set::{Outcome, RunStatus};
 pub use ask::{Asked, Words};
 pub use page::{ALL, All};
-pub use plan::{Run, State};
+pub use plan::Run;
 pub use tables::Report;
-pub use work::{News, Outcome, Prepared, prepare};
+pub use work::{News, Prepared, prepare};

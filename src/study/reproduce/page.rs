@@ -3,13 +3,14 @@
 
 use super::ask::{Asked, Words};
 use super::mapping::TABLES;
-use super::plan::{Run, State};
+use super::plan::Run;
 use super::tables::Report;
 use super::work::{Prepared, prepare};
 use crate::error::{Error, Result};
 use crate::figure::{self, HtmlTable, Section};
 use crate::report::html;
 use crate::run::{Manifest, RunFolder};
+use crate::study::run_set::RunStatus;
 use std::path::PathBuf;
 
 /// The name that stands for every table.
@@ -70,7 +71,7 @@ impl All {
                 runs.push(run);
             }
         }
-        let done = runs.iter().filter(|r| r.state == State::Done).count();
+        let done = runs.iter().filter(|r| r.state == RunStatus::Done).count();
         let summary = vec![
             ("runs".to_string(), format!("{done} of {} done", runs.len())),
             ("scale".into(), first.scale_said()),
@@ -94,7 +95,7 @@ impl All {
     fn what_was_run(&self, made: &[(Prepared, Report)]) -> Section {
         let mut rows: Vec<Vec<String>> = vec![];
         for (p, report) in made {
-            let done = p.runs.iter().filter(|r| r.state == State::Done).count();
+            let done = p.runs.iter().filter(|r| r.state == RunStatus::Done).count();
             let runs = if p.times() { "steps timed".into() } else { format!("{done} of {}", p.runs.len()) };
             let seconds: f64 = p.runs.iter().filter_map(seconds).sum();
             let trained = if seconds > 0.0 { format!("{seconds:.0}") } else { String::new() };

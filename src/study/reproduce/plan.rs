@@ -6,7 +6,7 @@ use super::mapping::{Family, Method, Set, Show, network_names};
 use super::sets::Places;
 use crate::error::{Error, Result};
 use crate::recipe::{NetName, Recipe, key, keys};
-use crate::run::RunFolder;
+use crate::study::run_set::{self, RunStatus};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
@@ -21,17 +21,7 @@ pub struct Run {
     pub folder: PathBuf,
     /// None where the data set is not there.
     pub recipe: Option<Recipe>,
-    pub state: State,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Missing,
-    /// Killed before its first checkpoint could be written: nothing in it is worth keeping.
-    Remains,
-    /// Epochs done.
-    Begun(u32),
-    Done,
+    pub state: RunStatus,
 }
 
 /// Epochs between two evaluations of a learning curve of this many epochs.
@@ -59,6 +49,9 @@ pub fn runs(asked: &Asked, places: &Places) -> Result<Vec<Run>> {
     Ok(out)
 }
 
+/// Names the folder of runs.
+pub const FLAG: &str = "--runs";
+
 type What = (&'static Set, NetName, &'static Method, Option<f64>, u32);
 
 fn run(asked: &Asked, places: &Places, (set, network, method, eta_aux, seed): What) -> Result<Run> {
@@ -68,7 +61,8 @@ fn run(asked: &Asked, places: &Places, (set, network, method, eta_aux, seed): Wh
         Some(images) => Some(recipe(asked, &images, (set, network, method, eta_aux, seed))?),
         None => None,
     };
-    let state = state(&folder, recipe.as_ref())?;
+    // The images may have moved: `check_moved` compares what they are.
+    let state = run_set::status(&folder, recipe.as_ref(), &[key!(data.images)], None, FLAG)?;
     Ok(Run { set, network, method, eta_aux, members, seed, folder, recipe, state })
 }
 
@@ -140,54 +134,6 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
 
 fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
-}
-
-/// How far the run in `folder` is; an error if it is not the run of `recipe`.
-fn state(folder: &Path, recipe: Option<&Recipe>) -> Result<State> {
-    let Ok(run) = RunFolder::open(folder) else {
-        return remains(folder);
-    };
-    if let Some(recipe) = recipe {
-        same_recipe(folder, &run.recipe()?, recipe)?;
-    }
-    let state = run.manifest()?.state;
-    if ["finished", "stopped early"].contains(&state.as_str()) && run.file("results.json").is_file() {
-        return Ok(State::Done);
-    }
-    let rows = if run.last().is_file() { run.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
-    Ok(State::Begun(rows.last().map_or(0, |r| r.epoch)))
-}
-
-/// What a run may have written before its manifest.
-const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "checkpoints", "figures"];
-
-fn remains(folder: &Path) -> Result<State> {
-    let entries = match folder.read_dir() {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(State::Missing),
-        Err(e) => return Err(Error::io(folder, "read", &e)),
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().to_string();
-        if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
-            let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
-            return Err(Error::usage(
-                folder.display().to_string(),
-                found,
-                "",
-                "move it away, or choose another --runs",
-            ));
-        }
-    }
-    Ok(State::Remains)
-}
-
-/// An error where the run is of another recipe. A set is known by its name: its images may lie elsewhere by now.
-fn same_recipe(folder: &Path, there: &Recipe, wanted: &Recipe) -> Result<()> {
-    let Some((key, old, new)) = keys::difference(there, wanted, &[key!(data.images)]) else { return Ok(()) };
-    let found = format!("was trained with {key} = {old}, not {new}");
-    let cure = "move the folder away, or choose another with --runs";
-    Err(Error::usage(folder.display().to_string(), found, "", cure))
 }
 
 impl Run {

@@ -3,7 +3,7 @@
 use super::curves::label;
 use super::mapping::{PAPER_SINGLE, network_names};
 use super::measure::Measured;
-use super::plan::{Run, State};
+use super::plan::Run;
 use super::tables::{Report, drop_empty, eta, full, groups, mean_sd, ours, theirs};
 use super::work::Prepared;
 use crate::error::Result;
@@ -11,6 +11,7 @@ use crate::figure::{CurvesFigure, Series};
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
 use crate::report::tables::TextTable;
+use crate::study::run_set::RunStatus;
 
 /// Mean and sd over seeds for each size.
 fn by_size(runs: &[&Run]) -> Vec<Summary> {
@@ -20,7 +21,7 @@ fn by_size(runs: &[&Run]) -> Vec<Summary> {
 }
 
 fn done(p: &Prepared) -> Vec<Vec<&Run>> {
-    groups(p.runs.iter().filter(|r| r.state == State::Done))
+    groups(p.runs.iter().filter(|r| r.state == RunStatus::Done))
 }
 
 pub fn report(p: &Prepared) -> Result<Report> {

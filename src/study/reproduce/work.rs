@@ -5,7 +5,7 @@ use super::estimate::{Estimate, estimate};
 use super::mapping::{Rows, SETS, Set, Show};
 use super::measure::{self, Measured, Partner};
 use super::paper::Paper;
-use super::plan::{self, Run, State};
+use super::plan::{self, Run};
 use super::sets::Places;
 use super::tables::Report;
 use super::{cells, curves, departures, sizes, times, wins};
@@ -13,7 +13,7 @@ use crate::data::load;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::RunFolder;
-use crate::run::fit;
+use crate::study::run_set::{self, One, Outcome, RunStatus};
 use crate::train::{Ending, Event, Flow};
 
 /// A request with everything looked up.
@@ -54,14 +54,6 @@ pub enum News<'a> {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Done,
-    Stopped,
-    /// So many runs failed; the others are done.
-    Failed(usize),
-}
-
 /// Finds data and runs. Nothing is trained; a needed set that is not there is an error.
 pub fn prepare(asked: Asked) -> Result<Prepared> {
     let places = Places::look(&asked)?;
@@ -81,7 +73,7 @@ impl Prepared {
             return false;
         }
         let mut runs = self.runs.iter().filter(|r| r.set == set);
-        runs.any(|r| r.state != State::Done || self.to_evaluate(r))
+        runs.any(|r| r.state != RunStatus::Done || self.to_evaluate(r))
     }
 
     /// Scale and place, for names of figures.
@@ -102,7 +94,7 @@ impl Prepared {
     }
 
     pub fn todo(&self) -> Vec<&Run> {
-        self.runs.iter().filter(|r| r.state != State::Done).collect()
+        self.runs.iter().filter(|r| r.state != RunStatus::Done).collect()
     }
 
     /// The sets of the table that a run is evaluated on and that are there.
@@ -147,7 +139,7 @@ impl Prepared {
     /// A run made of images that lie elsewhere now counts only if the images are the same.
     fn check_moved(&self) -> Result<()> {
         let mut hashes: Vec<((&str, Option<u32>), String)> = vec![];
-        for run in self.runs.iter().filter(|r| matches!(r.state, State::Done | State::Begun(_))) {
+        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Begun(_))) {
             let Some(recipe) = &run.recipe else { continue };
             let folder = RunFolder::open(&run.folder)?;
             if folder.recipe()?.data.images == recipe.data.images {
@@ -216,22 +208,20 @@ impl Prepared {
         let of = self.todo().len();
         let (mut number, mut failed) = (0, 0);
         for i in 0..self.runs.len() {
-            if self.runs[i].state == State::Done {
+            if self.runs[i].state == RunStatus::Done {
                 continue;
             }
             number += 1;
-            match self.train(i, (number, of), device, listen) {
-                Ok(Ending::Stopped) => return Ok(Outcome::Stopped),
-                Ok(_) => self.runs[i].state = State::Done,
-                // What the numbers did; everything else would befall the next run as well.
-                Err(error @ Error::Run(_)) => {
+            match run_set::judged(self.train(i, (number, of), device, listen))? {
+                One::Stopped => return Ok(Outcome::Stopped),
+                One::Done => self.runs[i].state = RunStatus::Done,
+                One::Failed(error) => {
                     failed += 1;
                     listen(News::Failed { run: &self.runs[i], error: &error });
                 }
-                Err(error) => return Err(error),
             }
         }
-        let left: Vec<&Run> = self.runs.iter().filter(|r| r.state == State::Done && self.to_evaluate(r)).collect();
+        let left: Vec<&Run> = self.runs.iter().filter(|r| r.state == RunStatus::Done && self.to_evaluate(r)).collect();
         for (i, run) in left.iter().enumerate() {
             if listen(News::Evaluates { number: i + 1, of: left.len(), run }) == Flow::Stop {
                 return Ok(Outcome::Stopped);
@@ -241,7 +231,7 @@ impl Prepared {
                 measure::by_size(run, device)?;
             }
         }
-        Ok(if failed > 0 { Outcome::Failed(failed) } else { Outcome::Done })
+        Ok(Outcome::of_failed(failed))
     }
 
     fn train(
@@ -256,22 +246,15 @@ impl Prepared {
             return Ok(Ending::Stopped);
         }
         let mut tell = |event: &Event, notes: &[String]| listen(News::Training(event, notes));
-        if run.state == State::Remains {
-            let folder = RunFolder { path: run.folder.clone() };
-            let _lock = folder.lock()?;
-            folder.remove_own()?;
-        }
-        let fitted = match run.state {
-            State::Begun(_) => fit::resume(&run.folder, device, &mut tell),
-            _ => fit::fit(run.recipe()?, &run.folder, false, device, &mut tell),
-        }?;
+        let folder = RunFolder { path: run.folder.clone() };
+        let fitted = run_set::train(&folder, &run.state, run.recipe()?, device, &mut tell)?;
         listen(News::Ended { ending: fitted.ending });
         Ok(fitted.ending)
     }
 
     /// Runs whose images lie elsewhere now are told where: resuming and evaluating read them there.
     fn follow_moved(&self) -> Result<()> {
-        for run in self.runs.iter().filter(|r| matches!(r.state, State::Done | State::Begun(_))) {
+        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Begun(_))) {
             let Some(images) = run.recipe.as_ref().map(|r| r.data.images.clone()) else { continue };
             let folder = RunFolder::open(&run.folder)?;
             let mut recipe = folder.recipe()?;

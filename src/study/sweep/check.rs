@@ -4,9 +4,9 @@ use super::grid::Run;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
-use crate::program::plan::plan;
 use crate::recipe::Data;
 use crate::system::memory;
+use crate::train::memory as need;
 use crate::train::plan::Plan;
 
 /// What the runs of a sweep ask of a machine.
@@ -18,12 +18,9 @@ pub struct Needs {
     pub cpu: bool,
 }
 
-/// Program, thread pool and figures of a process, without any data.
-const PROCESS: u64 = 100 << 20;
-
 /// Reads the data of all runs, once where they share it, and plans each run. `go_on` is asked between two runs.
 pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Needs> {
-    let mut needs = Needs { bytes: PROCESS, cpu: true };
+    let mut needs = Needs { bytes: need::PROCESS, cpu: true };
     let mut loaded: Option<(&Data, Loaded)> = None;
     let mut devices: Vec<&str> = vec![];
     for run in runs.iter().take_while(|_| go_on()) {
@@ -35,7 +32,7 @@ pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Nee
         }
         let Some((_, data)) = &loaded else { continue };
         let plan = Plan::new(recipe, data.train.n, &data.encoder).map_err(|e| e.within(&within))?;
-        needs.bytes = needs.bytes.max(bytes_of(&plan, data)?);
+        needs.bytes = needs.bytes.max(need::of_process(&plan, data)?);
         if let Some(weights) = &recipe.net.weights
             && let Err(e) = std::fs::File::open(weights)
         {
@@ -47,18 +44,6 @@ pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Nee
         }
     }
     Ok(needs)
-}
-
-/// Bytes of a training process: the program's buffers; weights on the host (best, checkpoint, its file, each with the
-/// optimizer's state); rows as they were read and as they are trained on.
-fn bytes_of(plan_: &Plan, data: &Loaded) -> Result<u64> {
-    let recorded = plan_.setup.record_training(u64::MAX)?;
-    let buffers = 4 * plan(&recorded.program).elements() as u64;
-    let weights = recorded.program.info(recorded.weights).len as u64 * 4;
-    let copies = 4 + 2 * recorded.optimizer.len() as u64;
-    let rows = [&data.train, &data.validation, &data.test];
-    let bytes = rows.iter().map(|d| 8 * (d.x.len() + d.target.len()) as u64 + d.bytes.len() as u64).sum::<u64>();
-    Ok(PROCESS + buffers + copies * weights + 2 * bytes)
 }
 
 /// How many runs go side by side, and what decided it: `cores`, the memory that is free, or a GPU, which one run fills.

@@ -9,33 +9,20 @@
 use super::ask::{Asked, FILE};
 use super::grid::Run;
 use crate::error::{Error, Result};
-use crate::recipe::{keys, plain_path};
-use crate::run::training::outside_of_the_images;
+use crate::recipe::plain_path;
+use crate::run::place::outside_of_the_images;
 use crate::run::{RunFolder, write_atomic};
+use crate::study::run_set::{self, RunStatus};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    Missing,
-    /// Killed before its first checkpoint: nothing in it is worth keeping.
-    Remains,
-    /// A process writes to it.
-    Training,
-    /// Stopped or killed after so many epochs.
-    Begun(u32),
-    Done,
-    /// With this line.
-    Failed(String),
-}
 
 #[derive(Debug, Clone)]
 pub struct SweepFolder {
     pub path: PathBuf,
 }
 
-/// What a run may have written before its manifest.
-const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "checkpoints", "figures"];
+/// Names the folder of a sweep.
+const FLAG: &str = "--out";
 
 impl SweepFolder {
     /// The folder of a sweep that was begun.
@@ -63,7 +50,7 @@ impl SweepFolder {
     /// there: its runs count where they are of the same recipe.
     pub fn look(asked: &Asked, runs: &[Run]) -> Result<SweepFolder> {
         let out = &asked.out;
-        plain_path(out, "--out")?;
+        plain_path(out, FLAG)?;
         let path = std::path::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
         let folder = SweepFolder { path };
         for run in runs {
@@ -79,7 +66,9 @@ impl SweepFolder {
                 return Err(Error::usage(place, found, "", "choose another folder with --out, or move this one away"));
             }
             for run in runs {
-                folder.same_recipe(run)?;
+                if let Ok(there) = RunFolder::open(&folder.run(run).path) {
+                    run_set::require_same_recipe(&there, &run.recipe, &[], FLAG)?;
+                }
             }
         } else if out.read_dir().is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != ".lock"))) {
             let found = "already exists and is no sweep folder";
@@ -94,7 +83,7 @@ impl SweepFolder {
     pub fn claim(&self, asked: &Asked) -> Result<File> {
         let logs = self.path.join("logs");
         std::fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
-        let lock = RunFolder { path: self.path.clone() }.lock()?;
+        let lock = run_set::hold(&self.path)?;
         write_atomic(&self.path.join(FILE), asked.to_toml()?.as_bytes())?;
         Ok(lock)
     }
@@ -121,38 +110,9 @@ impl SweepFolder {
     }
 
     /// How far a run is. One of another recipe, or another's files in its place, is an error.
-    pub fn state(&self, run: &Run) -> Result<State> {
-        let folder = self.run(run);
-        if folder.is_held() {
-            return Ok(State::Training);
-        }
+    pub fn state(&self, run: &Run) -> Result<RunStatus> {
         let failed = std::fs::read_to_string(self.error(run)).ok().map(|line| line.trim().to_string());
-        let Ok(folder) = RunFolder::open(&folder.path) else {
-            let remains = remains(&folder.path)?;
-            return Ok(failed.map_or(remains, State::Failed));
-        };
-        self.same_recipe(run)?;
-        let manifest = folder.manifest()?;
-        let ended = ["finished", "stopped early"].contains(&manifest.state.as_str());
-        if ended && (manifest.test_rows == 0 || folder.file("results.json").is_file()) {
-            return Ok(State::Done);
-        }
-        if let Some(line) = failed {
-            return Ok(State::Failed(line));
-        }
-        let rows = if folder.last().is_file() { folder.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
-        Ok(State::Begun(rows.last().map_or(0, |r| r.epoch)))
-    }
-
-    /// An error where the run's folder holds a run of another recipe. What changes no result may differ.
-    fn same_recipe(&self, run: &Run) -> Result<()> {
-        let Ok(folder) = RunFolder::open(&self.path.join(&run.name)) else { return Ok(()) };
-        let Some((key, old, new)) = keys::difference(&folder.recipe_as_written()?, &run.recipe, &[]) else {
-            return Ok(());
-        };
-        let found = format!("was trained with {key} = {old}, not {new}");
-        let cure = "choose another folder with --out, or move this run away";
-        Err(Error::usage(folder.path.display().to_string(), found, "", cure))
+        run_set::status(&self.run(run).path, Some(&run.recipe), &[], failed, FLAG)
     }
 
     /// Run folders of an earlier grid, which are in no table.
@@ -161,22 +121,4 @@ impl SweepFolder {
         let name = |f: &RunFolder| f.path.file_name().map(|n| n.to_string_lossy().into_owned());
         Ok(all.iter().filter_map(name).filter(|n| !runs.iter().any(|r| r.name == *n)).collect())
     }
-}
-
-/// `Missing` or `Remains` of a folder that is no run yet.
-fn remains(path: &Path) -> Result<State> {
-    let entries = match path.read_dir() {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(State::Missing),
-        Err(e) => return Err(Error::io(path, "read", &e)),
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().to_string();
-        if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
-            let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
-            let cure = "move it away, or choose another folder with --out";
-            return Err(Error::usage(path.display().to_string(), found, "", cure));
-        }
-    }
-    Ok(State::Remains)
 }

@@ -4,7 +4,7 @@ use super::ask::{Asked, Axis};
 use crate::error::{Error, Result};
 use crate::recipe::{FILE_KEYS, Recipe};
 use crate::report::compare::{short, shown};
-use crate::run::training::absolute;
+use crate::run::place::absolute;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::ffi::OsStr;

@@ -14,12 +14,13 @@ mod table;
 mod values;
 mod work;
 
+pub use super::run_set::{Outcome, RunStatus};
 pub use ask::{Asked, Words};
 pub use check::{Needs, check, jobs};
-pub use folder::{State, SweepFolder};
+pub use folder::SweepFolder;
 pub use grid::Run;
 pub use one::{Ended, run_one};
 pub use report::{Report, report};
 pub use slurm::Options as SlurmOptions;
 pub use submit::{Submitted, queued, submit, write_script};
-pub use work::{News, Outcome, carry_out};
+pub use work::{News, carry_out};

@@ -1,11 +1,11 @@
 //! One run of a sweep folder, in this process: begun, gone on with, or found done.
 
-use super::folder::{State, SweepFolder};
+use super::folder::SweepFolder;
 use super::grid::Run;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::RunFolder;
-use crate::run::fit::{self, Fitted};
+use crate::run::fit::Fitted;
+use crate::study::run_set::{self, RunStatus};
 use crate::train::{Event, Flow};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub enum Ended {
     /// It was done already.
     Before(Box<Run>),
     Now(Box<Run>, Box<Fitted>),
-    /// Before it could begin.
+    /// Before it could begin, or while it read its data.
     Stopped,
 }
 
@@ -45,15 +45,16 @@ pub fn run_one(
     }
     let state = folder.state(&run)?;
     match state {
-        State::Done => return Ok(Ended::Before(Box::new(run))),
+        RunStatus::Done => return Ok(Ended::Before(Box::new(run))),
         // The other process goes on: not this one's failure to write down.
-        State::Training => drop(folder.run(&run).lock()?),
+        RunStatus::Training => drop(folder.run(&run).lock()?),
         _ => {}
     }
     folder.clear_error(&run);
     let trained = train(&folder, &run, &mut |event, notes| listen(&run, event, notes));
     match trained {
         Ok(fitted) => Ok(Ended::Now(Box::new(run), Box::new(fitted))),
+        Err(Error::Stopped(_)) => Ok(Ended::Stopped),
         Err(error) => {
             folder.write_error(&run, &error.to_string())?;
             Err(error)
@@ -65,18 +66,5 @@ fn train(folder: &SweepFolder, run: &Run, listen: &mut dyn FnMut(&Event, &[Strin
     let own = folder.run(run);
     let device = Device::open(&run.recipe.device)?;
     // What stood in the way of this look is gone with the error's file: failed runs go on where they were.
-    match folder.state(run)? {
-        State::Remains => {
-            clear(&own)?;
-            fit::fit(&run.recipe, &own.path, false, &device, listen)
-        }
-        State::Begun(_) => fit::resume(&own.path, &device, listen),
-        _ => fit::fit(&run.recipe, &own.path, false, &device, listen),
-    }
-}
-
-/// Removes what a run left that was killed before its first checkpoint.
-fn clear(folder: &RunFolder) -> Result<()> {
-    let _lock = folder.lock()?;
-    folder.remove_own()
+    run_set::train(&own, &folder.state(run)?, &run.recipe, &device, listen)
 }

@@ -1,7 +1,7 @@
 //! The end of a sweep, or a look at one half-way: tables and figure of what is there, and what is not.
 
 use super::ask::Asked;
-use super::folder::{State, SweepFolder};
+use super::folder::SweepFolder;
 use super::grid::{Run, for_people};
 use super::table::{Line, SPLIT, Tables, VALIDATION, short_name, tables};
 use crate::error::Result;
@@ -11,6 +11,7 @@ use crate::report::compare::Column;
 use crate::report::tables::{Format, TextTable};
 use crate::run::results::Better;
 use crate::run::write_atomic;
+use crate::study::run_set::RunStatus;
 use toml::Value;
 
 pub struct Report {
@@ -24,7 +25,7 @@ pub struct Report {
     /// Name and line of each run that failed.
     pub failed: Vec<(String, String)>,
     /// Name and state of each run that is neither done nor failed.
-    pub left: Vec<(String, State)>,
+    pub left: Vec<(String, RunStatus)>,
     /// What to know of the table, a sentence each.
     pub notes: Vec<String>,
     /// The setting with the lowest validation NLL, "method=base eta=0.1", and the name of its first run.
@@ -55,14 +56,14 @@ pub fn report(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Rep
         ));
     }
     let t = tables(folder, asked, runs)?;
-    let (all, done) = (t.rows.len(), t.rows.iter().filter(|r| r.state == State::Done).count());
+    let (all, done) = (t.rows.len(), t.rows.iter().filter(|r| r.state == RunStatus::Done).count());
     let of_splits = if asked.axes.iter().any(|a| a.key == SPLIT) { " and splits" } else { "" };
     let title = format!("{}: {done} of {all} runs, mean ± sd over seeds{of_splits}", asked.name);
     let failed = t.rows.iter().filter_map(|r| match &r.state {
-        State::Failed(line) => Some((r.run.name.clone(), line.clone())),
+        RunStatus::Failed(line) => Some((r.run.name.clone(), line.clone())),
         _ => None,
     });
-    let left = t.rows.iter().filter(|r| !matches!(r.state, State::Done | State::Failed(_)));
+    let left = t.rows.iter().filter(|r| !matches!(r.state, RunStatus::Done | RunStatus::Failed(_)));
     let mut report = Report {
         title,
         text: t.text(),

@@ -1,13 +1,14 @@
 //! The numbers of the runs that are done: one line a setting with mean and sd over its seeds and splits, one line a run.
 
 use super::ask::Asked;
-use super::folder::{State, SweepFolder};
+use super::folder::SweepFolder;
 use super::grid::{Run, for_people};
 use crate::error::Result;
 use crate::metrics::Measure;
-use crate::report::compare::{Column, MAIN_METRICS, Summary, columns, short, shown, summary};
+use crate::report::compare::{Column, Summary, columns, is_main, short, shown, summary};
 use crate::report::tables::{TextTable, number};
 use crate::run::results::{Better, Metric, Results};
+use crate::study::run_set::RunStatus;
 use std::collections::HashMap;
 use toml::Value;
 
@@ -18,7 +19,7 @@ pub const VALIDATION: &str = "validation_nll";
 /// A run and how far it is.
 pub struct Row {
     pub run: Run,
-    pub state: State,
+    pub state: RunStatus,
     /// Of a run that is done; without test rows only what the validation rows say.
     pub results: Option<Results>,
     /// Of training.
@@ -69,7 +70,7 @@ pub fn tables(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Tab
 
 fn row(folder: &SweepFolder, run: Run) -> Result<Row> {
     let state = folder.state(&run)?;
-    if state != State::Done {
+    if state != RunStatus::Done {
         return Ok(Row { run, state, results: None, seconds: None });
     }
     let own = folder.run(&run);
@@ -107,8 +108,9 @@ fn wanted(rows: &[Row], names: &[String]) -> Result<Vec<Column>> {
         return columns(results(), names);
     }
     let all = columns(results(), &["all".to_string()])?;
-    let main = |c: &Column| c.name == VALIDATION || MAIN_METRICS.contains(&c.name.as_str());
-    Ok(all.into_iter().filter(main).collect())
+    // Of several targets the metrics of each.
+    let is_main = |name: &str| results().flat_map(|r| &r.metrics).any(|m| m.name == name && is_main(m));
+    Ok(all.into_iter().filter(|c| c.name == VALIDATION || is_main(&c.name)).collect())
 }
 
 fn line(values: Vec<Value>, of: &[&Row], columns: &[Column]) -> Line {
@@ -201,22 +203,11 @@ impl Tables {
         for row in &self.rows {
             let mut cells = vec![row.run.number.to_string(), row.run.name.clone()];
             cells.extend(row.run.values.iter().map(shown));
-            cells.extend([row.run.seed.to_string(), word(&row.state).into(), full(row.seconds)]);
+            cells.extend([row.run.seed.to_string(), row.state.word().into(), full(row.seconds)]);
             cells.extend(metrics.iter().map(|m| full(row.results.as_ref().and_then(|r| r.get(m)))));
             t.rows.push(cells);
         }
         t
-    }
-}
-
-/// "done", "training", ...: the state of a run in a word.
-pub fn word(state: &State) -> &'static str {
-    match state {
-        State::Missing | State::Remains => "missing",
-        State::Training => "training",
-        State::Begun(_) => "stopped",
-        State::Done => "done",
-        State::Failed(_) => "failed",
     }
 }
 

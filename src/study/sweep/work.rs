@@ -1,8 +1,9 @@
 //! The work on this machine: one process a run, so many at a time.
 
-use super::folder::{State, SweepFolder};
+use super::folder::SweepFolder;
 use super::grid::Run;
 use crate::error::{Error, Result};
+use crate::study::run_set::{Outcome, RunStatus};
 use crate::system::stop;
 use crate::train::Flow;
 use std::fs::File;
@@ -26,14 +27,6 @@ pub enum News<'a> {
     },
     /// Nothing happened for a moment.
     Waits,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Done,
-    Stopped,
-    /// So many runs failed; the others are done.
-    Failed(usize),
 }
 
 struct Worker<'a> {
@@ -62,7 +55,7 @@ pub fn carry_out(
     loop {
         while !stopping && workers.len() < jobs {
             let Some(run) = left.next() else { break };
-            let epoch = if let State::Begun(epoch) = folder.state(run)? { epoch } else { 0 };
+            let epoch = if let RunStatus::Begun(epoch) = folder.state(run)? { epoch } else { 0 };
             stopping |= listen(News::Begins { run, epoch }) == Flow::Stop;
             if !stopping {
                 workers.push(Worker { run, child: start(folder, run, program, threads)?, start: Instant::now() });
@@ -96,13 +89,7 @@ pub fn carry_out(
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    Ok(if stopping {
-        Outcome::Stopped
-    } else if failed > 0 {
-        Outcome::Failed(failed)
-    } else {
-        Outcome::Done
-    })
+    Ok(if stopping { Outcome::Stopped } else { Outcome::of_failed(failed) })
 }
 
 /// A program ended by Ctrl-C.
@@ -125,7 +112,7 @@ fn failure(folder: &SweepFolder, run: &Run, status: ExitStatus) -> Result<Option
     if status.success() || status.code() == Some(STOPPED) {
         return Ok(None);
     }
-    if let State::Failed(line) = folder.state(run)? {
+    if let RunStatus::Failed(line) = folder.state(run)? {
         return Ok(Some(line));
     }
     let log = std::fs::read_to_string(folder.log(run)).unwrap_or_default();

@@ -121,7 +121,7 @@ impl Content {
     /// Why no training can begin; None where one can.
     pub fn obstacle(&self) -> Option<String> {
         match &self.kind {
-            Kind::Table { report, .. } => report.plan.first().filter(|p| p.starts_with("fit would stop")).cloned(),
+            Kind::Table { report, .. } => report.plan.first().filter(|_| report.stops).map(ToString::to_string),
             Kind::Images(report) if report.command.is_empty() => report.warnings.first().cloned(),
             Kind::Images(_) => None,
         }

@@ -18,7 +18,7 @@ pub fn report_ui(ui: &mut egui::Ui, report: &ImageReport) {
         }
         let list = |v: &[f32]| v.iter().map(|v| format!("{v:.3}")).collect::<Vec<_>>().join(", ");
         ui.label(format!("mean {}, standard deviation {} (255 is 1)", list(&report.mean), list(&report.sd)));
-        warnings_ui(ui, &report.warnings);
+        warnings_ui(ui, &report.warnings.iter().map(String::as_str).collect::<Vec<_>>());
         for note in &report.notes {
             ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
         }

@@ -16,11 +16,11 @@ pub fn report_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
             report.columns.len(),
             report.delimiter
         ));
-        warnings_ui(ui, &report.warnings);
+        warnings_ui(ui, &report.warnings.iter().map(|w| w.on_page()).collect::<Vec<_>>());
         ui.add_space(4.0);
         ui.strong("What Train will do");
         for sentence in &report.plan {
-            ui.add(Label::new(on_page(sentence)).wrap());
+            ui.add(Label::new(sentence.on_page()).wrap());
         }
         if !report.classes.is_empty() {
             let more = report.classes.len().saturating_sub(20);
@@ -34,7 +34,7 @@ pub fn report_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
 }
 
 /// Sentences on a ground that stands out, with a mark that colour alone does not carry.
-pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[String]) {
+pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[&str]) {
     if warnings.is_empty() {
         return;
     }
@@ -46,21 +46,10 @@ pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[String]) {
         ui.strong(if n == 1 { "1 warning".to_string() } else { format!("{n} warnings") });
         egui::ScrollArea::vertical().id_salt("warnings").max_height(110.0).show(ui, |ui| {
             for warning in warnings {
-                ui.add(Label::new(format!("⚠ {}", on_page(warning))).wrap());
+                ui.add(Label::new(format!("⚠ {warning}")).wrap());
             }
         });
     });
-}
-
-/// The report speaks to the command line: here its flags are controls.
-fn on_page(text: &str) -> String {
-    const WORDS: [(&str, &str); 3] =
-        [(" (--missing drop)", ""), (" (--missing mean)", ""), ("detected; --task overrides", "as found")];
-    let mut text = WORDS.iter().fold(text.to_string(), |text, (flag, word)| text.replace(flag, word));
-    if let Some(from) = text.find("--ignore ") {
-        text.replace_range(from.., "take its tick away");
-    }
-    text
 }
 
 fn counts(levels: &[LevelCount]) -> String {
@@ -159,22 +148,5 @@ fn use_ui(ui: &mut egui::Ui, column: &ColumnReport, ignore: &mut Vec<String>) {
         if !used {
             ignore.push(column.name.clone());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::on_page;
-
-    #[test]
-    fn flags_become_controls() {
-        assert_eq!(
-            on_page("is it known when you predict? If not: --ignore 'a b'"),
-            "is it known when you predict? If not: take its tick away"
-        );
-        assert_eq!(
-            on_page("Drop 1 of 9 rows for missing cells (--missing drop)."),
-            "Drop 1 of 9 rows for missing cells."
-        );
     }
 }

@@ -7,7 +7,7 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::State;
-use crate::report::tables::number;
+use crate::report::tables::{number, rough_duration};
 use eframe::egui::{self, Label, ProgressBar};
 
 impl DataPage {
@@ -32,7 +32,7 @@ impl DataPage {
         let at_end = running && run.last().is_some_and(|r| r.epoch >= run.epochs);
         let share = (look.step as f64 / steps).max(f64::from(done) / f64::from(epochs)).min(1.0) as f32;
         let left = match (running, at_end, run.last()) {
-            (true, false, Some(_)) => format!(", at most {} left", duration(run.seconds_left())),
+            (true, false, Some(_)) => format!(", at most {} left", rough_duration(run.seconds_left())),
             (_, true, _) => ", testing and drawing".into(),
             _ => String::new(),
         };
@@ -91,15 +91,5 @@ impl DataPage {
         if *draft != before {
             self.group.change(vec![draft.clone()]);
         }
-    }
-}
-
-/// "8 s", "3 min", "1.5 h".
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if !s.is_finite() => "unknown time".into(),
-        s if s < 100.0 => format!("{s:.0} s"),
-        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
     }
 }

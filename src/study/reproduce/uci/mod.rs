@@ -14,6 +14,7 @@ mod store;
 mod tests;
 mod work;
 
+pub use super::super::run_set::Outcome;
 pub use ask::{Asked, Words};
 pub use sets::SETS;
-pub use work::{News, Outcome, Prepared, Unit, prepare};
+pub use work::{News, Prepared, Unit, prepare};

@@ -16,7 +16,7 @@ struct Metric {
     /// In the published table.
     name: &'static str,
     title: &'static str,
-    of: fn(&super::store::Outcome) -> f64,
+    of: fn(&super::store::SplitResult) -> f64,
 }
 
 const LL: Metric = Metric { name: "test_ll", title: "test log-likelihood, nats ↑", of: |o| o.test_ll };
@@ -33,7 +33,7 @@ pub struct Cell {
 }
 
 fn cell(p: &Prepared, unit: &Unit, metric: &Metric) -> Option<Cell> {
-    let wanted = |o: &&super::store::Outcome| {
+    let wanted = |o: &&super::store::SplitResult| {
         p.asked.seeds.contains(&o.seed) && p.asked.splits.as_ref().is_none_or(|s| s.contains(&o.split))
     };
     let runs: Vec<_> = unit.results.splits.iter().filter(wanted).collect();

@@ -12,6 +12,7 @@ use crate::data::table::{ReadOptions, Table, read_table};
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, keys};
 use crate::run::write_atomic;
+use crate::system::stop;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, PartialEq)]
@@ -89,7 +90,8 @@ impl Source {
     pub fn open(set: &'static Set, asked: &Asked) -> Result<Source> {
         let folder = asked.data.join(set.name);
         let (file, given) = (folder.join("data.csv"), folder.join("test_index.txt"));
-        let table = read_table(&file, &ReadOptions::default())?;
+        let of_thread = file.clone();
+        let table = stop::abandonable(move || read_table(&of_thread, &ReadOptions::default()))?;
         for name in set.ignore.iter().chain([&set.target]) {
             table.column_index(name)?;
         }

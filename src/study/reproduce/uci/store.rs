@@ -1,12 +1,15 @@
 //! What is done and what is begun. Results of a set and a method lie in one JSON file, split by split; the state of the
 //! splits in training lies beside it, so that a stopped or killed command goes on to the bit.
 
+use super::super::plan::FLAG;
 use super::ask::Asked;
 use super::methods::Method;
 use super::sets::Source;
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, key, keys};
+use crate::recipe::keys::Key;
+use crate::recipe::{Recipe, key};
 use crate::run::write_atomic;
+use crate::study::run_set::{Difference, difference, move_away};
 use crate::train::SplitsState;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -16,7 +19,7 @@ use std::path::PathBuf;
 
 /// One split, once trained and tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct SplitResult {
     pub seed: u32,
     pub split: u32,
     /// In the target's unit.
@@ -35,7 +38,7 @@ pub struct Results {
     pub recipe: Recipe,
     /// SHA-256 of table and splits.
     pub data: String,
-    pub splits: Vec<Outcome>,
+    pub splits: Vec<SplitResult>,
 }
 
 /// Files of one set and method at one scale.
@@ -47,6 +50,9 @@ pub struct Store {
 }
 
 type Number = (u32, u32);
+
+/// All splits and seeds lie in one file, and the data may have moved: their hash is compared.
+const VARIES: [&Key; 4] = [key!(seed), key!(data.file), key!(data.split_file), key!(data.split)];
 
 impl Store {
     pub fn new(asked: &Asked, source: &Source, method: &Method) -> Store {
@@ -66,17 +72,15 @@ impl Store {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(none),
             Err(e) => return Err(Error::io(&self.path, "read", &e)),
         };
-        let away = "move it away, or choose another folder with --runs";
-        let there: Results =
-            serde_json::from_str(&text).map_err(|e| Error::data(place.clone(), format!("damaged: {e}"), "", away))?;
+        let away = move_away(FLAG);
+        let there: Results = serde_json::from_str(&text)
+            .map_err(|e| Error::data(place.clone(), format!("damaged: {e}"), "", away.as_str()))?;
         if there.data != source.hash {
             let found = format!("is of another {} than the one that lies in the folder of --data", source.set.name);
             return Err(Error::data(place, found, "", away));
         }
-        // A file is of all splits, whatever the place of the data, the split and the seed of the first.
-        let places = [key!(data.file), key!(data.split_file), key!(data.split), key!(seed)];
-        if let Some((key, old, new)) = keys::difference(&there.recipe, recipe, &places) {
-            return Err(Error::usage(place, format!("was made with {key} = {old}, not {new}"), "", away));
+        if let Some(Difference { key, there, wanted }) = difference(&there.recipe, recipe, &VARIES) {
+            return Err(Error::usage(place, format!("was made with {key} = {there}, not {wanted}"), "", away));
         }
         Ok(there)
     }

@@ -4,7 +4,7 @@ use super::ask::{Asked, Words};
 use super::methods::METHODS;
 use super::published::{DEEP_ENSEMBLES, Published};
 use super::sets::SETS;
-use super::store::Outcome;
+use super::store::SplitResult;
 use super::work::{News, prepare};
 use crate::exec::Device;
 use crate::method;
@@ -114,7 +114,7 @@ fn a_split_among_others_is_trained_as_by_fit() {
         };
         let resumed = p.side_by_side(unit, 2, &Device::Cpu, &mut listen).expect("trained").1;
         assert_eq!(epochs.first(), Some(&2), "{name}: goes on where it stopped");
-        let numbers = |o: &Outcome| (o.seed, o.split, o.rmse.to_bits(), o.test_ll.to_bits(), o.epoch);
+        let numbers = |o: &SplitResult| (o.seed, o.split, o.rmse.to_bits(), o.test_ll.to_bits(), o.epoch);
         assert_eq!(
             resumed.iter().map(numbers).collect::<Vec<_>>(),
             whole.iter().map(numbers).collect::<Vec<_>>(),

@@ -4,7 +4,7 @@ use super::super::tables::Report;
 use super::ask::Asked;
 use super::methods::Method;
 use super::sets::{self, Set, Source};
-use super::store::{self, Results, Store};
+use super::store::{Results, SplitResult, Store};
 use super::{published, report};
 use crate::data::encode::Target;
 use crate::data::load::Loaded;
@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::rmse;
-use crate::run::RunFolder;
 use crate::run::model::targets;
+use crate::study::run_set::{self, One, Outcome};
+use crate::system::stop;
 use crate::train::plan::Plan;
-use crate::train::{Ending, Event, Flow, Splits};
+use crate::train::{Ending, EpochRow, Event, Flow, Splits, Steps, drive};
 use std::time::Instant;
 
 /// A request with everything looked up.
@@ -57,14 +58,6 @@ pub enum News<'a> {
         unit: &'a Unit,
         error: &'a Error,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Done,
-    Stopped,
-    /// So many sets and methods failed; the others are done.
-    Failed(usize),
 }
 
 /// Members on the replica axis at most, if one split does not have more: enough to fill a machine, few enough for its memory.
@@ -120,7 +113,11 @@ impl Prepared {
     }
 
     fn load(&self, unit: &Unit, todo: &[(u32, u32)]) -> Result<Vec<Loaded>> {
-        todo.iter().map(|(seed, split)| self.sources[unit.source].load(*seed, *split)).collect()
+        let one = |(seed, split): &(u32, u32)| {
+            stop::check()?;
+            self.sources[unit.source].load(*seed, *split)
+        };
+        todo.iter().map(one).collect()
     }
 
     fn plan(&self, unit: &Unit, (seed, split): (u32, u32), data: &Loaded) -> Result<Plan> {
@@ -169,9 +166,7 @@ impl Prepared {
         if self.todo() == 0 {
             return Ok(Outcome::Done);
         }
-        let folder = &self.asked.folder;
-        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
-        let _lock = RunFolder { path: folder.clone() }.lock()?;
+        let _lock = run_set::hold(&self.asked.folder)?;
         self.sources.iter().try_for_each(Source::write_splits)?;
         let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
         let (mut number, mut failed) = (0, 0);
@@ -180,18 +175,16 @@ impl Prepared {
                 continue;
             }
             number += 1;
-            match self.unit(u, (number, of), device, listen) {
-                Ok(Ending::Stopped) => return Ok(Outcome::Stopped),
-                Ok(_) => {}
-                // What the numbers did; everything else would befall the next as well.
-                Err(error @ Error::Run(_)) => {
+            match run_set::judged(self.unit(u, (number, of), device, listen))? {
+                One::Stopped => return Ok(Outcome::Stopped),
+                One::Done => {}
+                One::Failed(error) => {
                     failed += 1;
                     listen(News::Failed { unit: &self.units[u], error: &error });
                 }
-                Err(error) => return Err(error),
             }
         }
-        Ok(if failed > 0 { Outcome::Failed(failed) } else { Outcome::Done })
+        Ok(Outcome::of_failed(failed))
     }
 
     fn unit(
@@ -241,7 +234,7 @@ impl Prepared {
         n: usize,
         device: &Device,
         listen: &mut dyn FnMut(News) -> Flow,
-    ) -> Result<(Ending, Vec<store::Outcome>)> {
+    ) -> Result<(Ending, Vec<SplitResult>)> {
         let mut data = self.load(unit, &unit.todo[..n])?;
         let equal = data.iter().take_while(|d| size(d) == size(&data[0])).count();
         data.truncate(equal);
@@ -253,20 +246,16 @@ impl Prepared {
         if let Some(state) = unit.store.begun(which.0, which.1) {
             splits.restore(&state)?;
         }
-        let mut flow = listen(News::Training(&splits.started()));
-        let mut kept: Option<Instant> = None;
-        while flow == Flow::Continue && splits.ending().is_none() {
-            let row = splits.advance()?;
-            flow = listen(News::Training(&Event::Epoch(row)));
-            if flow == Flow::Continue && kept.is_none_or(|at| at.elapsed().as_secs_f64() >= KEEP_SECONDS) {
-                unit.store.keep(which.0, which.1, &splits.state()?)?;
-                kept = Some(Instant::now());
-            }
+        let mut kept = Kept { splits, store: &unit.store, which, at: None, is_whole: true };
+        let ending = drive::to_the_end(&mut kept, &mut |_, event| {
+            // A state is no news: only what it lets a later command go on with.
+            Ok(if event == Event::Checkpoint { Flow::Continue } else { listen(News::Training(&event)) })
+        })?;
+        if ending == Ending::Stopped {
+            kept.keep()?;
+            return Ok((ending, vec![]));
         }
-        let Some(ending) = splits.ending().filter(|_| flow == Flow::Continue) else {
-            unit.store.keep(which.0, which.1, &splits.state()?)?;
-            return Ok((Ending::Stopped, vec![]));
-        };
+        let mut splits = kept.splits;
         let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
         let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
         let seconds = splits.seconds() / equal as f64;
@@ -275,7 +264,7 @@ impl Prepared {
             let (seed, split) = unit.todo[s];
             let (rmse, test_ll) = test(predictive, &data[s])?;
             let epoch = splits.best()[s].filter(|_| plan.patience > 0).map_or(splits.epoch(), |b| b.0);
-            outcomes.push(store::Outcome { seed, split, rmse, test_ll, epoch, seconds });
+            outcomes.push(SplitResult { seed, split, rmse, test_ll, epoch, seconds });
         }
         Ok((ending, outcomes))
     }
@@ -283,6 +272,52 @@ impl Prepared {
     /// The tables of what is there, written into the folder of results with the figure.
     pub fn report(&self) -> Result<Report> {
         report::report(self)
+    }
+}
+
+/// Splits in training whose state is kept on the disk.
+struct Kept<'a> {
+    splits: Splits,
+    store: &'a Store,
+    /// The first of them, how many, and the data's hash.
+    which: (((u32, u32), usize), &'a str),
+    at: Option<Instant>,
+    /// No evaluation was broken off: the state is one to go on from.
+    is_whole: bool,
+}
+
+impl Kept<'_> {
+    fn keep(&mut self) -> Result<()> {
+        if self.is_whole {
+            self.store.keep(self.which.0, self.which.1, &self.splits.state()?)?;
+            self.at = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+impl Steps for Kept<'_> {
+    fn started(&self) -> Event {
+        self.splits.started()
+    }
+    fn step(&self) -> u64 {
+        Steps::step(&self.splits)
+    }
+    fn ending(&self) -> Option<Ending> {
+        self.splits.ending()
+    }
+    fn advance(&mut self, _: u64) -> Result<Option<EpochRow>> {
+        self.is_whole = false;
+        let row = self.splits.advance()?;
+        self.is_whole = true;
+        Ok(Some(row))
+    }
+    fn save_if_due(&mut self) -> Result<bool> {
+        let is_due = self.at.is_none_or(|at| at.elapsed().as_secs_f64() >= KEEP_SECONDS);
+        if is_due {
+            self.keep()?;
+        }
+        Ok(is_due)
     }
 }
 

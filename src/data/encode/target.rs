@@ -1,0 +1,118 @@
+//! A target: its name and scale or its classes, and what a cell of it is.
+
+use super::feature::{Fault, Scale, position, unseen_level};
+use super::{absent, fault_error, number_text};
+use crate::data::quoted;
+use crate::data::table::{Column, Table};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    Regression { name: String, mean: f64, sd: f64, min: f64, max: f64 },
+    Classes { name: String, labels: Vec<String> },
+}
+
+impl Target {
+    pub fn name(&self) -> &str {
+        match self {
+            Target::Regression { name, .. } | Target::Classes { name, .. } => name,
+        }
+    }
+
+    pub(super) fn column<'t>(&self, table: &'t Table) -> Result<&'t Column> {
+        table.columns.iter().find(|c| c.name == self.name()).ok_or_else(|| absent(table, self.name()))
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        match *self {
+            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max }),
+            Target::Classes { .. } => None,
+        }
+    }
+
+    fn standard(&self, value: f64) -> Option<f32> {
+        let Scale { mean, sd, .. } = self.scale()?;
+        Some(((value - mean) / sd) as f32).filter(|z| z.is_finite())
+    }
+
+    /// The standardised value or the class of each of `rows`.
+    pub(super) fn encode(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
+        let column = self.column(table)?;
+        if let Target::Classes { labels, .. } = self {
+            let index: HashMap<&str, usize> = labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+            let class = |&row: &usize| {
+                let class = class_of(column, row, labels, &index);
+                class.map(|c| c as f32).map_err(|fault| fault_error(table, &column.name, row, fault))
+            };
+            return rows.iter().map(class).collect();
+        }
+        let standard = |&row: &usize| {
+            let value = number_of(column, row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
+            self.standard(value).ok_or_else(|| too_far(table, column, row, value, self.scale()))
+        };
+        rows.iter().map(standard).collect()
+    }
+
+    /// Whether the target of a row can be encoded.
+    pub(super) fn takes(&self, column: &Column, row: usize) -> std::result::Result<(), Fault> {
+        match self {
+            Target::Regression { .. } => number_of(column, row).and_then(|value| {
+                self.standard(value).map(|_| ()).ok_or_else(|| Fault {
+                    found: format!("{value:e} is too far from the training mean"),
+                    allowed: "up to 1e38 sd".into(),
+                    cure: "fix the cell",
+                })
+            }),
+            Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
+        }
+    }
+}
+
+fn missing_target() -> Fault {
+    Fault {
+        found: "the target is missing".into(),
+        allowed: "a value in every row".into(),
+        cure: "fill it in, or leave the row out",
+    }
+}
+
+/// The number in a cell of a target.
+pub(super) fn number_of(column: &Column, row: usize) -> std::result::Result<f64, Fault> {
+    if column.is_missing(row) {
+        return Err(missing_target());
+    }
+    let text = column.text(row);
+    column.number(row).or_else(|| text?.parse().ok()).filter(|v: &f64| v.is_finite()).ok_or_else(|| Fault {
+        found: quoted(text.unwrap_or("")),
+        allowed: "a number, as in training".into(),
+        cure: "fix the cell, or leave it empty if it is missing",
+    })
+}
+
+/// The class of a cell; `index` may be empty.
+fn class_of(
+    column: &Column,
+    row: usize,
+    labels: &[String],
+    index: &HashMap<&str, usize>,
+) -> std::result::Result<usize, Fault> {
+    let number;
+    let text = match column.number(row) {
+        Some(value) => {
+            number = number_text(value);
+            number.as_str()
+        }
+        None => column.text(row).ok_or_else(missing_target)?,
+    };
+    let found = position(index, labels, text).or_else(|| labels.iter().position(|label| label == text));
+    found.ok_or_else(|| unseen_level(text, labels, "class"))
+}
+
+fn too_far(table: &Table, column: &Column, row: usize, value: f64, scale: Option<Scale>) -> Error {
+    let (mean, sd) = scale.map_or((0.0, 1.0), |s| (s.mean, s.sd));
+    let found = format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})");
+    Error::data(table.place(row, &column.name), found, "up to 1e38 sd", "fix the cell")
+}

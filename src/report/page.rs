@@ -1,0 +1,127 @@
+//! The one-page report of a run.
+
+use super::tables::{TextTable, number};
+use super::{Drawn, evaluations, verdict};
+use crate::error::Result;
+use crate::figure::{self, HtmlTable, Report, Section};
+use crate::method::Predictive;
+use crate::recipe::Recipe;
+use crate::run::fit::{Fitted, recipe_name};
+use crate::run::model::targets;
+use crate::run::results::Results;
+use crate::run::targets as several;
+use crate::run::{Calibration, RunFolder, calibrate};
+
+pub fn html(table: &TextTable) -> HtmlTable {
+    HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
+}
+
+/// Writes report.html; `tested` holds the results and predictions of each target's test rows, where there are any.
+pub fn write(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    fitted: &Fitted,
+    tested: &[(Results, Predictive)],
+    device: &str,
+    figures: &[Drawn],
+) -> Result<()> {
+    // A run resumed to the same weights keeps its calibration.
+    let calibration = calibrate::current(folder).unwrap_or(None);
+    let (verdicts, tests) = of_tests(recipe, fitted, tested, calibration.as_ref());
+    let mut sections = vec![];
+    if !tests.is_empty() {
+        sections.push(Section { slot: Some(evaluations::TEST.into()), inside: tests, ..Default::default() });
+    }
+    sections.push(calibration.map_or_else(calibrate::no_section, |c| of_calibration(&c, fitted)));
+    sections.extend(evaluations::places());
+    sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
+    let mut notes = fitted.data.notes.clone();
+    if notes.is_empty() {
+        notes.push("Nothing was left out or filled in.".into());
+    }
+    sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
+    sections.push(Section {
+        heading: "The recipe that repeats this run".into(),
+        text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
+        code: Some(recipe.to_toml()?),
+        ..Default::default()
+    });
+    let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
+    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
+    let title = format!("vifo: {}", recipe_name(recipe));
+    let report = Report { title, lead, summary: summary(recipe, fitted, device), sections };
+    figure::write_report(&folder.file("report.html"), &report)
+}
+
+/// What was trained, on what and for how long.
+fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, String)> {
+    let (data, setup) = (&fitted.data, &fitted.plan.setup);
+    let m = &recipe.method;
+    let eta = m.eta.unwrap_or(setup.method.usual_eta(setup.task));
+    let mut summary = vec![
+        ("method".to_string(), format!("{}, {} members, eta {eta}, eta_aux {}", m.name, m.members, m.eta_aux)),
+        (
+            "network".into(),
+            format!(
+                "{}, inputs {}, outputs {}, {} numbers a member",
+                setup.net.describe(),
+                setup.net.n_in(),
+                setup.net.n_out(),
+                setup.member_len()
+            ),
+        ),
+        ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
+        ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
+        (
+            "training".into(),
+            format!(
+                "{} epochs in {:.1} s on {device}, seed {}",
+                fitted.rows.last().map_or(0, |r| r.epoch),
+                fitted.seconds,
+                recipe.seed
+            ),
+        ),
+    ];
+    if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
+        summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
+    }
+    summary
+}
+
+/// The verdict on each target's test rows, and their numbers.
+fn of_tests(
+    recipe: &Recipe,
+    fitted: &Fitted,
+    tested: &[(Results, Predictive)],
+    calibration: Option<&Calibration>,
+) -> (Vec<Section>, Vec<Section>) {
+    let (mut verdicts, mut tests) = (vec![], vec![]);
+    for (at, (r, p)) in tested.iter().enumerate() {
+        let of_one = fitted.data.of_target(at);
+        let name = (tested.len() > 1).then(|| of_one.encoder.target_name());
+        let calibration = calibration.map(|c| c.of_target(at));
+        let y = targets(&of_one.test);
+        let mut r = r.clone();
+        if let Some(c) = calibration {
+            c.beside(&mut r, p, &y);
+        }
+        let verdict = verdict::Verdict::new(p, &y, &of_one.encoder, calibration, "test rows");
+        verdicts.push(verdict.section(&several::heading(verdict::QUESTION, name)));
+        let test = evaluations::own_test(&r, &recipe.method.name, fitted.data.task());
+        tests.push(Section { heading: several::heading(&test.heading, name), slot: None, ..test });
+    }
+    if verdicts.is_empty() {
+        verdicts.push(verdict::without_rows());
+    }
+    (verdicts, tests)
+}
+
+/// What `vifo calibrate` found, target by target.
+fn of_calibration(c: &Calibration, fitted: &Fitted) -> Section {
+    let of_one = fitted.data.encoder.targets().enumerate().map(|(at, t)| (t.name(), c.of_target(at).section(t.name())));
+    let named = of_one.map(|(name, section)| {
+        let heading = several::heading(&section.heading, (!c.more_targets.is_empty()).then_some(name));
+        Section { heading, slot: None, ..section }
+    });
+    Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }
+}

@@ -1,0 +1,124 @@
+//! What the metrics of one evaluation mean, in words.
+
+use super::chance::{Chance, Judgement};
+use super::{Better, FEW, Metric};
+use crate::report::tables::apart;
+
+/// Says so where the constant predictor does better, by the metric of its `point` predictions or else by the likelihood.
+pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {
+    let worse = |name: &str| {
+        let m = metrics.iter().find(|m| m.name == name)?;
+        let (ours, theirs) = (m.value.value()?, m.constant?);
+        let is_worse = if m.better == Better::Higher { ours < theirs } else { ours > theirs };
+        (n >= FEW && is_worse).then(|| {
+            let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
+            let (ours, theirs) = apart(ours, theirs);
+            format!("{name} {ours} against {theirs}{unit}")
+        })
+    };
+    match (worse(point), worse("nll")) {
+        (Some(by), _) => Some(format!(
+            "worse than {constant} ({by}): too much or too little training, or columns that say nothing about the target"
+        )),
+        (None, Some(by)) => Some(format!(
+            "its predictions are no worse than {constant}, but its uncertainty is ({by}): `vifo calibrate RUN` may help"
+        )),
+        (None, None) => None,
+    }
+}
+
+/// Whether the 90 % intervals hold what they promise, in words.
+pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
+    let observed = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value())?;
+    if !observed.is_finite() {
+        return None;
+    }
+    let mut chance = Chance::new(&vec![0.9; n], (observed * n as f64).round() as usize, 1, 0.0);
+    // Of rows with weights the count is rounded, the share is not.
+    chance.observed = observed;
+    let (share, range) = chance.words();
+    let by = format!("the 90 % intervals hold {share} of the rows, where chance alone allows {range}");
+    let rows = rows_words(n);
+    Some(match chance.judgement {
+        Judgement::Holds => format!("the error bars hold: {by}"),
+        Judgement::Short => format!("the error bars are too narrow: {by}"),
+        Judgement::Long => format!("the error bars are too wide: {by}"),
+        Judgement::LooksShort => format!("the error bars look too narrow, but {rows} cannot settle it: {by}"),
+        Judgement::LooksLong => format!("the error bars look too wide, but {rows} cannot settle it: {by}"),
+        Judgement::Few => format!("the error bars cannot be judged by {rows}"),
+    })
+}
+
+/// Whether the classes named are right as often as their probabilities say, in words.
+pub fn confidence_verdict(confidence: &[f64], right: usize) -> String {
+    let chance = Chance::new(confidence, right, 1, 0.0);
+    let (share, range) = chance.words();
+    let mean = 100.0 * chance.promised;
+    let by = format!("mean confidence {mean:.0} %, {share} right, where chance alone allows {range}");
+    let rows = rows_words(chance.rows);
+    match chance.judgement {
+        Judgement::Holds => format!("the probabilities hold on average: {by}"),
+        Judgement::Short => format!("the probabilities are too sure: {by}"),
+        Judgement::Long => format!("the probabilities are too cautious: {by}"),
+        Judgement::LooksShort => format!("the probabilities look too sure, but {rows} cannot settle it: {by}"),
+        Judgement::LooksLong => format!("the probabilities look too cautious, but {rows} cannot settle it: {by}"),
+        Judgement::Few => format!("the probabilities cannot be judged by {rows}"),
+    }
+}
+
+fn rows_words(n: usize) -> String {
+    if n == 1 { "1 row".into() } else { format!("{n} rows") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metric;
+    use super::*;
+
+    #[test]
+    fn a_constant_that_does_better_is_named() {
+        let of = |name: &str, better, ours: f64, constant: f64| Metric {
+            constant: Some(constant),
+            ..metric(name, if name == "accuracy" { "" } else { "m" }, ours, better)
+        };
+        let say = |point: Metric, nll: (f64, f64), n| {
+            let name = point.name.clone();
+            against_constant(&[point, of("nll", Better::Lower, nll.0, nll.1)], n, &name, "C")
+        };
+        let rmse = |ours, constant| of("rmse", Better::Lower, ours, constant);
+        let worse = say(rmse(3.2, 3.0), (1.0, 2.0), 20).expect("a note");
+        assert!(worse.starts_with("worse than C (rmse 3.200 against 3.000 m)"), "{worse}");
+        let unsure = say(rmse(1.0, 3.0), (2.5, 2.0), 20).expect("a note");
+        assert!(unsure.contains("no worse than C") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
+        assert_eq!(say(rmse(1.0, 3.0), (1.5, 2.0), 20), None);
+        assert_eq!(say(rmse(3.2, 3.0), (1.0, 2.0), FEW - 1), None, "few rows say nothing");
+        let accuracy = |ours| say(of("accuracy", Better::Higher, ours, 0.5), (1.0, 2.0), 50);
+        assert!(accuracy(0.4).is_some_and(|s| s.contains("(accuracy 0.4000 against 0.5000)")));
+        assert_eq!(accuracy(0.5), None, "all rows may be of one class");
+    }
+
+    fn covered(hits: usize, n: usize) -> String {
+        let share = metric("coverage_90", "", hits as f64 / n as f64, Better::Neither);
+        coverage_verdict(&[share], n).expect("a verdict")
+    }
+
+    #[test]
+    fn a_verdict_does_not_contradict_its_numbers() {
+        assert_eq!(
+            covered(19, 25),
+            "the error bars look too narrow, but 25 rows cannot settle it: the 90 % intervals hold 76 % of the rows, where chance alone \
+             allows 80 to 100 %"
+        );
+        assert!(covered(23, 25).starts_with("the error bars hold: the 90 % intervals hold 92 % of the rows"));
+        assert!(covered(3, 12).starts_with("the error bars are too narrow: the 90 % intervals hold 25 % of the rows"));
+        assert!(covered(0, 2).starts_with("the error bars are too narrow"));
+        assert!(covered(200, 200).starts_with("the error bars are too wide"));
+        assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
+        let sure = |right| confidence_verdict(&[0.9; 25], right);
+        assert!(
+            sure(19).starts_with("the probabilities look too sure, but 25 rows cannot settle it: mean confidence 90 %")
+        );
+        assert!(sure(23).starts_with("the probabilities hold on average: mean confidence 90 %, 92 % right"));
+        assert!(sure(10).starts_with("the probabilities are too sure"));
+    }
+}

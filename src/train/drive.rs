@@ -1,0 +1,95 @@
+//! The one training loop. The command line and tests drive it to the end, the app some steps at a time; a trainer alone, one
+//! with a run folder around it and data sets side by side are all driven by it.
+
+use super::event::{EpochRow, Event};
+use super::trainer::{Ending, Flow, MAX_STEPS};
+use crate::error::{Error, Result};
+use crate::system::stop;
+use std::time::{Duration, Instant};
+
+/// How long a call of `Steps::advance` may take: between two calls a stop is heard.
+const PIECE: Duration = Duration::from_millis(250);
+
+/// What the loop drives.
+pub trait Steps {
+    fn started(&self) -> Event;
+    /// Steps made.
+    fn step(&self) -> u64;
+    /// None while there is something left to train.
+    fn ending(&self) -> Option<Ending>;
+    /// Runs up to `most` steps, to the next evaluation at the furthest; its row if it was reached.
+    fn advance(&mut self, most: u64) -> Result<Option<EpochRow>>;
+    /// After an evaluation: writes a checkpoint where one is due. True where it was.
+    fn save_if_due(&mut self) -> Result<bool>;
+}
+
+/// Carries the loop from call to call.
+#[derive(Debug, Clone)]
+pub struct Driver {
+    /// Steps of one call of `advance`. They change nothing but when a stop is heard.
+    most: u64,
+}
+
+impl Default for Driver {
+    fn default() -> Driver {
+        Driver { most: 1 }
+    }
+}
+
+impl Driver {
+    /// Makes up to `steps` steps and tells `listen` of every evaluation and every checkpoint. The ending, or None where the
+    /// steps were made and more are left.
+    ///
+    /// # Errors
+    /// Those of the training, such as a loss that is not finite, and those of `listen`. A stop is no error but an ending.
+    pub fn go<S: Steps>(
+        &mut self,
+        what: &mut S,
+        steps: u64,
+        listen: &mut dyn FnMut(&mut S, Event) -> Result<Flow>,
+    ) -> Result<Option<Ending>> {
+        let goal = what.step().saturating_add(steps);
+        while what.ending().is_none() && what.step() < goal {
+            if stop::requested() {
+                return Ok(Some(Ending::Stopped));
+            }
+            let start = Instant::now();
+            let row = match what.advance(self.most.min(goal - what.step())) {
+                // An evaluation that was broken off: resuming repeats it.
+                Err(Error::Stopped(_)) => return Ok(Some(Ending::Stopped)),
+                row => row?,
+            };
+            let Some(row) = row else {
+                let short = start.elapsed() < PIECE / 2;
+                self.most = if short { (2 * self.most).min(MAX_STEPS) } else { (self.most / 2).max(1) };
+                continue;
+            };
+            let saved = what.save_if_due()?;
+            let mut flow = listen(what, Event::Epoch(row))?;
+            if saved && listen(what, Event::Checkpoint)? == Flow::Stop {
+                flow = Flow::Stop;
+            }
+            if flow == Flow::Stop {
+                return Ok(Some(Ending::Stopped));
+            }
+        }
+        Ok(what.ending())
+    }
+}
+
+/// Tells `listen` of the start and drives `what` to its end, or to a stop.
+///
+/// # Errors
+/// As `Driver::go`.
+pub fn to_the_end<S: Steps>(what: &mut S, listen: &mut dyn FnMut(&mut S, Event) -> Result<Flow>) -> Result<Ending> {
+    let started = what.started();
+    if listen(what, started)? == Flow::Stop {
+        return Ok(Ending::Stopped);
+    }
+    let mut driver = Driver::default();
+    loop {
+        if let Some(ending) = driver.go(what, u64::MAX, listen)? {
+            return Ok(ending);
+        }
+    }
+}
