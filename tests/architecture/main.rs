@@ -7,10 +7,16 @@ mod source;
 use source::{Names, Source, parse, root, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A row of ARCHITECTURE.md's table: a module and the modules that it may use.
+/// A row of ARCHITECTURE.md's table: modules that may use each other, and those that they may use.
 struct Row {
-    module: String,
+    modules: Vec<String>,
     uses: Vec<String>,
+}
+
+impl Row {
+    fn name(&self) -> &str {
+        &self.modules[0]
+    }
 }
 
 fn table() -> Vec<Row> {
@@ -20,15 +26,15 @@ fn table() -> Vec<Row> {
     rows.map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
         assert_eq!(cells.len(), 3, "module, what it is, what it may use: {line}");
-        Row { module: names(cells[0]).remove(0), uses: names(cells[2]) }
+        Row { modules: names(cells[0]), uses: names(cells[2]) }
     })
     .collect()
 }
 
-/// The row of the table to which a path belongs: the longest that begins it.
-fn room<'a>(path: &[String], rows: &'a [Row]) -> Option<&'a str> {
-    let begins = |m: &str| m.split('/').enumerate().all(|(i, part)| path.get(i).is_some_and(|p| p == part));
-    rows.iter().map(|r| r.module.as_str()).filter(|m| begins(m)).max_by_key(|m| m.len())
+/// The module of the table to which a path belongs.
+fn module<'a>(path: &[String], rows: &'a [Row]) -> Option<&'a str> {
+    let mut all = rows.iter().flat_map(|r| r.modules.iter().map(String::as_str));
+    all.find(|m| path.first().is_some_and(|p| p == m))
 }
 
 type Arrows = BTreeMap<String, BTreeMap<String, String>>;
@@ -37,9 +43,9 @@ type Arrows = BTreeMap<String, BTreeMap<String, String>>;
 fn arrows(all: &[Source], rows: &[Row]) -> Arrows {
     let mut out = Arrows::new();
     for source in all.iter().filter(|s| !s.module.is_empty()) {
-        let Some(from) = room(&source.module, rows) else { panic!("ARCHITECTURE.md has no row for {}", source.name) };
+        let Some(from) = module(&source.module, rows) else { panic!("ARCHITECTURE.md has no row for {}", source.name) };
         for path in Names::of(source).paths {
-            if let Some(to) = room(&path, rows).filter(|to| *to != from) {
+            if let Some(to) = module(&path, rows).filter(|to| *to != from) {
                 let place = format!("{}: {}", source.name, path.join("::"));
                 out.entry(from.into()).or_default().entry(to.into()).or_insert(place);
             }
@@ -52,20 +58,21 @@ fn faults(found: &Arrows, rows: &[Row]) -> Vec<String> {
     let mut out = vec![];
     let mut above = BTreeSet::new();
     for row in rows {
-        for used in &row.uses {
-            if !above.contains(used) {
-                out.push(format!("{} may use {used}, which is not above it in the table", row.module));
+        let used: BTreeMap<&String, &String> = row.modules.iter().filter_map(|m| found.get(m)).flatten().collect();
+        for module in &row.uses {
+            if !above.contains(module) {
+                out.push(format!("{} may use {module}, which is not above it in the table", row.name()));
             }
-            if !found.get(&row.module).is_some_and(|to| to.contains_key(used)) {
-                out.push(format!("{} does not use {used}: take it out of the table", row.module));
-            }
-        }
-        for (to, place) in found.get(&row.module).into_iter().flatten() {
-            if !row.uses.contains(to) {
-                out.push(format!("{} uses {to}, which the table does not allow: {place}", row.module));
+            if !used.contains_key(module) {
+                out.push(format!("{} does not use {module}: take it out of the table", row.name()));
             }
         }
-        above.insert(row.module.clone());
+        for (to, place) in used {
+            if !row.uses.contains(to) && !row.modules.contains(to) {
+                out.push(format!("{} uses {to}, which the table does not allow: {place}", row.name()));
+            }
+        }
+        above.extend(row.modules.iter().cloned());
     }
     out
 }
@@ -79,7 +86,10 @@ fn every_arrow_is_in_the_table_and_none_points_up() {
 
 #[test]
 fn an_arrow_up_a_missing_and_an_idle_one_are_found() {
-    let row = |module: &str, uses: &[&str]| Row { module: module.into(), uses: uses.iter().map(|u| u.to_string()).collect() };
+    let row = |module: &str, uses: &[&str]| Row {
+        modules: vec![module.into()],
+        uses: uses.iter().map(|u| u.to_string()).collect(),
+    };
     let all = [
         parse("low/mod.rs", "use crate::{high::{self, X}}; #[cfg(test)] mod tests { use crate::third::Y; }"),
         parse("high/deep.rs", "fn f() { vec![super::super::low::g()] } mod inner { use super::super::X; }"),
