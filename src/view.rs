@@ -70,7 +70,7 @@ impl RunView {
 
     /// "epoch 40/200  loss 1.23  validation NLL 3.10".
     pub fn line(&self) -> String {
-        use crate::report::tables::number;
+        use crate::tables::number;
         let Some(r) = self.last() else { return format!("on {}", self.device) };
         let mut line = format!("epoch {}/{}  loss {}", r.epoch, self.epochs, number(r.loss));
         if let Some(v) = r.validation_nll {

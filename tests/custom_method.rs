@@ -12,7 +12,8 @@ use vifo::exec::{Device, gpu};
 use vifo::method::{self, Method, Moments, Outputs, Predictive, Reading, Setup, regularizer};
 use vifo::program::{Buf, Builder};
 use vifo::recipe::Recipe;
-use vifo::run::{Model, RunFolder, fit::fit};
+use vifo::run::{Model, RunFolder};
+use vifo::workflow::fit::fit;
 use vifo::train::plan::Plan;
 use vifo::train::{Flow, Trainer};
 

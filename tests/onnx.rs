@@ -288,7 +288,7 @@ fn refused_rows_and_intervals() {
     vifo(dir.path(), "calibrate run --alpha 0.2 --device cpu -q");
     let folder = RunFolder::open(&dir.path().join("run")).expect("a run");
     let model = Model::open(&folder).expect("a model");
-    let calibration = vifo::run::calibrate::current(&folder).expect("a calibration").expect("one");
+    let calibration = vifo::run::calibration::current(&folder).expect("a calibration").expect("one");
     let graph = onnx::export(&model, Some(&calibration)).expect("a graph");
     let column = |values: [f32; 3]| Value::from_shape([3], values.to_vec()).expect("three");
     let feed = [

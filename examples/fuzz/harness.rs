@@ -15,7 +15,7 @@ use vifo::exec::Device;
 use vifo::method;
 use vifo::metrics::Measure;
 use vifo::recipe::Recipe;
-use vifo::run::fit;
+use vifo::workflow::fit;
 use vifo::study::score;
 use vifo::train::Flow;
 

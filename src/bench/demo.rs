@@ -10,9 +10,11 @@ use crate::method::{self, Predictive, base, vi, vifo};
 use crate::recipe::Recipe;
 use crate::recipe::keys;
 use crate::report::band;
-use crate::report::tables::{TextTable, number};
-use crate::run::fit::{Fitted, fit};
-use crate::run::model::{self, targets};
+use crate::tables::{TextTable, number};
+use crate::run::Fitted;
+use crate::workflow::fit::fit;
+use crate::data::targets_of as targets;
+use crate::run::model;
 use crate::run::prior;
 use crate::train::plan::Plan;
 use crate::train::{Driver, Ending, Event, Flow, Splits};
@@ -152,7 +154,7 @@ pub fn run(
     };
     let priors = figure::prior_samples(dir, "figure2_priors", &figure)?;
     crate::run::write_atomic(&dir.join("table.csv"), table.csv().as_bytes())?;
-    crate::run::write_atomic(&dir.join("table.md"), table.render(crate::report::tables::Format::Markdown).as_bytes())?;
+    crate::run::write_atomic(&dir.join("table.md"), table.render(crate::tables::Format::Markdown).as_bytes())?;
     Ok(Some(Demo { table, bands, priors, outside }))
 }
 

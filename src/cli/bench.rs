@@ -4,7 +4,7 @@ use super::{hand_over, say, show, tell};
 use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::report::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, number};
 use crate::study::reproduce::mapping::network_names;
 use crate::study::reproduce::{self};
 

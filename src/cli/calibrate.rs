@@ -4,8 +4,8 @@ use super::options::open_run;
 use super::{hand_over, say, say_line, shell, tell};
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
-use crate::report::tables::Format;
-use crate::run::calibrate::{Asked, calibrate};
+use crate::tables::Format;
+use crate::workflow::calibrate::{Asked, calibrate};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

@@ -2,7 +2,7 @@
 
 use super::{hand_over, show, tell};
 use crate::report::compare;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use crate::base::simd::Isa;
 use crate::bench;
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
-use crate::report::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -5,9 +5,10 @@ use super::{hand_over, say, say_line, show, tell};
 use crate::data::corrupt::Corruption;
 use crate::exec::Device;
 use crate::report::evaluations::corruptions;
-use crate::report::tables::{Format, of_sets};
-use crate::run::Results;
-use crate::run::evaluate::{Asked, evaluate, parse_corruption};
+use crate::tables::Format;
+use crate::results::of_sets;
+use crate::results::Results;
+use crate::workflow::evaluate::{Asked, evaluate, parse_corruption};
 use crate::run::targets;
 use std::path::PathBuf;
 

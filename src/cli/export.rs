@@ -1,6 +1,7 @@
 //! `vifo export`: a run for other programs. As `.onnx` the whole predictive distribution in one graph; under any other name
 //! the best weights of one member under PyTorch's names.
 
+use crate::run::calibration;
 use super::options::open_run;
 use super::{say, shell, tell};
 use crate::data::Task;
@@ -11,7 +12,7 @@ use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
 use crate::run::write_to;
-use crate::run::{Model, RunFolder, calibrate};
+use crate::run::{Model, RunFolder};
 use crate::train::weights;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +95,7 @@ fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
         let found = format!("{member}, but an ONNX graph holds all members");
         return Err(Error::usage("--member", found, "a file NAME.safetensors", "leave it out").into());
     }
-    let calibration = if args.uncalibrated { None } else { calibrate::current(folder)? };
+    let calibration = if args.uncalibrated { None } else { calibration::current(folder)? };
     let graph = onnx::export(model, calibration.as_ref())?;
     write_to(&args.out, &onnx::bytes(&graph)?)?;
     if args.quiet {

@@ -22,7 +22,7 @@ mod theory;
 
 use crate::base::visible::{visible, visible_lines};
 use crate::error::Error;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 

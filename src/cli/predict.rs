@@ -1,14 +1,16 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
+use crate::run::calibration;
 use super::options::{open_run, yes_or_no};
 use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::report::tables;
-use crate::run::explain::{Explained, explain};
+use crate::results::predictions;
+use crate::tables;
+use crate::workflow::explain::{Explained, explain};
 use crate::run::model::NewRows;
-use crate::run::{Model, RunFolder, calibrate, targets};
+use crate::run::{Model, RunFolder, targets};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +54,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
-    let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
+    let calibration = if args.uncalibrated { None } else { calibration::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
     let (path, beside) = match &args.out {
         Some(path) => (path.clone(), None),
@@ -92,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let (mut table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut behind)?;
     notes.extend(said);
-    tables::add_notes(&mut table, &odd, &refused);
+    predictions::add_notes(&mut table, &odd, &refused);
     let words = explained.iter().zip(&names).flat_map(|(one, name)| {
         let of = (names.len() > 1).then_some(name.as_str());
         one.words().into_iter().map(move |said| targets::heading(&said, of))

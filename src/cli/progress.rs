@@ -1,7 +1,7 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
-pub use crate::report::tables::duration;
+pub use crate::tables::duration;
 use crate::system::stop;
 use crate::train::{Event, Flow};
 use crate::view::RunView;

@@ -3,7 +3,7 @@
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, RunStatus, Words, prepare};
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;

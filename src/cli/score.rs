@@ -4,8 +4,9 @@ use super::options::{KeyFlags, Layout, set};
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::load::read_options;
 use crate::recipe::key;
-use crate::report::tables::{Format, of_sets};
-use crate::run::Results;
+use crate::tables::Format;
+use crate::results::of_sets;
+use crate::results::Results;
 use crate::study::score::{self, Asked};
 use std::path::PathBuf;
 

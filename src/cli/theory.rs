@@ -3,7 +3,7 @@
 use super::{say, say_line};
 use crate::error::Error;
 use crate::figure::{self, CurvesFigure};
-use crate::report::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, number};
 use crate::theory::{Estimate, limit, linear, rademacher};
 use std::path::PathBuf;
 

@@ -98,6 +98,11 @@ impl Dataset {
     }
 }
 
+/// Targets as the file has them, or class indices.
+pub fn targets_of(data: &Dataset) -> Vec<f64> {
+    if data.target.is_empty() { data.y.iter().map(|&v| f64::from(v)).collect() } else { data.target.clone() }
+}
+
 /// "data.csv, line 7, column 'age'": the place of an error.
 fn cell_place(path: &Path, line: usize, column: &str) -> String {
     format!("{}, line {line}, column {}", path.display(), quoted(column))

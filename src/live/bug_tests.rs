@@ -3,7 +3,8 @@
 use super::group::tests::{group, recipe, wait};
 use super::*;
 use crate::exec::Device;
-use crate::run::{RunFolder, Training};
+use crate::run::RunFolder;
+use crate::workflow::Training;
 use crate::train::Ending;
 
 #[test]

@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
-use crate::run::{Training, prior};
+use crate::workflow::Training;
+use crate::run::prior;
 use crate::train::Driver;
 use crate::train::plan::Plan;
 
@@ -55,7 +56,7 @@ impl Points {
             .unzip();
         let rows = |set: &Dataset| -> Vec<[f64; 3]> {
             // Of several targets the first is drawn.
-            let y = crate::run::model::targets(&set.of_target(0, encoder.n_targets()));
+            let y = crate::data::targets_of(&set.of_target(0, encoder.n_targets()));
             let raw = |i: usize, j: usize| mean[j] + sd[j] * f64::from(set.x[i * set.d + j]);
             let row = |i: usize| match ranges.len() {
                 1 => [raw(i, 0), y[i], 0.0],

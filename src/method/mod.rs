@@ -44,7 +44,7 @@ use crate::net::{Last, Layout, Masks};
 use crate::ops::step::Prior;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder};
-use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule};
+use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule, key};
 
 /// All methods of this library, in the order in which they are offered.
 pub const METHODS: &[&dyn Method] = &[
@@ -92,7 +92,7 @@ pub trait Method: Send + Sync {
     /// The recipe keys that it reads among those that not every method reads. A key that any method lists here has no
     /// effect with the methods that do not.
     fn keys(&self) -> Vec<&'static str> {
-        vec!["method.noise_link"]
+        vec![key!(method.noise_link).path]
     }
 
     /// Whether it can learn such a target.

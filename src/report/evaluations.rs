@@ -1,7 +1,7 @@
 //! The parts of a run's report that come after training: the test beside the calibrated run, and what `vifo evaluate` found on
 //! shifted rows, corrupted images and rows from elsewhere. Each has a place of its own, and is rewritten there.
 
-use super::tables::{TextTable, number};
+use crate::tables::{TextTable, number};
 use super::verdict::{QUESTION, Verdict, percent};
 use super::{Drawn, classification_figures, drawn, html, regression_figures};
 use crate::data::Task;
@@ -12,9 +12,9 @@ use crate::method::Predictive;
 use crate::metrics;
 use crate::metrics::Measure;
 use crate::run::RunFolder;
-use crate::run::calibrate::Calibration;
+use crate::run::calibration::Calibration;
 use crate::run::model::Model;
-use crate::run::results::{Results, aurocs};
+use crate::results::{Results, aurocs};
 use crate::run::targets;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
                 Section { heading: "Before and after, on the test rows".into(), minor: true, ..Default::default() };
             after.table = Some(html(&before_and_after(r)));
             after.figures = self.calibration_figures(c, p, y)?;
-            self.put(crate::run::calibrate::SLOT, &[c.section(self.encoder.target_name()), after]);
+            self.put(crate::run::calibration::SLOT, &[c.section(self.encoder.target_name()), after]);
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Figures of a run and its one-page report.
 
+mod calibration;
 pub mod compare;
 pub mod evaluations;
 mod page;
-pub mod tables;
 pub mod verdict;
 
 pub use page::{html, write};
@@ -21,9 +21,10 @@ use crate::figure::{
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::run::fit::Fitted;
-use crate::run::model::{self, targets};
-use crate::run::results;
+use crate::run::Fitted;
+use crate::data::targets_of as targets;
+use crate::run::model;
+use crate::results;
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 

@@ -2,13 +2,13 @@
 //! rows and in parts of them, in the words of someone who has to rely on them.
 
 use super::html;
-use super::tables::{TextTable, number};
+use crate::tables::{TextTable, number};
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
 use crate::metrics;
-use crate::run::calibrate::Calibration;
-use crate::run::results::chance::{Chance, Judgement};
+use crate::run::calibration::Calibration;
+use crate::results::chance::{Chance, Judgement};
 use rayon::prelude::*;
 
 /// Promised by the intervals that are judged.

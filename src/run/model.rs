@@ -271,8 +271,3 @@ pub fn predict(plan: &Plan, encoder: &Encoder, trained: &Trained, device: &Devic
     }
     Ok(predictive)
 }
-
-/// Targets as the file has them, or class indices.
-pub fn targets(data: &Dataset) -> Vec<f64> {
-    if data.target.is_empty() { data.y.iter().map(|&v| f64::from(v)).collect() } else { data.target.clone() }
-}

@@ -5,7 +5,7 @@ use super::{Manifest, RunFolder};
 use crate::data::table::inspect::shell;
 use crate::error::Result;
 use crate::recipe::Recipe;
-use crate::report::compare::inside;
+use crate::run::folder::inside;
 use crate::train::EpochRow;
 use crate::train::plan::Plan;
 use std::path::{Path, PathBuf};

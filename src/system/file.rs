@@ -87,6 +87,23 @@ pub fn open_lock(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
+/// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
+/// is written to, never replaced.
+pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let mut file =
+                std::fs::OpenOptions::new().write(true).open(path).map_err(|e| Error::io(path, "write", &e))?;
+            file.write_all(bytes).map_err(|e| Error::io(path, "write", &e))
+        }
+        Ok(_) => {
+            let target = path.canonicalize().map_err(|e| Error::io(path, "write", &e))?;
+            write_atomic(&target, bytes)
+        }
+        Err(_) => write_atomic(path, bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,8 +13,8 @@ use vifo::gui::panels::playground::first_recipe;
 use vifo::gui::settings::{Settings, Tab};
 use vifo::live::{Picture, State};
 use vifo::recipe::Recipe;
-use vifo::run::Training;
-use vifo::run::fit::fit;
+use vifo::workflow::Training;
+use vifo::workflow::fit::fit;
 use vifo::train::Flow;
 
 fn step_of(app: &App) -> u64 {

@@ -192,7 +192,7 @@ fn finished(dir: &Path, path: &Path, extra: &str) -> PathBuf {
     let recipe = vifo::recipe::Recipe::from_table(&table, "test").expect("a recipe");
     let run = dir.join("runs").join("finished");
     std::fs::create_dir_all(dir.join("runs")).expect("a folder");
-    vifo::run::fit::fit(&recipe, &run, false, &vifo::exec::Device::Cpu, &mut |_, _| vifo::train::Flow::Continue)
+    vifo::workflow::fit::fit(&recipe, &run, false, &vifo::exec::Device::Cpu, &mut |_, _| vifo::train::Flow::Continue)
         .expect("trained");
     run
 }

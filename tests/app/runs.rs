@@ -11,8 +11,8 @@ use vifo::gui::app::App;
 use vifo::gui::settings::{CurveOptions, Ground, Settings, Tab};
 use vifo::recipe::Recipe;
 use vifo::report::compare;
-use vifo::report::tables::{Format, number};
-use vifo::run::fit::fit;
+use vifo::tables::{Format, number};
+use vifo::workflow::fit::fit;
 use vifo::run::watch::State;
 use vifo::train::{Event, Flow};
 

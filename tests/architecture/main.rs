@@ -116,7 +116,7 @@ fn strangers(all: &[Source], word: &str, rooms: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_room_keeps_to_its_work() {
-    let disk = ["run/", "report/", "study/", "bench/", "data/", "recipe/", "figure/", "system/", "cli/", "gui/"];
+    let disk = ["run/", "report/", "workflow/", "study/", "bench/", "data/", "recipe/", "figure/", "system/", "cli/", "gui/"];
     let speaks = ["cli/", "gui/", "main.rs"];
     let rules: &[(&str, &[&str])] = &[
         ("wgpu", &["exec/gpu/", "exec/mod.rs"]),

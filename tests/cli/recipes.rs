@@ -3,7 +3,8 @@
 use std::path::Path;
 use vifo::exec::Device;
 use vifo::recipe::{Recipe, builtin};
-use vifo::run::fit::{Fitted, fit};
+use vifo::run::Fitted;
+use vifo::workflow::fit::fit;
 use vifo::train::Flow;
 
 fn run(name: &str, dir: &Path) -> Fitted {

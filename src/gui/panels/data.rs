@@ -19,7 +19,7 @@ use crate::live::{Command, Group, Job, Keep, Look, State};
 use crate::method;
 use crate::recipe::{Recipe, key};
 use crate::run::RunFolder;
-use crate::run::fit::recipe_name;
+use crate::run::recipe_name;
 use content::{Choice, Content, Kind};
 use eframe::egui::{self, ComboBox, DragValue};
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Look, Picture};
 use crate::method::{self, vifo};
 use crate::recipe::Recipe;
-use crate::report::tables::number;
+use crate::tables::number;
 use eframe::egui::{self, Color32};
 
 #[derive(Default)]

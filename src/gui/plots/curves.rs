@@ -186,7 +186,7 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour:
         egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => Some(format!(
             "{plot_name}\n{}: {}",
             short(position.x),
-            crate::report::tables::number(scale.back(position.y))
+            crate::tables::number(scale.back(position.y))
         )),
         egui_plot::HoverPosition::Elsewhere { .. } => None,
     };

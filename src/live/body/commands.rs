@@ -6,7 +6,7 @@ use crate::exec::Device;
 use crate::live::lane::Lane;
 use crate::live::worker::{Command, Keep, Report, State};
 use crate::recipe::Recipe;
-use crate::run::Training;
+use crate::workflow::Training;
 use std::path::Path;
 use std::time::Instant;
 

@@ -3,8 +3,8 @@
 use super::{Block, Comparison, Group, Summary, Wins};
 use crate::error::{Error, Result};
 use crate::figure::{self, CurvesFigure, Series};
-use crate::report::tables::{Format, TextTable, number};
-use crate::run::results::Better;
+use crate::tables::{Format, TextTable, number};
+use crate::results::Better;
 use crate::run::write_atomic;
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! seed and split; a tie counts one half.
 
 use super::{Column, Run, pair};
-use crate::run::results::Better;
+use crate::results::Better;
 
 /// Cells won and cells shared, [row against column].
 pub struct Tally {

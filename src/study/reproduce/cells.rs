@@ -10,8 +10,8 @@ use super::work::Prepared;
 use crate::error::Result;
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
-use crate::run::Results;
+use crate::tables::TextTable;
+use crate::results::Results;
 use crate::study::run_set::RunStatus;
 
 /// One number of the paper and ours.

@@ -7,7 +7,7 @@ use super::work::Prepared;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
 use crate::run::RunFolder;
 use crate::study::run_set::RunStatus;
 

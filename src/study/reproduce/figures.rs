@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::figure::{self, BarsFigure, BarsSeries, DotsFigure, DotsPanel, DotsSeries};
 use crate::recipe::NetName;
 use crate::report::compare::Summary;
-use crate::run::results::Better;
+use crate::results::Better;
 
 const PAPER: &str = "the paper";
 const OURS: &str = "ours";

@@ -4,7 +4,7 @@
 //! Source: Wei & Khardon, TMLR 2024; the labels are those of its LaTeX file, training settings MATH.md section 5.
 
 use crate::recipe::NetName;
-use crate::run::results::Better;
+use crate::results::Better;
 
 /// One of the paper's tables or figures.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
 use crate::study::run_set::RunStatus;
 
 /// Mean and sd over seeds for each size.

@@ -4,7 +4,7 @@ use super::plan::Run;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, curves};
 use crate::report::compare::Summary;
-use crate::report::tables::{Format, TextTable};
+use crate::tables::{Format, TextTable};
 use std::path::{Path, PathBuf};
 
 /// Sections for people, one flat table for programs.

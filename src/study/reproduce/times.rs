@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
 use crate::train::Flow;
 use crate::train::plan::Plan;
 use crate::train::session::Session;

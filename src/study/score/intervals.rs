@@ -6,7 +6,7 @@ use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::method::predictive::Regression;
 use crate::metrics::{self, Measure};
-use crate::run::results::{Better, LEVELS, Results, metric};
+use crate::results::{Better, LEVELS, Results, metric};
 
 /// Central intervals as columns of numbers.
 struct Ends {

@@ -17,7 +17,7 @@ use crate::method::Predictive;
 use crate::method::predictive::Regression;
 use crate::metrics;
 use crate::report;
-use crate::run::results::{self, Better, Results, metric};
+use crate::results::{self, Better, Results, metric};
 use crate::run::write_atomic;
 use columns::{Columns, Numbers, Spread, find, label_of, prefixed, unknown};
 use std::path::{Path, PathBuf};

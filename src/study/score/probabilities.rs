@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::method::Predictive;
 use crate::method::predictive::Classification;
 use crate::metrics;
-use crate::run::results::{self, Better, Results, metric};
+use crate::results::{self, Better, Results, metric};
 
 /// A row's probabilities may miss a sum of 1 by this much, however many digits they are written with.
 const SUM_TOLERANCE: f64 = 1e-3;

@@ -6,7 +6,7 @@ use super::values::{axes, distinct, free, seeds, single, take, without};
 use crate::error::{Error, Result};
 use crate::method::check_name;
 use crate::recipe::{Recipe, keys, no_name, read_toml};
-use crate::run::fit::recipe_name;
+use crate::run::recipe_name;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 

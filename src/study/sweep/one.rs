@@ -4,7 +4,7 @@ use super::folder::SweepFolder;
 use super::grid::Run;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::fit::Fitted;
+use crate::run::Fitted;
 use crate::study::run_set::{self, RunStatus};
 use crate::train::{Event, Flow};
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::State;
-use crate::report::tables::{number, rough_duration};
+use crate::tables::{number, rough_duration};
 use eframe::egui::{self, Label, ProgressBar};
 
 impl DataPage {

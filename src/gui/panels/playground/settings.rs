@@ -48,7 +48,7 @@ impl Playground {
             )
             .clicked()
         {
-            match RunFolder::claim(&settings.runs, &crate::run::fit::recipe_name(&self.draft)) {
+            match RunFolder::claim(&settings.runs, &crate::run::recipe_name(&self.draft)) {
                 Ok(path) => self.group.send(Command::Save { lane: 0, path, force: true }),
                 Err(e) => banner.error(e),
             }

@@ -1,7 +1,7 @@
 //! The numbers of a run beside those of its baselines.
 
 use super::read::Run;
-use crate::run::{Metric, Results};
+use crate::results::{Metric, Results};
 use eframe::egui::{self, Align, Grid, Label, Layout};
 
 pub fn run_ui(ui: &mut egui::Ui, run: &Run) {

@@ -5,7 +5,7 @@ use super::{ResultsPage, metrics};
 use crate::exec::Device;
 use crate::gui::panels::pick::{Ask, working_ui};
 use crate::live::Job;
-use crate::run::evaluate::{Asked, evaluate};
+use crate::workflow::evaluate::{Asked, evaluate};
 use eframe::egui::{self, Label};
 
 impl ResultsPage {

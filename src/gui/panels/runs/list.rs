@@ -1,6 +1,6 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
-use crate::report::tables::number;
+use crate::tables::number;
 use crate::run::watch::{Seen, State};
 use eframe::egui::{self, Align, Layout, RichText};
 use egui_extras::{Column, TableBuilder};

@@ -8,7 +8,8 @@ use super::store::SplitResult;
 use super::work::{News, prepare};
 use crate::exec::Device;
 use crate::method;
-use crate::run::{RunFolder, fit};
+use crate::run::RunFolder;
+use crate::workflow::fit;
 use crate::train::{Ending, Event, Flow};
 
 fn words() -> Words {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::rmse;
-use crate::run::model::targets;
+use crate::data::targets_of as targets;
 use crate::study::run_set::{self, One, Outcome};
 use crate::system::stop;
 use crate::train::plan::Plan;

@@ -1,8 +1,8 @@
 //! What the metrics of one evaluation mean, in words.
 
-use super::chance::{Chance, Judgement};
-use super::{Better, FEW, Metric};
-use crate::report::tables::apart;
+use crate::results::chance::{Chance, Judgement};
+use crate::results::{Better, FEW, Metric};
+use crate::tables::apart;
 
 /// Says so where the constant predictor does better, by the metric of its `point` predictions or else by the likelihood.
 pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {

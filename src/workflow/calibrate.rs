@@ -5,15 +5,10 @@
 //! Conformal scores are those of the predictions before the temperature: T is fitted on the same rows, and scores that
 //! knew them would void the guarantee.
 
-mod apply;
-mod stored;
-mod words;
 
-pub use stored::{Calibration, Level, Source, current};
-pub use words::{SLOT, no_section};
-
-use super::model::{Model, targets};
-use super::{Manifest, RunFolder};
+use crate::data::targets_of as targets;
+use crate::run::model::Model;
+use crate::run::{Manifest, RunFolder};
 use crate::data::images::Part;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
@@ -22,6 +17,7 @@ use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
 use crate::report::evaluations::{Page, Run as Evaluated};
+use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -123,7 +119,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
         };
         let own = own.of_target(at);
         let (p, y) = (view.predict(device, own.test.inputs())?, targets(&own.test));
-        let mut results = super::fit::test(&own, &p, &y, model.recipe.baselines.boosting)?;
+        let mut results = crate::results::test(&own, &p, &y, model.recipe.baselines.boosting)?;
         calibration.beside(&mut results, &p, &y);
         run.own(&results, &p, &y)?;
     }
@@ -276,4 +272,5 @@ fn keys(data: &Dataset) -> impl Iterator<Item = u64> + '_ {
 }
 
 #[cfg(test)]
+#[path = "calibrate_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! The metrics that tell rows of the run's own kind from rows from elsewhere.
 
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::{Metric, Results, metric};
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::{Metric, Results, metric};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
 

@@ -1,10 +1,10 @@
 //! The metrics of a classification.
 
-use super::against::{Losses, Rival};
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::uncertain::{Uncertain, error_of_mean, few_rows};
-use super::words::{against_constant, confidence_verdict};
-use super::{ClassBaselines, Metric, Results};
+use crate::results::against::{Losses, Rival};
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::words::{against_constant, confidence_verdict};
+use crate::results::{ClassBaselines, Metric, Results};
 use crate::method::predictive::Classification;
 use crate::metrics::{self, weighted};
 

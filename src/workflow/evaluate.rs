@@ -1,10 +1,13 @@
 //! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
 
-use super::calibrate::{self, Calibration, Source};
-use super::fit::{results_of, test};
-use super::model::{Model, targets};
-use super::results::{self, Results};
-use super::{RunFolder, moved, targets as several};
+use crate::data::targets_of as targets;
+use crate::run::calibration;
+use crate::workflow::calibrate;
+use crate::run::calibration::{Calibration, Source};
+use crate::results::{results_of, test};
+use crate::run::model::Model;
+use crate::results::{self, Results};
+use crate::run::{RunFolder, moved, targets as several};
 use crate::data::corrupt::Corruption;
 use crate::data::images::Part;
 use crate::data::images::pixels;
@@ -63,7 +66,7 @@ pub fn evaluate(
         moved::replace(&mut model.recipe.data, file)?;
     }
     let mut notes = Model::caveats(folder)?;
-    let calibration = calibrate::current(folder).unwrap_or_else(|e| {
+    let calibration = calibration::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));
         None
     });

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
 use crate::recipe::Boosting as Asked;
-use crate::report::tables::rough_duration;
+use crate::tables::rough_duration;
 use crate::system::stop;
 
 /// Trees that take longer than this are fitted only when asked for.

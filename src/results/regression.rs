@@ -1,10 +1,10 @@
 //! The metrics of a regression.
 
-use super::against::{Losses, Rival};
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::uncertain::{Uncertain, error_of_mean, few_rows};
-use super::words::{against_constant, coverage_verdict};
-use super::{Baselines, Metric, Results};
+use crate::results::against::{Losses, Rival};
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::words::{against_constant, coverage_verdict};
+use crate::results::{Baselines, Metric, Results};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::Regression;

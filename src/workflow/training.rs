@@ -1,12 +1,13 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
-use super::fit::{Fitted, test_and_report};
-use super::folder::{Manifest, RunFolder};
-use super::model::Model;
-use super::moved;
-use super::parts::{BEST, LAST};
-use super::place::{absolute, outside_of_the_images, replaceable};
+use crate::run::Fitted;
+use crate::workflow::fit::test_and_report;
+use crate::run::folder::{Manifest, RunFolder};
+use crate::run::model::Model;
+use crate::run::moved;
+use crate::run::parts::{BEST, LAST};
+use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::data::load::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::exec::Device;

@@ -2,8 +2,10 @@
 //! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is noise or ignorance, and which columns' values it comes from.
 
-use super::model::{Model, targets};
-use super::{RunFolder, calibrate};
+use crate::data::targets_of as targets;
+use crate::run::calibration;
+use crate::run::model::Model;
+use crate::run::RunFolder;
 use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
 use crate::data::{Dataset, Inputs};
@@ -12,7 +14,7 @@ use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
 use crate::metrics::{self, weighted};
-use crate::report::tables::{TextTable, full, number};
+use crate::tables::{TextTable, full, number};
 use crate::train::Predictor;
 use std::time::Instant;
 
@@ -186,7 +188,7 @@ pub fn explain(
     let importance = importance(&mut asker, &columns, &validation, &before, seed)?;
     let columns = row_columns(&mut asker, &columns, rows)?;
     let is_regression = model.encoder.n_classes().is_none();
-    if calibrate::current(folder).is_ok_and(|c| c.is_some()) {
+    if calibration::current(folder).is_ok_and(|c| c.is_some()) {
         notes.push("the explanation is that of the predictions before calibration".into());
     }
     let base = summary(&losses(&before, &targets(&validation)), &validation.weights, is_regression);
