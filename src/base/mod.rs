@@ -1,4 +1,4 @@
-//! The ground everything stands on: the scalar trait of the twins, their vector instructions, and random numbers.
+//! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers.
 //! Nothing here knows of networks, files or devices.
 
 pub mod gamma;

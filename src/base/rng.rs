@@ -265,7 +265,7 @@ impl SplitMix64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Standard normal by Box-Muller; two uniforms a number, the sine half unused.
+    /// Standard normal by Box-Muller; two uniforms per number, the sine half unused.
     pub fn normal(&mut self) -> f64 {
         // 1 - u lies in (0, 1], so the logarithm is finite.
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();

@@ -25,16 +25,16 @@ pub struct Args {
     /// Safetensors: which network of the ensemble, counted from 0 [default: 0]
     #[arg(long, value_name = "N")]
     member: Option<usize>,
-    /// ONNX: as if the run had not been calibrated
+    /// ONNX: leave out the run's calibration
     #[arg(long)]
     uncalibrated: bool,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }

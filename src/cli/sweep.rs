@@ -50,9 +50,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Say how far a sweep is, and write table and figure of what is there
+    /// Show the progress of a sweep, and write the table and figure of its finished runs
     Collect(CollectArgs),
-    /// Train one run of a sweep folder, as a task of a job array does; goes on where the run was
+    /// Train one run of a sweep folder, as a task of a job array does; resumes a stopped run
     Run(RunArgs),
 }
 
@@ -73,13 +73,13 @@ struct SweepArgs {
     /// Folder of the sweep [default: runs/NAME]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Runs side by side [default: by cores and memory; one where they use a GPU]
+    /// Runs in parallel [default: from cores and memory; one if they use a GPU]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// List the runs and how far each is, and stop
+    /// List the runs and their progress, and exit
     #[arg(long)]
     list: bool,
-    /// Submit a job array, one task a run, instead of training here
+    /// Submit a Slurm job array, one requeue-safe task per run, instead of training here
     #[arg(long, conflicts_with = "list")]
     slurm: bool,
     /// An option of sbatch, such as --slurm-option=--partition=gpu (repeat for more)
@@ -90,7 +90,7 @@ struct SweepArgs {
     write_only: bool,
     #[command(flatten)]
     show: Show,
-    /// No progress, the table only
+    /// Print the table only, no progress
     #[arg(long, short)]
     quiet: bool,
 }
@@ -305,7 +305,7 @@ fn show(r: &Report, out: &Path, format: Format, style: Style) {
     if let Some((setting, run)) = &r.best {
         tell(&format!("lowest validation NLL: {setting}; its first run is {}", out.join(run).display()));
     }
-    tell(&format!("tables {}, a line a run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
+    tell(&format!("tables {}, one line per run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
     if r.figure {
         tell(&format!("figure {} (and .png)", out.join("figures/sweep.svg").display()));
     }
@@ -326,7 +326,7 @@ fn collect(args: &CollectArgs) -> anyhow::Result<()> {
     match queued(&folder) {
         Some(job) => tell(&format!("job {job} still works on it: `squeue -j {job}`")),
         None if left + failed_runs > 0 => {
-            tell(&format!("go on with `vifo sweep {0}`, or with `vifo sweep {0} --slurm`", shell(&args.folder)));
+            tell(&format!("resume with `vifo sweep {0}`, or with `vifo sweep {0} --slurm`", shell(&args.folder)));
         }
         None => {}
     }
@@ -374,6 +374,6 @@ fn finish(run: &sweep::Run, fitted: &Fitted, progress: Option<&Progress>) {
 
 /// As a shell reports a program ended by Ctrl-C.
 fn stop() -> ! {
-    tell("stopped; the same command goes on where it was");
+    tell("stopped; the same command resumes");
     std::process::exit(130)
 }

@@ -205,7 +205,7 @@ pub fn rules(data: &recipe::Data) -> Rules<'_> {
 }
 
 impl Loaded {
-    /// What is told of target `at` alone: its encoder and its column of the parts.
+    /// What belongs to target `at` alone: its encoder and its column of the parts.
     pub fn of_target(&self, at: usize) -> Cow<'_, Loaded> {
         let n = self.encoder.n_targets();
         if n == 1 {

@@ -186,7 +186,7 @@ impl Svg {
         if cells.is_empty() {
             return;
         }
-        // One path a colour keeps the file small.
+        // One path per colour keeps the file small.
         let mut paths: BTreeMap<(u8, u8, u8), String> = BTreeMap::new();
         for &(area, ink) in cells {
             let path = paths.entry(ink.rgb).or_default();

@@ -25,7 +25,7 @@ impl<T: Send + 'static> Job<T> {
             let _ = send.send(work());
             wake();
         });
-        // Without a thread the sender is dropped, and `poll` tells of it.
+        // Without a thread the sender is dropped, and `poll` reports it.
         drop(started);
         Job { what, done }
     }

@@ -113,7 +113,7 @@ impl Lane {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
-        // Where nothing is drawn, an average or a posterior would be work for nobody.
+        // Where nothing is drawn, an average or a posterior would be wasted work.
         let now = match super::picture::ranges(&data.encoder).is_empty() {
             true => trainer.weights()?,
             false => trainer.look(&data.train, &self.device)?,

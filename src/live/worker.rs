@@ -171,7 +171,7 @@ impl Worker {
             self.thread = None;
             self.commands = None;
             let cure = "start again; please report it as a bug of vifo";
-            all.push(Report::Failed(Error::run("training", "its thread ended without a word", cure)));
+            all.push(Report::Failed(Error::run("training", "its thread ended without a message", cure)));
             all.push(Report::State(State::Failed));
         }
         all

@@ -94,7 +94,7 @@ impl Booster {
 
 /// Trained boosters, ready to predict.
 pub struct Boosting {
-    /// One for a regression or for two classes, else one a class.
+    /// One for a regression or for two classes, else one per class.
     boosters: Vec<Booster>,
     /// 0 for a regression.
     classes: usize,

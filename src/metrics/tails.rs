@@ -1,4 +1,4 @@
-//! How likely a count is by chance alone: what tells a fault of the error bars from the luck of a few rows.
+//! How likely a count is by chance alone: what separates miscalibration from the luck of a few rows.
 
 use super::normal_cdf;
 

@@ -37,7 +37,7 @@ pub enum ViewKind {
         image: Option<(usize, usize, usize)>,
     },
     Conv,
-    /// Bias of a layer with this many inputs an output.
+    /// Bias of a layer with this many inputs per output.
     Bias {
         fan_in: usize,
     },

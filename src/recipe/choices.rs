@@ -74,7 +74,7 @@ choice! {
     /// What to do with missing cells.
     #[derive(Default)]
     Missing {
-        /// As `Mean`, with an input beside each number that tells whether it was missing.
+        /// As `Mean`, with an indicator input beside each number: whether it was missing.
         #[default]
         Flag = "flag",
         /// Numbers take the training mean, texts a level of their own; a row without target is left out.

@@ -175,7 +175,7 @@ pub fn apart(a: f64, b: f64) -> (String, String) {
 }
 
 impl Results {
-    /// One row a metric: ours, and the baselines where they exist.
+    /// One row per metric: ours, and the baselines where they exist.
     pub fn table(&self, ours: &str) -> TextTable {
         metrics_of(&[self], ours, number, true)
     }
@@ -197,7 +197,7 @@ fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: b
     }
     let boosting = has(|m| m.boosting);
     let beside =
-        [(calibrated, "calibrated"), (constant, "constant"), (linear, "least squares"), (boosting, "boosting")];
+        [(calibrated, "calibrated"), (constant, "mean baseline"), (linear, "least squares"), (boosting, "boosting")];
     for (is_there, name) in beside {
         if is_there {
             t.header.push(name.into());
@@ -226,7 +226,7 @@ fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: b
 /// Quantiles of predictions.csv.
 pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
 
-/// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
+/// One row per prediction: id, target if known, then the uncertainty in the user's units (or nats).
 pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
     let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
     if y.is_some() {

@@ -52,7 +52,7 @@ fn trees(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
         ))));
     }
-    // Those of a large table take minutes, and the crate asks nobody between two of them.
+    // Those of a large table take minutes, and the crate cannot be interrupted between two of them.
     let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);
     let fitted = stop::abandonable(move || {
         let rows = boosting::Rows { x: &x, y: &y, weights: &weights, d };

@@ -133,7 +133,7 @@ fn columns(model: &Model, train: &Dataset) -> Vec<Column> {
     model.encoder.features.iter().map(of).collect()
 }
 
-/// Explains the predictions of `rows` by a run; `announce` is told what will take long.
+/// Explains the predictions of `rows` by a run; `announce` is called before long work.
 ///
 /// Errors: images, which have no columns; a run without validation rows; a data file that is gone or has changed.
 pub fn explain(
@@ -187,7 +187,7 @@ pub fn explain(
     let columns = row_columns(&mut asker, &columns, rows)?;
     let is_regression = model.encoder.n_classes().is_none();
     if calibrate::current(folder).is_ok_and(|c| c.is_some()) {
-        notes.push("the explanation is that of the predictions before calibration".into());
+        notes.push("the explanation describes the predictions before calibration".into());
     }
     let base = summary(&losses(&before, &targets(&validation)), &validation.weights, is_regression);
     let error = match is_regression {
@@ -316,7 +316,7 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
 }
 
 impl Explained {
-    /// One row a column of the data.
+    /// One row per column of the data.
     pub fn table(&self) -> TextTable {
         let (error, unit) =
             (self.error.0, if self.error.1.is_empty() { String::new() } else { format!(", {}", self.error.1) });
@@ -347,11 +347,11 @@ impl Explained {
             self.importance.iter().filter(|i| !is_clear(i)).map(|i| i.column.as_str()).take(8).collect();
         if weak.len() == self.importance.len() {
             all.push(
-                "no column's importance is clear of 0: few validation rows, or columns that stand in for each other"
+                "no column's importance is clearly above 0: too few validation rows, or redundant columns"
                     .into(),
             );
         } else if !weak.is_empty() {
-            all.push(format!("not clear of 0 by two standard errors: {}", weak.join(", ")));
+            all.push(format!("less than two standard errors above 0: {}", weak.join(", ")));
         }
         all.extend(self.notes.iter().cloned());
         all
@@ -373,7 +373,7 @@ impl Explained {
         let rest = if more > 0 { format!("; {more} less important columns are in {stem}.csv") } else { String::new() };
         let of = |f: fn(&Importance) -> f64| shown.iter().map(f).collect::<Vec<f64>>();
         let figure = IntervalsFigure {
-            title: "What the predictions rest on".into(),
+            title: "Importance of the columns".into(),
             x_label: "increase of the NLL when the column is permuted, nats".into(),
             note: format!("bars: 2 standard errors over {} validation rows{rest}", self.rows),
             rows: shown.iter().map(|i| i.column.clone()).collect(),

@@ -129,7 +129,7 @@ impl RunFolder {
             path.display().to_string(),
             "already exists and is not empty",
             "",
-            "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
+            "choose another folder with --out, replace it with --force, or resume with `vifo fit --resume`",
         ))
     }
 
@@ -251,7 +251,7 @@ impl RunFolder {
     pub fn evaluation(&self) -> Result<Vec<super::Results>> {
         self.read_json("evaluation.json")
     }
-    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` tells whether it still applies.
+    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` checks whether it still applies.
     pub fn calibration(&self) -> Result<Option<super::Calibration>> {
         let path = self.path.join(CALIBRATION);
         if !path.is_file() {

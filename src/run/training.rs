@@ -219,7 +219,7 @@ impl Training {
     /// Leaves the run so that it can be resumed.
     pub fn stop(&mut self) -> Result<Fitted> {
         self.save()?;
-        // Sums that the step of some methods at the end would change are told with it.
+        // Sums that the step of some methods at the end would change are reported with it.
         let fitted = self.fitted(Ending::Stopped);
         self.tell("stopped")?;
         self.or_left(fitted)
@@ -236,7 +236,7 @@ impl Training {
         }
     }
 
-    /// Tells readers of the folder that nobody trains it now.
+    /// Marks the run in its folder as no longer training.
     pub fn mark_stopped(&self) -> Result<()> {
         self.tell("stopped")
     }

@@ -55,7 +55,7 @@ impl Checkpoint {
                 }
             }
         }
-        // A member's statistics: one set a weight sample in VI, else one.
+        // A member's statistics: one set per weight sample in VI, else one.
         for (root, trained) in roots() {
             let running = &trained.running;
             let sets = running.len() / layout.running.max(1);

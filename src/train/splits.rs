@@ -1,5 +1,5 @@
 //! Several data sets of equal size trained side by side on the replica axis, such as the splits of one table: one program,
-//! `per_set` members a set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
+//! `per_set` members per set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::conclude::conclude;

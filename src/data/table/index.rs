@@ -13,7 +13,7 @@ pub(crate) struct Index {
 const FREE: u32 = u32::MAX;
 
 impl Index {
-    /// The place of a text; `None` where it is new, and then it has the next place. `is_it` tells whether the text at a
+    /// The place of a text; `None` where it is new, and then it has the next place. `is_it` says whether the text at a
     /// place is this one.
     #[inline]
     pub fn place(&mut self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<u32> {

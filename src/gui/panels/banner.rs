@@ -23,7 +23,7 @@ impl Banner {
         self.push(Kind::Error, e.to_string());
     }
 
-    /// Takes in what a group of trainings has told, its errors among it.
+    /// Takes in the messages of a group of trainings, errors included.
     pub fn follow(&mut self, group: &mut Group) {
         group.poll();
         group.errors.drain(..).for_each(|e| self.error(e));

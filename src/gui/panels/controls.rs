@@ -71,8 +71,8 @@ pub fn state_text(group: &Group) -> &'static str {
         State::Running => "training",
         State::Stopped => "stopped",
         State::Failed if group.kept => "failed: train again",
-        State::Failed => "failed: Reset begins anew",
-        State::Ended(Ending::Early) => "stopped early: the best so far is kept and shown",
+        State::Failed => "failed: press Reset to restart",
+        State::Ended(Ending::Early) => "stopped early: the best weights are kept and shown",
         State::Ended(_) => "all epochs done",
     }
 }

@@ -344,7 +344,7 @@ impl Playground {
             let view = curves::CurvesView {
                 id: "playground curves",
                 x_label: "step",
-                y_label: "nats a row",
+                y_label: "nats per row",
                 log: settings.curves.log,
                 height,
             };

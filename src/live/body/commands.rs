@@ -51,7 +51,7 @@ impl Body {
                     lane.training.restart(&recipe, &lane.device)
                 };
                 let all = self.lanes.iter_mut().try_for_each(restart);
-                // Those that did begin anew are told of even where another could not.
+                // Those that restarted are reported even where another could not.
                 self.started();
                 self.set_running(running);
                 all?;
@@ -196,7 +196,7 @@ impl Body {
         }
     }
 
-    /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller tells what comes after.
+    /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller reports what comes next.
     fn leave(&mut self) {
         for mut lane in std::mem::take(&mut self.lanes) {
             if let Err(e) = lane.training.stop() {

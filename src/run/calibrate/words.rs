@@ -56,7 +56,7 @@ impl Calibration {
                 )
             }
         };
-        format!("calibrated on {}: {changed}; --uncalibrated does without", self.on())
+        format!("calibrated on {}: {changed}; --uncalibrated turns it off", self.on())
     }
 
     /// Where the rows are too few for a level.
@@ -134,7 +134,7 @@ impl Calibration {
         }
     }
 
-    /// One row a level; `target` is the unit of a width.
+    /// One row per level; `target` is the unit of a width.
     pub fn levels_table(&self, target: &str) -> TextTable {
         let regression = self.sets.is_none();
         let mut t = TextTable::new(&if regression {

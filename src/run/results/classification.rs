@@ -84,7 +84,7 @@ pub fn classification_of_rows(
     };
     let ours = losses(&p.probs);
     let mut notes: Vec<String> =
-        against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
+        against_constant(&out, y.len(), "accuracy", "the majority-class baseline").into_iter().collect();
     notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
     let trees = boosted.and_then(|b| b.as_ref().ok()).map(|probs| Rival {
         name: "gradient boosting",

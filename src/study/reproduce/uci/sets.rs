@@ -79,7 +79,7 @@ pub fn find(asked: &Asked) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
         };
         let names: Vec<&str> = SETS.iter().map(|s| s.name).collect();
         let layout = "each with data.csv (a line of column names first) and, unless the protocol's own splits serve, \
-                      test_index.txt (a line a split, the 0-based test rows)";
+                      test_index.txt (one line per split, the 0-based test rows)";
         let cure = format!("give with --data FOLDER the folder of {}, {layout}", names.join(", "));
         return Err(Error::data(place.to_string(), found, "", cure));
     }
@@ -108,7 +108,7 @@ impl Source {
             return Err(Error::data(
                 given.display().to_string(),
                 "is empty",
-                "a line a split, the 0-based test rows",
+                "one line per split, the 0-based test rows",
                 cure,
             ));
         }
