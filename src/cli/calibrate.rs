@@ -16,7 +16,7 @@ pub struct Args {
     /// part]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Share of new rows that may fall outside of an interval or set, or several: 0.1,0.05 [default: 0.1]
+    /// Miscoverage: share of new rows that may fall outside the interval or set; or several: 0.1,0.05 [default: 0.1]
     #[arg(long, value_name = "X,X", value_delimiter = ',', allow_hyphen_values = true)]
     alpha: Vec<f64>,
     /// Kind of prediction sets for classes [default: aps]
@@ -31,7 +31,7 @@ pub struct Args {
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
-    /// What was stored as one JSON line
+    /// Print what was stored as one JSON line
     #[arg(long)]
     json: bool,
     /// Print errors only

@@ -120,7 +120,7 @@ fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
         .any(|p| p.key.as_deref() == Some("vifo.logit_draws") && p.value.as_deref() != Some("0"))
     {
         tell(
-            "note: the graph has one set of draws of the logits for all rows, where `vifo predict` draws anew for each row",
+            "note: the graph has one set of draws of the logits for all rows, while `vifo predict` draws new ones for each row",
         );
     }
     for note in Model::caveats(folder)? {

@@ -17,10 +17,10 @@ pub struct Args {
     /// ensemble-size; all of these on one page; or uci, the benchmark on the UCI regression sets
     #[arg(value_name = "TABLE")]
     pub table: String,
-    /// Folder of runs; the name of each run carries its scale
+    /// Folder of runs; the name of each run includes its scale
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub runs: PathBuf,
-    /// Folder in which the sets lie, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
+    /// Folder of the data sets, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
     /// uci: concrete, energy, ..., each with data.csv and test_index.txt (one line per split: the 0-based test rows)
     #[arg(long, value_name = "FOLDER", default_value = "data")]
     pub data: PathBuf,
@@ -33,23 +33,23 @@ pub struct Args {
     /// Rows per step [default: 512; uci: 32]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub batch: Option<String>,
-    /// How many, or which: 1,2,3 [default: 5; uci: 1]
+    /// Seeds: how many, or which: 1,2,3 [default: 5; uci: 1]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub seeds: Option<String>,
     /// uci: how many of the splits, or which: 0,1,2 [default: all]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub splits: Option<String>,
-    /// Networks of an ensemble; but for uci VI is a single network, as in the paper [default: 5]
+    /// Networks per ensemble; except for uci, VI is a single network, as in the paper [default: 5]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub members: Option<String>,
-    /// alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
+    /// Networks: alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
     #[arg(long, value_name = "NAME,NAME")]
     pub networks: Option<String>,
     /// cifar10, cifar100, svhn, stl10, digits (bundled); uci: yacht, energy, concrete, wine, power, kin8nm, naval, protein
-    /// [default: the table's; uci: those that are there]
+    /// [default: the table's; uci: those found in --data]
     #[arg(long, value_name = "NAME,NAME")]
     pub datasets: Option<String>,
-    /// By vifo's or the paper's names, such as base or SGD [default: the table's]
+    /// Methods, by vifo's or the paper's names, such as base or SGD [default: the table's]
     #[arg(long, value_name = "NAME,NAME")]
     pub methods: Option<String>,
     /// Weights of auxiliary training to train VIFO with [default: 0,0.1 or the table's]

@@ -33,7 +33,7 @@ const AFTER_HELP: &str = "A sweep file is a recipe with a grid:
     method.eta = 1
 
 Also name, out, jobs = 4, metrics = [\"nll\"], and [slurm] with time, mem, cpus_per_task, partition, account, gres, \
-setup = [\"module load ...\"], options = [\"--any=option\"]. Stopped or killed, the same command goes on where it was; \
+setup = [\"module load ...\"], options = [\"--any=option\"]. If stopped or killed, the same command resumes; \
 more values in the grid add runs. Exit code 1 where a run failed: the others are in the table.";
 
 #[derive(clap::Args)]
@@ -64,7 +64,7 @@ struct SweepArgs {
     /// A recipe key and its values, such as method.eta=0.1,1 (repeat for more)
     #[arg(long, value_name = "KEY=V,V")]
     grid: Vec<String>,
-    /// How many, or which: 1,2,3 [default: the recipe's seed]
+    /// Seeds: how many, or which: 1,2,3 [default: the recipe's seed]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     seeds: Option<String>,
     /// A recipe key for all runs, such as train.epochs=50 (repeat for more)
@@ -116,7 +116,7 @@ struct CollectArgs {
 struct RunArgs {
     /// Folder of a sweep
     folder: PathBuf,
-    /// Of the run, from 1
+    /// Number of the run, from 1
     number: usize,
     /// Stop when standard input ends
     #[arg(long, hide = true)]
@@ -342,7 +342,7 @@ fn one(args: &RunArgs) -> anyhow::Result<()> {
     hear();
     if args.stop_with_input {
         std::thread::spawn(|| {
-            // Nothing is ever written to it: it ends when whoever holds the other end does.
+            // Nothing is ever written to it: it ends when the process at the other end does.
             let _ = std::io::stdin().read(&mut [0]);
             request_stop();
         });

@@ -8,7 +8,7 @@ use crate::train::EpochRow;
 use eframe::egui;
 use std::time::Instant;
 
-/// Milliseconds a frame over `seconds`, sorted; each of the five curves of a training has `points` points, NaN among them. The
+/// Milliseconds per frame over `seconds`, sorted; each of the five curves of a training has `points` points, NaN among them. The
 /// pointer rests on the plot, which makes egui_plot look for the point below it.
 pub fn frame_ms(points: usize, seconds: f64) -> Vec<f64> {
     let row = |i: usize| {

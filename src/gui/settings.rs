@@ -118,7 +118,7 @@ impl Default for CurveOptions {
 pub struct Settings {
     pub tab: Tab,
     pub ground: Ground,
-    /// Steps a second; 0 = as fast as it goes.
+    /// Steps per second; 0 = unlimited.
     pub pace: f64,
     pub bands: BandOptions,
     pub map: MapKind,

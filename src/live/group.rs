@@ -20,7 +20,7 @@ pub struct Group {
     pub begun: u64,
     /// Counts everything that may change a drawing.
     pub revision: u64,
-    /// The training is a run folder that its end completes: it must not begin anew in the same place.
+    /// The training is a run folder that its end completes: it must not restart in the same place.
     pub kept: bool,
     /// Paused because its page is not in front.
     held: bool,

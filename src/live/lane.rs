@@ -130,7 +130,7 @@ impl Lane {
         Ok(LaneSnapshot { picture, prior, losses })
     }
 
-    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
+    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.
     pub fn change(&mut self, recipe: &Recipe) -> Result<bool> {
         let effect = super::effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();

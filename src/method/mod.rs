@@ -27,11 +27,11 @@ pub mod vi;
 pub mod vifo;
 
 pub use finalize::{Finish, HostLayer, LayerForm, Rows};
+pub use hypercube::Hypercube;
 pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
-pub use hypercube::Hypercube;
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
 pub use setup::{ImageInput, MethodOptions, Setup};

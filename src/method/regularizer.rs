@@ -50,20 +50,12 @@ impl Reg {
                 Knob::new("prior.a", |r| KnobValue::Given(&mut r.prior.a)),
             ],
             Reg::Mv | Reg::MvAll => vec![
-                Knob::new("prior.alpha", |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)
-                }),
-                Knob::new("prior.beta", |r| {
-                    KnobValue::Optional(&mut r.prior.beta, MV_BETA)
-                }),
+                Knob::new("prior.alpha", |r| KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)),
+                Knob::new("prior.beta", |r| KnobValue::Optional(&mut r.prior.beta, MV_BETA)),
             ],
             Reg::Eb | Reg::EbAll => vec![
-                Knob::new("prior.alpha", |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)
-                }),
-                Knob::new("prior.beta", |r| {
-                    KnobValue::Optional(&mut r.prior.beta, EB_BETA)
-                }),
+                Knob::new("prior.alpha", |r| KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)),
+                Knob::new("prior.beta", |r| KnobValue::Optional(&mut r.prior.beta, EB_BETA)),
             ],
             Reg::L2 => vec![],
         }

@@ -1,4 +1,4 @@
-//! The trees find what a line cannot, say honestly how wrong they are, and panic on nothing.
+//! The trees find what a line cannot, report an honest error, and panic on nothing.
 
 use super::super::testing::{Rng, assert_near};
 use super::*;

@@ -44,7 +44,7 @@ impl Tensor {
     pub fn input(buf: Buf, replicas: u32, rows: u32, (h, w, c): (u32, u32, u32)) -> Tensor {
         Tensor { buf, replicas, rows, h, w, c, activation: ACT_NONE, saved: buf, has_gradient: false }
     }
-    /// Numbers a row.
+    /// Numbers per row.
     pub fn cols(&self) -> u32 {
         self.h * self.w * self.c
     }

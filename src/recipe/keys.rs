@@ -3,9 +3,9 @@
 //! key: what recipes and `--set` may say, the flags of `vifo fit` and their help, and `vifo fit --keys`.
 
 use super::choices::*;
-use super::effects::{of_clip, of_data, of_eta_aux};
-pub use super::declaration::{Effect, Flag, Key, Kind, Widget};
 use super::declaration::{Access, Field, MAX, keys, live, restart};
+pub use super::declaration::{Effect, Flag, Key, Kind, Widget};
+use super::effects::{of_clip, of_data, of_eta_aux};
 use super::points;
 use crate::base::Act;
 use crate::error::{Error, Result};
@@ -102,7 +102,7 @@ keys! {
 
     repulsive: Repulsive, restart {
         space: Space = Space::Function, rebuild, "Repulsion in function space (outputs on the batch) or in weight space.";
-        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, with hardly visible repulsion. For more, raise repulsive.prior_variance by the same factor: 10 with 50.";
+        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, with hardly visible repulsion. For more, raise it and repulsive.prior_variance by the same factor: 10 with 50.";
         prior_variance: f64 = 5.0, above(0.0, MAX), rebuild, "Variance of the normal prior on outputs or weights.";
     }
 

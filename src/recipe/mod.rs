@@ -14,9 +14,7 @@ pub mod points;
 
 pub use choices::*;
 pub(crate) use declaration::key;
-pub use keys::{
-    Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi,
-};
+pub use keys::{Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi};
 pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 
 use crate::error::{Error, Result};
@@ -31,7 +29,7 @@ pub static FILE_KEYS: LazyLock<Vec<(&str, &str)>> =
 pub fn no_name(name: &str) -> Option<String> {
     match name {
         "" => Some("is empty".into()),
-        // "..", a hidden folder, or an option to whoever lists it.
+        // "..", a hidden folder, or an option to a program that lists it.
         name if name.starts_with(['.', '-']) => Some(format!("{name:?} begins with '{}'", &name[..1])),
         name if name.contains(['/', '\\']) => Some(format!("{name:?} is a path")),
         name if name.chars().any(char::is_control) => Some(format!("{name:?} holds control characters")),

@@ -55,11 +55,8 @@ pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
         }
     };
     let has_trees = r.metrics.iter().any(|m| m.boosting.is_some());
-    let trees = if has_trees {
-        " Boosting is gradient-boosted trees, with the error measured on held-out rows."
-    } else {
-        ""
-    };
+    let trees =
+        if has_trees { " Boosting is gradient-boosted trees, with the error measured on held-out rows." } else { "" };
     let mut text = vec![format!("Arrows say which way is better. {baselines}{trees}")];
     text.extend(other_notes(r));
     Section {
@@ -190,7 +187,8 @@ impl<'a> Run<'a> {
                     levels,
                     observed: vec![("before, test rows".into(), before), ("after, test rows".into(), after)],
                 };
-                let caption = "Share of test rows inside the intervals. Calibrated intervals exist at the requested levels only.";
+                let caption =
+                    "Share of test rows inside the intervals. Calibrated intervals exist at the requested levels only.";
                 Ok(vec![drawn(figure::coverage(&dir, "coverage", &figure)?, caption)])
             }
             Predictive::Classification(plain) => {
@@ -212,8 +210,8 @@ impl<'a> Run<'a> {
             Predictive::Regression(r) => regression_figures(&dir, self.encoder.target_name(), r, y)?,
             Predictive::Classification(c) => classification_figures(&dir, c, y)?,
         };
-        let verdict =
-            Verdict::new(p, y, self.encoder, self.calibration, "rows").section("Are the error bars honest on these rows?");
+        let verdict = Verdict::new(p, y, self.encoder, self.calibration, "rows")
+            .section("Are the error bars honest on these rows?");
         let mut sections = vec![Section { heading: heading.into(), text: vec![self.when()], ..Default::default() }];
         for (i, r) in r.iter().enumerate() {
             let mut text: Vec<String> = if i > 0 { vec![format!("{}: {} rows.", r.set, r.rows)] } else { vec![] };
@@ -275,7 +273,10 @@ impl<'a> Run<'a> {
         lines.sort_by_key(|l| worst.iter().position(|t| *t == l.0));
         let Some(tone) = lines.first().map(|l| l.0) else { return };
         let text = lines.into_iter().map(|l| l.1).collect();
-        self.put(ELSEWHERE, &[Section { heading: "On shifted and out-of-distribution rows".into(), tone, text, ..Default::default() }]);
+        self.put(
+            ELSEWHERE,
+            &[Section { heading: "On shifted and out-of-distribution rows".into(), tone, text, ..Default::default() }],
+        );
     }
 }
 

@@ -386,6 +386,9 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
             figure::histograms(dir, "ood_uncertainty", &histogram)?,
             "The further apart the two, the better the uncertainty separates them.",
         ),
-        drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are the positive class, scored by low uncertainty."),
+        drawn(
+            figure::roc(dir, "ood_roc", &roc)?,
+            "In-distribution rows are the positive class, scored by low uncertainty.",
+        ),
     ])
 }

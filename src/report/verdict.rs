@@ -1,5 +1,5 @@
 //! Are the error bars honest, and where not? What the predictions of labelled rows promised beside what happened, over all
-//! rows and in parts of them, in the words of someone who has to rely on them.
+//! rows and in parts of them, in plain words.
 
 use super::html;
 use super::tables::{TextTable, number};
@@ -326,10 +326,7 @@ impl Verdict {
                     if outside == 1 { "lies" } else { "lie" }
                 ),
             };
-            out.push(format!(
-                "No part of them is clearly off: none of the {} checked.{few}",
-                self.parts.len()
-            ));
+            out.push(format!("No part of them is clearly off: none of the {} checked.{few}", self.parts.len()));
         }
         if let Some(before) = &self.before {
             out.push(format!(
@@ -354,7 +351,7 @@ impl Verdict {
         });
         if self.rare > 0 {
             out.push(format!(
-                "Not judged by themselves: {}, which the model names for fewer than {LEAST} rows{}.",
+                "Not judged separately: {}, predicted for fewer than {LEAST} rows{}.",
                 if self.rare == 1 { "1 class".into() } else { format!("{} classes", self.rare) },
                 if self.rare == 1 { "" } else { " each" }
             ));

@@ -1,4 +1,4 @@
-//! What a run is compared with, fitted on the rows that training saw: the constant, a straight line, boosted trees.
+//! What a run is compared with, fitted on the training rows: the mean baseline, a straight line, boosted trees.
 
 use crate::data::Dataset;
 use crate::error::Error;
@@ -81,7 +81,7 @@ impl Baselines {
 
 /// Baselines for classes.
 pub struct ClassBaselines {
-    /// [k]: class shares of the rows that training saw, the constant predictor.
+    /// [k]: class shares of the rows that training saw, the mean baseline.
     pub shares: Vec<f64>,
     /// Class probabilities [n, k] that the trees give to the rows in question.
     pub boosted: Option<Result<Vec<f64>, String>>,

@@ -346,10 +346,7 @@ impl Explained {
         let weak: Vec<&str> =
             self.importance.iter().filter(|i| !is_clear(i)).map(|i| i.column.as_str()).take(8).collect();
         if weak.len() == self.importance.len() {
-            all.push(
-                "no column's importance is clearly above 0: too few validation rows, or redundant columns"
-                    .into(),
-            );
+            all.push("no column's importance is clearly above 0: too few validation rows, or redundant columns".into());
         } else if !weak.is_empty() {
             all.push(format!("less than two standard errors above 0: {}", weak.join(", ")));
         }

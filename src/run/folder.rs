@@ -329,7 +329,7 @@ impl RunFolder {
         verdict.map(|()| rows)
     }
 
-    /// The rows of metrics.csv that are whole, for whoever looks on while it is written or after it was cut; and the first
+    /// The rows of metrics.csv that are whole, for readers while it is written or after it was cut; and the first
     /// line that is no row, where there is one.
     pub fn whole_metrics(&self) -> Result<(Vec<EpochRow>, Option<usize>)> {
         let path = self.path.join("metrics.csv");

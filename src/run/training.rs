@@ -269,7 +269,7 @@ impl Training {
     }
 
     /// Goes on with the same weights under `recipe`, whose points may be others. They stand on the scale that training began
-    /// with, so that the weights keep their meaning. False where the weights do not fit and training began anew.
+    /// with, so that the weights keep their meaning. False where the weights do not fit and training restarted.
     pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
         let data = match recipe.data.points == self.recipe.data.points {
             true => Some(self.data.clone()),
@@ -290,7 +290,7 @@ impl Training {
         Ok(false)
     }
 
-    /// Begins anew with `recipe`, in the same folder if there is one.
+    /// Restarts with `recipe`, in the same folder if there is one.
     pub fn restart(&mut self, recipe: &Recipe, device: &Device) -> Result<()> {
         let mut fresh = Self::new(recipe, device)?;
         if let Some((folder, lock)) = self.folder.take() {

@@ -18,7 +18,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; a result is for whoever may read the folder.
+        // A temporary file is private; a result is readable by everyone.
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
     }
     file.as_file().sync_all().map_err(|e| io(&e))?;

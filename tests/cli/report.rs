@@ -76,7 +76,8 @@ fn the_verdict_comes_first_and_evaluations_find_their_places() {
     let elsewhere = elsewhere.split("</section>").next().unwrap_or_default();
     assert!(elsewhere.contains("Shifted rows (shift.csv): No, they are too narrow"), "{elsewhere}");
     assert!(elsewhere.contains("far.csv (100 rows): "), "{elsewhere}");
-    for part in ["Evaluation: shifted rows, 200 of shift.csv", "Evaluation: out-of-distribution rows", "auroc_total_sd"] {
+    for part in ["Evaluation: shifted rows, 200 of shift.csv", "Evaluation: out-of-distribution rows", "auroc_total_sd"]
+    {
         assert_eq!(html.matches(part).count(), 1, "{part}");
     }
     // Once more, and of one kind alone: its place is rewritten, the other stays.

@@ -222,9 +222,7 @@ fn ctrl_c_stops_all_and_says_how_to_go_on() {
     let out = child.wait_with_output().expect("ends");
     let err = String::from_utf8_lossy(&out.stderr).to_string();
     assert_eq!(out.status.code(), Some(130), "{err}");
-    assert!(
-        err.contains("stopping and saving") && err.ends_with("the same command goes on where it was\n")
-    );
+    assert!(err.contains("stopping and saving") && err.ends_with("the same command resumes\n"));
     let (listed, _) = ok(d, "s.toml --list");
     assert_eq!(listed.matches("stopped after epoch ").count(), 2, "{listed}");
     let manifest = read(&d.join("runs/s").join(RUNS[0]).join("manifest.json"));

@@ -34,7 +34,7 @@ impl Lines {
                 self.tell(&format!("{} resumes after epoch {epoch}", run.name))
             }
             News::Done { run, seconds } => self.ended(&run.name, &format!("done in {}", duration(*seconds)), true),
-            // What went wrong is said even to whoever wants no progress.
+            // Errors are printed even without progress.
             News::Failed { run, line } => self.ended(&run.name, &format!("failed: {line}"), false),
             _ => {}
         }

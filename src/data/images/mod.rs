@@ -2,7 +2,7 @@
 //!
 //! The road is `open` (`find` says what the path is, one reader a format decodes it) -> `transform` -> the network's
 //! own encoder. `data::corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
-//! whole or not at all. Must not: print, fetch anything, normalise in secret, or know what a network is.
+//! whole or not at all. Must not: print, fetch anything, normalise silently, or know what a network is.
 
 pub(crate) mod bundled;
 pub(crate) mod cifar;

@@ -63,7 +63,7 @@ impl Banner {
                 egui::Frame::NONE.fill(fill).inner_margin(6).corner_radius(4).show(ui, |ui| {
                     ui.horizontal(|ui| {
                         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                            // Two lines may show at once: names must differ for whoever reads them aloud.
+                            // Two lines may show at once: names must differ for screen readers.
                             let nth = if i == 0 { String::new() } else { format!(" {}", i + 1) };
                             if ui.button(format!("Close{nth}")).clicked() {
                                 closed = Some(i);

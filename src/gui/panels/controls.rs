@@ -4,7 +4,7 @@ use crate::live::{Command, Group, State};
 use crate::train::Ending;
 use eframe::egui;
 
-/// Start what is paused, pause what runs, begin anew what has ended. Where nothing is there yet, its owner may start something.
+/// Start what is paused, pause what runs, restart what has ended. Where nothing is there yet, its owner may start something.
 pub fn toggle(group: &mut Group) {
     match group.state {
         State::Running => group.send(Command::Pause),

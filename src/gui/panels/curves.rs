@@ -134,8 +134,7 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
             ui.selectable_value(&mut options.axis, axis, name);
         }
         ui.separator();
-        ui.checkbox(&mut options.log, "logarithmic")
-            .on_hover_text("Logarithmic beyond a threshold, linear near zero");
+        ui.checkbox(&mut options.log, "logarithmic").on_hover_text("Logarithmic beyond a threshold, linear near zero");
         ui.separator();
         ui.checkbox(&mut options.loss, "loss")
             .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats per row");

@@ -153,7 +153,7 @@ impl Body {
         self.set_running(running);
     }
 
-    /// A run that its end completes is over: its folder is for whoever reads it, or goes on with it.
+    /// A run that its end completes is over: its folder is free for readers, or to be resumed.
     pub(super) fn close(&mut self) {
         if let (true, Some(lane)) = (self.report_at_end, self.lanes.first_mut()) {
             lane.training.let_go();

@@ -47,9 +47,7 @@ impl Method for Laplace {
         }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("laplace.prior_variance", |r| {
-            KnobValue::Given(&mut r.laplace.prior_variance)
-        })]
+        vec![Knob::new("laplace.prior_variance", |r| KnobValue::Given(&mut r.laplace.prior_variance))]
     }
     fn record_on_weights(
         &self,

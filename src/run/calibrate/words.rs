@@ -1,4 +1,4 @@
-//! A calibration in words: what predict says of it, what it cannot promise, its table and its section of the report.
+//! A calibration in words: what predict says of it, what it cannot guarantee, its table and its section of the report.
 
 use super::apply::gaussian_half_width;
 use super::stored::{Calibration, Level, Source};
@@ -182,7 +182,7 @@ impl Calibration {
         text.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
         text.push(self.definition());
         text.push(
-            "They hold a new row that is like the calibration rows with at least the probability of their level. The last column tells by how \
+            "They hold a new row that is like the calibration rows with at least the probability of their level. The last column shows by how \
              much the coverage varies from one set of calibration rows to another."
                 .into(),
         );

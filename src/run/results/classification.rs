@@ -44,7 +44,7 @@ fn class_numbers(probs: &[f64], y: &[usize], k: usize, w: &[f32]) -> [f64; 6] {
     ]
 }
 
-/// `shares` are the class shares of the training rows, the constant predictor.
+/// `shares` are the class shares of the training rows, the mean baseline.
 pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -> Results {
     let baselines = shares.map(|s| ClassBaselines { shares: s.to_vec(), boosted: None });
     classification_of_rows(p, y, &[], baselines.as_ref())

@@ -4,7 +4,7 @@ use super::chance::{Chance, Judgement};
 use super::{Better, FEW, Metric};
 use crate::report::tables::apart;
 
-/// Says so where the constant predictor does better, by the metric of its `point` predictions or else by the likelihood.
+/// Says so where the mean baseline does better, by the metric of its `point` predictions or else by the likelihood.
 pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {
     let worse = |name: &str| {
         let m = metrics.iter().find(|m| m.name == name)?;
@@ -116,7 +116,9 @@ mod tests {
         assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
         let sure = |right| confidence_verdict(&[0.9; 25], right);
         assert!(
-            sure(19).starts_with("the probabilities look too sure, but 25 rows are too few to be sure: mean confidence 90 %")
+            sure(19).starts_with(
+                "the probabilities look too sure, but 25 rows are too few to be sure: mean confidence 90 %"
+            )
         );
         assert!(sure(23).starts_with("the probabilities hold on average: mean confidence 90 %, 92 % right"));
         assert!(sure(10).starts_with("the probabilities are too sure"));

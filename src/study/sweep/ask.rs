@@ -243,7 +243,7 @@ impl Asked {
         }
         let text = toml::to_string(&table);
         let text = text.map_err(|e| Error::run(FILE, e.to_string(), "this is a bug of vifo: please report it"))?;
-        Ok(format!("# Written by `vifo sweep`; `vifo sweep` with this folder goes on with it.\n{text}"))
+        Ok(format!("# Written by `vifo sweep`; `vifo sweep` with this folder resumes it.\n{text}"))
     }
 }
 

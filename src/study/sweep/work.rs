@@ -1,4 +1,4 @@
-//! The work on this machine: one process a run, so many at a time.
+//! The work on this machine: one process per run, several at a time.
 
 use super::folder::SweepFolder;
 use super::grid::Run;

@@ -26,7 +26,7 @@ impl Playground {
         if !settings.hint_seen && self.can_edit() {
             ui.horizontal_wrapped(|ui| {
                 ui.weak(
-                    "Click adds a point, drag moves one, right-click removes it; training goes on with them at once. Drag beside them to pan.",
+                    "Click adds a point, drag moves one, right-click removes it; training continues with them at once. Drag beside them to pan.",
                 );
                 if ui.small_button("Got it").clicked() {
                     settings.hint_seen = true;
@@ -53,9 +53,7 @@ impl Playground {
             None if self.is_empty() => "Nothing is in training: change the recipe on the left, then start it.",
             None => "starting",
             Some(lane) if !lane.points.ranges.is_empty() => "starting",
-            Some(_) => {
-                "This data has more than two inputs: see the curves below, and the results when it is done."
-            }
+            Some(_) => "This data has more than two inputs: see the curves below, and the results when it is done.",
         };
         ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
             ui.centered_and_justified(|ui| ui.weak(text));
@@ -274,8 +272,7 @@ pub fn band_options_ui(
             ui.checkbox(&mut options.members, "members").on_hover_text("The mean of each network in the ensemble");
         }
         if truth {
-            ui.checkbox(&mut options.truth, "truth")
-                .on_hover_text("The true function of the toy data, without noise");
+            ui.checkbox(&mut options.truth, "truth").on_hover_text("The true function of the toy data, without noise");
         }
         ui.checkbox(&mut options.aux, "auxiliary range")
             .on_hover_text("Inputs for the auxiliary regularizer are drawn between these lines");

@@ -20,10 +20,14 @@ impl Playground {
             self.begin();
         }
         ui.horizontal(|ui| {
-            let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0).logarithmic(true).smallest_positive(1.0).max_decimals(0);
+            let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0)
+                .logarithmic(true)
+                .smallest_positive(1.0)
+                .max_decimals(0);
             let shown = slider.custom_formatter(|v, _| if v == 0.0 { "max".into() } else { format!("{v:.0}") });
-            ui.add(shown.text("steps/s"))
-                .on_hover_text("Training speed, in steps per second; 0 = unlimited, default 300. Not part of the recipe.");
+            ui.add(shown.text("steps/s")).on_hover_text(
+                "Training speed, in steps per second; 0 = unlimited, default 300. Not part of the recipe.",
+            );
         });
         ui.separator();
         ui.heading("Training").on_hover_text("Applies at the next step, without a restart");

@@ -61,7 +61,12 @@ fn place(path: &Path) -> usize {
 
 fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
     let image = image::open(&path).map_err(|e| {
-        Error::data(path.display().to_string(), e.to_string(), "a PNG image", "to draw it again, train or evaluate again")
+        Error::data(
+            path.display().to_string(),
+            e.to_string(),
+            "a PNG image",
+            "to draw it again, train or evaluate again",
+        )
     })?;
     let size = egui::vec2(image.width() as f32, image.height() as f32);
     let mut image = image.to_rgb8();

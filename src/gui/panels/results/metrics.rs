@@ -32,7 +32,7 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
     }
 }
 
-/// Width that the numbers of a run want: more for each baseline beyond the constant.
+/// Width that the numbers of a run want: more for each baseline beyond the mean.
 pub fn width(run: &Run) -> f32 {
     let has = |of: fn(&Metric) -> Option<f64>| {
         run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| of(m).is_some()))

@@ -130,7 +130,9 @@ fn meaning(column: &str) -> Option<&'static str> {
         "epistemic_sd" => "Epistemic: what the model does not know, which more data reduces.",
         "entropy" => "Predictive entropy, the total uncertainty of the class, nats.",
         "aleatoric_entropy" => "Aleatoric part of the entropy: ambiguity of the data, nats.",
-        "mutual_information" => "Epistemic part of the entropy (mutual information): what the model does not know, nats.",
+        "mutual_information" => {
+            "Epistemic part of the entropy (mutual information): what the model does not know, nats."
+        }
         _ => return None,
     })
 }

@@ -117,7 +117,7 @@ impl Source {
         Ok(Source { set, n_splits, hash, table, file, split_file, computed, split_text })
     }
 
-    /// Writes computed splits down where the recipe of the results has them, for whoever trains it with `vifo fit`.
+    /// Writes computed splits down where the recipe of the results has them, for training it with `vifo fit`.
     pub fn write_splits(&self) -> Result<()> {
         let Some(dir) = self.split_file.parent().filter(|_| self.computed) else { return Ok(()) };
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
