@@ -1,4 +1,4 @@
-//! RunView: what a run looks like so far, a pure fold of its events. Command line and app both show this and nothing else.
+//! RunView: the state of a run so far, a pure fold of its events. Command line and app both show this and nothing else.
 
 use crate::train::{EpochRow, Event};
 

@@ -1,4 +1,4 @@
-//! `vifo doctor`: what this machine can do, whether it computes rightly, and what to install if something is missing.
+//! `vifo doctor`: adapters and limits of this machine, a self-test, and what to install if something is missing.
 
 use super::{hand_over, say};
 use crate::base::simd::Isa;

@@ -1,4 +1,4 @@
-//! `vifo evaluate`: a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
+//! `vifo evaluate`: evaluates a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
 use super::options::open_run;
 use super::{hand_over, say, say_line, show, tell};

@@ -1,4 +1,4 @@
-//! The command line: one file per command. Here and in `main` alone is anything printed; progress goes to stderr, results to
+//! The command line: one file per command. Only here and in `main` is anything printed; progress goes to stderr, results to
 //! stdout.
 
 mod app;

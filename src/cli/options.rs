@@ -1,4 +1,4 @@
-//! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
+//! Flags shared by commands, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
 use crate::data::images::pixels;

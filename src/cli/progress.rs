@@ -144,7 +144,7 @@ impl Progress {
     }
 }
 
-/// Whether Ctrl-C was pressed; from the first call on it asks to stop instead of ending the program.
+/// Whether Ctrl-C was pressed; after the first call Ctrl-C asks to stop instead of ending the program.
 pub fn stopped() -> bool {
     hear();
     stop::requested()

@@ -1,4 +1,4 @@
-//! `vifo reproduce`: a table of the paper, ours beside theirs; trains and evaluates what is missing.
+//! `vifo reproduce`: a table of the paper beside the published numbers; trains and evaluates missing runs.
 
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};

@@ -1,4 +1,4 @@
-//! `vifo sweep`: a grid over recipe keys and seeds, trained here or by Slurm, with one table and one figure at the end.
+//! `vifo sweep`: a grid over recipe keys and seeds, trained locally or with Slurm, with one table and one figure at the end.
 
 mod lines;
 

@@ -1,4 +1,4 @@
-//! What a figure is drawn on: an SVG of plain shapes in figure pixels (y down, fractions allowed) with their looks in
+//! The canvas of a figure: an SVG of plain shapes in figure pixels (y down, fractions allowed) with their looks in
 //! attributes, no script, no reference to anything outside. The bitmap (`png`) is this text, drawn.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a frame costs the UI thread: learning curves of many points, laid out and made into triangles, without drawing them.
+//! Cost of a frame on the UI thread: learning curves of many points, laid out and made into triangles, without drawing them.
 
 use super::panels::curves::CurveCache;
 use super::plots::curves::{CurvesView, curves_ui};

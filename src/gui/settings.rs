@@ -1,4 +1,4 @@
-//! What the app remembers from one start to the next.
+//! Settings that the app saves between starts.
 
 use crate::method::{base, vi, vifo};
 use serde::{Deserialize, Serialize};

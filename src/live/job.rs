@@ -1,5 +1,5 @@
-//! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller looks in when it
-//! likes and never waits.
+//! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller polls
+//! it and never waits.
 
 use crate::error::{Error, Result};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};

@@ -1,4 +1,4 @@
-//! What the network thinks at this moment, over its input space: a band for one input, a map for two, and curves from the
+//! The current prediction over the input space: a band for one input, a map for two, and curves from the
 //! prior. Computed by the worker, drawn by the app.
 
 use crate::data::encode::{Encoder, Feature, FeatureKind, Target};

@@ -1,4 +1,4 @@
-//! Gradient-boosted trees as a baseline: what a table's columns say about its target without a network. The trees are
+//! Gradient-boosted trees as a baseline: how well a table's columns predict its target without a network. The trees are
 //! those of the crate forust-ml (XGBoost's algorithm); here is how many of them are taken, and how wrong they are.
 //!
 //! Each booster runs on one thread, so that the trees do not depend on the number of threads.

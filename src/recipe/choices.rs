@@ -1,4 +1,4 @@
-//! What a key that is a choice may be: one enum each, whose texts stand beside the variants.
+//! The values of keys that are choices: one enum each, with the texts beside the variants.
 
 use super::declaration::{Field, Kind};
 use super::keys::Data;

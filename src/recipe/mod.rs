@@ -1,5 +1,5 @@
 //! Recipes: one experiment as a TOML file, the same for command line and app. `keys` declares what may stand in one, `choices`
-//! the values of keys that are a choice, `builtin` holds the recipes that come with the program. Must know of no other room but
+//! the values of keys that are a choice, `builtin` holds the recipes that come with the program. Must depend on no other module but
 //! `base` and `error`.
 
 pub mod builtin;

@@ -1,5 +1,5 @@
 //! The parts of a run's report that come after training: the test beside the calibrated run, and what `vifo evaluate` found on
-//! shifted rows, corrupted images and rows from elsewhere. Each has a place of its own, and is rewritten there.
+//! shifted rows, corrupted images and out-of-distribution rows. Each has a place of its own, and is rewritten there.
 
 use super::tables::{TextTable, number};
 use super::verdict::{QUESTION, Verdict, percent};

@@ -1,4 +1,4 @@
-//! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
+//! A trained run on test rows, shifted rows, corrupted images and out-of-distribution rows. Command line and app both call this.
 
 use super::calibrate::{self, Calibration, Source};
 use super::fit::{results_of, test};

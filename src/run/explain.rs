@@ -1,6 +1,6 @@
-//! What a trained run's predictions rest on. Importance: how much worse the validation rows are predicted when a column's
+//! Explains a trained run's predictions. Permutation importance: how much worse the validation rows are predicted when a column's
 //! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
-//! is noise or ignorance, and which columns' values it comes from.
+//! is aleatoric or epistemic, and which columns' values it comes from.
 
 use super::model::{Model, targets};
 use super::{RunFolder, calibrate};

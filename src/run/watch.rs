@@ -1,4 +1,4 @@
-//! Run folders as they stand, for a list that is looked at again and again: finished ones, ones that another process writes,
+//! Run folders as they stand, for a list that is refreshed often: finished ones, ones that another process writes,
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
 use super::{Manifest, RunFolder};

@@ -1,5 +1,5 @@
 //! A checkpoint: weights under PyTorch's names and shapes, optimizer state, counters. One safetensors file; what cannot
-//! be a tensor stands in its metadata. The whole state of a run, so that a resumed one goes on to the bit.
+//! be a tensor stands in its metadata. The whole state of a run, so that a resumed one continues bit-equal.
 
 use crate::error::{Error, Result};
 use crate::method::{Named, Trained};

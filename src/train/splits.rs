@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Epoch and validation NLL, in the user's unit, of a set's best weights.
 pub type Best = (u32, f64);
 
-/// All that a resumed training needs to go on to the bit.
+/// All that a resumed training needs to continue bit-equal.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SplitsState {
     pub step: u64,

@@ -1,5 +1,5 @@
 //! One training: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
-//! step numbers and seeds, never of the clock, so that a resumed or repeated run goes the same way.
+//! step numbers and seeds, never of the clock, so that a resumed or repeated run is bit-equal.
 
 use super::checkpoint::Checkpoint;
 use super::conclude::conclude;

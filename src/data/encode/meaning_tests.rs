@@ -1,4 +1,4 @@
-//! Tests of what columns become, by the numbers of the faults that they mend.
+//! Tests of what columns become, by the numbers of the faults that they fix.
 
 use super::*;
 use crate::data::encode::rows_without_missing;

@@ -1,6 +1,6 @@
 //! The encoder: from named columns to standardised inputs and targets, and back to the target's unit. It is stored in
-//! model files, so that new rows meet the same numbers as the training rows did. What a column's cells become is told in
-//! `feature`, a target's in `target`, and what is told of new rows in `usable`.
+//! model files, so that new rows meet the same numbers as the training rows did. The encoding of a column is in
+//! `feature`, that of a target in `target`, and the checks of new rows in `usable`.
 //!
 //! Must not compute statistics (that is `fit`) and must not fill a missing target.
 

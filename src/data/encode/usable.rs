@@ -1,4 +1,4 @@
-//! Which rows of new data can be encoded, and what there is to say of those that are not as in training.
+//! Which rows of new data can be encoded, and warnings for those unlike the training rows.
 
 use super::cells::Cellwise;
 use super::feature::{Fault, Feature, FeatureKind, Strange, Unseen};

@@ -1,4 +1,4 @@
-//! What a path is: looks at names and sizes, never at pixels. Must not decode anything.
+//! Detects the kind of image set at a path, by names and sizes, never by pixels. Must not decode anything.
 
 use super::{Part, file_name, folder, listed, place};
 use crate::error::{Error, Result};

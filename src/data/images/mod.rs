@@ -1,6 +1,6 @@
 //! Images: from a folder, an archive's binary file or an IDX file to bytes and class numbers.
 //!
-//! The road is `open` (`find` says what the path is, one reader a format decodes it) -> `transform` -> the network's
+//! The road is `open` (`find` says what the path is, one reader per format decodes it) -> `transform` -> the network's
 //! own encoder. `data::corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
 //! whole or not at all. Must not: print, fetch anything, normalise silently, or know what a network is.
 

@@ -1,5 +1,5 @@
 //! What looks wrong in a table without being an error: copies of rows, rare classes, numbers that mean "missing", inputs that
-//! give the target away. Must not change what is learnt.
+//! leak the target. Must not change what is learnt.
 
 use super::sentence::Sentence;
 use super::{Cells, Column, Table};

@@ -1,4 +1,4 @@
-//! What the program chose where the user chose nothing, and what a user would want to choose otherwise: a sentence each.
+//! Notes on defaults that the program chose and a user may want to override, one sentence each.
 
 use super::roles::Roles;
 use super::{Cells, Column, Table};

@@ -1,4 +1,4 @@
-//! Which place in a list a text has, by its hash: a table of numbers alone. It takes a fraction of the memory of a map with
+//! The position of a text in a list, by its hash: a table of numbers only. It takes a fraction of the memory of a map with
 //! the texts as keys, and no text is looked at again when it grows or when two are joined.
 
 /// The places of texts that a caller keeps in a list.

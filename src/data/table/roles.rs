@@ -1,4 +1,4 @@
-//! Columns with a part of their own: what says which rows belong together, when a row was, and how much it counts.
+//! Columns with a special role: groups of rows, times, and weights.
 //! They are no inputs unless they are asked to be. Must not look at other columns.
 
 use super::calendar::{self, Order};

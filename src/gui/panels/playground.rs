@@ -1,4 +1,4 @@
-//! The playground: points that can be moved, a training that follows, and every setting within reach.
+//! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
 use super::controls;

@@ -1,4 +1,4 @@
-//! Results of a run: its numbers, its predictions by uncertainty, its figures, and what it says of rows from elsewhere.
+//! Results of a run: its metrics, predictions sorted by uncertainty, figures, and evaluation on out-of-distribution rows.
 //! Reading, predicting and evaluating run in jobs.
 
 mod gallery;

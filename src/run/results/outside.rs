@@ -1,4 +1,4 @@
-//! The metrics that tell rows of the run's own kind from rows from elsewhere.
+//! The metrics of out-of-distribution detection.
 
 use super::kind::{Better, MetricKind, Shown, Unit};
 use super::{Metric, Results, metric};

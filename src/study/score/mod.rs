@@ -1,6 +1,6 @@
-//! Another tool's predictions as ours: which columns mean what, checks cell by cell, then the metrics of every run.
+//! Scores another tool's predictions like ours: which columns mean what, checks cell by cell, then the metrics of every run.
 //! A prediction is one Gaussian per row (mean, sd), quantiles or intervals alone, or one probability per class. Columns that
-//! only vifo writes (the split of the uncertainty) are used where they are there; what the file cannot tell is left out,
+//! only vifo writes (the split of the uncertainty) are used where they are there; what the file does not hold is left out,
 //! not set to zero.
 
 mod columns;

@@ -1,4 +1,4 @@
-//! The training of this page while it runs: how far it is, its curves, and what can be changed on the way.
+//! The training of this page while it runs: progress, curves, and the settings that can be changed meanwhile.
 
 use super::DataPage;
 use crate::gui::panels::controls::{controls_ui, state_text};

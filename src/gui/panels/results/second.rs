@@ -1,4 +1,4 @@
-//! The second set, and the report: what a run says of rows unlike its own, and where all of it stands on one page.
+//! Evaluation on out-of-distribution rows, and the link to the report.
 
 use super::gallery::is_of_second_set;
 use super::{ResultsPage, metrics};
