@@ -1,4 +1,4 @@
-//! RunView: what a run looks like so far, a pure fold of its events. Command line and app both show this and nothing else.
+//! RunView: the state of a run so far, a pure fold of its events. Command line and app both show this and nothing else.
 
 use crate::train::{EpochRow, Event};
 
@@ -55,7 +55,7 @@ impl RunView {
         self.rows.last()
     }
 
-    /// Steps a second since this part of the run began.
+    /// Steps per second since this part of the run began.
     pub fn rate(&self) -> f64 {
         let Some(row) = self.last() else { return 0.0 };
         let steps = f64::from(row.epoch.saturating_sub(self.first_epoch)) * f64::from(self.steps_per_epoch);

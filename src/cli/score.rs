@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Table with the true values and mean and sd, quantiles, lower and upper, or one column of probabilities a class
+    /// Table with the true values and mean and sd, quantiles, lower and upper, or one column of probabilities per class
     file: PathBuf,
     /// Column of the true values [default: y, y_true, target, label, actual, ... or the only column left]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]

@@ -1,4 +1,4 @@
-//! A curve with its predictive uncertainty, one panel a method: the mean, the total sd as shaded bands, the
+//! A curve with its predictive uncertainty, one panel per method: the mean, the total sd as shaded bands, the
 //! aleatoric sd as dashed lines, so that the distance between the two is what the model does not know.
 
 use std::path::Path;

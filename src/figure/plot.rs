@@ -271,7 +271,7 @@ fn reduce(run: Vec<Point>) -> Vec<Point> {
     kept
 }
 
-/// One point a half pixel column, `choose`n from the y of all of them.
+/// One point per half pixel column, `choose`n from the y of all of them.
 fn reduce_by(run: Vec<Point>, choose: fn(f64, f64) -> f64) -> Vec<Point> {
     if run.len() <= MOST_LINE_POINTS {
         return run;

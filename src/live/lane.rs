@@ -114,7 +114,7 @@ impl Lane {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
-        // Where nothing is drawn, an average or a posterior would be work for nobody.
+        // Where nothing is drawn, an average or a posterior would be wasted work.
         let now = match super::picture::ranges(&data.encoder).is_empty() {
             true => trainer.weights()?,
             false => trainer.look(&data.train, &self.device)?,
@@ -131,7 +131,7 @@ impl Lane {
         Ok(LaneSnapshot { picture, prior, losses })
     }
 
-    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
+    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.
     pub fn change(&mut self, recipe: &Recipe) -> Result<bool> {
         let effect = super::effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();

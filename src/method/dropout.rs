@@ -59,7 +59,7 @@ impl Method for Dropout {
     }
 }
 
-/// Weights [E S, P]: each member's, once a pass.
+/// Weights [E S, P]: each member's, once per pass.
 fn record_networks(setup: &Setup, b: &mut Builder, weights: Buf) -> Buf {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);

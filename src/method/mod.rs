@@ -27,11 +27,11 @@ pub mod vi;
 pub mod vifo;
 
 pub use finalize::{Finish, HostLayer, LayerForm, Rows};
+pub use hypercube::Hypercube;
 pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
-pub use hypercube::Hypercube;
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
 pub use setup::{ImageInput, MethodOptions, Setup};
@@ -276,7 +276,7 @@ pub trait Method: Send + Sync {
         false
     }
 
-    /// What makes outputs of features and outputs on the host, one a member; none where the network's own are the outputs.
+    /// What makes outputs of features and outputs on the host, one per member; none where the network's own are the outputs.
     fn host_layers(&self, _setup: &Setup, _trained: &Trained, _seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
         Ok(vec![])
     }
@@ -291,7 +291,7 @@ pub trait Method: Send + Sync {
         PriorDraw::None
     }
 
-    // ---- What users are told
+    // ---- Notes for users
 
     /// What it cannot show with these settings, a sentence each.
     fn caveats(&self, _setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {

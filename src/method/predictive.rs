@@ -112,7 +112,7 @@ pub struct Classification {
 }
 
 impl Regression {
-    /// One normal a row, of these variances and their parts, in the unit of y.
+    /// One normal per row, of these variances and their parts, in the unit of y.
     pub fn normals(mean: Vec<f64>, vars: &[f64], aleatoric: Vec<f64>, epistemic: Vec<f64>) -> Regression {
         let parts = mean.iter().zip(vars).map(|(m, v)| ScaleMixture::normal(*m, *v)).collect();
         Regression { parts, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }

@@ -83,7 +83,7 @@ impl Reg {
         }
     }
 
-    /// Parameters and the additive constant a dimension. `variance` is what naive takes when the recipe is silent.
+    /// Parameters and the additive constant per dimension. `variance` is what naive takes when the recipe is silent.
     pub fn prior(self, keys: &PriorKeys, variance: f64) -> Prior<f64> {
         match self {
             Reg::Naive => {
@@ -107,7 +107,7 @@ impl Reg {
     }
 }
 
-/// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum a member.
+/// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum per member.
 pub fn record_l2(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
     let (replicas, stride) = (setup.members, setup.layout().total as u32);
     let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.observations() as f32);

@@ -75,12 +75,12 @@ impl Method for Repulsive {
     }
     fn caveats(&self, setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
         let alone =
-            "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members";
+            "a single repulsive member has no other to be repelled from, and no epistemic spread: raise method.members";
         if setup.members == 1 { vec![alone.into()] } else { vec![] }
     }
 }
 
-/// Adds to the gradient of outputs or weights; returns the value a member.
+/// Adds to the gradient of outputs or weights; returns the value per member.
 fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
     let replicas = setup.members;
     // Members of other data sets are other ensembles.

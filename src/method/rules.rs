@@ -1,4 +1,4 @@
-//! What a recipe's method asks of its other keys.
+//! Constraints of a recipe's method on its other keys.
 
 use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;

@@ -1,4 +1,4 @@
-//! Stochastic weight averaging: the running mean of the weights, one snapshot an epoch from `swa_start` on; batch
+//! Stochastic weight averaging: the running mean of the weights, one snapshot per epoch from `swa_start` on; batch
 //! normalisation's statistics are computed anew for it (MATH.md section 5, SWA).
 
 use super::{Finish, Method, Setup, Trained, Usual};

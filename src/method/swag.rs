@@ -14,8 +14,8 @@ pub const NAME: &str = "swag";
 const MEAN: &str = "swag.mean";
 const VARIANCE: &str = "swag.variance";
 const DEVIATIONS: &str = "swag.deviations";
-/// How many columns of the deviations are filled, a number a member.
-const COLUMNS: &str = key!(swag.columns).path;
+/// How many columns of the deviations are filled, one per member.
+const COLUMNS: &str = "swag.columns";
 
 pub struct Swag;
 

@@ -18,7 +18,7 @@ use crate::recipe::{AuxSource, Optimizer};
 pub enum DataX {
     /// [S, n, d], the sets of the members one after another.
     Rows(Buf),
-    /// Bytes [n, h, w, c], `shard_rows` images a buffer.
+    /// Bytes [n, h, w, c], `shard_rows` images per buffer.
     Images { shards: [Buf; SHARDS], shard_rows: u32 },
 }
 

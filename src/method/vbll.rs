@@ -71,7 +71,7 @@ fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
     (terms, dout)
 }
 
-/// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value a member.
+/// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value per member.
 fn record_regularizer(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
     let (replicas, layout) = (setup.members, setup.layout());
     let value = b.buffer("regularizer", replicas as usize, Role::Scratch);

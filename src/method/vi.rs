@@ -88,7 +88,7 @@ impl Method for Vi {
         let (dq, value) = record_gradient(setup, b, self.reg, numbers, dweights);
         (dq, Some(value))
     }
-    /// `predict_samples` weight samples a member, from a stream of their own.
+    /// `predict_samples` weight samples per member, from a stream of their own.
     fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
         let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
         Networks { weights: record_sample(&setup, b, numbers, Stream::Predict), posterior: vec![] }

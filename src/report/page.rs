@@ -42,7 +42,7 @@ pub fn write(
     }
     sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
     sections.push(Section {
-        heading: "The recipe that repeats this run".into(),
+        heading: "Recipe to reproduce this run".into(),
         text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
         code: Some(recipe.to_toml()?),
         ..Default::default()
@@ -64,7 +64,7 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
         (
             "network".into(),
             format!(
-                "{}, inputs {}, outputs {}, {} numbers a member",
+                "{}, inputs {}, outputs {}, {} parameters per member",
                 setup.net.describe(),
                 setup.net.n_in(),
                 setup.net.n_out(),

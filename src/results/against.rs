@@ -1,4 +1,4 @@
-//! Whether a baseline does better than the network on the same rows, beyond what the luck of these rows explains.
+//! Whether a baseline does better than the network on the same rows, beyond chance.
 
 use crate::results::{Better, FEW, Metric};
 use crate::metrics::weighted;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Quantiles of predictions.csv.
 pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
 
-/// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
+/// One row per prediction: id, target if known, then the uncertainty in the user's units (or nats).
 pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
     let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
     if y.is_some() {

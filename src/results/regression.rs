@@ -90,7 +90,7 @@ pub fn regression(
         }
     }
     let said = weighted::effective_rows(n, w);
-    notes.extend(against_constant(&out, said, "rmse", "always giving the mean of the training rows"));
+    notes.extend(against_constant(&out, said, "rmse", "the mean baseline"));
     notes.extend(line.and_then(|r| r.does_better(&out, "rmse", &losses, w)));
     notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "rmse", &losses, w)));
     notes.extend(coverage_verdict(&out, said));

@@ -4,7 +4,7 @@ use super::{Better, Metric, Results};
 use crate::tables::{Format, TextTable, full, number};
 
 impl Results {
-    /// One row a metric: ours, and the baselines where they exist.
+    /// One row per metric: ours, and the baselines where they exist.
     pub fn table(&self, ours: &str) -> TextTable {
         metrics_of(&[self], ours, number, true)
     }
@@ -26,7 +26,7 @@ fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: b
     }
     let boosting = has(|m| m.boosting);
     let beside =
-        [(calibrated, "calibrated"), (constant, "constant"), (linear, "least squares"), (boosting, "boosting")];
+        [(calibrated, "calibrated"), (constant, "mean baseline"), (linear, "least squares"), (boosting, "boosting")];
     for (is_there, name) in beside {
         if is_there {
             t.header.push(name.into());

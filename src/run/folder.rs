@@ -111,7 +111,7 @@ impl RunFolder {
             path.display().to_string(),
             "already exists and is not empty",
             "",
-            "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
+            "choose another folder with --out, replace it with --force, or resume with `vifo fit --resume`",
         ))
     }
 
@@ -233,7 +233,7 @@ impl RunFolder {
     pub fn evaluation(&self) -> Result<Vec<crate::results::Results>> {
         self.read_json("evaluation.json")
     }
-    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` tells whether it still applies.
+    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` checks whether it still applies.
     pub fn calibration(&self) -> Result<Option<super::Calibration>> {
         let path = self.path.join(CALIBRATION);
         if !path.is_file() {
@@ -311,7 +311,7 @@ impl RunFolder {
         verdict.map(|()| rows)
     }
 
-    /// The rows of metrics.csv that are whole, for whoever looks on while it is written or after it was cut; and the first
+    /// The rows of metrics.csv that are whole, for readers while it is written or after it was cut; and the first
     /// line that is no row, where there is one.
     pub fn whole_metrics(&self) -> Result<(Vec<EpochRow>, Option<usize>)> {
         let path = self.path.join("metrics.csv");

@@ -1,4 +1,4 @@
-//! A run with several targets: each is told as if it were alone, and what belongs together is put side by side.
+//! A run with several targets: each is reported as if it were alone, and related results are put side by side.
 
 use super::model::Model;
 use crate::results::{Metric, Results};
@@ -22,7 +22,7 @@ impl Model {
     }
 }
 
-/// What is told of one of several targets carries its name.
+/// Notes about one of several targets carry its name.
 pub fn heading(text: &str, target: Option<&str>) -> String {
     match target {
         Some(target) => format!("{target}: {text}"),

@@ -211,7 +211,7 @@ impl Plan {
         self.first_lr * factor
     }
 
-    /// Everything that changes from step to step, as a function of the step alone: a resumed run goes on as if unbroken.
+    /// Everything that changes from step to step, as a function of the step alone: a resumed run continues as if uninterrupted.
     pub fn args(&self, step: u64) -> StepArgs<f64> {
         let (n, batch, per_epoch) = (self.setup.n_rows, self.setup.batch_rows(), u64::from(self.steps_per_epoch()));
         let start = (step % per_epoch) as u32 * batch;

@@ -131,7 +131,7 @@ fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
     let mut all = vec![];
     if data.group.is_some() {
         all.push(
-            "the rows of a group are alike, so the intervals of a new group hold less surely than so many rows suggest"
+            "rows of one group are correlated, so coverage on a new group is less certain than the number of rows suggests"
                 .into(),
         );
     }
@@ -142,7 +142,7 @@ fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
         );
     }
     if data.weight.is_some() {
-        all.push("calibration takes all rows alike: the weights of data.weight do not count in it".into());
+        all.push("calibration ignores data.weight: all rows count equally".into());
     }
     all
 }
@@ -256,7 +256,7 @@ pub(crate) fn twins(rows: &Dataset, known: &Dataset) -> usize {
     keys(rows).filter(|k| known.contains(k)).count()
 }
 
-/// One number a row, of its inputs and target: equal for equal rows.
+/// One number per row, of its inputs and target: equal for equal rows.
 fn keys(data: &Dataset) -> impl Iterator<Item = u64> + '_ {
     (0..data.n).map(|i| {
         let mut hasher = DefaultHasher::new();

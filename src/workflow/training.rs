@@ -220,7 +220,7 @@ impl Training {
     /// Leaves the run so that it can be resumed.
     pub fn stop(&mut self) -> Result<Fitted> {
         self.save()?;
-        // Sums that the step of some methods at the end would change are told with it.
+        // Sums that the step of some methods at the end would change are reported with it.
         let fitted = self.fitted(Ending::Stopped);
         self.tell("stopped")?;
         self.or_left(fitted)
@@ -237,7 +237,7 @@ impl Training {
         }
     }
 
-    /// Tells readers of the folder that nobody trains it now.
+    /// Marks the run in its folder as no longer training.
     pub fn mark_stopped(&self) -> Result<()> {
         self.tell("stopped")
     }
@@ -270,7 +270,7 @@ impl Training {
     }
 
     /// Goes on with the same weights under `recipe`, whose points may be others. They stand on the scale that training began
-    /// with, so that the weights keep their meaning. False where the weights do not fit and training began anew.
+    /// with, so that the weights keep their meaning. False where the weights do not fit and training restarted.
     pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
         let data = match recipe.data.points == self.recipe.data.points {
             true => Some(self.data.clone()),
@@ -291,7 +291,7 @@ impl Training {
         Ok(false)
     }
 
-    /// Begins anew with `recipe`, in the same folder if there is one.
+    /// Restarts with `recipe`, in the same folder if there is one.
     pub fn restart(&mut self, recipe: &Recipe, device: &Device) -> Result<()> {
         let mut fresh = Self::new(recipe, device)?;
         if let Some((folder, lock)) = self.folder.take() {

@@ -271,7 +271,7 @@ fn our_own_predictions_score_as_our_results_do() {
             vifo(dir.path()).arg("fit").args(args).args(["--epochs", "20", "--device", "cpu", "-q"]).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     };
-    // One network of the base method predicts one Gaussian a row: every metric must agree. A mixture's nll and crps
+    // One network of the base method predicts one Gaussian per row: every metric must agree. A mixture's nll and crps
     // cannot be known from its mean and sd.
     fit(&["heteroscedastic", "--method", "base", "--members", "1", "--eta-aux", "0", "--out", "base"]);
     fit(&["heteroscedastic", "--method", "vifo-mean", "--members", "2", "--eta-aux", "0", "--out", "mixture"]);

@@ -106,7 +106,7 @@ impl Encoder {
             };
             Ok((meaning, notes))
         };
-        // The first column's fault is the one that is told, whichever core finds one first.
+        // The first column's fault is the one reported, whichever core finds one first.
         let meanings: Vec<Result<(Meaning, Vec<String>)>> = inputs.par_iter().map(meaning).collect();
         for ((_, column), meaning) in inputs.into_iter().zip(meanings) {
             let (meaning, said) = meaning?;

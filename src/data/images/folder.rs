@@ -1,4 +1,4 @@
-//! A folder of images: one subfolder a class, optionally inside train/, val/ and test/. Classes are the sorted
+//! A folder of images: one subfolder per class, optionally inside train/, val/ and test/. Classes are the sorted
 //! names of the subfolders of all parts together, so that a class has one number everywhere. Pixels are
 //! `folder_decode`'s.
 

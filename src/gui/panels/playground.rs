@@ -1,4 +1,4 @@
-//! The playground: points that can be moved, a training that follows, and every setting within reach.
+//! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
 use super::controls;
@@ -344,7 +344,7 @@ impl Playground {
             let view = curves::CurvesView {
                 id: "playground curves",
                 x_label: "step",
-                y_label: "nats a row",
+                y_label: "nats per row",
                 log: settings.curves.log,
                 height,
             };

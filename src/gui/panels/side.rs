@@ -111,7 +111,7 @@ impl SideBySide {
                 }
             });
             ui.horizontal_wrapped(|ui| {
-                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Held while another page is in front.");
+                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Paused while another page is open.");
                 if wanted != self.started
                     && ui
                         .button("Restart with changes")
@@ -240,7 +240,7 @@ impl SideBySide {
                                 });
                             }
                             Picture::None => {
-                                ui.weak("This data has more inputs than a plane has.");
+                                ui.weak("This data has more than two inputs.");
                             }
                         }
                     });

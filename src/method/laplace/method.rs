@@ -74,7 +74,7 @@ impl Method for Laplace {
         let layers = layer::last_layers(setup, trained, seed)?;
         Ok(layers.into_iter().map(|l| Box::new(l) as Box<dyn HostLayer>).collect())
     }
-    /// Variances beside the outputs; or samples of the last layer, `predict_samples` replicas a member.
+    /// Variances beside the outputs; or samples of the last layer, `predict_samples` replicas per member.
     fn outputs(&self, setup: &Setup) -> Outputs {
         match setup.options.last_layer_samples && setup.task == Task::Classification {
             true => Outputs::Plain,

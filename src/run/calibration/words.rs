@@ -1,4 +1,4 @@
-//! A calibration in words: what predict says of it, what it cannot promise, its table and its section of the report.
+//! A calibration in words: what predict says of it, what it cannot guarantee, its table and its section of the report.
 
 use super::apply::gaussian_half_width;
 use crate::run::calibration::stored::{Calibration, Level, Source};
@@ -54,7 +54,7 @@ impl Calibration {
                 )
             }
         };
-        format!("calibrated on {}: {changed}; --uncalibrated does without", self.on())
+        format!("calibrated on {}: {changed}; --uncalibrated turns it off", self.on())
     }
 
     /// Where the rows are too few for a level.
@@ -132,7 +132,7 @@ impl Calibration {
         }
     }
 
-    /// One row a level; `target` is the unit of a width.
+    /// One row per level; `target` is the unit of a width.
     pub fn levels_table(&self, target: &str) -> TextTable {
         let regression = self.sets.is_none();
         let mut t = TextTable::new(&if regression {

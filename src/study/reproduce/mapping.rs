@@ -247,7 +247,7 @@ methods! {
 }
 
 impl Method {
-    /// Whether a recipe can name it: a method that is added there joins here by itself.
+    /// Whether a recipe can name it: a method that is added there joins here automatically.
     pub fn trainable(&self) -> bool {
         crate::method::find(self.ours).is_some()
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Report {
     pub title: String,
     pub sections: Vec<(String, TextTable)>,
-    /// One line a cell, every digit.
+    /// One line per cell, every digit.
     pub flat: TextTable,
     pub notes: Vec<String>,
     /// The SVGs with their captions; a PNG and the numbers as CSV lie beside each.

@@ -70,7 +70,7 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
             for round in 1..=if p.asked.no_train { 0 } else { ROUNDS } {
                 if listen(News::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) }) == Flow::Stop
                 {
-                    return Err(Error::run("table1", "stopped", "it starts anew with the same command"));
+                    return Err(Error::run("table1", "stopped", "the same command restarts it"));
                 }
                 clocks.iter_mut().flatten().try_for_each(Clock::round)?;
             }

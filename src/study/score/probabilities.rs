@@ -1,4 +1,4 @@
-//! Class probabilities of a file: one column a class, one column for two classes, or the predicted class alone.
+//! Class probabilities of a file: one column per class, one column for two classes, or the predicted class alone.
 
 use super::columns::{Columns, class_of, place};
 use super::{Scored, bug, numbers, optional};

@@ -1,4 +1,4 @@
-//! The sweep's folder: what lies in it, who holds it, how far each run is.
+//! The sweep's folder: its files, its lock, and the status of each run.
 //!
 //!     sweep.toml                        the sweep, complete
 //!     RUN/                              one run folder each

@@ -1,4 +1,4 @@
-//! One run of a sweep folder, in this process: begun, gone on with, or found done.
+//! One run of a sweep folder, in this process: started, resumed, or found finished.
 
 use super::folder::SweepFolder;
 use super::grid::Run;

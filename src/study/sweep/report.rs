@@ -1,4 +1,4 @@
-//! The end of a sweep, or a look at one half-way: tables and figure of what is there, and what is not.
+//! The report of a finished or unfinished sweep: tables and figure of the runs that are done, and the list of those that are not.
 
 use super::ask::Asked;
 use super::folder::SweepFolder;

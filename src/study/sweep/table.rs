@@ -1,4 +1,4 @@
-//! The numbers of the runs that are done: one line a setting with mean and sd over its seeds and splits, one line a run.
+//! The numbers of the runs that are done: one line per setting with mean and sd over its seeds and splits, one line per run.
 
 use super::ask::Asked;
 use super::folder::SweepFolder;
@@ -188,7 +188,7 @@ impl Tables {
         t
     }
 
-    /// One line a run with everything that is known of it.
+    /// One line per run with everything that is known of it.
     pub fn runs(&self, asked: &Asked) -> TextTable {
         let mut metrics: Vec<&str> = vec![];
         for m in self.rows.iter().filter_map(|r| r.results.as_ref()).flat_map(|r| &r.metrics) {

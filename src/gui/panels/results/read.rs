@@ -1,4 +1,4 @@
-//! What a run folder holds, and what a run says of other rows. All of it runs in jobs; draws nothing.
+//! Reads a run folder, and predicts or evaluates other rows with it. All of it runs in jobs; draws nothing.
 
 use crate::run::calibration;
 use super::predictions::Predictions;

@@ -218,7 +218,7 @@ fn keep(p: &Prepared, out: &mut Report) -> Result<()> {
 /// A mean and, where there are several splits, its standard error.
 type Point = (f64, Option<f64>);
 
-/// Log-likelihoods beside Deep Ensembles': a row a set.
+/// Log-likelihoods beside Deep Ensembles': one row per set.
 fn figure(p: &Prepared) -> IntervalsFigure {
     let sets: Vec<&Set> =
         sets(p).into_iter().filter(|s| p.published.find(s, DEEP_ENSEMBLES, LL.name).is_some()).collect();

@@ -41,7 +41,7 @@ pub struct Unit {
     pub todo: Vec<(u32, u32)>,
 }
 
-/// What the work tells whoever listens.
+/// Progress of the work.
 pub enum News<'a> {
     /// So many splits of a set and a method begin or go on.
     Begins {
@@ -161,7 +161,7 @@ impl Prepared {
         (MOST_MEMBERS / self.asked.members as usize).clamp(1, n.max(1))
     }
 
-    /// Trains and tests what is missing. A set and method of which a split diverges is told of and left; the others go on.
+    /// Trains and tests what is missing. A set and method of which a split diverges is reported and skipped; the others go on.
     pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
         if self.todo() == 0 {
             return Ok(Outcome::Done);
