@@ -2,6 +2,7 @@
 
 use crate::data::encode::{FeatureKind, Target};
 use crate::data::load::{self, Loaded};
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
@@ -10,14 +11,13 @@ use crate::method::{self, Predictive, base, vi, vifo};
 use crate::recipe::Recipe;
 use crate::recipe::keys;
 use crate::report::band;
-use crate::tables::{TextTable, number};
 use crate::run::Fitted;
-use crate::workflow::fit::fit;
-use crate::data::targets_of as targets;
 use crate::run::model;
 use crate::run::prior;
+use crate::tables::{TextTable, number};
 use crate::train::plan::Plan;
 use crate::train::{Driver, Ending, Event, Flow, Splits};
+use crate::workflow::fit::fit;
 use std::f64::consts::PI;
 use std::path::Path;
 

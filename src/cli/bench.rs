@@ -4,9 +4,9 @@ use super::{hand_over, say, show, tell};
 use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::tables::{Format, TextTable, number};
 use crate::study::reproduce::mapping::network_names;
 use crate::study::reproduce::{self};
+use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {

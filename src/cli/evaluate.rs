@@ -5,11 +5,11 @@ use super::{hand_over, say, say_line, show, tell};
 use crate::data::corrupt::Corruption;
 use crate::exec::Device;
 use crate::report::evaluations::corruptions;
-use crate::tables::Format;
-use crate::results::of_sets;
 use crate::results::Results;
-use crate::workflow::evaluate::{Asked, evaluate, parse_corruption};
+use crate::results::of_sets;
 use crate::run::targets;
+use crate::tables::Format;
+use crate::workflow::evaluate::{Asked, evaluate, parse_corruption};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

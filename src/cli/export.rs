@@ -1,7 +1,6 @@
 //! `vifo export`: a run for other programs. As `.onnx` the whole predictive distribution in one graph; under any other name
 //! the best weights of one member under PyTorch's names.
 
-use crate::run::calibration;
 use super::options::open_run;
 use super::{say, shell, tell};
 use crate::data::Task;
@@ -11,6 +10,7 @@ use crate::method::{Outputs, Setup};
 use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
+use crate::run::calibration;
 use crate::run::write_to;
 use crate::run::{Model, RunFolder};
 use crate::train::weights;

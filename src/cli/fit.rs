@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
 use crate::recipe::{NetName, Optimizer, Recipe, Schedule, key, keys};
-use crate::tables::Format;
 use crate::run::RunFolder;
-use crate::workflow::fit as fitting;
-use crate::run::{Fitted, recipe_name};
 use crate::run::targets;
+use crate::run::{Fitted, recipe_name};
 use crate::system::stop;
+use crate::tables::Format;
 use crate::train::Ending;
+use crate::workflow::fit as fitting;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]

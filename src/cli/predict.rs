@@ -1,16 +1,16 @@
 //! `vifo predict`: new rows through a trained run, to a CSV.
 
-use crate::run::calibration;
 use super::options::{open_run, yes_or_no};
 use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::results::predictions;
-use crate::tables;
-use crate::workflow::explain::{Explained, explain};
+use crate::run::calibration;
 use crate::run::model::NewRows;
 use crate::run::{Model, RunFolder, targets};
+use crate::tables;
+use crate::workflow::explain::{Explained, explain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
-pub use crate::tables::duration;
 use crate::system::stop;
+pub use crate::tables::duration;
 use crate::train::{Event, Flow};
 use crate::view::RunView;
 use indicatif::{ProgressBar, ProgressStyle};

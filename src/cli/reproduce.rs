@@ -3,8 +3,8 @@
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
-use crate::tables::Format;
 use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, RunStatus, Words, prepare};
+use crate::tables::Format;
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
 

@@ -4,10 +4,10 @@ use super::options::{KeyFlags, Layout, set};
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::load::read_options;
 use crate::recipe::key;
-use crate::tables::Format;
-use crate::results::of_sets;
 use crate::results::Results;
+use crate::results::of_sets;
 use crate::study::score::{self, Asked};
+use crate::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

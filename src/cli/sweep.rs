@@ -8,12 +8,12 @@ use super::options::input;
 use super::progress::{Progress, Style, hear, request_stop, stopped};
 use super::{say, say_line, shell, tell};
 use crate::error::Error;
-use crate::tables::Format;
 use crate::run::Fitted;
 use crate::study::sweep::{
     self, Asked, Ended, Needs, Outcome, Report, Run, RunStatus, SweepFolder, Words, carry_out, check, jobs, queued,
     report, run_one, submit, write_script,
 };
+use crate::tables::Format;
 use crate::train::Ending;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;

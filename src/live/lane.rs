@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
-use crate::workflow::Training;
 use crate::run::prior;
 use crate::train::Driver;
 use crate::train::plan::Plan;
+use crate::workflow::Training;
 
 pub struct Lane {
     pub training: Training,

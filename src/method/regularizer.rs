@@ -50,20 +50,12 @@ impl Reg {
                 Knob::new(key!(prior.a).path, |r| KnobValue::Given(&mut r.prior.a)),
             ],
             Reg::Mv | Reg::MvAll => vec![
-                Knob::new(key!(prior.alpha).path, |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)
-                }),
-                Knob::new(key!(prior.beta).path, |r| {
-                    KnobValue::Optional(&mut r.prior.beta, MV_BETA)
-                }),
+                Knob::new(key!(prior.alpha).path, |r| KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)),
+                Knob::new(key!(prior.beta).path, |r| KnobValue::Optional(&mut r.prior.beta, MV_BETA)),
             ],
             Reg::Eb | Reg::EbAll => vec![
-                Knob::new(key!(prior.alpha).path, |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)
-                }),
-                Knob::new(key!(prior.beta).path, |r| {
-                    KnobValue::Optional(&mut r.prior.beta, EB_BETA)
-                }),
+                Knob::new(key!(prior.alpha).path, |r| KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)),
+                Knob::new(key!(prior.beta).path, |r| KnobValue::Optional(&mut r.prior.beta, EB_BETA)),
             ],
             Reg::L2 => vec![],
         }

@@ -42,7 +42,12 @@ impl Method for Vi {
     }
     fn keys(&self) -> Vec<&'static str> {
         let own = [key!(method.samples).path, key!(vi.init).path, key!(vi.init_rho).path, key!(vi.groups).path];
-        let shared = [key!(method.noise_link).path, key!(method.eta).path, key!(train.kl_warmup).path, key!(predict.samples).path];
+        let shared = [
+            key!(method.noise_link).path,
+            key!(method.eta).path,
+            key!(train.kl_warmup).path,
+            key!(predict.samples).path,
+        ];
         [&own[..], &shared[..], &self.reg.keys()].concat()
     }
     /// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.

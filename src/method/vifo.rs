@@ -41,8 +41,19 @@ impl Method for Vifo {
         if self.reg == Reg::Mean { &[("vifo", "take \"vifo-mean\"")] } else { &[] }
     }
     fn keys(&self) -> Vec<&'static str> {
-        let own = [key!(method.eta_aux).path, key!(method.expectation).path, key!(method.sigma_link).path, key!(method.aux_source).path];
-        let shared = [key!(method.noise_link).path, key!(method.eta).path, key!(method.samples).path, key!(train.kl_warmup).path, key!(predict.samples).path];
+        let own = [
+            key!(method.eta_aux).path,
+            key!(method.expectation).path,
+            key!(method.sigma_link).path,
+            key!(method.aux_source).path,
+        ];
+        let shared = [
+            key!(method.noise_link).path,
+            key!(method.eta).path,
+            key!(method.samples).path,
+            key!(train.kl_warmup).path,
+            key!(predict.samples).path,
+        ];
         [&own[..], &shared[..], &self.reg.keys()].concat()
     }
     /// On classes a tenth of the paper's predicts better if the inputs tell the classes apart, and worse on few rows of noisy

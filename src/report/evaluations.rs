@@ -1,7 +1,6 @@
 //! The parts of a run's report that come after training: the test beside the calibrated run, and what `vifo evaluate` found on
 //! shifted rows, corrupted images and out-of-distribution rows. Each has a place of its own, and is rewritten there.
 
-use crate::tables::{TextTable, number};
 use super::verdict::{QUESTION, Verdict, percent};
 use super::{Drawn, classification_figures, drawn, html, regression_figures};
 use crate::data::Task;
@@ -11,11 +10,12 @@ use crate::figure::{self, CoverageFigure, CurvesFigure, Section, Series, Tone, r
 use crate::method::Predictive;
 use crate::metrics;
 use crate::metrics::Measure;
+use crate::results::{Results, aurocs};
 use crate::run::RunFolder;
 use crate::run::calibration::Calibration;
 use crate::run::model::Model;
-use crate::results::{Results, aurocs};
 use crate::run::targets;
+use crate::tables::{TextTable, number};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 

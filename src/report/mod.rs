@@ -11,6 +11,7 @@ pub use page::{html, write};
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::pixels::Pixels;
 use crate::data::load::Loaded;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
@@ -21,10 +22,9 @@ use crate::figure::{
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::run::Fitted;
-use crate::data::targets_of as targets;
-use crate::run::model;
 use crate::results;
+use crate::run::Fitted;
+use crate::run::model;
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 

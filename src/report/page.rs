@@ -1,17 +1,17 @@
 //! The one-page report of a run.
 
-use crate::run::calibration;
-use crate::tables::{TextTable, number};
 use super::{Drawn, evaluations, verdict};
+use crate::data::targets_of as targets;
 use crate::error::Result;
 use crate::figure::{self, HtmlTable, Report, Section};
 use crate::method::Predictive;
 use crate::recipe::Recipe;
-use crate::run::{Fitted, recipe_name};
-use crate::data::targets_of as targets;
 use crate::results::Results;
+use crate::run::calibration;
 use crate::run::targets as several;
 use crate::run::{Calibration, RunFolder};
+use crate::run::{Fitted, recipe_name};
+use crate::tables::{TextTable, number};
 
 pub fn html(table: &TextTable) -> HtmlTable {
     HtmlTable { header: table.header.clone(), rows: table.rows.clone() }

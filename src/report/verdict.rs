@@ -2,13 +2,13 @@
 //! rows and in parts of them, in plain words.
 
 use super::html;
-use crate::tables::{TextTable, number};
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
 use crate::metrics;
-use crate::run::calibration::Calibration;
 use crate::results::chance::{Chance, Judgement};
+use crate::run::calibration::Calibration;
+use crate::tables::{TextTable, number};
 use rayon::prelude::*;
 
 /// Promised by the intervals that are judged.

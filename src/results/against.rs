@@ -1,7 +1,7 @@
 //! Whether a baseline does better than the network on the same rows, beyond chance.
 
-use crate::results::{Better, FEW, Metric};
 use crate::metrics::weighted;
+use crate::results::{Better, FEW, Metric};
 use crate::tables::number;
 
 /// A difference below this many standard errors is noise.

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
 use crate::recipe::Boosting as Asked;
-use crate::tables::rough_duration;
 use crate::system::stop;
+use crate::tables::rough_duration;
 
 /// Trees that take longer than this are fitted only when asked for.
 const SECONDS: f64 = 1.0;

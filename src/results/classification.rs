@@ -1,12 +1,12 @@
 //! The metrics of a classification.
 
+use crate::method::predictive::Classification;
+use crate::metrics::{self, weighted};
 use crate::results::against::{Losses, Rival};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
 use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
 use crate::results::words::{against_constant, confidence_verdict};
 use crate::results::{ClassBaselines, Metric, Results};
-use crate::method::predictive::Classification;
-use crate::metrics::{self, weighted};
 
 /// In the order of the tables and of `class_numbers`; the last is of the members alone.
 pub(super) const METRICS: [MetricKind; 7] = {

@@ -14,15 +14,15 @@ mod table;
 mod uncertain;
 mod words;
 
-pub use crate::results::classification::{classification, classification_of_rows};
-pub use crate::results::kind::{Better, MetricKind, Shown, Unit, shown_of};
-pub(crate) use self::outside::mutual_information_error;
-pub use crate::results::outside::{aurocs, ood_classification, ood_regression};
-pub use crate::results::regression::{LEVELS, regression};
 pub use self::baselines::{Baselines, ClassBaselines};
 pub use self::of_rows::{results_of, test};
+pub(crate) use self::outside::mutual_information_error;
 pub use self::table::of_sets;
 use crate::metrics::Measure;
+pub use crate::results::classification::{classification, classification_of_rows};
+pub use crate::results::kind::{Better, MetricKind, Shown, Unit, shown_of};
+pub use crate::results::outside::{aurocs, ood_classification, ood_regression};
+pub use crate::results::regression::{LEVELS, regression};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use super::{Baselines, ClassBaselines, Results};
 use crate::data::Dataset;
 use crate::data::load::Loaded;
+use crate::data::targets_of;
 use crate::error::Result;
 use crate::method::Predictive;
 use crate::recipe::Boosting;
-use crate::data::targets_of;
 
 /// Metrics of the test rows beside the baselines, fitted on the rows that training saw (validation included: they chose the
 /// stopping time).

@@ -1,9 +1,9 @@
 //! The metrics of out-of-distribution detection.
 
-use crate::results::kind::{Better, MetricKind, Shown, Unit};
-use crate::results::{Metric, Results, metric};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::{Metric, Results, metric};
 
 pub(super) const MEAN_ENTROPY: MetricKind =
     MetricKind::new("ood_mean_entropy", Unit::Nats, Better::Higher, Shown::WhenAsked);

@@ -1,14 +1,14 @@
 //! The metrics of a regression.
 
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::method::predictive::Regression;
+use crate::metrics::{self, normal_quantile, weighted};
 use crate::results::against::{Losses, Rival};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
 use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
 use crate::results::words::{against_constant, coverage_verdict};
 use crate::results::{Baselines, Metric, Results};
-use crate::data::Dataset;
-use crate::error::Result;
-use crate::method::predictive::Regression;
-use crate::metrics::{self, normal_quantile, weighted};
 use rayon::prelude::*;
 
 /// Nominal levels of the central intervals in tables.

@@ -50,10 +50,10 @@ pub fn few_rows(n: usize, figures: &[Uncertain]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::{classification, regression};
     use super::*;
     use crate::data::Dataset;
     use crate::method::predictive::{Classification, Regression};
+    use crate::results::{classification, regression};
 
     #[test]
     fn a7_each_figure_of_few_rows_has_its_own_error() {

@@ -12,8 +12,8 @@ pub mod prior;
 pub mod targets;
 pub mod watch;
 
+pub use crate::system::file::write_to;
 pub use calibration::Calibration;
 pub use fitted::{Fitted, recipe_name};
-pub use crate::system::file::write_to;
 pub use folder::{Manifest, RunFolder, write_atomic};
 pub use model::Model;

@@ -1,13 +1,13 @@
 //! A run with several targets: each is reported as if it were alone, and related results are put side by side.
 
 use super::model::Model;
-use crate::results::{Metric, Results};
 use super::{Calibration, RunFolder};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;
 use crate::results::predictions;
-use crate::tables::{TextTable};
+use crate::results::{Metric, Results};
+use crate::tables::TextTable;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::{self, Key};
-use crate::run::RunFolder;
-use crate::workflow::fit;
 use crate::run::Fitted;
+use crate::run::RunFolder;
 use crate::train::{Ending, Event, Flow};
+use crate::workflow::fit;
 use std::fs::File;
 use std::path::Path;
 

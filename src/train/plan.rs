@@ -33,6 +33,7 @@ pub struct Plan {
 }
 
 impl Plan {
+    // Long: each value of a plan with what it is where the recipe leaves it open.
     pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
         let m = &recipe.method;
         let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());

@@ -5,11 +5,8 @@
 //! Conformal scores are those of the predictions before the temperature: T is fitted on the same rows, and scores that
 //! knew them would void the guarantee.
 
-
-use crate::data::targets_of as targets;
-use crate::run::model::Model;
-use crate::run::{Manifest, RunFolder};
 use crate::data::images::Part;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -18,6 +15,8 @@ use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
 use crate::report::evaluations::{Page, Run as Evaluated};
 use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
+use crate::run::model::Model;
+use crate::run::{Manifest, RunFolder};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-use crate::workflow::calibrate::*;
 use crate::data::encode::{Encoder, Target};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
 use crate::tables::TextTable;
+use crate::workflow::calibrate::*;
 
 fn regression(n: usize) -> (Regression, Vec<f64>) {
     let mean: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();

@@ -1,16 +1,9 @@
 //! A trained run on test rows, shifted rows, corrupted images and out-of-distribution rows. Command line and app both call this.
 
-use crate::data::targets_of as targets;
-use crate::run::calibration;
-use crate::workflow::calibrate;
-use crate::run::calibration::{Calibration, Source};
-use crate::results::{results_of, test};
-use crate::run::model::Model;
-use crate::results::{self, Results};
-use crate::run::{RunFolder, moved, targets as several};
 use crate::data::corrupt::Corruption;
 use crate::data::images::Part;
 use crate::data::images::pixels;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -18,6 +11,13 @@ use crate::figure::Tone;
 use crate::method::Predictive;
 use crate::report;
 use crate::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
+use crate::results::{self, Results};
+use crate::results::{results_of, test};
+use crate::run::calibration;
+use crate::run::calibration::{Calibration, Source};
+use crate::run::model::Model;
+use crate::run::{RunFolder, moved, targets as several};
+use crate::workflow::calibrate;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -2,18 +2,18 @@
 //! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is aleatoric or epistemic, and which columns' values it comes from.
 
-use crate::data::targets_of as targets;
-use crate::run::calibration;
-use crate::run::model::Model;
-use crate::run::RunFolder;
 use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
 use crate::metrics::{self, weighted};
+use crate::run::RunFolder;
+use crate::run::calibration;
+use crate::run::model::Model;
 use crate::tables::{TextTable, full, number};
 use crate::train::Predictor;
 use std::time::Instant;

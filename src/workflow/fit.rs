@@ -1,8 +1,8 @@
 //! From a recipe to a finished run folder: load, train, test, draw, report. What the caller shows it learns from the events.
 
 use super::training::Training;
-use crate::data::{Task, targets_of};
 use crate::data::load::Loaded;
+use crate::data::{Task, targets_of};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;

@@ -1,21 +1,21 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
-use crate::run::Fitted;
-use crate::workflow::fit::test_and_report;
-use crate::run::folder::{Manifest, RunFolder};
-use crate::run::model::Model;
-use crate::run::moved;
-use crate::run::parts::{BEST, LAST};
-use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::data::load::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
 use crate::recipe::Recipe;
+use crate::run::Fitted;
+use crate::run::folder::{Manifest, RunFolder};
+use crate::run::model::Model;
+use crate::run::moved;
+use crate::run::parts::{BEST, LAST};
+use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::memory;
 use crate::train::plan::Plan;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
+use crate::workflow::fit::test_and_report;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

@@ -13,9 +13,9 @@ use vifo::gui::panels::playground::first_recipe;
 use vifo::gui::settings::{Settings, Tab};
 use vifo::live::{Picture, State};
 use vifo::recipe::Recipe;
+use vifo::train::Flow;
 use vifo::workflow::Training;
 use vifo::workflow::fit::fit;
-use vifo::train::Flow;
 
 fn step_of(app: &App) -> u64 {
     app.playground.group.step()

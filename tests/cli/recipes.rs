@@ -4,8 +4,8 @@ use std::path::Path;
 use vifo::exec::Device;
 use vifo::recipe::{Recipe, builtin};
 use vifo::run::Fitted;
-use vifo::workflow::fit::fit;
 use vifo::train::Flow;
+use vifo::workflow::fit::fit;
 
 fn run(name: &str, dir: &Path) -> Fitted {
     let text = builtin::find(name).expect("a built-in recipe");

@@ -337,6 +337,7 @@ fn bad(d: &Path, content: &str, parts: &[&str]) {
 }
 
 #[test]
+// Long: a table of cases.
 fn every_key_and_value_is_checked_before_the_first_run() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();

@@ -62,6 +62,7 @@ impl Encoder {
     }
 
     /// The same under `rules`; also returns what the user should know of the columns, a sentence each.
+    // Long: one walk over the columns, in which each finding rests on those before it.
     pub fn learn(
         table: &Table,
         target: &str,

@@ -78,6 +78,7 @@ struct Skipped {
 }
 
 /// The images of the chosen part folders; `root` is what ids are relative to.
+// Long: what is skipped, refused and decided of each file, in the order in which a folder is read.
 pub(crate) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Options) -> Result<ImageSet> {
     let mut skipped = Skipped::default();
     let mut items = Vec::new();

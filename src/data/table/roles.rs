@@ -84,6 +84,7 @@ impl Roles {
     }
 
     /// The parts of `rows`, by group, by time or by chance; `strata` [rows] are their classes. Also says how they were made.
+    // Long: the three ways to part rows share the counts that their errors name.
     pub fn split(
         &self,
         table: &Table,

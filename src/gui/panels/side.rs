@@ -132,6 +132,7 @@ impl SideBySide {
         exports.offer(|| self.plottables());
     }
 
+    // Long: the panel from top to bottom.
     fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
         let Some(group) = &self.group else { return };
         let n = group.lanes.len().min(group.look.lanes.len());

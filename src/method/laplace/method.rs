@@ -47,9 +47,7 @@ impl Method for Laplace {
         }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new(key!(laplace.prior_variance).path, |r| {
-            KnobValue::Given(&mut r.laplace.prior_variance)
-        })]
+        vec![Knob::new(key!(laplace.prior_variance).path, |r| KnobValue::Given(&mut r.laplace.prior_variance))]
     }
     fn record_on_weights(
         &self,

@@ -1,10 +1,10 @@
 //! Finding runs and reading what is compared of them.
 
-use crate::run::folder::inside;
 use super::Run;
 use crate::error::{Error, Result};
 use crate::results::{Metric, Results};
 use crate::run::RunFolder;
+use crate::run::folder::inside;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -3,9 +3,9 @@
 use super::{Block, Comparison, Group, Summary, Wins};
 use crate::error::{Error, Result};
 use crate::figure::{self, CurvesFigure, Series};
-use crate::tables::{Format, TextTable, number};
 use crate::results::Better;
 use crate::run::write_atomic;
+use crate::tables::{Format, TextTable, number};
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! A calibration in words: what predict says of it, what it cannot guarantee, its table and its section of the report.
 
 use super::apply::gaussian_half_width;
-use crate::run::calibration::stored::{Calibration, Level, Source};
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature::{LEAST_ROWS, MOST, Verdict};
+use crate::run::calibration::stored::{Calibration, Level, Source};
 use crate::tables::{TextTable, number};
 
 impl Calibration {

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::tables::TextTable;
 use crate::study::run_set::RunStatus;
+use crate::tables::TextTable;
 
 /// Mean and sd over seeds for each size.
 fn by_size(runs: &[&Run]) -> Vec<Summary> {

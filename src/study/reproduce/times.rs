@@ -33,6 +33,7 @@ struct Timed {
     steps: (usize, u32),
 }
 
+// Long: one page, section by section.
 pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
     let title = format!("table1: {} ({})", p.asked.table.title, p.asked.table.source);
     let flat = [

@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::figure::{self, SettingsFigure, SettingsPanel, SettingsSeries};
 use crate::recipe::keys;
 use crate::report::compare::Column;
-use crate::tables::{Format, TextTable};
 use crate::results::Better;
 use crate::run::write_atomic;
 use crate::study::run_set::RunStatus;
+use crate::tables::{Format, TextTable};
 use toml::Value;
 
 pub struct Report {

@@ -6,9 +6,9 @@ use super::grid::{Run, for_people};
 use crate::error::Result;
 use crate::metrics::Measure;
 use crate::report::compare::{Column, Summary, columns, is_main, short, shown, summary};
-use crate::tables::{TextTable, number};
 use crate::results::{Better, Metric, Results};
 use crate::study::run_set::RunStatus;
+use crate::tables::{TextTable, number};
 use std::collections::HashMap;
 use toml::Value;
 

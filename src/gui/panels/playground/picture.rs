@@ -127,6 +127,7 @@ impl Playground {
         self.finish_edit(shown.transform, shown.inner);
     }
 
+    // Long: the picture from the bottom layer to the top one.
     pub(super) fn map_ui(
         &mut self,
         ui: &mut egui::Ui,

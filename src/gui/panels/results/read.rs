@@ -1,6 +1,5 @@
 //! Reads a run folder, and predicts or evaluates other rows with it. All of it runs in jobs; draws nothing.
 
-use crate::run::calibration;
 use super::predictions::Predictions;
 use crate::data::encode::Encoder;
 use crate::data::images::Part;
@@ -8,11 +7,12 @@ use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::Recipe;
-use crate::tables::TextTable;
+use crate::results::Results;
+use crate::run::calibration;
 use crate::run::targets;
 use crate::run::watch::{State, state_of};
 use crate::run::{Manifest, Model, RunFolder};
-use crate::results::Results;
+use crate::tables::TextTable;
 use crate::train::EpochRow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

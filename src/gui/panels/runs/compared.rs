@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::live::Job;
 use crate::report::compare::{self, Comparison};
-use crate::tables::Format;
 use crate::run::watch::Seen;
+use crate::tables::Format;
 use eframe::egui::{self, RichText};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
-use crate::tables::number;
 use crate::run::watch::{Seen, State};
+use crate::tables::number;
 use eframe::egui::{self, Align, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 use std::cmp::Ordering;
@@ -67,6 +67,7 @@ impl List {
     }
 
     /// Draws the list; returns the run to open.
+    // Long: the list, column by column.
     pub fn list_ui(
         &mut self,
         ui: &mut egui::Ui,

@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::figure::{IntervalsFigure, IntervalsSeries};
 use crate::method::{swa, swag};
 use crate::report::compare::summary;
-use crate::tables::{Format, TextTable};
 use crate::run::{RunFolder, write_atomic};
 use crate::study::reproduce::tables::{Report, full};
+use crate::tables::{Format, TextTable};
 
 /// A quantity of the protocol.
 struct Metric {

@@ -9,8 +9,8 @@ use super::work::{News, prepare};
 use crate::exec::Device;
 use crate::method;
 use crate::run::RunFolder;
-use crate::workflow::fit;
 use crate::train::{Ending, Event, Flow};
+use crate::workflow::fit;
 
 fn words() -> Words {
     Words { runs: "r".into(), data: "d".into(), device: "cpu".into(), ..Default::default() }
