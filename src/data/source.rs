@@ -195,11 +195,10 @@ fn is_json(bytes: &[u8]) -> bool {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     let Some((first, rest)) = text.split_first() else { return false };
     let second = rest.trim_ascii_start().first();
-    match (first, second, text.last()) {
-        (b'{', Some(b'"' | b'}'), Some(b'}')) => true,
-        (b'[', Some(b'{' | b'['), Some(b']')) => true,
-        _ => false,
-    }
+    matches!(
+        (first, second, text.last()),
+        (b'{', Some(b'"' | b'}'), Some(b'}')) | (b'[', Some(b'{' | b'['), Some(b']'))
+    )
 }
 
 /// UTF-8 unless marks or bytes say otherwise.

@@ -196,7 +196,7 @@ impl Plot {
     }
 
     /// Like `points`, with a light edge and a shape.
-    pub fn markers(&self, s: &mut Svg, xs: &[f64], ys: &[f64], marker: Marker, radius: f64, ink: Ink, edge: Ink) {
+    pub fn markers(&self, s: &mut Svg, xs: &[f64], ys: &[f64], marker: Marker, radius: f64, (ink, edge): (Ink, Ink)) {
         for (x, y) in xs.iter().zip(ys) {
             if let Some(at) = self.place(*x, *y).filter(|p| self.contains(*p)) {
                 draw_marker(s, at, marker, radius, ink, edge);

@@ -103,7 +103,7 @@ impl SettingsFigure {
             if self.ordered {
                 plot.line(s, &x, &one.mean, stroke(i));
             }
-            plot.markers(s, &x, &one.mean, marker(i), 4.2, series(i), WHITE);
+            plot.markers(s, &x, &one.mean, marker(i), 4.2, (series(i), WHITE));
         }
     }
 }

@@ -29,13 +29,16 @@ pub enum Outputs {
     Own(Reading),
 }
 
+/// Of a setup, a row of outputs and a class.
+pub type LogitSd = fn(&Setup, &[f32], usize) -> f64;
+
 /// How a row of outputs of one target is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     /// Of a regression.
     pub moments: fn(&Setup, &[f32]) -> Moments,
     /// Standard deviation of the logit of class c, whose mean is output c; None where outputs are the logits.
-    pub logit_sd: Option<fn(&Setup, &[f32], usize) -> f64>,
+    pub logit_sd: Option<LogitSd>,
 }
 
 /// z = (m, l) of one target as normals.

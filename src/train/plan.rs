@@ -7,7 +7,7 @@ use crate::method::{self, BETA1, BETA2, ImageInput, Setup};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::step::Prior;
-use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
+use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -59,7 +59,7 @@ impl Plan {
         };
         if m.eta_aux > 0.0 && m.aux_source == crate::recipe::AuxSource::Grid && n_inputs != 1 {
             return Err(Error::usage(
-                "method.aux_source",
+                key!(method.aux_source).path,
                 format!("\"grid\" with {n_inputs} inputs"),
                 "\"grid\" for one input only",
                 "set it to \"uniform\"",

@@ -86,7 +86,7 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
     if !keys::suits(&recipe.method.name, kind.task()) {
-        recipe.method.name = crate::method::default_name().into();
+        recipe.method.name = crate::method::default_name();
         crate::method::adapt(&mut recipe);
     }
     if kind.task() == Task::Classification {

@@ -83,7 +83,7 @@ impl SideBySide {
         let task = playground.asked_task().unwrap_or(Task::Classification);
         for method in settings.side.iter_mut().filter(|m| !keys::suits(m, task)) {
             // Of points before.
-            *method = method::default_name().into();
+            *method = method::default_name();
         }
         if self.group.is_none() {
             self.start(ui, settings, playground, banner);
