@@ -1,6 +1,6 @@
 //! Times every variant of the product ops on layers of the paper's networks, one adapter: the numbers behind the table of
 //! choices in src/exec/gpu/variants.rs. `cargo run --release --example kernel_times -- [ADAPTER] [BATCH]`; without a name
-//! the software adapter. Parity is `tests/op_parity`'s business.
+//! the software adapter. Parity is `tests/numbers/op_parity`'s business.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,6 +1,7 @@
 //! The library is built as ARCHITECTURE.md says: its table names every module and what each may use. No arrow points up, none
 //! is missing from the table and none stands there for nothing. Beside that: who may touch what, and how long things may be.
 
+mod method_names;
 mod size;
 mod source;
 

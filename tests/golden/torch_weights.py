@@ -1,4 +1,4 @@
-"""PyTorch's weights and what they predict, for tests/torch_weights.rs (pip install torch safetensors).
+"""PyTorch's weights and what they predict, for tests/numbers/torch_weights.rs (pip install torch safetensors).
 
 Run `python torch_weights.py OUT_DIR [SEED]`. Writes torch_alexnet, torch_preresnet20 and torch_cnn (.safetensors): narrow
 networks with random weights under PyTorch's names, running statistics moved by a few passes in training mode, and
@@ -65,7 +65,7 @@ def cnn(size, channels, widths, hidden, n_out):
         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(b * (size // 4) ** 2, hidden), nn.ReLU(), nn.Linear(hidden, n_out))
 
 
-# The sizes stand in tests/torch_weights.rs too.
+# The sizes stand in tests/numbers/torch_weights.rs too.
 NETS = {
     "torch_alexnet": (lambda: alexnet(3, (8, 16, 16, 16, 8), 32, 10), (3, 32, 32)),
     "torch_preresnet20": (lambda: PreResNet(3, 4, 20, 10), (3, 32, 32)),

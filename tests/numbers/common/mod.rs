@@ -1,5 +1,4 @@
 //! One strict comparer for every numeric test, and the scalar that derives its tolerances.
-#![allow(dead_code)] // each test binary uses its part
 
 pub mod bounded;
 pub mod golden;

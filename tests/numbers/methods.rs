@@ -1,9 +1,7 @@
 //! What must hold of every method, on every network: the same run cut and resumed, pinned losses, rows that do not know
 //! of each other, objectives that do not know the size of the batch; and what each promises by itself.
 
-mod common;
-
-use common::runs::{prepare, train, train_in_two, weights};
+use crate::common::runs::{prepare, train, train_in_two, weights};
 use vifo::data::Inputs;
 use vifo::data::load::Loaded;
 use vifo::exec::Device;
@@ -276,7 +274,7 @@ fn maximum_a_posteriori(data: &Loaded, c: f64, on_weights: bool) -> Vec<f64> {
 
 /// Ten losses of each method on each fixture, as they were when the golden tests of its parts last agreed. Another order of
 /// the sums moves a loss by some 1e-6 and ten steps widen that; 5e-4 is far below what any change of a method does.
-/// `VIFO_PRINT_LADDERS=1 cargo test --test methods ladders` writes the file anew.
+/// `VIFO_PRINT_LADDERS=1 cargo test --test numbers methods::ladders` writes the file anew.
 #[test]
 fn ladders() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ladders.json");

@@ -1,7 +1,7 @@
 //! Nothing outside `method` asks which method it has: no name of a method stands there as a text, and nothing is matched on
 //! a method's name.
 
-use std::path::{Path, PathBuf};
+use super::source::{files, root};
 use vifo::method::METHODS;
 
 /// Rooms whose texts are other things that bear the same names.
@@ -29,17 +29,6 @@ const TESTS: [&str; 7] = [
     "method.name.split",
 ];
 
-fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(dir).expect("src is readable") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            sources(&path, out);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            out.push(path);
-        }
-    }
-}
-
 /// What a file says of methods. `file` is its path below src, without the ending.
 fn strangers(file: &str, text: &str) -> Vec<String> {
     if file.starts_with("method/") || file.ends_with("tests") {
@@ -61,9 +50,8 @@ fn strangers(file: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn only_methods_know_their_names() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = vec![];
-    sources(&src, &mut files);
+    let src = root().join("src");
+    let files = files(&src);
     assert!(files.len() > 100, "the walk found only {} files", files.len());
     let mut found = vec![];
     for file in files {

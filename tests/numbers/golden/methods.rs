@@ -1,10 +1,9 @@
 //! The twins of the methods that have ops of their own, against PyTorch in f64: the rows of tests/golden/methods.json that
-//! tests/golden.rs leaves to this file. How a number is judged stands in common/golden.rs.
+//! steps.rs leaves to this file. How a number is judged stands in common/golden.rs.
 
-mod common;
-
-use common::bounded::Bounded;
-use common::golden::{Check, numbers, poison, reals, verdict};
+use super::transposed;
+use crate::common::bounded::Bounded;
+use crate::common::golden::{Check, numbers, poison, reals, verdict, witnesses};
 use serde_json::Value;
 use vifo::base::Real;
 use vifo::ops::average::{SwagCollect, swag_collect, swag_weights};
@@ -15,17 +14,12 @@ use vifo::ops::vbll::*;
 use vifo::ops::{OpSpec, StepArgs};
 
 fn check<T>(name: &'static str, found: Vec<T>, golden: &Value) -> Check<T> {
-    Check { name, found, golden: numbers(golden) }
+    Check { name: name.into(), found, golden: numbers(golden) }
 }
 
 fn sizes<const N: usize>(v: &Value) -> [usize; N] {
     let list = v["shape"].as_array().expect("a shape");
     std::array::from_fn(|i| list[i].as_u64().expect("a size") as usize)
-}
-
-/// [rows, cols] -> [cols, rows].
-fn transposed<T: Copy>(m: &[T], rows: usize, cols: usize) -> Vec<T> {
-    (0..rows * cols).map(|i| m[(i % rows) * cols + i / rows]).collect()
 }
 
 /// The mean of each term over the rows.
@@ -140,7 +134,7 @@ fn methods_meet_pytorch() {
                 "repulsive_phi" => witnesses!(repulsive, row),
                 "vbll" => witnesses!(vbll, row),
                 "swag_sample" => witnesses!(swag, row),
-                // Of tests/golden.rs; Laplace's fit is no op.
+                // Of steps.rs; Laplace's fit is no op.
                 "adam" | "sgd" | "laplace_last_layer" => return None,
                 other => panic!("unknown method {other}"),
             })

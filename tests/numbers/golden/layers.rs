@@ -1,6 +1,13 @@
 //! Layers and activations.
 
-use super::*;
+use super::rounding::Worst;
+use super::verdict::{Verdict, check};
+use super::{reals, shape, text, transposed};
+use crate::common::golden::{Check, golden};
+use serde_json::Value;
+use vifo::base::Real;
+use vifo::ops::OpSpec;
+use vifo::ops::linear::*;
 
 /// PyTorch's weight is [n_out, n_in]; ours lies transposed, the bias behind it.
 fn linear<T: Real>(row: &Value) -> Vec<Check<T>> {

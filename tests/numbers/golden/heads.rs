@@ -1,6 +1,18 @@
 //! Likelihoods and the objective of VIFO.
 
-use super::*;
+use super::rounding::Worst;
+use super::verdict::{Verdict, check, compare};
+use super::{reals, shape, text};
+use crate::common::golden::{Check, golden, numbers};
+use serde_json::Value;
+use vifo::base::Real;
+use vifo::method::Reg;
+use vifo::ops::head::*;
+use vifo::ops::reduce::{LossReduce, SUM_STEPS, SUM_WORDS, loss_reduce};
+use vifo::ops::regularizer::{self, ColumnMoments, SIGMA_EXP, SIGMA_SOFTPLUS, column_moments, sigma};
+use vifo::ops::step::Prior;
+use vifo::ops::{OpSpec, StepArgs};
+use vifo::recipe::PriorKeys;
 
 /// The mean of terms [rows, 3] as training reads it: (nll, regularizer, auxiliary regularizer).
 pub fn mean_terms<T: Real>(terms: &[T], rows: u32, data_rows: u32, args: &StepArgs<T>) -> [T; 3] {

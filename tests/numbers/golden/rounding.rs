@@ -1,6 +1,10 @@
-//! A number with a bound of its f32 error.
+//! A number with a bound of its f32 error on a processor, whose functions are more accurate than WGSL asks of an adapter
+//! (common/bounded.rs): each operation is rounded once, a fused one too.
 
-use super::*;
+use std::cmp::Ordering;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+use vifo::base::Real;
 
 /// `value` in f64 and the distance of the same computation in f32: a bound on it where errors add up at their worst
 /// (`Worst`), its standard deviation where roundings are taken as independent (`Likely`).
@@ -144,3 +148,20 @@ impl<const S: bool> Real for Bounded<S> {
 }
 
 // ---- reading ----
+
+/// The running bound covers what f32 really loses, and by no more than the worst case of a sum: n^2 u / 2 in its terms.
+#[test]
+fn the_bound_holds_the_f32_error() {
+    fn series<T: Real>() -> T {
+        let mut sum = T::zero();
+        for i in 1..=200 {
+            let x = T::of(0.37 * i as f64);
+            sum += (x.exp().ln() - x.sqrt() * x.sqrt() + T::one() / x).softplus();
+        }
+        sum
+    }
+    let (exact, single, bound) = (series::<f64>(), series::<f32>() as f64, series::<Worst>());
+    assert_eq!(bound.value, exact);
+    assert!((single - exact).abs() <= bound.error, "{single} {exact} {bound:?}");
+    assert!((single - exact).abs() > 0.0 && bound.error < 200.0 * 200.0 * U * exact, "{bound:?}");
+}

@@ -1,13 +1,11 @@
 //! The metrics against the numbers of another program: tests/golden/metrics.json, written by make.py beside it
 //! (PyTorch, f64). `VIFO_GOLDEN` names another folder.
 
+use crate::common::golden::{RELATIVE, golden, numbers};
 use serde_json::Value;
 use vifo::metrics::*;
 
-/// Both sides sum a few hundred f64 terms of one sign: rounding stays below 1e-12, and 1e-9 is room, not need.
-const RELATIVE: f64 = 1e-9;
-
-/// The one comparer of this file. NaN on either side is a failure.
+/// Both sides sum a few hundred f64 terms of one sign: rounding stays below 1e-12, and 1e-9 is room, not need. NaN on either side is a failure.
 fn compare(name: &str, found: f64, golden: f64) -> Result<(), String> {
     let distance = (found - golden).abs();
     if distance <= RELATIVE * golden.abs() {
@@ -17,19 +15,6 @@ fn compare(name: &str, found: f64, golden: f64) -> Result<(), String> {
         "{name}: found {found:e}, golden {golden:e}, {:.3e} times the tolerance",
         distance / (RELATIVE * golden.abs())
     ))
-}
-
-fn golden_rows() -> Vec<Value> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
-    let folder = std::env::var("VIFO_GOLDEN").unwrap_or_else(|_| here.into());
-    let path = std::path::Path::new(&folder).join("metrics.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-fn numbers(v: &Value) -> Vec<f64> {
-    let list = v.get("data").unwrap_or(v).as_array().expect("an array");
-    list.iter().map(|v| v.as_f64().expect("a number")).collect()
 }
 
 fn labels(v: &Value) -> Vec<usize> {
@@ -69,7 +54,7 @@ const INPUTS: [&str; 9] = ["kind", "probs", "y", "ood_probs", "conf", "correct",
 #[test]
 fn metrics_agree_with_the_golden_numbers() {
     let (mut faults, mut kinds) = (Vec::new(), Vec::new());
-    for row in golden_rows() {
+    for row in golden("metrics") {
         let kind = row["kind"].as_str().expect("a kind").to_owned();
         let found = match kind.as_str() {
             "classification" => classification(&row),

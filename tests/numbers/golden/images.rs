@@ -1,12 +1,10 @@
-//! The twins of image networks against PyTorch in f64: the rows of tests/golden/layers.json that tests/golden.rs leaves to
+//! The twins of image networks against PyTorch in f64: the rows of tests/golden/layers.json that layers.rs leaves to
 //! this file. PyTorch's arrays are NCHW and OIHW; ours are NHWC and [kh * kw * c_in, c_out]. In f64 a twin must meet the
 //! golden number to 1e-9 of its array's largest element, in f32 to the running-error bound that the same twin derives
 //! (common/bounded.rs); a bound wider than 2 % of its array fails.
 
-mod common;
-
-use common::bounded::Bounded;
-use common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals, verdict};
+use crate::common::bounded::Bounded;
+use crate::common::golden::{Check, compare_f64, golden, judge, numbers, poison, reals, verdict, witnesses};
 use serde_json::Value;
 use vifo::base::Real;
 use vifo::ops::conv::*;
@@ -52,7 +50,7 @@ fn ours<T: Real>(v: &Value, axes: [usize; 4]) -> Vec<T> {
 }
 
 fn check<T>(name: &'static str, found: Vec<T>, golden: &Value, axes: [usize; 4]) -> Check<T> {
-    Check { name, found, golden: permuted(&numbers(golden), shape(golden), axes) }
+    Check { name: name.into(), found, golden: permuted(&numbers(golden), shape(golden), axes) }
 }
 
 // ---- the twins ----
@@ -142,7 +140,7 @@ fn conv2d<T: Real>(row: &Value) -> Vec<Check<T>> {
         check("y", y, &row["y"], TO_NHWC),
         check("dx", dx, &row["dx"], TO_NHWC),
         check("dweight", grad, &row["dweight"], TO_HWIO),
-        Check { name: "dbias", found: dbias, golden: numbers(&row["dbias"]) },
+        Check { name: "dbias".into(), found: dbias, golden: numbers(&row["dbias"]) },
     ]
 }
 
@@ -200,8 +198,8 @@ fn batch_norm<T: Real>(row: &Value) -> Vec<Check<T>> {
     vec![
         check("y", y, &row["y"], TO_NHWC),
         check("dx", dx, &row["dx"], TO_NHWC),
-        Check { name: "dgamma", found: grad, golden: numbers(&row["dgamma"]) },
-        Check { name: "dbeta", found: dbeta, golden: numbers(&row["dbeta"]) },
+        Check { name: "dgamma".into(), found: grad, golden: numbers(&row["dgamma"]) },
+        Check { name: "dbeta".into(), found: dbeta, golden: numbers(&row["dbeta"]) },
     ]
 }
 
@@ -218,7 +216,7 @@ fn image_layers_meet_pytorch() {
                 "max_pool2" => witnesses!(max_pool2, row),
                 "avg_pool" => witnesses!(avg_pool, row),
                 "batch_norm_train" => witnesses!(batch_norm, row),
-                // Of tests/golden.rs.
+                // Of layers.rs.
                 "linear" | "relu" | "silu" => return None,
                 other => panic!("unknown layer {other}"),
             })
@@ -249,9 +247,9 @@ fn wrong_numbers_are_rejected() {
         };
         judge(
             "row",
-            &Check { name: "a", found: vec![f64s, 0.5], golden: golden() },
-            &Check { name: "a", found: vec![f32s, 0.5], golden: golden() },
-            &Check { name: "a", found: vec![bounded(2.0), bounded(0.5)], golden: golden() },
+            &Check { name: "a".into(), found: vec![f64s, 0.5], golden: golden() },
+            &Check { name: "a".into(), found: vec![f32s, 0.5], golden: golden() },
+            &Check { name: "a".into(), found: vec![bounded(2.0), bounded(0.5)], golden: golden() },
         )
     };
     assert!(verdict(2.0, 2.0, 1e-7).is_ok());

@@ -1,9 +1,7 @@
 //! A method defined outside the library, through the public trait alone: it trains on the CPU and on a software adapter,
 //! resumes, and predicts from its run folder by its name.
 
-mod common;
-
-use common::runs::{prepare, train, train_in_two, weights};
+use crate::common::runs::{prepare, train, train_in_two, weights};
 use std::sync::{Arc, Once};
 use vifo::data::encode::Target;
 use vifo::data::load::Loaded;
@@ -81,7 +79,7 @@ fn what_it_leaves_out_is_a_plain_networks() {
 }
 
 /// Some twenty steps of plain SGD, whose sums lavapipe rounds in another order than the CPU: 1e-3 of the loss and of the
-/// largest weight, as in tests/training.rs.
+/// largest weight, as in training/images.rs.
 #[test]
 fn trains_alike_on_cpu_and_software_adapter() {
     let gpu = Device::Gpu(Arc::new(gpu::open(gpu::Choice::Software).expect("a software adapter")));

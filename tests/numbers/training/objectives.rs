@@ -40,7 +40,7 @@ const LADDERS: [(&str, [f64; 10]); 3] = [
 
 /// Another order of the sums or another `exp` moves a loss by some 1e-6; ten steps of Adam, whose first moves are the
 /// gradient's signs, widen that. 2e-4 is far below what any change of the method does. `VIFO_PRINT_LADDERS=1 cargo test
-/// --test training ladders -- --nocapture` prints the numbers anew.
+/// --test numbers objectives::ladders -- --nocapture` prints the numbers anew.
 #[test]
 fn ladders() {
     let print = std::env::var_os("VIFO_PRINT_LADDERS").is_some();

@@ -1,6 +1,8 @@
 //! AlexNet and PreResNet20 whole, against PyTorch in f64 (tests/golden/networks.json, made by make.py): outputs, loss and
 //! gradients of a training step with batch statistics, weights from the same formula on both sides.
 
+use super::fill;
+use crate::common::golden::{golden, numbers};
 use serde_json::Value;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::net::{AlexNet, Layout, Net, Pass, PreResNet};
@@ -9,22 +11,6 @@ use vifo::ops::{Op, StepArgs};
 use vifo::program::{Builder, Role, Tensor};
 
 const IMAGES: usize = 3;
-
-fn golden() -> Vec<Value> {
-    let dir =
-        std::env::var("VIFO_GOLDEN").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden").into());
-    let text = std::fs::read_to_string(format!("{dir}/networks.json")).expect("networks.json");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// make.py's `fill`.
-fn fill(tensor: usize, i: usize, fan_in: f64) -> f64 {
-    (12.9898 * (i as f64 + 1.0) + 78.233 * (tensor as f64 + 1.0)).sin() * (2.0 / fan_in).sqrt()
-}
-
-fn numbers(v: &Value) -> Vec<f64> {
-    v.as_array().expect("an array").iter().map(|x| x.as_f64().expect("a number")).collect()
-}
 
 /// Place in our flat vector of element i of view v in PyTorch's order, found by sending marks through the door.
 fn places(layout: &Layout) -> Vec<Vec<usize>> {
@@ -111,13 +97,13 @@ fn check(net: &Net, want: &Value) {
 
 #[test]
 fn alexnet_and_preresnet20_are_pytorchs() {
-    let rows = golden();
+    let rows = golden("networks");
     let mut seen = 0;
     for row in &rows {
         let net = match row["network"].as_str().expect("a name") {
             "alexnet" => Net::AlexNet(AlexNet::paper(3, 10)),
             "preresnet20" => Net::PreResNet(PreResNet::paper(3, 10)),
-            // tests/golden.rs sees to it.
+            // mlp.rs sees to it.
             name if name.starts_with("mlp") => continue,
             name => panic!("unknown network {name}"),
         };

@@ -1,14 +1,11 @@
 //! Training on the CPU: the same run twice, cut and resumed, split over threads or members is the same to the bit; pinned
 //! losses; what training must achieve; how it fails.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod images;
 mod objectives;
 mod splits;
 
-use common::runs::{bits, outcome, prepare, train, train_in_two, weights};
+use crate::common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;
 use std::sync::Arc;
 use vifo::data::Inputs;

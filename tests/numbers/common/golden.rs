@@ -36,7 +36,7 @@ pub fn reals<T: Real>(values: Vec<f64>) -> Vec<T> {
 
 /// What a twin found beside what the golden file says.
 pub struct Check<T> {
-    pub name: &'static str,
+    pub name: String,
     pub found: Vec<T>,
     pub golden: Vec<f64>,
 }
@@ -82,12 +82,12 @@ pub fn judge(row: &str, double: &Check<f64>, single: &Check<f32>, bound: &Check<
 pub type Witnesses = (Vec<Check<f64>>, Vec<Check<f32>>, Vec<Check<Bounded>>);
 
 /// The three of a twin that is generic over its scalar.
-#[macro_export]
 macro_rules! witnesses {
     ($twin:ident, $row:expr) => {
         ($twin::<f64>($row), $twin::<f32>($row), $twin::<Bounded>($row))
     };
 }
+pub(crate) use witnesses;
 
 /// Judges every row of a golden file by the witnesses of its `key`; None leaves a row to another test. `rows` = how many of
 /// each there must be, `compared` = numbers in them, so that a file that lost some fails.

@@ -1,41 +1,12 @@
-//! The CPU twins against the numbers of another program: tests/golden/*.json, written by make.py beside them (PyTorch in
-//! f64, and scipy's quadrature). `VIFO_GOLDEN` names another folder, such as one made with another seed.
-//!
-//! Every check runs three times through the same generic twin. In f64 it must meet the golden number to 1e-9 of the
-//! array's largest element. In f32 it must meet it to a bound that is derived, not chosen: the third run is on
-//! `Bounded`, a scalar that carries its own rounding error (Wilkinson's running error analysis), so a sum of n products
-//! is granted about n * 2^-24 * sum |terms|, a softmax what its exponents lose, ten steps of Adam what ten steps lose.
-//! A bound wider than 2 % of its array fails the test. Only the whole network takes the likely error instead of the worst.
+//! Whether a twin meets the golden numbers, in f64 and in f32.
 
+use super::rounding::{Bounded, Worst};
+use crate::common::golden::{Check, RELATIVE, WIDEST, numbers};
 use serde_json::Value;
-use std::cmp::Ordering;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
-use vifo::base::Real;
-use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{BETA1, BETA2, Reg};
-use vifo::net::{Mlp, Pass};
-use vifo::ops::head::*;
-use vifo::ops::linear::*;
-use vifo::ops::optimizer::{Adam, Sgd, adam, sgd};
-use vifo::ops::reduce::{LossReduce, SUM_STEPS, SUM_WORDS, loss_reduce};
-use vifo::ops::regularizer::{self, ColumnMoments, SIGMA_EXP, SIGMA_SOFTPLUS, column_moments, sigma};
-use vifo::ops::step::Prior;
-use vifo::ops::{Op, OpSpec, StepArgs};
-use vifo::program::builder::Tensor;
-use vifo::program::{Act, Builder, Role};
-use vifo::recipe::PriorKeys;
-
-// ---- the comparer ----
-
-/// f64 twins: both programs lose a few hundred units of 1e-16, and 1e-9 is room, not need.
-const RELATIVE: f64 = 1e-9;
-/// A derived f32 bound above this share of its array would let anything pass; such a check must be rethought.
-const WIDEST: f64 = 0.02;
 
 /// Element-wise |found - golden| <= tolerance; NaN or infinity anywhere is a failure. Returns the largest share of the
 /// tolerance used, or the first mismatches.
-fn compare(name: &str, found: &[f64], golden: &[f64], tolerance: &[f64]) -> Result<f64, String> {
+pub fn compare(name: &str, found: &[f64], golden: &[f64], tolerance: &[f64]) -> Result<f64, String> {
     if found.len() != golden.len() || tolerance.len() != golden.len() || golden.is_empty() {
         return Err(format!(
             "{name}: {} numbers found, {} golden, {} tolerances",
@@ -59,19 +30,12 @@ fn compare(name: &str, found: &[f64], golden: &[f64], tolerance: &[f64]) -> Resu
     }
 }
 
-/// Numbers of one twin beside what the golden file says of them.
-struct Check<T> {
-    name: String,
-    found: Vec<T>,
-    golden: Vec<f64>,
-}
-
-fn check<T>(name: &str, found: Vec<T>, golden: &Value) -> Check<T> {
+pub fn check<T>(name: &str, found: Vec<T>, golden: &Value) -> Check<T> {
     Check { name: name.into(), found, golden: numbers(golden) }
 }
 
 #[derive(Default)]
-struct Verdict {
+pub struct Verdict {
     faults: Vec<String>,
     compared: usize,
     /// Largest share of the tolerance used, f64 and f32, and the widest f32 bound as a share of its array's scale.
@@ -79,7 +43,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn judge<const S: bool>(
+    pub fn judge<const S: bool>(
         &mut self,
         row: &str,
         f64s: Vec<Check<f64>>,
@@ -113,7 +77,7 @@ impl Verdict {
     }
 
     /// Prints the share of the tolerance used; fails on any fault and on fewer comparisons than the file must hold.
-    fn close(self, family: &str, at_least: usize) {
+    pub fn close(self, family: &str, at_least: usize) {
         let [double, single, width] = self.used;
         println!(
             "{family}: {} numbers; share of the tolerance used: f64 {double:.1e}, f32 {single:.1e}; widest f32 bound {width:.1e}",
@@ -123,58 +87,6 @@ impl Verdict {
         assert!(self.compared >= at_least, "{family}: only {} numbers compared, not {at_least}", self.compared);
     }
 }
-
-macro_rules! witness {
-    ($verdict:expr, $row:expr, $twin:ident($($arg:expr),*)) => {
-        witness!($verdict, $row, $twin($($arg),*), Worst)
-    };
-    ($verdict:expr, $row:expr, $twin:ident($($arg:expr),*), $bound:ty) => {
-        $verdict.judge($row, $twin::<f64>($($arg),*), $twin::<f32>($($arg),*), $twin::<$bound>($($arg),*))
-    };
-}
-
-mod bounded;
-mod heads;
-mod layers;
-mod steps;
-
-use bounded::*;
-
-// ---- a scalar with its own f32 rounding bound ----
-
-fn golden(family: &str) -> Vec<Value> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
-    let folder = std::env::var("VIFO_GOLDEN").unwrap_or_else(|_| here.into());
-    let path = std::path::Path::new(&folder).join(format!("{family}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// A number, a list, or {"shape", "data"}.
-fn numbers(v: &Value) -> Vec<f64> {
-    match v.get("data").unwrap_or(v) {
-        Value::Array(list) => list.iter().map(|v| v.as_f64().expect("a number")).collect(),
-        single => vec![single.as_f64().unwrap_or_else(|| panic!("no number: {single}"))],
-    }
-}
-
-fn reals<T: Real>(v: &Value) -> Vec<T> {
-    numbers(v).into_iter().map(T::of).collect()
-}
-
-fn shape(v: &Value) -> Vec<usize> {
-    v["shape"].as_array().expect("a shape").iter().map(|n| n.as_u64().expect("a size") as usize).collect()
-}
-
-fn text<'a>(v: &'a Value, key: &str) -> &'a str {
-    v[key].as_str().unwrap_or_else(|| panic!("no {key}"))
-}
-
-fn transposed<T: Real>(m: &[T], rows: usize, cols: usize) -> Vec<T> {
-    (0..rows * cols).map(|i| m[(i % rows) * cols + i / rows]).collect()
-}
-
-// ---- layers ----
 
 #[test]
 fn the_comparer_rejects_a_wrong_number_and_nan() {
@@ -220,21 +132,4 @@ fn the_verdict_rejects_wrong_twins_and_wide_bounds() {
     assert_eq!(faults(2.0, 2.0, 0.1), 1, "a bound of 5 % of the scale");
     assert_eq!(faults(2.0, 2.0, f64::INFINITY), 2, "no bound");
     assert_eq!(faults(2.0, 2.0, f64::NAN), 1, "no bound");
-}
-
-/// The running bound covers what f32 really loses, and by no more than the worst case of a sum: n^2 u / 2 in its terms.
-#[test]
-fn the_bound_holds_the_f32_error() {
-    fn series<T: Real>() -> T {
-        let mut sum = T::zero();
-        for i in 1..=200 {
-            let x = T::of(0.37 * i as f64);
-            sum += (x.exp().ln() - x.sqrt() * x.sqrt() + T::one() / x).softplus();
-        }
-        sum
-    }
-    let (exact, single, bound) = (series::<f64>(), series::<f32>() as f64, series::<Worst>());
-    assert_eq!(bound.value, exact);
-    assert!((single - exact).abs() <= bound.error, "{single} {exact} {bound:?}");
-    assert!((single - exact).abs() > 0.0 && bound.error < 200.0 * 200.0 * U * exact, "{bound:?}");
 }

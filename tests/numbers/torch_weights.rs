@@ -2,9 +2,7 @@
 //! what PyTorch predicts, on the CPU and on a software adapter, and exports the same tensors to the bit. Also
 //! `vifo export` as a user runs it.
 
-mod common;
-
-use common::{Tolerance, compare};
+use crate::common::{Tolerance, compare};
 use safetensors::tensor::SafeTensors;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,17 +2,15 @@
 //! both against the twin in f64, within the rounding-error bound that the twin itself derives (common/bounded.rs).
 //! No adapter is a failure with the install hint: a skipped comparison would prove nothing.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod random;
 mod refusals;
 mod runs;
 mod slips;
 mod statistics;
 
-use common::bounded::{Bounded, SLACK, drawn_error};
-use common::rows::{Row, rows};
-use common::{Tolerance, compare};
+use crate::common::bounded::{Bounded, SLACK, drawn_error};
+use crate::common::rows::{Row, rows};
+use crate::common::{Tolerance, compare};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use vifo::error::Error;

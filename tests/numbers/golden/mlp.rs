@@ -1,65 +1,18 @@
-//! Optimizers, and whole networks.
+//! A whole network: the MLP of the paper's toy.
 
 use super::heads::mean_terms;
-use super::*;
-
-/// Ten steps down 1/2 w'Aw + sum w: the gradient is A w + 1.
-fn optimizer<T: Real>(row: &Value) -> Vec<Check<T>> {
-    let (mut w, a): (Vec<T>, Vec<T>) = (reals(&row["w0"]), reals(&row["A"]));
-    let n = w.len();
-    let (mut first, mut second) = (vec![T::zero(); n], vec![T::zero(); n]);
-    let golden = row["after_each_step"].as_array().expect("steps");
-    assert_eq!(golden.len(), 10, "ten steps");
-    let mut out = vec![];
-    for (t, golden) in golden.iter().enumerate() {
-        let grad: Vec<T> =
-            a.chunks_exact(n).map(|r| r.iter().zip(&w).map(|(a, w)| *a * *w).sum::<T>() + T::one()).collect();
-        if text(row, "kind") == "adam" {
-            let bias = |beta: f64| 1.0 - beta.powi(t as i32 + 1);
-            let args = StepArgs { lr: 0.01, bias1: bias(0.9), bias2: bias(0.999), ..Default::default() }.cast();
-            let p = Adam { replicas: 1, count: n as u32, beta1: BETA1, beta2: BETA2, eps: 1e-8, only_warm: 0 };
-            adam(&p, &args, &grad, &[T::of(f64::NAN)], &mut w, &mut first, &mut second);
-        } else {
-            let args = StepArgs { lr: 0.05, weight_decay: 1e-3, ..Default::default() }.cast();
-            sgd(
-                &Sgd { replicas: 1, count: n as u32, momentum: 0.9 },
-                &args,
-                &grad,
-                &[T::of(f64::NAN)],
-                &mut w,
-                &mut first,
-            );
-        }
-        out.push(check(&format!("weights after step {}", t + 1), w.clone(), golden));
-    }
-    out
-}
-
-#[test]
-fn optimizers() {
-    let (mut verdict, mut seen) = (Verdict::default(), vec![]);
-    for row in golden("methods") {
-        match text(&row, "kind") {
-            kind @ ("adam" | "sgd") => {
-                witness!(verdict, kind, optimizer(&row));
-                seen.push(kind.to_string());
-            }
-            // Of tests/golden_methods.rs, and Laplace's of its own test.
-            "dirichlet" | "repulsive_phi" | "vbll" | "swag_sample" | "laplace_last_layer" => {}
-            other => panic!("unknown method {other}"),
-        }
-    }
-    assert_eq!(seen, ["adam", "sgd"], "golden rows are missing");
-    verdict.close("optimizers", 2 * 2 * 10 * 6);
-}
-
-// ---- whole networks ----
-
-/// `fill` of make.py, in PyTorch's order.
-fn fill(tensor: usize, n: usize, fan_in: f64) -> Vec<f64> {
-    let at = |i: usize| (12.9898 * (i as f64 + 1.0) + 78.233 * (tensor as f64 + 1.0)).sin();
-    (0..n).map(|i| at(i) * (2.0 / fan_in.max(1.0)).sqrt()).collect()
-}
+use super::rounding::Likely;
+use super::verdict::{Verdict, check};
+use super::{fill, reals, text, transposed};
+use crate::common::golden::{Check, golden, numbers};
+use serde_json::Value;
+use vifo::base::Real;
+use vifo::exec::cpu::CpuExecutor;
+use vifo::net::{Mlp, Pass};
+use vifo::ops::head::SoftmaxHead;
+use vifo::ops::{Op, StepArgs};
+use vifo::program::builder::Tensor;
+use vifo::program::{Act, Builder, Role};
 
 /// The recorded program of the MLP with a softmax head: outputs, loss and the gradient of every tensor.
 fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
@@ -74,7 +27,8 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
             (view.name.as_str(), view.shape.iter().map(|&n| n as f64).collect())
         );
         let fan = text(p, "rule").strip_prefix("fill(t,i,fan=").and_then(|r| r.strip_suffix(')')).expect("a fill rule");
-        let values: Vec<T> = fill(t, view.len(), fan.parse().expect("a fan")).into_iter().map(T::of).collect();
+        let fan: f64 = fan.parse().expect("a fan");
+        let values: Vec<T> = (0..view.len()).map(|i| T::of(fill(t, i, fan))).collect();
         flat.extend(if let [n_out, n_in] = view.shape[..] { transposed(&values, n_out, n_in) } else { values });
     }
     let x: Vec<T> = (0..7).map(|i| T::of(-2.0 + 4.0 * i as f64 / 6.0)).collect();
@@ -123,7 +77,7 @@ fn networks() {
                 witness!(verdict, "mlp", mlp(&row), Likely);
                 seen += 1;
             }
-            // A later release.
+            // Of networks.rs.
             "alexnet" | "preresnet20" => {}
             other => panic!("unknown network {other}"),
         }
@@ -131,5 +85,3 @@ fn networks() {
     assert_eq!(seen, 1, "golden rows are missing");
     verdict.close("networks", 2 * (28 + 1 + 12 * 6));
 }
-
-// ---- the harness itself ----
