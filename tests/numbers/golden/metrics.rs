@@ -5,7 +5,8 @@ use crate::common::golden::{RELATIVE, golden, numbers};
 use serde_json::Value;
 use vifo::metrics::*;
 
-/// Both sides sum a few hundred f64 terms of one sign: rounding stays below 1e-12, and 1e-9 is room, not need. NaN on either side is a failure.
+/// Both sides sum a few hundred f64 terms of one sign: rounding stays below 1e-12, and 1e-9 is room, not need.
+/// NaN on either side is a failure.
 fn compare(name: &str, found: f64, golden: f64) -> Result<(), String> {
     let distance = (found - golden).abs();
     if distance <= RELATIVE * golden.abs() {
