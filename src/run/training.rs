@@ -8,6 +8,7 @@ use super::moved;
 use super::parts::{BEST, LAST};
 use super::place::{absolute, outside_of_the_images, replaceable};
 use crate::data::load::{self, Loaded};
+use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
@@ -41,6 +42,11 @@ impl Training {
     /// At its first step, with random weights or those of the recipe's file, kept in memory alone.
     pub fn new(recipe: &Recipe, device: &Device) -> Result<Training> {
         Self::of(recipe, load::load(recipe)?, device)
+    }
+
+    /// The same of a recipe whose `data.file` is read already, as `table`.
+    pub fn of_table(recipe: &Recipe, table: &Table, device: &Device) -> Result<Training> {
+        Self::of(recipe, load::load_table(recipe, table)?, device)
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
