@@ -238,8 +238,8 @@ fn of_text(text: String, columns: &[(String, Column)]) -> Result<Table> {
     };
     if !is_so(&read) {
         let name = columns.iter().find(|(name, _)| !read.names().contains(&name.as_str())).map_or("", |c| &c.0);
-        let found = format!("'{name}' cannot be the name of a column");
-        return Err(Error::data(place, found, "words with single blanks between them", "choose another name"));
+        let (place, allowed) = (format!("column '{name}'"), "words with single blanks between them");
+        return Err(Error::data(place, "is no name that a file could hold", allowed, "choose another name"));
     }
     Ok(Table { read: Arc::new(read), keys, memory: Some(Arc::new(memory)) })
 }
