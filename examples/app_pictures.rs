@@ -171,7 +171,7 @@ fn files(studio: &Studio, light: &Settings) {
         }
         let recipe = Recipe::from_table(&table, "co2").expect("a recipe");
         let silent = &mut |_: &vifo::train::Event, _: &[String]| vifo::train::Flow::Continue;
-        vifo::run::fit::fit(&recipe, &runs.join(name), false, &device, silent).expect("a run");
+        vifo::workflow::fit::fit(&recipe, &runs.join(name), false, &device, silent).expect("a run");
     }
     let settings = Settings { runs: runs.into(), ..light.clone() };
     let mut h = studio.scene(settings.clone(), Some(Open::Data("co2.csv".into())));

@@ -5,8 +5,8 @@ use vifo::exec::Device;
 use vifo::method::{self, Method, Setup, regularizer};
 use vifo::program::{Buf, Builder};
 use vifo::recipe::Recipe;
-use vifo::run::fit::fit;
 use vifo::train::Flow;
+use vifo::workflow::fit::fit;
 
 struct Pulled;
 

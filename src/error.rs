@@ -98,7 +98,7 @@ impl Error {
         Error::Device(fault(place, found, allowed, cure))
     }
     pub fn stopped() -> Self {
-        Error::Stopped(fault("stopped", "as asked, before it was done", "", "the same command goes on or begins anew"))
+        Error::Stopped(fault("stopped", "as asked, before it was done", "", "the same command resumes or restarts"))
     }
     /// `doing` names the act: "read", "write", "create".
     pub fn io(path: &std::path::Path, doing: &str, source: &std::io::Error) -> Self {
@@ -109,7 +109,7 @@ impl Error {
             std::io::ErrorKind::AlreadyExists => "choose another name",
             _ => "check the path and the disk",
         };
-        // The tempfile crate adds the temporary name, which is no business of the reader's.
+        // The tempfile crate adds the temporary name, which would only confuse.
         let source = source.to_string();
         let source = source.split(" at path").next().unwrap_or(&source);
         Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", cure))

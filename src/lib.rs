@@ -34,7 +34,7 @@
 //! | for | there is |
 //! |---|---|
 //! | the two calls | [`api`], whose items stand here at the root |
-//! | experiments in full | [`recipe`], [`data`], [`train`], [`run`] |
+//! | experiments in full | [`recipe`], [`data`], [`train`], [`run`], [`workflow`] |
 //! | a method of one's own | [`method`], [`program`], [`ops`], [`net`], `examples/custom_method.rs` |
 //! | devices | [`exec`] |
 //! | scores of any predictions | [`metrics`] |
@@ -62,6 +62,7 @@ pub mod program;
 pub mod recipe;
 pub mod run;
 pub mod train;
+pub mod workflow;
 
 // What only the program, the app and the tests of this package use.
 #[doc(hidden)]
@@ -82,9 +83,13 @@ pub mod live;
 #[doc(hidden)]
 pub mod report;
 #[doc(hidden)]
+pub mod results;
+#[doc(hidden)]
 pub mod study;
 #[doc(hidden)]
 pub mod system;
+#[doc(hidden)]
+pub mod tables;
 #[doc(hidden)]
 pub mod theory;
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! RunView: what a run looks like so far, a pure fold of its events. Command line and app both show this and nothing else.
+//! RunView: the state of a run so far, a pure fold of its events. Command line and app both show this and nothing else.
 
 use crate::train::{EpochRow, Event};
 
@@ -55,7 +55,7 @@ impl RunView {
         self.rows.last()
     }
 
-    /// Steps a second since this part of the run began.
+    /// Steps per second since this part of the run began.
     pub fn rate(&self) -> f64 {
         let Some(row) = self.last() else { return 0.0 };
         let steps = f64::from(row.epoch.saturating_sub(self.first_epoch)) * f64::from(self.steps_per_epoch);
@@ -70,7 +70,7 @@ impl RunView {
 
     /// "epoch 40/200  loss 1.23  validation NLL 3.10".
     pub fn line(&self) -> String {
-        use crate::report::tables::number;
+        use crate::tables::number;
         let Some(r) = self.last() else { return format!("on {}", self.device) };
         let mut line = format!("epoch {}/{}  loss {}", r.epoch, self.epochs, number(r.loss));
         if let Some(v) = r.validation_nll {

@@ -51,7 +51,8 @@ fn a_fit_a_saved_run_and_the_command_lines_run_predict_the_same_bits() {
     );
     let recipe = method::checked(&Recipe::parse(&text, "test").expect("TOML"), "test").expect("a recipe");
     let theirs = dir.path().join("theirs");
-    let fitted = run::fit::fit(&recipe, &theirs, false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("a run");
+    let fitted =
+        vifo::workflow::fit::fit(&recipe, &theirs, false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("a run");
     assert_eq!(predicted(&Model::load_on(&theirs, "cpu").expect("a run"), &table), ours);
 
     let saved = dir.path().join("saved");

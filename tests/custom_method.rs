@@ -12,9 +12,10 @@ use vifo::exec::{Device, gpu};
 use vifo::method::{self, Method, Moments, Outputs, Predictive, Reading, Setup, regularizer};
 use vifo::program::{Buf, Builder};
 use vifo::recipe::Recipe;
-use vifo::run::{Model, RunFolder, fit::fit};
+use vifo::run::{Model, RunFolder};
 use vifo::train::plan::Plan;
 use vifo::train::{Flow, Trainer};
+use vifo::workflow::fit::fit;
 
 /// A plain network whose weights are pulled to 0 and whose means have a variance that is given.
 struct Toy;

@@ -57,6 +57,7 @@ fn check<T>(name: &'static str, found: Vec<T>, golden: &Value, axes: [usize; 4])
 
 // ---- the twins ----
 
+// Long: the loops of a convolution, written out.
 fn conv2d<T: Real>(row: &Value) -> Vec<Check<T>> {
     let [batch, c_in, h, w] = shape(&row["x"]).map(|n| n as u32);
     let [_, c_out, out_h, out_w] = shape(&row["y"]).map(|n| n as u32);

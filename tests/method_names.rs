@@ -9,7 +9,11 @@ const OTHERS: &[(&str, &[&str], &str)] = &[
     ("study/reproduce/uci/methods", &[], "the paper's names and ours"),
     ("study/reproduce/mapping", &[], "the paper's names and ours"),
     ("study/reproduce/plan", &["swa"], "a schedule"),
-    ("recipe/", &["swa", "swag", "repulsive", "laplace", "vbll", "vifo-mean"], "a schedule, sections, the default"),
+    (
+        "recipe/",
+        &["swa", "swag", "repulsive", "laplace", "vbll", "vifo-mean", "dropout"],
+        "a schedule, sections, the default, a slider",
+    ),
     ("exec/gpu/pipelines", &["dirichlet", "vbll"], "shaders"),
     ("figure/samples", &["base", "dropout"], "series of made-up figures"),
 ];

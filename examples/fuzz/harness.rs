@@ -15,9 +15,9 @@ use vifo::exec::Device;
 use vifo::method;
 use vifo::metrics::Measure;
 use vifo::recipe::Recipe;
-use vifo::run::fit;
 use vifo::study::score;
 use vifo::train::Flow;
+use vifo::workflow::fit;
 
 /// For an input of a few kB, on a machine that does other work beside it.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method;
 use crate::recipe::{key, keys};
-use crate::run::Training;
 use crate::train::{Ending, Event, Flow, drive};
+use crate::workflow::Training;
 use toml::Value;
 
 /// What to learn from a table and how: any recipe key, at its default unless it is set. A value that is not allowed is told

@@ -6,8 +6,9 @@ use super::table::Table;
 use crate::data::images::Part;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::fit::Fitted;
-use crate::run::{self, Calibration, Results, RunFolder, Training, calibrate};
+use crate::results::Results;
+use crate::run::{self, Calibration, Fitted, RunFolder, calibration};
+use crate::workflow::Training;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +52,7 @@ impl Model {
     pub fn load_on(folder: impl AsRef<Path>, device: &str) -> Result<Model> {
         let folder = RunFolder::open(folder.as_ref())?;
         let run = run::Model::open(&folder)?;
-        let calibration = calibrate::current(&folder)?;
+        let calibration = calibration::current(&folder)?;
         let notes = run::Model::caveats(&folder)?;
         Ok(Model { run, device: Device::open(device)?, calibration, notes, training: None })
     }

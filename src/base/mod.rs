@@ -1,5 +1,5 @@
-//! The ground everything stands on: the scalar trait of the twins, their vector instructions, and random numbers.
-//! Nothing here knows of networks, files or devices.
+//! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers.
+//! Nothing here depends on networks, files or devices.
 
 pub mod gamma;
 pub mod real;

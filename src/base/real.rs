@@ -1,4 +1,4 @@
-//! The scalar of every CPU twin: f32 for training, f64 where finite differences and golden numbers need the digits.
+//! The scalar of every CPU kernel: f32 for training, f64 where finite differences and golden numbers need the digits.
 
 use std::fmt::Debug;
 use std::iter::Sum;

@@ -1,6 +1,6 @@
 //! Counter-based randomness (MATH.md section 8): Philox4x32-10, the same integers here and in
 //! `shaders/common/rng.wgsl`. A number depends on (seed, stream, step, element, replica) and on nothing else: not on
-//! thread count, batch order or what was drawn before, so a resumed run draws what the unbroken one would have.
+//! thread count, batch order or what was drawn before, so a resumed run draws the same numbers as an uninterrupted one.
 //! What is drawn around a network and not in it has a generator of its own, `SplitMix64`.
 
 /// One independent sequence for every use. The discriminants are part of the file format: a checkpoint resumes with them.
@@ -265,7 +265,7 @@ impl SplitMix64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Standard normal by Box-Muller; two uniforms a number, the sine half unused.
+    /// Standard normal by Box-Muller; two uniforms per number, the sine half unused.
     pub fn normal(&mut self) -> f64 {
         // 1 - u lies in (0, 1], so the logarithm is finite.
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();

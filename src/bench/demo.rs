@@ -2,6 +2,7 @@
 
 use crate::data::encode::{FeatureKind, Target};
 use crate::data::load::{self, Loaded};
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
@@ -10,12 +11,13 @@ use crate::method::{self, Predictive, base, vi, vifo};
 use crate::recipe::Recipe;
 use crate::recipe::keys;
 use crate::report::band;
-use crate::report::tables::{TextTable, number};
-use crate::run::fit::{Fitted, fit};
-use crate::run::model::{self, targets};
+use crate::run::Fitted;
+use crate::run::model;
 use crate::run::prior;
+use crate::tables::{TextTable, number};
 use crate::train::plan::Plan;
 use crate::train::{Driver, Ending, Event, Flow, Splits};
+use crate::workflow::fit::fit;
 use std::f64::consts::PI;
 use std::path::Path;
 
@@ -152,7 +154,7 @@ pub fn run(
     };
     let priors = figure::prior_samples(dir, "figure2_priors", &figure)?;
     crate::run::write_atomic(&dir.join("table.csv"), table.csv().as_bytes())?;
-    crate::run::write_atomic(&dir.join("table.md"), table.render(crate::report::tables::Format::Markdown).as_bytes())?;
+    crate::run::write_atomic(&dir.join("table.md"), table.render(crate::tables::Format::Markdown).as_bytes())?;
     Ok(Some(Demo { table, bands, priors, outside }))
 }
 

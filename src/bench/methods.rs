@@ -1,4 +1,4 @@
-//! What each method costs beside a plain network: a training step, a prediction, and what ends its training.
+//! Cost of each method relative to a plain network: a training step, a prediction, and what ends its training.
 
 use super::quantile;
 use crate::data::load::{Loaded, load};

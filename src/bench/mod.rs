@@ -58,7 +58,7 @@ pub const RATIOS: &[(&str, &str, &str, f64, f64)] = &[
 pub struct Timing {
     pub name: String,
     pub what: String,
-    /// Median and quartiles over the rounds, milliseconds a step.
+    /// Median and quartiles over the rounds, milliseconds per step.
     pub median_ms: f64,
     pub low_ms: f64,
     pub high_ms: f64,
@@ -258,7 +258,7 @@ fn check_parity(cases: &[Case], device: &Device) -> Result<Vec<(String, f64, f64
     let mut parity = vec![("matrix product, packed against naive, f64".to_string(), gemm_error(), 1e-12)];
     for case in cases {
         parity.push((
-            format!("{}: losses of the first steps against the f64 twin", case.name),
+            format!("{}: losses of the first steps against the f64 CPU reference", case.name),
             step_error(case, device)?,
             STEP_BOUND,
         ));
@@ -358,7 +358,7 @@ fn worst(got: &[f64], want: &[f64]) -> f64 {
 fn step_error(case: &Case, device: &Device) -> Result<f64> {
     let (mut plan, mut data, range) = (case.plan.clone(), case.data.clone(), &case.range);
     if !matches!(plan.setup.net, Net::Mlp(_)) {
-        // The f64 twin of a batch of 128 images would take minutes; four show the same operations.
+        // The f64 CPU reference of a batch of 128 images would take minutes; four show the same operations.
         data = data.subset(&[0, 1, 2, 3]);
         (plan.setup.n_rows, plan.setup.batch) = (4, 4);
     }

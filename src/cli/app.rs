@@ -10,7 +10,7 @@ pub struct Args {
     /// Folder of the app's settings and its last training [default: the system's place for application data]
     #[arg(long, value_name = "FOLDER")]
     home: Option<PathBuf>,
-    /// Close by itself once the playground has done N steps
+    /// Close automatically after N steps of the playground
     #[arg(long, value_name = "N", hide = true)]
     close_after: Option<u64>,
 }

@@ -4,13 +4,13 @@ use super::{hand_over, say, show, tell};
 use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::report::tables::{Format, TextTable, number};
 use crate::study::reproduce::mapping::network_names;
 use crate::study::reproduce::{self};
+use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// methods = what each method costs beside a plain network; everything else if absent
+    /// methods = the cost of each method relative to a plain network; all other cases if absent
     what: Option<What>,
     /// Network of `bench methods`: alexnet, preresnet, cnn, mlp
     #[arg(long, default_value = "alexnet")]
@@ -18,10 +18,10 @@ pub struct Args {
     /// cpu, gpu, software, auto, or part of an adapter's name
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// Seconds a case
+    /// Seconds per case
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
-    /// Only cases whose name holds this; app = what a frame of the app costs
+    /// Only cases whose name contains this; app = the cost of a frame of the app
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     #[arg(long, value_enum, default_value = "text")]
@@ -36,7 +36,7 @@ pub enum What {
     Methods,
 }
 
-/// One line a method.
+/// One line per method.
 fn methods(args: &Args) -> anyhow::Result<()> {
     let net = reproduce::mapping::NETWORKS.into_iter().find(|n| network_names(*n).0 == args.net).ok_or_else(|| {
         let names = reproduce::mapping::NETWORKS.map(|n| network_names(n).0).join(", ");
@@ -48,7 +48,7 @@ fn methods(args: &Args) -> anyhow::Result<()> {
         hand_over(&serde_json::to_string(&b)?);
         return Ok(());
     }
-    tell(&format!("on {}: {}, 128 images a step, medians of {} rounds", b.device, b.network, b.rounds));
+    tell(&format!("on {}: {}, 128 images per step, medians of {} rounds", b.device, b.network, b.rounds));
     let mut t = TextTable::new(&[
         "method",
         "ms/step",
@@ -151,7 +151,7 @@ fn app_frame(seconds: f64) -> String {
     let at = |share: f64| ms[((ms.len() - 1) as f64 * share) as usize];
     let verdict = if at(0.5) <= BOUND_MS { "holds" } else { "does not hold in this run" };
     format!(
-        "app, UI thread: 5 learning curves of {POINTS} points each: {:.2} ms a frame (quartiles {:.2}..{:.2}, {} frames; bound {BOUND_MS} ms: {verdict})",
+        "app, UI thread: 5 learning curves of {POINTS} points each: {:.2} ms per frame (quartiles {:.2}..{:.2}, {} frames; bound {BOUND_MS} ms: {verdict})",
         at(0.5),
         at(0.25),
         at(0.75),

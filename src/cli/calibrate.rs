@@ -4,8 +4,8 @@ use super::options::open_run;
 use super::{hand_over, say, say_line, shell, tell};
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
-use crate::report::tables::Format;
-use crate::run::calibrate::{Asked, calibrate};
+use crate::tables::Format;
+use crate::workflow::calibrate::{Asked, calibrate};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -16,25 +16,25 @@ pub struct Args {
     /// part]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Share of new rows that may fall outside of an interval or set, or several: 0.1,0.05 [default: 0.1]
+    /// Miscoverage: share of new rows that may fall outside the interval or set; or several: 0.1,0.05 [default: 0.1]
     #[arg(long, value_name = "X,X", value_delimiter = ',', allow_hyphen_values = true)]
     alpha: Vec<f64>,
-    /// Sets of classes [default: aps]
+    /// Kind of prediction sets for classes [default: aps]
     #[arg(long, value_enum)]
     sets: Option<Sets>,
-    /// Lines to leave out at the top of FILE [default: as in training]
+    /// Lines to skip at the top of FILE [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
-    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
-    /// What was stored as one JSON line
+    /// Print what was stored as one JSON line
     #[arg(long)]
     json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }

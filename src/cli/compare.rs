@@ -2,12 +2,12 @@
 
 use super::{hand_over, show, tell};
 use crate::report::compare;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Runs of one recipe that differ in seed or split alone share a line: mean ± sd. * marks the best mean."
+    after_help = "Runs of one recipe that differ only in seed or split are averaged: mean ± sd. * marks the best mean."
 )]
 pub struct Args {
     /// Run folders, or folders of run folders

@@ -4,7 +4,7 @@ use super::progress::{Style, duration};
 use super::{say, say_line, tell};
 use crate::bench::demo;
 use crate::exec::Device;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use crate::train::{Event, Flow};
 use std::path::PathBuf;
 use std::time::Instant;

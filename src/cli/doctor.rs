@@ -1,11 +1,11 @@
-//! `vifo doctor`: what this machine can do, whether it computes rightly, and what to install if something is missing.
+//! `vifo doctor`: adapters and limits of this machine, a self-test, and what to install if something is missing.
 
 use super::{hand_over, say};
 use crate::base::simd::Isa;
 use crate::bench;
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
-use crate::report::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => Ok(()),
         Some(name) => Err(crate::error::Error::device(
             name.as_str(),
-            "the self-test failed: its numbers differ from the f64 twin",
+            "the self-test failed: its numbers differ from the f64 CPU reference",
             "",
             "use --device cpu, update the driver, and report it",
         )
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// Three training steps of the toy against the f64 twin: the largest relative error of a loss.
+/// Three training steps of the toy against the f64 CPU reference: the largest relative error of a loss.
 fn test(device: &str) -> std::result::Result<f64, String> {
     let device = Device::open(device).map_err(|e| e.to_string())?;
     bench::parity(&device, Some("toy_vifo_aux"))
@@ -95,13 +95,13 @@ fn row(a: &AdapterReport, result: &std::result::Result<f64, String>) -> Vec<Stri
 
 fn advice(adapters: &[AdapterReport], hardware: bool) -> String {
     if hardware {
-        "`--device auto` (the default of fit) takes the hardware adapter.".into()
+        "`--device auto` (the default of fit) uses the hardware adapter.".into()
     } else if adapters.is_empty() {
-        "No graphics adapter: `--device auto` takes the CPU, which needs no driver. For a GPU install its Vulkan driver; for the software \
+        "No graphics adapter: `--device auto` uses the CPU, which needs no driver. For a GPU install its Vulkan driver; for the software \
          adapter of the tests: apt-get install mesa-vulkan-drivers libvulkan1 (Debian, Ubuntu), dnf install mesa-vulkan-drivers (Fedora)."
             .into()
     } else {
-        "No hardware adapter: `--device auto` takes the CPU; `--device software` runs the shaders on the software adapter. For a GPU install \
+        "No hardware adapter: `--device auto` uses the CPU; `--device software` runs the shaders on the software adapter. For a GPU install \
          its Vulkan driver (nvidia-driver, or mesa-vulkan-drivers for AMD and Intel)."
             .into()
     }

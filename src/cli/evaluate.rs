@@ -1,14 +1,15 @@
-//! `vifo evaluate`: a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
+//! `vifo evaluate`: evaluates a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
 use super::options::open_run;
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::corrupt::Corruption;
 use crate::exec::Device;
 use crate::report::evaluations::corruptions;
-use crate::report::tables::{Format, of_sets};
-use crate::run::Results;
-use crate::run::evaluate::{Asked, evaluate, parse_corruption};
+use crate::results::Results;
+use crate::results::of_sets;
 use crate::run::targets;
+use crate::tables::Format;
+use crate::workflow::evaluate::{Asked, evaluate, parse_corruption};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -18,7 +19,7 @@ pub struct Args {
     /// Table or image set to test on [default: the run's own test rows]
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
-    /// Where the run's own data is now, if it was moved away
+    /// New location of the run's own data, if it was moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Table or image set from a shifted distribution, with the target (CIFAR-10 against STL-10: classes are matched)
@@ -31,13 +32,13 @@ pub struct Args {
     /// no other pictures (repeat for more)
     #[arg(long, value_name = "NAME[:1-5]")]
     corrupt: Vec<String>,
-    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Lines to leave out at the top of the named files [default: as in training]
+    /// Lines to skip at the top of the named files [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
     #[arg(long, value_enum, default_value = "text")]

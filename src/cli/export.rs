@@ -10,8 +10,9 @@ use crate::method::{Outputs, Setup};
 use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
+use crate::run::calibration;
 use crate::run::write_to;
-use crate::run::{Model, RunFolder, calibrate};
+use crate::run::{Model, RunFolder};
 use crate::train::weights;
 use std::path::{Path, PathBuf};
 
@@ -25,16 +26,16 @@ pub struct Args {
     /// Safetensors: which network of the ensemble, counted from 0 [default: 0]
     #[arg(long, value_name = "N")]
     member: Option<usize>,
-    /// ONNX: as if the run had not been calibrated
+    /// ONNX: leave out the run's calibration
     #[arg(long)]
     uncalibrated: bool,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -94,7 +95,7 @@ fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
         let found = format!("{member}, but an ONNX graph holds all members");
         return Err(Error::usage("--member", found, "a file NAME.safetensors", "leave it out").into());
     }
-    let calibration = if args.uncalibrated { None } else { calibrate::current(folder)? };
+    let calibration = if args.uncalibrated { None } else { calibration::current(folder)? };
     let graph = onnx::export(model, calibration.as_ref())?;
     write_to(&args.out, &onnx::bytes(&graph)?)?;
     if args.quiet {
@@ -120,7 +121,7 @@ fn graph(args: &Args, folder: &RunFolder, model: &Model) -> anyhow::Result<()> {
         .any(|p| p.key.as_deref() == Some("vifo.logit_draws") && p.value.as_deref() != Some("0"))
     {
         tell(
-            "note: the graph has one set of draws of the logits for all rows, where `vifo predict` draws anew for each row",
+            "note: the graph has one set of draws of the logits for all rows, while `vifo predict` draws new ones for each row",
         );
     }
     for note in Model::caveats(folder)? {

@@ -7,17 +7,18 @@ use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
 use crate::recipe::{NetName, Optimizer, Recipe, Schedule, key, keys};
-use crate::report::tables::Format;
 use crate::run::RunFolder;
-use crate::run::fit::{self as fitting, Fitted, recipe_name};
 use crate::run::targets;
+use crate::run::{Fitted, recipe_name};
 use crate::system::stop;
+use crate::tables::Format;
 use crate::train::Ending;
+use crate::workflow::fit as fitting;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A table (CSV, TSV, ...; .gz too), images (a folder with one subfolder a class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
+    /// A table (CSV, TSV, ...; .gz too), images (a folder with one subfolder per class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
     /// or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings, blobs, digits
     #[arg(required_unless_present_any = ["resume", "keys"])]
     input: Option<String>,
@@ -32,13 +33,13 @@ pub struct Args {
     /// Replace the run folder if it exists
     #[arg(long)]
     force: bool,
-    /// Go on with a run that was stopped or killed
+    /// Resume a run that was stopped or killed
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "out", "force", "sets", "dry_run"])]
     resume: Option<PathBuf>,
-    /// With --resume: where the run's data is now, if it was moved away
+    /// With --resume: new location of the run's data, if it was moved
     #[arg(long = "data", value_name = "FILE", requires = "resume")]
     moved_data: Option<PathBuf>,
-    /// With --resume: take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// With --resume: accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long, requires = "resume")]
     accept_changed: bool,
     /// List all recipe keys with defaults, and exit
@@ -47,7 +48,7 @@ pub struct Args {
     /// Print the recipe that would run, and exit
     #[arg(long)]
     dry_run: bool,
-    /// No progress, results only
+    /// Print results only, no progress
     #[arg(long, short)]
     quiet: bool,
     /// Events and results as JSON lines on stdout
@@ -167,11 +168,11 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
 
 fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {
     let ending = match fitted.ending {
-        Ending::Finished => "done",
-        Ending::Early => "stopped early, no better for a while,",
-        Ending::Stopped => "stopped",
+        Ending::Finished => "done".to_string(),
+        Ending::Early => format!("stopped early: no improvement for {} epochs,", fitted.plan.patience),
+        Ending::Stopped => "stopped".to_string(),
     };
-    progress.finish(ending);
+    progress.finish(&ending);
     if style == Style::Json {
         let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
         hand_over(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
@@ -181,7 +182,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         return Ok(());
     }
     if fitted.ending == Ending::Stopped {
-        tell(&format!("go on with `vifo fit --resume {}`", shell(path)));
+        tell(&format!("resume with `vifo fit --resume {}`", shell(path)));
         // As a shell reports a program ended by Ctrl-C, so that `vifo fit ... && vifo predict ...` stops too.
         std::process::exit(130);
     }

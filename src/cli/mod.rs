@@ -1,4 +1,4 @@
-//! The command line: one file a verb. Here and in `main` alone is anything printed; progress goes to stderr, results to
+//! The command line: one file per command. Only here and in `main` is anything printed; progress goes to stderr, results to
 //! stdout.
 
 mod app;
@@ -22,7 +22,7 @@ mod theory;
 
 use crate::base::visible::{visible, visible_lines};
 use crate::error::Error;
-use crate::report::tables::Format;
+use crate::tables::Format;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 
@@ -46,35 +46,35 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The paper's toy curve: base, VIFO, an ensemble and VI side by side, two figures and a table, in half a minute
+    /// Compare base, VIFO, an ensemble and VI on the paper's toy curve: two figures and a table, in half a minute
     Demo(demo::Args),
-    /// Train on a table, a recipe or a bundled toy; writes a run folder
+    /// Train on a table, images, a recipe or a bundled toy data set; writes a run folder
     Fit(Box<fit::Args>),
-    /// Calibrate a trained run: a temperature for its probabilities, conformal intervals or sets; `predict` uses them
+    /// Calibrate a trained run: temperature scaling, conformal intervals or sets; `predict` uses them
     Calibrate(calibrate::Args),
     /// Predict new rows with a trained run: mean, sd and quantiles, or probabilities and entropy
     Predict(predict::Args),
-    /// Test a trained run on other rows: a test set, a shifted set, an out-of-distribution set
+    /// Evaluate a trained run on other data: a test set, a shifted set, an out-of-distribution set
     Evaluate(evaluate::Args),
     /// Score another tool's predictions with the same metrics and figures
     Score(score::Args),
-    /// Put runs side by side: mean +- sd over seeds, win rates, curves
+    /// Compare runs: mean +- sd over seeds, win rates, learning curves
     Compare(compare::Args),
-    /// A grid over recipe keys and seeds, in parallel, here or by Slurm: one table and figure at the end
+    /// Train a grid over recipe keys and seeds in parallel, locally or with Slurm; ends with one table and figure
     Sweep(Box<sweep::Args>),
-    /// The paper's tables, ours beside theirs: trains what is missing, at any scale
+    /// Reproduce the paper's tables beside the published numbers: trains missing runs, at any scale
     Reproduce(reproduce::Args),
-    /// Write a run's weights under PyTorch's names, as safetensors
+    /// Export a run: its whole prediction as ONNX, or a network's weights as safetensors with PyTorch's names
     Export(export::Args),
-    /// Look at a data file before training
+    /// Summarise a table or image set before training
     Inspect(inspect::Args),
-    /// Check parity, then time ops and training steps on this machine
+    /// Check parity of CPU and GPU, then time ops and training steps on this machine
     Bench(bench::Args),
-    /// Adapters, limits, drivers and a self-test; says what to install
+    /// Report adapters, limits and drivers, run a self-test, and suggest what to install
     Doctor(doctor::Args),
-    /// The theorems of the VIFO paper as numbers and figures: linear, limit, rademacher
+    /// Check the theorems of the VIFO paper numerically, with figures: linear, limit, rademacher
     Theory(theory::Args),
-    /// The desktop application: live training, predictive bands, your data, runs
+    /// Open the desktop app: live training, predictive bands, your data, runs
     App(app::Args),
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn shell(path: &std::path::Path) -> String {
     crate::data::table::inspect::shell(&path.display().to_string())
 }
 
-/// Tells the user something beside the result, in one line. Nobody may be there to read it.
+/// Prints one line for the user to stderr, beside the result. A closed stderr is no error.
 pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }

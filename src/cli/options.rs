@@ -1,4 +1,4 @@
-//! Flags shared by verbs, and how flags, recipe and built-in recipes become one `Recipe`.
+//! Flags shared by commands, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
 use crate::data::images::pixels;
@@ -225,7 +225,7 @@ pub fn input(name: &str) -> Result<Table> {
     let is_run = pixels::is_run(path);
     if is_run && builtin::find(name).is_none() {
         let cure =
-            format!("go on with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
+            format!("resume with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
         return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", cure));
     }
     let is_stdin = name == crate::data::source::STDIN;

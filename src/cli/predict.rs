@@ -5,10 +5,12 @@ use super::{hand_over, say, say_line, tell};
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
-use crate::report::tables;
-use crate::run::explain::{Explained, explain};
+use crate::results::predictions;
+use crate::run::calibration;
 use crate::run::model::NewRows;
-use crate::run::{Model, RunFolder, calibrate, targets};
+use crate::run::{Model, RunFolder, targets};
+use crate::tables;
+use crate::workflow::explain::{Explained, explain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,35 +18,35 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// Run folder of `vifo fit`
     run: PathBuf,
-    /// Table with the same columns as the training file, the target may be absent; for a run on images an image, a folder of
+    /// Table with the columns of the training file, the target may be absent; for a run on images an image, a folder of
     /// images or an image set
     file: PathBuf,
     /// CSV to write [default: predictions-FILE.csv in the run folder; - = stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Lines to leave out at the top of the file [default: as in training]
+    /// Lines to skip at the top of the file [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
-    /// Also say what the predictions rest on: the importance of each column over the validation rows, and for each row where
-    /// its uncertainty comes from
+    /// Also explain the predictions: permutation importance of each column on the validation rows, and for each row the source
+    /// of its uncertainty
     #[arg(long)]
     explain: bool,
-    /// yes or no: whether the first line holds names [default: found, by the names of the training file too]
+    /// yes or no: whether the first line holds column names [default: detected, also by the names of the training file]
     #[arg(long, value_name = "YES|NO")]
     header: Option<String>,
     /// Put an apostrophe before texts that begin with = + - or @, which a spreadsheet would compute
     #[arg(long)]
     spreadsheet: bool,
-    /// Predict as if the run had not been calibrated
+    /// Predict without the run's calibration
     #[arg(long)]
     uncalibrated: bool,
-    /// Take the run's files as they are, though they were edited or replaced since vifo wrote them
+    /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
     /// auto, cpu, gpu, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -52,7 +54,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
-    let calibration = if args.uncalibrated { None } else { calibrate::current(&folder)? };
+    let calibration = if args.uncalibrated { None } else { calibration::current(&folder)? };
     let to_stdout = args.out.as_deref().is_some_and(|p| p.as_os_str() == "-");
     let (path, beside) = match &args.out {
         Some(path) => (path.clone(), None),
@@ -92,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let (mut table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut behind)?;
     notes.extend(said);
-    tables::add_notes(&mut table, &odd, &refused);
+    predictions::add_notes(&mut table, &odd, &refused);
     let words = explained.iter().zip(&names).flat_map(|(one, name)| {
         let of = (names.len() > 1).then_some(name.as_str());
         one.words().into_iter().map(move |said| targets::heading(&said, of))

@@ -1,8 +1,8 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
-pub use crate::report::tables::duration;
 use crate::system::stop;
+pub use crate::tables::duration;
 use crate::train::{Event, Flow};
 use crate::view::RunView;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -59,11 +59,11 @@ impl Progress {
         match event {
             Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => {
                 tell(&format!(
-                    "{} on {device}: {parameters} numbers a member, {epochs} epochs of {steps_per_epoch} steps",
+                    "{} on {device}: {parameters} parameters per member, {epochs} epochs of {steps_per_epoch} steps",
                     self.title
                 ));
                 if *first_epoch > 0 {
-                    tell(&format!("goes on after epoch {first_epoch}"));
+                    tell(&format!("resumes after epoch {first_epoch}"));
                 }
                 for note in notes {
                     tell(&format!("note: {note}"));
@@ -127,8 +127,8 @@ impl Progress {
                 tell(match ending {
                     "stopped" => "stopped before the first evaluation",
                     _ => {
-                        "already finished: nothing was left to train, and its results and report were written anew; to train it longer, \
-                         begin a new run with more epochs (--epochs)"
+                        "already finished: nothing left to train; its results and report were rewritten; to train longer, start \
+                         a new run with more epochs (--epochs)"
                     }
                 });
                 return;
@@ -144,7 +144,7 @@ impl Progress {
     }
 }
 
-/// Whether Ctrl-C was pressed; from the first call on it asks to stop instead of ending the program.
+/// Whether Ctrl-C was pressed; after the first call Ctrl-C asks to stop instead of ending the program.
 pub fn stopped() -> bool {
     hear();
     stop::requested()
@@ -173,7 +173,7 @@ pub fn hear() {
             if !stop::request() || !stop::is_held() {
                 leave();
             }
-            tell("stopping, and saving what there is; press Ctrl-C again to stop at once");
+            tell("stopping and saving; press Ctrl-C again to quit at once");
         });
     });
 }

@@ -1,27 +1,27 @@
-//! `vifo reproduce`: a table of the paper, ours beside theirs; trains and evaluates what is missing.
+//! `vifo reproduce`: a table of the paper beside the published numbers; trains and evaluates missing runs.
 
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
-use crate::report::tables::Format;
 use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, RunStatus, Words, prepare};
+use crate::tables::Format;
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Stopped or killed, the same command goes on where it was. Small first: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data; `vifo reproduce uci --data FOLDER --datasets yacht --methods vifo-mean,base` takes seconds."
+    after_help = "If stopped or killed, the same command resumes. Start small: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data; `vifo reproduce uci --data FOLDER --datasets yacht --methods vifo-mean,base` takes seconds."
 )]
 pub struct Args {
     /// table1 (run time), table2 (single and ensemble), nll, accuracy, ece, entropy, auroc, win-rates, learning-curves or
     /// ensemble-size; all of these on one page; or uci, the benchmark on the UCI regression sets
     #[arg(value_name = "TABLE")]
     pub table: String,
-    /// Folder of runs; the name of each run carries its scale
+    /// Folder of runs; the name of each run includes its scale
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub runs: PathBuf,
-    /// Folder in which the sets lie, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
-    /// uci: concrete, energy, ..., each with data.csv and test_index.txt (a line a split: the 0-based test rows)
+    /// Folder of the data sets, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
+    /// uci: concrete, energy, ..., each with data.csv and test_index.txt (one line per split: the 0-based test rows)
     #[arg(long, value_name = "FOLDER", default_value = "data")]
     pub data: PathBuf,
     /// Passes over the training rows [default: 500; uci: 200, or more for small sets]
@@ -30,26 +30,26 @@ pub struct Args {
     /// Train on N images only, drawn at random
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// Rows a step [default: 512; uci: 32]
+    /// Rows per step [default: 512; uci: 32]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub batch: Option<String>,
-    /// How many, or which: 1,2,3 [default: 5; uci: 1]
+    /// Seeds: how many, or which: 1,2,3 [default: 5; uci: 1]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub seeds: Option<String>,
     /// uci: how many of the splits, or which: 0,1,2 [default: all]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub splits: Option<String>,
-    /// Networks of an ensemble; but for uci VI is a single network, as in the paper [default: 5]
+    /// Networks per ensemble; except for uci, VI is a single network, as in the paper [default: 5]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub members: Option<String>,
-    /// alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
+    /// Networks: alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
     #[arg(long, value_name = "NAME,NAME")]
     pub networks: Option<String>,
     /// cifar10, cifar100, svhn, stl10, digits (bundled); uci: yacht, energy, concrete, wine, power, kin8nm, naval, protein
-    /// [default: the table's; uci: those that are there]
+    /// [default: the table's; uci: those found in --data]
     #[arg(long, value_name = "NAME,NAME")]
     pub datasets: Option<String>,
-    /// By vifo's or the paper's names, such as base or SGD [default: the table's]
+    /// Methods, by vifo's or the paper's names, such as base or SGD [default: the table's]
     #[arg(long, value_name = "NAME,NAME")]
     pub methods: Option<String>,
     /// Weights of auxiliary training to train VIFO with [default: 0,0.1 or the table's]
@@ -63,13 +63,13 @@ pub struct Args {
     pub device: String,
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-    /// Say what would be trained and how long that takes, and stop
+    /// Show what would be trained and how long it takes, and exit
     #[arg(long)]
     pub dry_run: bool,
-    /// Train, time and evaluate nothing: tables and figures of what is there, beside the paper's
+    /// Do not train, time or evaluate: tables and figures of finished runs, beside the paper's
     #[arg(long)]
     pub no_train: bool,
-    /// No progress, the table only
+    /// Print the table only, no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -288,6 +288,6 @@ fn listen(news: News, progress: &mut Option<Progress>, style: Style) -> Flow {
 
 /// As a shell reports a program ended by Ctrl-C.
 pub fn stop() -> ! {
-    tell("stopped; the same command goes on where it was");
+    tell("stopped; the same command resumes");
     std::process::exit(130)
 }

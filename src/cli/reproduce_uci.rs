@@ -1,4 +1,4 @@
-//! `vifo reproduce uci`: the benchmark on the UCI sets, ours beside the published numbers.
+//! `vifo reproduce uci`: the benchmark on the UCI sets beside the published numbers.
 
 use super::progress::{Progress, Style, duration, stopped};
 use super::reproduce::{Args, stop};

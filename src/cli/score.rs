@@ -4,14 +4,15 @@ use super::options::{KeyFlags, Layout, set};
 use super::{hand_over, say, say_line, show, tell};
 use crate::data::load::read_options;
 use crate::recipe::key;
-use crate::report::tables::{Format, of_sets};
-use crate::run::Results;
+use crate::results::Results;
+use crate::results::of_sets;
 use crate::study::score::{self, Asked};
+use crate::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Table with the true values and mean and sd, quantiles, lower and upper, or one column of probabilities a class
+    /// Table with the true values and mean and sd, quantiles, lower and upper, or one column of probabilities per class
     file: PathBuf,
     /// Column of the true values [default: y, y_true, target, label, actual, ... or the only column left]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]

@@ -1,4 +1,4 @@
-//! `vifo sweep`: a grid over recipe keys and seeds, trained here or by Slurm, with one table and one figure at the end.
+//! `vifo sweep`: a grid over recipe keys and seeds, trained locally or with Slurm, with one table and one figure at the end.
 
 mod lines;
 
@@ -8,12 +8,12 @@ use super::options::input;
 use super::progress::{Progress, Style, hear, request_stop, stopped};
 use super::{say, say_line, shell, tell};
 use crate::error::Error;
-use crate::report::tables::Format;
-use crate::run::fit::Fitted;
+use crate::run::Fitted;
 use crate::study::sweep::{
     self, Asked, Ended, Needs, Outcome, Report, Run, RunStatus, SweepFolder, Words, carry_out, check, jobs, queued,
     report, run_one, submit, write_script,
 };
+use crate::tables::Format;
 use crate::train::Ending;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -33,7 +33,7 @@ const AFTER_HELP: &str = "A sweep file is a recipe with a grid:
     method.eta = 1
 
 Also name, out, jobs = 4, metrics = [\"nll\"], and [slurm] with time, mem, cpus_per_task, partition, account, gres, \
-setup = [\"module load ...\"], options = [\"--any=option\"]. Stopped or killed, the same command goes on where it was; \
+setup = [\"module load ...\"], options = [\"--any=option\"]. If stopped or killed, the same command resumes; \
 more values in the grid add runs. Exit code 1 where a run failed: the others are in the table.";
 
 #[derive(clap::Args)]
@@ -50,9 +50,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Say how far a sweep is, and write table and figure of what is there
+    /// Show the progress of a sweep, and write the table and figure of its finished runs
     Collect(CollectArgs),
-    /// Train one run of a sweep folder, as a task of a job array does; goes on where the run was
+    /// Train one run of a sweep folder, as a task of a job array does; resumes a stopped run
     Run(RunArgs),
 }
 
@@ -64,7 +64,7 @@ struct SweepArgs {
     /// A recipe key and its values, such as method.eta=0.1,1 (repeat for more)
     #[arg(long, value_name = "KEY=V,V")]
     grid: Vec<String>,
-    /// How many, or which: 1,2,3 [default: the recipe's seed]
+    /// Seeds: how many, or which: 1,2,3 [default: the recipe's seed]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     seeds: Option<String>,
     /// A recipe key for all runs, such as train.epochs=50 (repeat for more)
@@ -73,13 +73,13 @@ struct SweepArgs {
     /// Folder of the sweep [default: runs/NAME]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Runs side by side [default: by cores and memory; one where they use a GPU]
+    /// Runs in parallel [default: from cores and memory; one if they use a GPU]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// List the runs and how far each is, and stop
+    /// List the runs and their progress, and exit
     #[arg(long)]
     list: bool,
-    /// Submit a job array, one task a run, instead of training here
+    /// Submit a Slurm job array, one requeue-safe task per run, instead of training here
     #[arg(long, conflicts_with = "list")]
     slurm: bool,
     /// An option of sbatch, such as --slurm-option=--partition=gpu (repeat for more)
@@ -90,7 +90,7 @@ struct SweepArgs {
     write_only: bool,
     #[command(flatten)]
     show: Show,
-    /// No progress, the table only
+    /// Print the table only, no progress
     #[arg(long, short)]
     quiet: bool,
 }
@@ -116,7 +116,7 @@ struct CollectArgs {
 struct RunArgs {
     /// Folder of a sweep
     folder: PathBuf,
-    /// Of the run, from 1
+    /// Number of the run, from 1
     number: usize,
     /// Stop when standard input ends
     #[arg(long, hide = true)]
@@ -305,7 +305,7 @@ fn show(r: &Report, out: &Path, format: Format, style: Style) {
     if let Some((setting, run)) = &r.best {
         tell(&format!("lowest validation NLL: {setting}; its first run is {}", out.join(run).display()));
     }
-    tell(&format!("tables {}, a line a run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
+    tell(&format!("tables {}, one line per run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
     if r.figure {
         tell(&format!("figure {} (and .png)", out.join("figures/sweep.svg").display()));
     }
@@ -326,7 +326,7 @@ fn collect(args: &CollectArgs) -> anyhow::Result<()> {
     match queued(&folder) {
         Some(job) => tell(&format!("job {job} still works on it: `squeue -j {job}`")),
         None if left + failed_runs > 0 => {
-            tell(&format!("go on with `vifo sweep {0}`, or with `vifo sweep {0} --slurm`", shell(&args.folder)));
+            tell(&format!("resume with `vifo sweep {0}`, or with `vifo sweep {0} --slurm`", shell(&args.folder)));
         }
         None => {}
     }
@@ -342,7 +342,7 @@ fn one(args: &RunArgs) -> anyhow::Result<()> {
     hear();
     if args.stop_with_input {
         std::thread::spawn(|| {
-            // Nothing is ever written to it: it ends when whoever holds the other end does.
+            // Nothing is ever written to it: it ends when the process at the other end does.
             let _ = std::io::stdin().read(&mut [0]);
             request_stop();
         });
@@ -374,6 +374,6 @@ fn finish(run: &sweep::Run, fitted: &Fitted, progress: Option<&Progress>) {
 
 /// As a shell reports a program ended by Ctrl-C.
 fn stop() -> ! {
-    tell("stopped; the same command goes on where it was");
+    tell("stopped; the same command resumes");
     std::process::exit(130)
 }

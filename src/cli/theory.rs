@@ -3,7 +3,7 @@
 use super::{say, say_line};
 use crate::error::Error;
 use crate::figure::{self, CurvesFigure};
-use crate::report::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, number};
 use crate::theory::{Estimate, limit, linear, rademacher};
 use std::path::PathBuf;
 
@@ -107,7 +107,7 @@ fn show_limit(seed: u32) -> Shown {
     let last = limit.x.len() - 1;
     let finding = format!(
         "E[z] is nonzero on both sides of 0. The best single unit, w = {} and u = {}, leaves a root mean squared error of {} \
-         ({:.0} % of E[z]); a u of either sign is flat on one side.\nMonte Carlo with {} samples an input: largest distance \
+         ({:.0} % of E[z]); a u of either sign is flat on one side.\nMonte Carlo with {} samples per input: largest distance \
          from the closed form {:.1} standard errors over {} inputs.",
         number(limit.best.0),
         number(limit.best.1),
@@ -150,7 +150,7 @@ fn show_rademacher(seed: u32) -> Shown {
         ),
         table: table(&["N", "loss of VIFO", "bound", "ratio, theorem: <= 1"], result.sides.iter().map(row).collect()),
         finding: format!(
-            "{} pairs of opposite sign vectors a size, ± one standard error; the largest ratio is {largest:.2}. The bound's supremum is exact, \
+            "{} pairs of opposite sign vectors per size, ± one standard error; the largest ratio is {largest:.2}. The bound's supremum is exact, \
              the loss's is searched from below by gradient ascent.",
             rademacher::SIGNS
         ),

@@ -1,6 +1,6 @@
 //! What the rows of a data set are called: the lines of a table in four bytes each, the names of images as texts.
 
-/// One name a row.
+/// One name per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ids {
     /// Counted from 1.

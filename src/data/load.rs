@@ -204,13 +204,13 @@ fn in_own_units(encoder: &mut Encoder) {
 
 /// What a recipe says of the columns' meaning.
 pub fn rules(data: &recipe::Data) -> Rules<'_> {
-    // The default goes on; a strict reader wants to know.
+    // The default continues; strict reading reports it.
     let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
     Rules { ignore: &data.ignore, missing, max_levels: data.max_levels, strict: data.strict }
 }
 
 impl Loaded {
-    /// What is told of target `at` alone: its encoder and its column of the parts.
+    /// What belongs to target `at` alone: its encoder and its column of the parts.
     pub fn of_target(&self, at: usize) -> Cow<'_, Loaded> {
         let n = self.encoder.n_targets();
         if n == 1 {

@@ -1,7 +1,7 @@
 //! Data: from a file or a toy to a matrix of standardised numbers.
 //!
 //! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::learn` on the training rows ->
-//! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Rooms below this one know nothing of files. Must not: print, train, name a device,
+//! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Lower modules do not depend on files. Must not: print, train, name a device,
 //! or let a statistic of a validation or test row into the encoder.
 
 pub mod corrupt;
@@ -15,8 +15,8 @@ pub mod split;
 pub mod table;
 pub mod toy;
 
-pub use encode::learn::{detect_task, strata};
 pub use crate::recipe::Task;
+pub use encode::learn::{detect_task, strata};
 pub use ids::Ids;
 
 use crate::base::visible::{counted, visible};
@@ -96,6 +96,11 @@ impl Dataset {
     pub fn inputs(&self) -> Inputs<'_> {
         if self.bytes.is_empty() { Inputs::Rows(&self.x) } else { Inputs::Images(&self.bytes) }
     }
+}
+
+/// Targets as the file has them, or class indices.
+pub fn targets_of(data: &Dataset) -> Vec<f64> {
+    if data.target.is_empty() { data.y.iter().map(|&v| f64::from(v)).collect() } else { data.target.clone() }
 }
 
 /// "data.csv, line 7, column 'age'": the place of an error.

@@ -1,5 +1,5 @@
 //! Points that stand in the recipe itself: `[x, y]` for a curve, `[x1, x2, class]` for classes in the plane.
-//! Unlike a table, few of them are no mistake, and neither is a column that is constant: whoever sets points one by one
+//! Unlike a table, few of them are no mistake, and neither is a column that is constant: a user who sets points one by one
 //! starts with two. Must not read a file.
 
 use super::encode::learn::{Stats, labels_of};

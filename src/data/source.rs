@@ -206,7 +206,7 @@ fn unzipped(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
 /// What a file is that is often taken for a table, by its first bytes, and the way from it to one.
 fn no_table(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     const TO_CSV: &str = "save it as CSV: pandas.read_parquet(FILE).to_csv(\"data.csv\", index=False)";
-    const IMAGES: &str = "images are trained on as a folder with one subfolder a class: name the folder";
+    const IMAGES: &str = "images are trained on as a folder with one subfolder per class: name the folder";
     let kinds: [(&[u8], &str, &str); 14] = [
         (b"\x89PNG", "is a PNG image", IMAGES),
         (b"\xff\xd8\xff", "is a JPEG image", IMAGES),
@@ -237,11 +237,10 @@ fn is_json(bytes: &[u8]) -> bool {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     let Some((first, rest)) = text.split_first() else { return false };
     let second = rest.trim_ascii_start().first();
-    match (first, second, text.last()) {
-        (b'{', Some(b'"' | b'}'), Some(b'}')) => true,
-        (b'[', Some(b'{' | b'['), Some(b']')) => true,
-        _ => false,
-    }
+    matches!(
+        (first, second, text.last()),
+        (b'{', Some(b'"' | b'}'), Some(b'}')) | (b'[', Some(b'{' | b'['), Some(b']'))
+    )
 }
 
 /// UTF-8 unless marks or bytes say otherwise.

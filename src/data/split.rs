@@ -35,7 +35,7 @@ pub fn by_fraction(
 ) -> Result<Split> {
     check_fractions(validation_fraction, test_fraction)?;
     if let Some(strata) = strata.filter(|s| s.len() != n) {
-        return Err(Error::usage("split", format!("{} classes for {n} rows", strata.len()), "one class a row", ""));
+        return Err(Error::usage("split", format!("{} classes for {n} rows", strata.len()), "one class per row", ""));
     }
     let mut order: Vec<usize> = (0..n).collect();
     SplitMix64::new(seed).shuffle(&mut order);
@@ -93,7 +93,7 @@ fn check_fraction(name: &str, value: f64) -> Result<()> {
     Err(Error::usage(name, value.to_string(), "0 to 0.9", "give the share of the rows, e.g. 0.1"))
 }
 
-/// Test rows from line `split_number` (from 0) of a file with one split a line (row numbers from 0); of the other rows a
+/// Test rows from line `split_number` (from 0) of a file with one split per line (row numbers from 0); of the other rows a
 /// fraction validates. The test rows keep the order of the file, the other parts ascend.
 pub fn by_index_file(path: &Path, split_number: usize, n: usize, validation_fraction: f64, seed: u64) -> Result<Split> {
     by_index_text(&read_text(path)?, path, split_number, n, validation_fraction, seed)
@@ -113,7 +113,7 @@ pub fn by_index_text(
         text.lines().enumerate().map(|(i, line)| (i + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
     let Some(&(line, rows)) = splits.get(split_number) else {
         let allowed = match splits.len() {
-            0 => "a file with one split a line".to_string(),
+            0 => "a file with one split per line".to_string(),
             count => format!("0 to {}", count - 1),
         };
         return Err(Error::usage(

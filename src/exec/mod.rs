@@ -1,4 +1,4 @@
-//! Where a program runs. Two executors, one meaning: `cpu` calls the twins, `gpu` the shaders.
+//! Where a program runs. Two executors, one meaning: `cpu` calls the CPU kernels, `gpu` the shaders.
 
 pub mod cpu;
 pub mod gpu;

@@ -1,4 +1,4 @@
-//! A curve with its predictive uncertainty, one panel a method: the mean, the total sd as shaded bands, the
+//! A curve with its predictive uncertainty, one panel per method: the mean, the total sd as shaded bands, the
 //! aleatoric sd as dashed lines, so that the distance between the two is what the model does not know.
 
 use std::path::Path;
@@ -145,8 +145,8 @@ pub fn draw_training_points(s: &mut Svg, plot: &Plot, x: &[f64], y: &[f64]) {
     let xs: Vec<f64> = chosen.iter().map(|i| x[*i]).collect();
     let ys: Vec<f64> = chosen.iter().map(|i| y[*i]).collect();
     match chosen.len() {
-        0..=120 => plot.markers(s, &xs, &ys, Marker::Circle, 2.8, ORANGE, BLACK),
-        121..=400 => plot.markers(s, &xs, &ys, Marker::Circle, 1.8, ORANGE, BLACK),
+        0..=120 => plot.markers(s, &xs, &ys, Marker::Circle, 2.8, (ORANGE, BLACK)),
+        121..=400 => plot.markers(s, &xs, &ys, Marker::Circle, 1.8, (ORANGE, BLACK)),
         _ => {
             plot.points(s, &xs, &ys, 1.7, BLACK.alpha(0.5));
         }

@@ -1,4 +1,4 @@
-//! Bars in groups: shares between 0 and 1, a group a category and a bar a series.
+//! Bars in groups: shares between 0 and 1, a group per category and a bar per series.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub struct BarsFigure {
     pub line: Option<(f64, String)>,
 }
 
-/// A value a group; NaN leaves one out, and 0 is a bar without height.
+/// One value per group; NaN leaves one out, and 0 is a bar without height.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BarsSeries {
     pub name: String,

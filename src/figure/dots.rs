@@ -36,7 +36,7 @@ pub struct DotsPanel {
     pub series: Vec<DotsSeries>,
 }
 
-/// `middle` and `half` (the length of a bar to either side) have a value a row; NaN leaves one out.
+/// `middle` and `half` (the length of a bar to either side) have one value per row; NaN leaves one out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DotsSeries {
     pub middle: Vec<f64>,

@@ -213,7 +213,7 @@ impl Figure for HeatFigure {
             }
             for &(x, y, class) in &chosen {
                 let (marker, ink, edge) = look(class);
-                plot.markers(s, &[x], &[y], marker, if chosen.len() > 120 { 2.4 } else { 3.2 }, ink, edge);
+                plot.markers(s, &[x], &[y], marker, if chosen.len() > 120 { 2.4 } else { 3.2 }, (ink, edge));
             }
             plot.draw_frame(s, true, true);
             plot.draw_title(s, &panel.title);

@@ -1,4 +1,4 @@
-//! Means with error bars in rows: one row a category, one mark a series, so that methods can be compared set by set.
+//! Means with error bars in rows: one row per category, one mark per series, so that methods can be compared set by set.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub struct IntervalsFigure {
     pub series: Vec<IntervalsSeries>,
 }
 
-/// `middle` and `half` (the length of a bar to either side) have a value a row; NaN leaves one out.
+/// `middle` and `half` (the length of a bar to either side) have one value per row; NaN leaves one out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IntervalsSeries {
     pub name: String,

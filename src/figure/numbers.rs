@@ -10,7 +10,7 @@ pub enum Cell {
     Empty,
 }
 
-/// A table with one name a column; every row has as many cells as there are names.
+/// A table with one name per column; every row has as many cells as there are names.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
     header: Vec<String>,
@@ -63,7 +63,7 @@ impl Cell {
 
 /// The shortest decimals that read back as the same f64: "0.1", "1.7e-13", "NaN", "-inf".
 pub fn exact(v: f64) -> String {
-    // Hundreds of zeros would be exact too, but nobody could read them.
+    // Hundreds of zeros would be exact too, but unreadable.
     if v != 0.0 && v.is_finite() && !(1e-5..1e16).contains(&v.abs()) { format!("{v:e}") } else { v.to_string() }
 }
 

@@ -1,4 +1,4 @@
-//! Colours that the colour-blind tell apart (Okabe and Ito 2008) and a perceptually uniform map (viridis).
+//! Colours that are distinct for the colour-blind (Okabe and Ito 2008) and a perceptually uniform map (viridis).
 
 use super::svg::Ink;
 

@@ -6,7 +6,7 @@ use image::ExtendedColorType;
 
 use super::png::encode;
 
-/// Row-major RGB, three bytes a pixel.
+/// Row-major RGB, three bytes per pixel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
     pub width: usize,
@@ -29,7 +29,7 @@ impl Pixels {
         Some(Pixels { width, height, rgb })
     }
 
-    /// At most `most` pixels a side: each new pixel is the mean of the area that it covers.
+    /// At most `most` pixels per side: each new pixel is the mean of the area that it covers.
     pub fn shrunk(self, most: usize) -> Pixels {
         let longer = self.width.max(self.height);
         if longer <= most {

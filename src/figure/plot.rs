@@ -196,7 +196,7 @@ impl Plot {
     }
 
     /// Like `points`, with a light edge and a shape.
-    pub fn markers(&self, s: &mut Svg, xs: &[f64], ys: &[f64], marker: Marker, radius: f64, ink: Ink, edge: Ink) {
+    pub fn markers(&self, s: &mut Svg, xs: &[f64], ys: &[f64], marker: Marker, radius: f64, (ink, edge): (Ink, Ink)) {
         for (x, y) in xs.iter().zip(ys) {
             if let Some(at) = self.place(*x, *y).filter(|p| self.contains(*p)) {
                 draw_marker(s, at, marker, radius, ink, edge);
@@ -271,7 +271,7 @@ fn reduce(run: Vec<Point>) -> Vec<Point> {
     kept
 }
 
-/// One point a half pixel column, `choose`n from the y of all of them.
+/// One point per half pixel column, `choose`n from the y of all of them.
 fn reduce_by(run: Vec<Point>, choose: fn(f64, f64) -> f64) -> Vec<Point> {
     if run.len() <= MOST_LINE_POINTS {
         return run;

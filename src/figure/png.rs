@@ -13,7 +13,7 @@ use super::text::{FONT, FONT_NAME};
 /// Device pixels per figure pixel of a PNG: sharp on dense screens and in print.
 pub const SCALE: f64 = 2.0;
 
-/// Row-major RGB, three bytes a pixel.
+/// Row-major RGB, three bytes per pixel.
 pub struct Bitmap {
     pub width: u32,
     pub height: u32,
@@ -44,7 +44,7 @@ pub fn bitmap(svg: &str, scale: f64) -> Result<Bitmap, String> {
     Ok(Bitmap { width, height, rgb })
 }
 
-/// The content of a PNG file, 8 bits a channel; Err says why the encoder failed.
+/// The content of a PNG file, 8 bits per channel; Err says why the encoder failed.
 pub fn encode(
     data: &[u8],
     (width, height): (u32, u32),

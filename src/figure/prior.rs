@@ -1,4 +1,4 @@
-//! Samples from the prior of the outputs, one panel a method, with the training points over them: does the prior
+//! Samples from the prior of the outputs, one panel per method, with the training points over them: does the prior
 //! leave room where there is no data? (The paper's figure 2.)
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use super::svg::Svg;
 use crate::error::{Error, Fault, Result};
 use crate::system::write_atomic;
 
-/// What every figure tells about itself.
+/// Metadata of every figure.
 pub trait Figure {
     fn title(&self) -> &str;
     /// Width and height in figure pixels.

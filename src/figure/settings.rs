@@ -1,4 +1,4 @@
-//! Metrics against the settings of a grid: a panel a metric, one below the other on a shared axis of evenly spaced values, each
+//! Metrics against the settings of a grid: one panel per metric, one below the other on a shared axis of evenly spaced values, each
 //! mean with its sd.
 
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct SettingsPanel {
     pub series: Vec<SettingsSeries>,
 }
 
-/// One value a tick; NaN where there is none.
+/// One value per tick; NaN where there is none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SettingsSeries {
     /// Empty where it is the only one.
@@ -103,7 +103,7 @@ impl SettingsFigure {
             if self.ordered {
                 plot.line(s, &x, &one.mean, stroke(i));
             }
-            plot.markers(s, &x, &one.mean, marker(i), 4.2, series(i), WHITE);
+            plot.markers(s, &x, &one.mean, marker(i), 4.2, (series(i), WHITE));
         }
     }
 }

@@ -90,7 +90,7 @@ impl Figure for CoverageFigure {
             let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
             plot.line(s, &x, &y, stroke(i));
             if x.len() <= 40 {
-                plot.markers(s, &x, &y, MARKERS[i % MARKERS.len()], 3.4, series(i), WHITE);
+                plot.markers(s, &x, &y, MARKERS[i % MARKERS.len()], 3.4, (series(i), WHITE));
             }
         }
         plot.draw_frame(s, true, true);

@@ -1,4 +1,4 @@
-//! What a figure is drawn on: an SVG of plain shapes in figure pixels (y down, fractions allowed) with their looks in
+//! The canvas of a figure: an SVG of plain shapes in figure pixels (y down, fractions allowed) with their looks in
 //! attributes, no script, no reference to anything outside. The bitmap (`png`) is this text, drawn.
 
 use std::collections::BTreeMap;
@@ -186,7 +186,7 @@ impl Svg {
         if cells.is_empty() {
             return;
         }
-        // One path a colour keeps the file small.
+        // One path per colour keeps the file small.
         let mut paths: BTreeMap<(u8, u8, u8), String> = BTreeMap::new();
         for &(area, ink) in cells {
             let path = paths.entry(ink.rgb).or_default();

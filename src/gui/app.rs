@@ -284,7 +284,7 @@ impl eframe::App for App {
             let seconds = self.began.elapsed().as_secs_f64();
             let step = self.playground.group.step();
             let rate = self.frames as f64 / seconds;
-            eprintln!("closed at step {step}: {} frames in {seconds:.1} s, {rate:.1} a second", self.frames);
+            eprintln!("closed at step {step}: {} frames in {seconds:.1} s, {rate:.1} per second", self.frames);
         }
     }
 

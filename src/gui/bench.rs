@@ -1,4 +1,4 @@
-//! What a frame costs the UI thread: learning curves of many points, laid out and made into triangles, without drawing them.
+//! Cost of a frame on the UI thread: learning curves of many points, laid out and made into triangles, without drawing them.
 
 use super::panels::curves::CurveCache;
 use super::plots::curves::{CurvesView, curves_ui};
@@ -8,7 +8,7 @@ use crate::train::EpochRow;
 use eframe::egui;
 use std::time::Instant;
 
-/// Milliseconds a frame over `seconds`, sorted; each of the five curves of a training has `points` points, NaN among them. The
+/// Milliseconds per frame over `seconds`, sorted; each of the five curves of a training has `points` points, NaN among them. The
 /// pointer rests on the plot, which makes egui_plot look for the point below it.
 pub fn frame_ms(points: usize, seconds: f64) -> Vec<f64> {
     let row = |i: usize| {
@@ -43,7 +43,7 @@ pub fn frame_ms(points: usize, seconds: f64) -> Vec<f64> {
             ..Default::default()
         };
         let mut output = ctx.run_ui(input, |ui| {
-            let view = CurvesView { id: "bench", x_label: "step", y_label: "nats a row", log: true, height: 700.0 };
+            let view = CurvesView { id: "bench", x_label: "step", y_label: "nats per row", log: true, height: 700.0 };
             let colours = Colours::of(ui);
             curves_ui(ui, &view, &cache.shown(&options), |i| colours.series(i));
         });

@@ -38,7 +38,7 @@ impl Plottable {
         let figure = CurvesFigure {
             title: "Learning curves".into(),
             x_label: x_label.into(),
-            y_label: "nats a row".into(),
+            y_label: "nats per row".into(),
             log,
             series: series.iter().map(Curve::to_series).collect(),
             ..Default::default()

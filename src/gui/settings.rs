@@ -1,4 +1,4 @@
-//! What the app remembers from one start to the next.
+//! Settings that the app saves between starts.
 
 use crate::method::{base, vi, vifo};
 use serde::{Deserialize, Serialize};
@@ -22,12 +22,12 @@ impl Tab {
     pub const ALL: [(Tab, &'static str, &'static str); 8] = [
         (Tab::Playground, "Playground", "Train on points that you can move, and watch the uncertainty follow"),
         (Tab::SideBySide, "Side by side", "Two to four methods trained at once on the same points"),
-        (Tab::Priors, "Priors", "Curves sampled from what each method expects before it sees a point"),
+        (Tab::Priors, "Priors", "Functions sampled from the prior of each method"),
         (Tab::Curves, "Learning curves", "Loss, its terms and test figures of this training and of saved runs"),
         (Tab::Data, "Your data", "Open a table or images, see what is in them, and train with one click"),
-        (Tab::Results, "Results", "Predictions sorted by uncertainty, and how far they can be trusted"),
+        (Tab::Results, "Results", "Metrics, calibration, and predictions sorted by uncertainty"),
         (Tab::Runs, "Runs", "Run folders: open, follow and compare them"),
-        (Tab::Recipe, "Recipe", "The text that repeats this training on the command line"),
+        (Tab::Recipe, "Recipe", "The recipe to reproduce this training on the command line"),
     ];
 }
 
@@ -118,7 +118,7 @@ impl Default for CurveOptions {
 pub struct Settings {
     pub tab: Tab,
     pub ground: Ground,
-    /// Steps a second; 0 = as fast as it goes.
+    /// Steps per second; 0 = unlimited.
     pub pace: f64,
     pub bands: BandOptions,
     pub map: MapKind,

@@ -104,7 +104,7 @@ impl Body {
             self.deliver();
         }
         for mut lane in self.lanes.drain(..) {
-            // Nobody is left to be told of a full disk.
+            // The window is gone: a full disk can no longer be reported.
             let _ = lane.training.stop();
         }
     }

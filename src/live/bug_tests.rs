@@ -3,8 +3,9 @@
 use super::group::tests::{group, recipe, wait};
 use super::*;
 use crate::exec::Device;
-use crate::run::{RunFolder, Training};
+use crate::run::RunFolder;
 use crate::train::Ending;
+use crate::workflow::Training;
 
 #[test]
 fn bug_1_a_refused_restart_leaves_the_old_training_running() {

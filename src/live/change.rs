@@ -1,14 +1,15 @@
-//! What a change of the recipe does to a training that runs: nothing but steer it, rebuild it around the same weights, or
-//! begin it anew. The app asks before it applies one, the worker when it does.
+//! What a change of the recipe does to a running training: steer it, rebuild it around the same weights, or restart it.
+//! The app asks before it applies one, the worker when it does.
 
-pub use crate::recipe::keys::Effect;
 use crate::method;
+pub use crate::recipe::keys::Effect;
 use crate::recipe::keys::{Key, diff};
 use crate::recipe::{Recipe, key};
 
 /// What the change of one key does. VIFO's samples live in the head; a method that samples weights has a replica for each.
 fn effect(key: &Key, a: &Recipe, b: &Recipe) -> Effect {
-    let more_replicas = key.path == key!(method.samples).path && method::find(&b.method.name).is_some_and(|m| m.samples_weights());
+    let more_replicas =
+        key.path == key!(method.samples).path && method::find(&b.method.name).is_some_and(|m| m.samples_weights());
     if more_replicas { Effect::Rebuilds } else { key.effect(a, b) }
 }
 

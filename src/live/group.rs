@@ -20,13 +20,13 @@ pub struct Group {
     pub begun: u64,
     /// Counts everything that may change a drawing.
     pub revision: u64,
-    /// The training is a run folder that its end completes: it must not begin anew in the same place.
+    /// The training is a run folder that its end completes: it must not restart in the same place.
     pub kept: bool,
     /// Paused because its page is not in front.
     held: bool,
     /// Recipes that were sent but not yet taken up.
     sent: Option<Vec<Recipe>>,
-    /// A start that the worker has not yet told of: what the lanes show is of the training before.
+    /// A start that the worker has not yet reported: what the lanes show is of the training before.
     starting: Option<Starting>,
 }
 
@@ -91,7 +91,7 @@ impl Group {
         self.sent.as_ref().is_some_and(|s| s.first() != Some(recipe))
     }
 
-    /// Holds what trains while nobody sees it, and lets it go on when it is seen again; what was paused by hand stays so.
+    /// Pauses training while its page is hidden and resumes it when the page is shown; what was paused by hand stays paused.
     pub fn in_front(&mut self, seen: bool) {
         if !seen && self.is_running() && !self.held {
             self.held = true;
@@ -126,7 +126,7 @@ impl Group {
         self.look.lanes.get(lane)
     }
 
-    /// Takes in what the worker has told; true if anything has changed.
+    /// Takes in the messages of the worker; true if anything has changed.
     pub fn poll(&mut self) -> bool {
         let mut changed = false;
         for report in self.worker.poll() {

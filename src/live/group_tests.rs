@@ -228,7 +228,7 @@ fn the_recipe_repeats_the_training_on_the_command_line() {
     let text = g.lanes[0].recipe.as_ref().expect("a recipe").to_toml().expect("TOML");
     let again = Recipe::from_table(&Recipe::parse(&text, "copied").expect("a recipe"), "copied").expect("a recipe");
     let silent = &mut |_: &crate::train::Event, _: &[String]| crate::train::Flow::Continue;
-    crate::run::fit::fit(&again, &theirs, false, &crate::exec::Device::Cpu, silent).expect("a run");
+    crate::workflow::fit::fit(&again, &theirs, false, &crate::exec::Device::Cpu, silent).expect("a run");
     let weights = |path: &std::path::Path| {
         let folder = crate::run::RunFolder::open(path).expect("a run folder");
         crate::run::Model::open(&folder).expect("a model").trained

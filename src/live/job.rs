@@ -1,5 +1,5 @@
-//! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller looks in when it
-//! likes and never waits.
+//! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller polls
+//! it and never waits.
 
 use crate::error::{Error, Result};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -25,7 +25,7 @@ impl<T: Send + 'static> Job<T> {
             let _ = send.send(work());
             wake();
         });
-        // Without a thread the sender is dropped, and `poll` tells of it.
+        // Without a thread the sender is dropped, and `poll` reports it.
         drop(started);
         Job { what, done }
     }

@@ -11,9 +11,10 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
-use crate::run::{Training, prior};
+use crate::run::prior;
 use crate::train::Driver;
 use crate::train::plan::Plan;
+use crate::workflow::Training;
 
 pub struct Lane {
     pub training: Training,
@@ -55,7 +56,7 @@ impl Points {
             .unzip();
         let rows = |set: &Dataset| -> Vec<[f64; 3]> {
             // Of several targets the first is drawn.
-            let y = crate::run::model::targets(&set.of_target(0, encoder.n_targets()));
+            let y = crate::data::targets_of(&set.of_target(0, encoder.n_targets()));
             let raw = |i: usize, j: usize| mean[j] + sd[j] * f64::from(set.x[i * set.d + j]);
             let row = |i: usize| match ranges.len() {
                 1 => [raw(i, 0), y[i], 0.0],
@@ -113,7 +114,7 @@ impl Lane {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
-        // Where nothing is drawn, an average or a posterior would be work for nobody.
+        // Where nothing is drawn, an average or a posterior would be wasted work.
         let now = match super::picture::ranges(&data.encoder).is_empty() {
             true => trainer.weights()?,
             false => trainer.look(&data.train, &self.device)?,
@@ -130,7 +131,7 @@ impl Lane {
         Ok(LaneSnapshot { picture, prior, losses })
     }
 
-    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to begin anew.
+    /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.
     pub fn change(&mut self, recipe: &Recipe) -> Result<bool> {
         let effect = super::effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();

@@ -1,6 +1,6 @@
 //! Training that is watched and steered while it runs: a named worker thread with its own device. Commands go down and
 //! reports come up through bounded channels; what is large and soon stale (bands, maps, curves of a prior) lies in a slot that
-//! holds the latest alone. Knows nothing of windows.
+//! holds only the latest. Does not depend on windows.
 
 mod body;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What the network thinks at this moment, over its input space: a band for one input, a map for two, and curves from the
-//! prior. Computed by the worker, drawn by whoever looks.
+//! The current prediction over the input space: a band for one input, a map for two, and curves from the
+//! prior. Computed by the worker, drawn by the app.
 
 use crate::data::encode::{Encoder, Feature, FeatureKind, Target};
 use crate::data::{Inputs, Task};
@@ -101,7 +101,7 @@ fn range(asked: Option<(f64, f64)>, axis: &Axis) -> (f64, f64) {
     }
 }
 
-/// The inputs' range that a picture covers if nobody asks for another: one pair an input; empty where there is no picture.
+/// The inputs' range that a picture covers unless another is asked for: one pair per input; empty where there is no picture.
 pub fn ranges(encoder: &Encoder) -> Vec<(f64, f64)> {
     let axes: Option<Vec<Axis>> = encoder.features.iter().map(Axis::of).collect();
     match (axes, encoder.task()) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Steps a second over the last second or so.
+/// Steps per second over the last second or so.
 #[derive(Default)]
 pub struct Speed {
     marks: VecDeque<(Instant, u64)>,

@@ -102,7 +102,7 @@ fn settle(g: &mut Group, what: &str) {
     }
 }
 
-/// Each of the controls changes what is shown, or tells why not.
+/// Each of the controls changes what is shown, or says why not.
 fn every_control_answers(g: &mut Group, what: &str) {
     for (name, command) in
         [("run", Command::Run), ("step", Command::Step(1)), ("reset", Command::Reset), ("stop", Command::Stop)]

@@ -34,7 +34,7 @@ pub enum Command {
     Reset,
     /// These recipes in place of the present ones, with the weights as they are where that is possible.
     Change(Vec<Recipe>),
-    /// Steps a second; None = as fast as it goes.
+    /// Steps per second; None = unlimited.
     Pace(Option<f64>),
     Look(Look),
     /// Writes training `lane` as a whole run with test, figures and report, and goes on.
@@ -57,7 +57,7 @@ pub struct Keep {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// A training begins, or begins anew: curves so far are of the past.
+    /// A training starts or restarts: curves so far are of the past.
     Started {
         lane: usize,
         of: usize,
@@ -92,9 +92,9 @@ pub enum State {
     Paused,
     Running,
     Ended(Ending),
-    /// By command; Reset begins anew.
+    /// By command; Reset restarts it.
     Stopped,
-    /// An error ended it; Reset begins anew.
+    /// An error ended it; Reset restarts it.
     Failed,
 }
 
@@ -171,7 +171,7 @@ impl Worker {
             self.thread = None;
             self.commands = None;
             let cure = "start again; please report it as a bug of vifo";
-            all.push(Report::Failed(Error::run("training", "its thread ended without a word", cure)));
+            all.push(Report::Failed(Error::run("training", "its thread ended without a message", cure)));
             all.push(Report::State(State::Failed));
         }
         all

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::ops::dirichlet::DirichletHead;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 
 pub const NAME: &str = "dirichlet";
 
@@ -24,7 +24,7 @@ impl Method for Dirichlet {
         &[("dir", "take \"dirichlet\""), ("evidential", "take \"dirichlet\"")]
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec!["method.eta", "train.kl_warmup"]
+        vec![key!(method.eta).path, key!(train.kl_warmup).path]
     }
     /// It spreads its belief over classes.
     fn learns(&self, task: Task) -> bool {
@@ -35,7 +35,7 @@ impl Method for Dirichlet {
             return Ok(());
         }
         let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
-        Err(Error::usage("method.name", "\"dirichlet\" with a regression", "a classification", cure))
+        Err(Error::usage(key!(method.name).path, "\"dirichlet\" with a regression", "a classification", cure))
     }
     fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
         recipe.method.eta.unwrap_or(self.usual_eta(task))

@@ -9,7 +9,7 @@ use crate::net::Masks;
 use crate::ops::Op;
 use crate::ops::average::RepeatWeights;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 
 pub const NAME: &str = "dropout";
 /// Share of units dropped where a recipe leaves it out.
@@ -28,14 +28,14 @@ impl Method for Dropout {
         &[("mc-dropout", "take \"dropout\"")]
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec!["method.noise_link", "predict.samples"]
+        vec![key!(method.noise_link).path, key!(predict.samples).path]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
         if recipe.net.dropout != Some(0.0) {
             return Ok(());
         }
         let found = "0 with the method dropout";
-        Err(Error::usage("net.dropout", found, "above 0", "leave it out for 0.1, or take base"))
+        Err(Error::usage(key!(net.dropout).path, found, "above 0", "leave it out for 0.1, or take base"))
     }
     fn adapt(&self, recipe: &mut Recipe) {
         if recipe.net.dropout == Some(0.0) {
@@ -46,7 +46,7 @@ impl Method for Dropout {
         Usual { dropout: RATE, ..Usual::default() }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("net.dropout", |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
+        vec![Knob::new(key!(net.dropout).path, |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
     }
     fn copies(&self, setup: &Setup) -> u32 {
         setup.predict_samples
@@ -59,7 +59,7 @@ impl Method for Dropout {
     }
 }
 
-/// Weights [E S, P]: each member's, once a pass.
+/// Weights [E S, P]: each member's, once per pass.
 fn record_networks(setup: &Setup, b: &mut Builder, weights: Buf) -> Buf {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);

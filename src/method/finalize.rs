@@ -1,4 +1,4 @@
-//! What a method is given when training ends, and what it may leave for the host to do in prediction.
+//! The inputs of a method when training ends, and the work that it may leave to the host in prediction.
 
 use super::laplace::VarianceForm;
 use super::{Chunk, Setup, Trained};

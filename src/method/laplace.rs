@@ -200,7 +200,7 @@ impl Posterior {
 
     /// A sample of W [k, d] from P standard normals.
     pub fn sample_weights(&self, normals: &[f32]) -> Vec<f64> {
-        assert_eq!(normals.len(), self.k * self.d, "one normal a weight");
+        assert_eq!(normals.len(), self.k * self.d, "one normal per weight");
         let mut w = self.weights.clone();
         self.spectrum.add_sample(normals, self.delta, self.d, &mut w);
         w

@@ -2,7 +2,7 @@
 
 use super::{METHODS, Method};
 use crate::error::{Error, Result};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 use std::sync::{PoisonError, RwLock};
 use toml::{Table, Value};
 
@@ -59,7 +59,7 @@ pub fn allowed() -> String {
     all().iter().map(|m| format!("\"{}\"", m.name())).collect::<Vec<_>>().join(", ")
 }
 
-const NAME: &str = "method.name";
+const NAME: &str = key!(method.name).path;
 
 /// The method of a recipe that names none.
 pub fn default_name() -> String {

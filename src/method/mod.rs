@@ -27,11 +27,11 @@ pub mod vi;
 pub mod vifo;
 
 pub use finalize::{Finish, HostLayer, LayerForm, Rows};
+pub use hypercube::Hypercube;
 pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
-pub use hypercube::Hypercube;
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
 pub use setup::{ImageInput, MethodOptions, Setup};
@@ -44,7 +44,7 @@ use crate::net::{Last, Layout, Masks};
 use crate::ops::step::Prior;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder};
-use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule};
+use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule, key};
 
 /// All methods of this library, in the order in which they are offered.
 pub const METHODS: &[&dyn Method] = &[
@@ -92,7 +92,7 @@ pub trait Method: Send + Sync {
     /// The recipe keys that it reads among those that not every method reads. A key that any method lists here has no
     /// effect with the methods that do not.
     fn keys(&self) -> Vec<&'static str> {
-        vec!["method.noise_link"]
+        vec![key!(method.noise_link).path]
     }
 
     /// Whether it can learn such a target.
@@ -276,7 +276,7 @@ pub trait Method: Send + Sync {
         false
     }
 
-    /// What makes outputs of features and outputs on the host, one a member; none where the network's own are the outputs.
+    /// What makes outputs of features and outputs on the host, one per member; none where the network's own are the outputs.
     fn host_layers(&self, _setup: &Setup, _trained: &Trained, _seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
         Ok(vec![])
     }
@@ -291,7 +291,7 @@ pub trait Method: Send + Sync {
         PriorDraw::None
     }
 
-    // ---- What users are told
+    // ---- Notes for users
 
     /// What it cannot show with these settings, a sentence each.
     fn caveats(&self, _setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {

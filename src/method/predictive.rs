@@ -29,13 +29,16 @@ pub enum Outputs {
     Own(Reading),
 }
 
+/// Of a setup, a row of outputs and a class.
+pub type LogitSd = fn(&Setup, &[f32], usize) -> f64;
+
 /// How a row of outputs of one target is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     /// Of a regression.
     pub moments: fn(&Setup, &[f32]) -> Moments,
     /// Standard deviation of the logit of class c, whose mean is output c; None where outputs are the logits.
-    pub logit_sd: Option<fn(&Setup, &[f32], usize) -> f64>,
+    pub logit_sd: Option<LogitSd>,
 }
 
 /// z = (m, l) of one target as normals.
@@ -112,7 +115,7 @@ pub struct Classification {
 }
 
 impl Regression {
-    /// One normal a row, of these variances and their parts, in the unit of y.
+    /// One normal per row, of these variances and their parts, in the unit of y.
     pub fn normals(mean: Vec<f64>, vars: &[f64], aleatoric: Vec<f64>, epistemic: Vec<f64>) -> Regression {
         let parts = mean.iter().zip(vars).map(|(m, v)| ScaleMixture::normal(*m, *v)).collect();
         Regression { parts, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }

@@ -58,7 +58,7 @@ fn classes(setup: &Setup, outputs: &[f32], seed: u32) -> Classification {
 }
 
 /// FAULTS A6: with one set of normals for all rows ten samples put the mean mutual information between 0.57 and 1.23 of its
-/// limit, by seed. The limit is that of 10,000 samples a row, good to a thousandth.
+/// limit, by seed. The limit is that of 10,000 samples per row, good to a thousandth.
 #[test]
 fn a6_the_mean_mutual_information_hardly_depends_on_the_seed() {
     let (s, outputs) = (setup(Task::Classification, 3, 1), logits());

@@ -7,7 +7,7 @@ use crate::ops::reduce::SumSquares;
 use crate::ops::regularizer as op;
 use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::{PriorKeys, Recipe};
+use crate::recipe::{PriorKeys, Recipe, key};
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,39 +31,31 @@ const EB_BETA: f64 = 10.0;
 
 impl Reg {
     /// The recipe keys that it alone reads.
-    pub fn keys(self) -> &'static [&'static str] {
+    pub fn keys(self) -> Vec<&'static str> {
         match self {
-            Reg::Naive => &["prior.variance"],
-            Reg::Mean | Reg::MeanAll => &["prior.gamma", "prior.a"],
-            Reg::Mv | Reg::MvAll => &["prior.alpha", "prior.beta", "prior.d"],
-            Reg::Eb | Reg::EbAll => &["prior.alpha", "prior.beta"],
-            Reg::L2 => &[],
+            Reg::Naive => vec![key!(prior.variance).path],
+            Reg::Mean | Reg::MeanAll => vec![key!(prior.gamma).path, key!(prior.a).path],
+            Reg::Mv | Reg::MvAll => vec![key!(prior.alpha).path, key!(prior.beta).path, key!(prior.d).path],
+            Reg::Eb | Reg::EbAll => vec![key!(prior.alpha).path, key!(prior.beta).path],
+            Reg::L2 => vec![],
         }
     }
 
     /// Sliders of its prior; `variance` is prior.variance with what the method takes for it.
     pub fn knobs(self, variance: fn(&mut Recipe) -> KnobValue<'_>) -> Vec<Knob> {
         match self {
-            Reg::Naive => vec![Knob::new("prior.variance", variance)],
+            Reg::Naive => vec![Knob::new(key!(prior.variance).path, variance)],
             Reg::Mean | Reg::MeanAll => vec![
-                Knob::new("prior.gamma", |r| KnobValue::Given(&mut r.prior.gamma)),
-                Knob::new("prior.a", |r| KnobValue::Given(&mut r.prior.a)),
+                Knob::new(key!(prior.gamma).path, |r| KnobValue::Given(&mut r.prior.gamma)),
+                Knob::new(key!(prior.a).path, |r| KnobValue::Given(&mut r.prior.a)),
             ],
             Reg::Mv | Reg::MvAll => vec![
-                Knob::new("prior.alpha", |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)
-                }),
-                Knob::new("prior.beta", |r| {
-                    KnobValue::Optional(&mut r.prior.beta, MV_BETA)
-                }),
+                Knob::new(key!(prior.alpha).path, |r| KnobValue::Optional(&mut r.prior.alpha, MV_ALPHA)),
+                Knob::new(key!(prior.beta).path, |r| KnobValue::Optional(&mut r.prior.beta, MV_BETA)),
             ],
             Reg::Eb | Reg::EbAll => vec![
-                Knob::new("prior.alpha", |r| {
-                    KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)
-                }),
-                Knob::new("prior.beta", |r| {
-                    KnobValue::Optional(&mut r.prior.beta, EB_BETA)
-                }),
+                Knob::new(key!(prior.alpha).path, |r| KnobValue::Optional(&mut r.prior.alpha, EB_ALPHA)),
+                Knob::new(key!(prior.beta).path, |r| KnobValue::Optional(&mut r.prior.beta, EB_BETA)),
             ],
             Reg::L2 => vec![],
         }
@@ -83,7 +75,7 @@ impl Reg {
         }
     }
 
-    /// Parameters and the additive constant a dimension. `variance` is what naive takes when the recipe is silent.
+    /// Parameters and the additive constant per dimension. `variance` is what naive takes when the recipe is silent.
     pub fn prior(self, keys: &PriorKeys, variance: f64) -> Prior<f64> {
         match self {
             Reg::Naive => {
@@ -107,7 +99,7 @@ impl Reg {
     }
 }
 
-/// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum a member.
+/// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum per member.
 pub fn record_l2(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
     let (replicas, stride) = (setup.members, setup.layout().total as u32);
     let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.observations() as f32);

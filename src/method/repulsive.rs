@@ -8,7 +8,7 @@ use crate::ops::Op;
 use crate::ops::repulsion::{KernelWeights, MAX_PARTICLES, PairDistances, Repulsion};
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::{Recipe, Space};
+use crate::recipe::{Recipe, Space, key};
 
 pub const NAME: &str = "repulsive";
 
@@ -26,11 +26,11 @@ impl Method for Repulsive {
     }
     fn keys(&self) -> Vec<&'static str> {
         vec![
-            "method.noise_link",
-            "train.kl_warmup",
-            "repulsive.space",
-            "repulsive.strength",
-            "repulsive.prior_variance",
+            key!(method.noise_link).path,
+            key!(train.kl_warmup).path,
+            key!(repulsive.space).path,
+            key!(repulsive.strength).path,
+            key!(repulsive.prior_variance).path,
         ]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
@@ -39,7 +39,7 @@ impl Method for Repulsive {
         }
         let found = format!("{} with repulsive", recipe.method.members);
         let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
-        Err(Error::usage("method.members", found, allowed, "lower it"))
+        Err(Error::usage(key!(method.members).path, found, allowed, "lower it"))
     }
     fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
         recipe.repulsive.strength
@@ -49,7 +49,7 @@ impl Method for Repulsive {
         MethodOptions { space, particle_variance, ..Default::default() }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("repulsive.strength", |r| KnobValue::Given(&mut r.repulsive.strength))]
+        vec![Knob::new(key!(repulsive.strength).path, |r| KnobValue::Given(&mut r.repulsive.strength))]
     }
     fn is_coupled(&self) -> bool {
         true
@@ -75,12 +75,12 @@ impl Method for Repulsive {
     }
     fn caveats(&self, setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
         let alone =
-            "a single repulsive member has nobody to keep away from, and no epistemic spread: raise method.members";
+            "a single repulsive member has no other to be repelled from, and no epistemic spread: raise method.members";
         if setup.members == 1 { vec![alone.into()] } else { vec![] }
     }
 }
 
-/// Adds to the gradient of outputs or weights; returns the value a member.
+/// Adds to the gradient of outputs or weights; returns the value per member.
 fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
     let replicas = setup.members;
     // Members of other data sets are other ensembles.

@@ -1,9 +1,9 @@
-//! What a recipe's method asks of its other keys.
+//! Constraints of a recipe's method on its other keys.
 
 use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::recipe::{Expectation, Link, Recipe};
+use crate::recipe::{Expectation, Link, Recipe, key};
 use toml::{Table, Value};
 
 /// The recipe of a table, every key and its method checked; `place` names it in messages.
@@ -64,10 +64,10 @@ pub fn adapt(recipe: &mut Recipe) {
     if !method.has_closed_form() {
         recipe.method.expectation = Expectation::Auto;
     }
-    if !reads(method, "prior.alpha") {
+    if !reads(method, key!(prior.alpha).path) {
         (recipe.prior.alpha, recipe.prior.beta) = (None, None);
     }
-    if !reads(method, "prior.variance") {
+    if !reads(method, key!(prior.variance).path) {
         recipe.prior.variance = None;
     }
     method.adapt(recipe);
@@ -80,10 +80,10 @@ pub fn leave_out(table: &mut Table) -> Vec<&'static str> {
     let method = find(section.get("name").and_then(Value::as_str).unwrap_or(&default_name()));
     let mut left_out = vec![];
     if !method.is_some_and(|m| m.takes_auxiliary_inputs()) && section.remove("eta_aux").is_some() {
-        left_out.push("method.eta_aux");
+        left_out.push(key!(method.eta_aux).path);
     }
     if !method.is_some_and(|m| m.has_closed_form()) && section.remove("expectation").is_some() {
-        left_out.push("method.expectation");
+        left_out.push(key!(method.expectation).path);
     }
     left_out
 }

@@ -351,7 +351,7 @@ impl ScaleMixture {
     /// log of the integral between the bounds, whatever its shape: the trapezoidal rule over all that may count, or panels
     /// where a bound of g cuts it.
     fn between(&self, f: &Integrand) -> f64 {
-        // Left of l the likelihood rises towards the left by no more than exp(1/2 a step); right of l and of the last rise it falls.
+        // Left of l the likelihood rises towards the left by no more than exp(1/2 per step); right of l and of the last rise it falls.
         let (low, high) = self.bounds();
         let reach = self.sd * (0.5 * self.sd + (0.25 * self.sd * self.sd + 2.0 * DEEP).sqrt());
         let from = (f.l - reach).clamp(low, high);

@@ -10,7 +10,7 @@ fn span(c: &ScaleMixture) -> (f64, f64) {
 }
 
 /// log p(y): a scan for all that is within exp(-32) of the greatest, Simpson's rule with 20,000 steps over it (at least 16
-/// widths, so a step of a 1,000th of it; at a bound it may rise by 70 a unit, 0.07 a step, for an error of 0.07^4 / 180), and both tails beyond the bounds.
+/// widths, so a step of a 1,000th of it; at a bound it may rise by 70 per unit, 0.07 per step, for an error of 0.07^4 / 180), and both tails beyond the bounds.
 fn log_density_on_a_grid(c: &ScaleMixture, y: f64) -> f64 {
     let (low, high) = span(c);
     let half_square = 0.5 * (y - c.m).powi(2);

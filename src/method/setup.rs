@@ -56,7 +56,7 @@ pub struct Setup {
     /// N, training rows.
     pub n_rows: u32,
     pub batch: u32,
-    /// Auxiliary inputs, one a row of the batch.
+    /// Auxiliary inputs, one per row of the batch.
     pub aux: Option<AuxSource>,
     /// SGD whose first epochs take Adam steps.
     pub warm: bool,

@@ -1,4 +1,4 @@
-//! Stochastic weight averaging: the running mean of the weights, one snapshot an epoch from `swa_start` on; batch
+//! Stochastic weight averaging: the running mean of the weights, one snapshot per epoch from `swa_start` on; batch
 //! normalisation's statistics are computed anew for it (MATH.md section 5, SWA).
 
 use super::{Finish, Method, Setup, Trained, Usual};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::ops::average::SwaCollect;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::{Optimizer, Recipe, Schedule};
+use crate::recipe::{Optimizer, Recipe, Schedule, key};
 
 pub const NAME: &str = "swa";
 const MEAN: &str = "swa.mean";
@@ -61,7 +61,7 @@ pub(super) fn no_patience(recipe: &Recipe) -> Result<()> {
     match recipe.train.patience {
         Some(patience) if patience > 0 => {
             let found = format!("{patience} with {}, which averages to the last epoch", recipe.method.name);
-            Err(Error::usage("train.patience", found, "0", "leave it out"))
+            Err(Error::usage(key!(train.patience).path, found, "0", "leave it out"))
         }
         _ => Ok(()),
     }

@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::average::{SwagCollect, SwagSample};
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 
 pub const NAME: &str = "swag";
 const MEAN: &str = "swag.mean";
 const VARIANCE: &str = "swag.variance";
 const DEVIATIONS: &str = "swag.deviations";
-/// How many columns of the deviations are filled, a number a member.
+/// How many columns of the deviations are filled, one per member.
 const COLUMNS: &str = "swag.columns";
 
 pub struct Swag;
@@ -30,7 +30,7 @@ impl Method for Swag {
         &[("multiswag", "take \"swag\": with several members (method.members) it is multiSWAG")]
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec!["method.noise_link", "predict.samples", "swag.columns"]
+        vec![key!(method.noise_link).path, key!(predict.samples).path, key!(swag.columns).path]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
         swa::no_patience(recipe)

@@ -29,7 +29,7 @@ fn a_wrong_name_is_refused_with_the_right_one() {
     assert!(error("xyz").starts_with(said), "{}", error("xyz"));
 }
 
-/// What a method lists is a key; the sections named after methods are read by somebody, key by key; the default is a method.
+/// What a method lists is a key; the sections named after methods are read by a method, key by key; the default is a method.
 #[test]
 fn methods_list_keys_that_exist() {
     let listed: Vec<&str> = METHODS.iter().flat_map(|m| m.keys()).collect();

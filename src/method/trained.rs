@@ -14,7 +14,7 @@ pub struct Named {
 pub struct Trained {
     /// All members' numbers in flat order, [E, `Setup::member_len`].
     pub weights: Vec<f32>,
-    /// Running statistics of batch normalisation, one or several sets a member; empty where the network has none.
+    /// Running statistics of batch normalisation, one or several sets per member; empty where the network has none.
     pub running: Vec<f32>,
     /// SWAG's moments, Laplace's curvature: whatever the method needs to predict with more than one network.
     pub posterior: Vec<Named>,

@@ -18,7 +18,7 @@ use crate::recipe::{AuxSource, Optimizer};
 pub enum DataX {
     /// [S, n, d], the sets of the members one after another.
     Rows(Buf),
-    /// Bytes [n, h, w, c], `shard_rows` images a buffer.
+    /// Bytes [n, h, w, c], `shard_rows` images per buffer.
     Images { shards: [Buf; SHARDS], shard_rows: u32 },
 }
 
@@ -58,6 +58,7 @@ pub struct TrainProgram {
 impl Setup {
     /// Records one training step: gather, forward, head, backward, optimizer. `max_bytes` = largest buffer of bytes that
     /// the device can bind.
+    // Long: a training step in the order in which it runs.
     pub fn record_training(&self, max_bytes: u64) -> Result<TrainProgram> {
         let p = self.layout().total as u32;
         let samples = self.train_copies();

@@ -8,7 +8,7 @@ use crate::net::Last;
 use crate::ops::Op;
 use crate::ops::vbll::{VbllHead, VbllRegularizer};
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, key};
 
 pub const NAME: &str = "vbll";
 
@@ -22,7 +22,7 @@ impl Method for Vbll {
         "VBLL"
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec!["train.kl_warmup", "predict.samples", "vbll.regularizer"]
+        vec![key!(train.kl_warmup).path, key!(predict.samples).path, key!(vbll.regularizer).path]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, targets: u32) -> Result<()> {
         if targets == 1 {
@@ -30,13 +30,13 @@ impl Method for Vbll {
         }
         let found = format!("{:?} with {targets} targets", recipe.method.name);
         let cure = "take vifo-mean, or a run of its own for each target";
-        Err(Error::usage("method.name", found, "one target", cure))
+        Err(Error::usage(key!(method.name).path, found, "one target", cure))
     }
     fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
         recipe.vbll.regularizer
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("vbll.regularizer", |r| KnobValue::Given(&mut r.vbll.regularizer))]
+        vec![Knob::new(key!(vbll.regularizer).path, |r| KnobValue::Given(&mut r.vbll.regularizer))]
     }
     /// A distribution over its weights; a regression has one noise for all rows, so z has one dimension.
     fn last_layer(&self, task: Task, k: u32) -> Last {
@@ -71,7 +71,7 @@ fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
     (terms, dout)
 }
 
-/// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value a member.
+/// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value per member.
 fn record_regularizer(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
     let (replicas, layout) = (setup.members, setup.layout());
     let value = b.buffer("regularizer", replicas as usize, Role::Scratch);

@@ -9,7 +9,7 @@ use crate::ops::Op;
 use crate::ops::step::Prior;
 use crate::ops::vi::{ViGradient, ViRegularizer, ViSample};
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::{PriorKeys, Recipe, ViInit};
+use crate::recipe::{PriorKeys, Recipe, ViInit, key};
 
 /// With its regularizer of the weights.
 pub struct Vi {
@@ -41,9 +41,14 @@ impl Method for Vi {
         }
     }
     fn keys(&self) -> Vec<&'static str> {
-        let own = ["method.samples", "vi.init", "vi.init_rho", "vi.groups"];
-        let shared = ["method.noise_link", "method.eta", "train.kl_warmup", "predict.samples"];
-        [&own[..], &shared[..], self.reg.keys()].concat()
+        let own = [key!(method.samples).path, key!(vi.init).path, key!(vi.init_rho).path, key!(vi.groups).path];
+        let shared = [
+            key!(method.noise_link).path,
+            key!(method.eta).path,
+            key!(train.kl_warmup).path,
+            key!(predict.samples).path,
+        ];
+        [&own[..], &shared[..], &self.reg.keys()].concat()
     }
     /// MATH.md section 4: on the toy the prior variance is 1 and rho starts at -4.
     fn adapt_to_toy(&self, recipe: &mut Recipe) {
@@ -88,7 +93,7 @@ impl Method for Vi {
         let (dq, value) = record_gradient(setup, b, self.reg, numbers, dweights);
         (dq, Some(value))
     }
-    /// `predict_samples` weight samples a member, from a stream of their own.
+    /// `predict_samples` weight samples per member, from a stream of their own.
     fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
         let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
         Networks { weights: record_sample(&setup, b, numbers, Stream::Predict), posterior: vec![] }

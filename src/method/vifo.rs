@@ -9,7 +9,7 @@ use crate::ops::head::VifoHead;
 use crate::ops::regularizer::{ColumnMoments, REG_MEAN_ALL, WeighedMoments};
 use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
-use crate::recipe::{PriorKeys, Recipe};
+use crate::recipe::{PriorKeys, Recipe, key};
 
 /// With its regularizer of the outputs, or of the weights.
 pub struct Vifo {
@@ -41,9 +41,20 @@ impl Method for Vifo {
         if self.reg == Reg::Mean { &[("vifo", "take \"vifo-mean\"")] } else { &[] }
     }
     fn keys(&self) -> Vec<&'static str> {
-        let own = ["method.eta_aux", "method.expectation", "method.sigma_link", "method.aux_source"];
-        let shared = ["method.noise_link", "method.eta", "method.samples", "train.kl_warmup", "predict.samples"];
-        [&own[..], &shared[..], self.reg.keys()].concat()
+        let own = [
+            key!(method.eta_aux).path,
+            key!(method.expectation).path,
+            key!(method.sigma_link).path,
+            key!(method.aux_source).path,
+        ];
+        let shared = [
+            key!(method.noise_link).path,
+            key!(method.eta).path,
+            key!(method.samples).path,
+            key!(train.kl_warmup).path,
+            key!(predict.samples).path,
+        ];
+        [&own[..], &shared[..], &self.reg.keys()].concat()
     }
     /// On classes a tenth of the paper's predicts better if the inputs tell the classes apart, and worse on few rows of noisy
     /// labels (docs/MATH.md section 12).
@@ -57,7 +68,7 @@ impl Method for Vifo {
         self.reg.prior(keys, VARIANCE)
     }
     fn knobs(&self) -> Vec<Knob> {
-        let aux = Knob::new("method.eta_aux", |r| KnobValue::Given(&mut r.method.eta_aux));
+        let aux = Knob::new(key!(method.eta_aux).path, |r| KnobValue::Given(&mut r.method.eta_aux));
         let prior = self.reg.knobs(|r| KnobValue::Optional(&mut r.prior.variance, VARIANCE));
         self.takes_auxiliary_inputs().then_some(aux).into_iter().chain(prior).collect()
     }

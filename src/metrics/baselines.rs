@@ -77,7 +77,7 @@ impl LinearModel {
     ) -> Result<LinearModel> {
         check_sizes(x, y, n, d)?;
         if !(weights.is_empty() || weights.len() == n) {
-            return Err(refuse(format!("{} weights for {n} rows", weights.len()), "give one weight a row, or none"));
+            return Err(refuse(format!("{} weights for {n} rows", weights.len()), "give one weight per row, or none"));
         }
         let (centre, scale): (Vec<f64>, Vec<f64>) = (0..d).map(|j| centre_and_scale(x, j, d, weights)).unzip();
         let y_stats = ConstantModel::fit_weighed(y, weights);

@@ -1,4 +1,4 @@
-//! Gradient-boosted trees as a baseline: what a table's columns say about its target without a network. The trees are
+//! Gradient-boosted trees as a baseline: how well a table's columns predict its target without a network. The trees are
 //! those of the crate forust-ml (XGBoost's algorithm); here is how many of them are taken, and how wrong they are.
 //!
 //! Each booster runs on one thread, so that the trees do not depend on the number of threads.
@@ -94,7 +94,7 @@ impl Booster {
 
 /// Trained boosters, ready to predict.
 pub struct Boosting {
-    /// One for a regression or for two classes, else one a class.
+    /// One for a regression or for two classes, else one per class.
     boosters: Vec<Booster>,
     /// 0 for a regression.
     classes: usize,

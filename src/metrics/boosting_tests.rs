@@ -1,4 +1,4 @@
-//! The trees find what a line cannot, say honestly how wrong they are, and panic on nothing.
+//! The trees find what a line cannot, report an honest error, and panic on nothing.
 
 use super::super::testing::{Rng, assert_near};
 use super::*;
@@ -76,7 +76,7 @@ fn classes_get_probabilities_that_sum_to_one() {
         p.chunks_exact(k).for_each(|p| assert_near(p.iter().sum(), 1.0, 1e-12));
         let held: Vec<usize> = labels[600..].iter().map(|&c| c as usize).collect();
         let accuracy = super::super::accuracy(&p, &held, k);
-        // Rows within the noise of a boundary, about one in eight, cannot be told.
+        // Rows within the noise of a boundary, about one in eight, cannot be classified.
         assert!(accuracy > 0.8, "{k} classes: {accuracy}");
         assert!(super::super::nll(&p, &held, k) < 0.5, "{k} classes");
         assert!(model.residual_sd().is_nan());
@@ -110,7 +110,7 @@ fn no_table_makes_it_panic() {
     assert!(constant.residual_sd() > 0.0);
     let same_x = Boosting::regression(rows(&[0.5; 180], &y), 10).expect("a fit");
     assert!(same_x.predict(&x, 60).expect("p").iter().all(|p| p.is_finite()));
-    // A class that nobody has, one that a single row has, all rows of one class.
+    // A class without rows, one with a single row, all rows of one class.
     for labels in [vec![0.0; 60], (0..60).map(|i| f64::from(u8::from(i == 3))).collect()] {
         for k in [2, 4] {
             let model = Boosting::classification(rows(&x, &labels), k, 0).expect("a fit");

@@ -1,4 +1,4 @@
-//! How well a score tells in-distribution rows (positive, high score) from out-of-distribution rows (negative):
+//! How well a score separates in-distribution rows (positive, high score) from out-of-distribution rows (negative):
 //! MATH.md section 7, AUROC / AUPR / FPR95. The score is the caller's: maximum probability, or minus entropy, or minus
 //! mutual information, so that in-distribution is the high side. Counts are integers; only the last division rounds.
 
@@ -76,7 +76,7 @@ impl Ranking {
         })
     }
 
-    /// The ROC curve: false and true positive rates from (0, 0) on, one point a distinct score; (0, 0) alone where
+    /// The ROC curve: false and true positive rates from (0, 0) on, one point per distinct score; (0, 0) alone where
     /// `auroc` is undefined.
     pub fn curve(&self) -> (Vec<f64>, Vec<f64>) {
         let (mut fpr, mut tpr, mut fp, mut tp) = (vec![0.0], vec![0.0], 0, 0);

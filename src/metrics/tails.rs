@@ -1,4 +1,4 @@
-//! How likely a count is by chance alone: what tells a fault of the error bars from the luck of a few rows.
+//! Tail probabilities of a count: they separate miscalibration from the chance of a few rows.
 
 use super::normal_cdf;
 

@@ -1,4 +1,4 @@
-//! The paper's small AlexNet (MATH.md section 6) for 32 x 32 images: 1.49 M weights, 40.6 M multiply-adds an image.
+//! The paper's small AlexNet (MATH.md section 6) for 32 x 32 images: 1.49 M weights, 40.6 M multiply-adds per image.
 
 use super::{Last, LastAt, Layout, Pass, Places};
 use crate::program::builder::{ConvAt, LinearAt, Tensor};

@@ -37,7 +37,7 @@ pub enum ViewKind {
         image: Option<(usize, usize, usize)>,
     },
     Conv,
-    /// Bias of a layer with this many inputs an output.
+    /// Bias of a layer with this many inputs per output.
     Bias {
         fan_in: usize,
     },
@@ -245,7 +245,7 @@ impl From<u32> for Last {
 }
 
 impl Last {
-    /// Numbers a row: VBLL's are mean, variance and log noise of each dimension.
+    /// Numbers per row: VBLL's are mean, variance and log noise of each dimension.
     pub fn n_out(self) -> u32 {
         match self {
             Last::Linear(n) => n,

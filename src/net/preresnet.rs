@@ -106,7 +106,7 @@ mod tests {
     fn has_the_papers_size() {
         let layout = PreResNet::paper(3, 10).layout();
         assert!((layout.total as f64 - 272_000.0).abs() < 1_000.0, "{}", layout.total);
-        assert_eq!(layout.running, 2 * (16 * 7 + 32 * 6 + 64 * 6), "two numbers a normalised channel");
+        assert_eq!(layout.running, 2 * (16 * 7 + 32 * 6 + 64 * 6), "two numbers per normalised channel");
         // 40.81 M multiply-adds (work sizes of the paper's networks).
         assert!((PreResNet::paper(3, 10).multiply_adds() as f64 / 40.81e6 - 1.0).abs() < 0.01);
         assert_eq!(PreResNet { depth: 56, ..PreResNet::paper(3, 10) }.blocks().len(), 27);

@@ -1,6 +1,6 @@
 //! Two-dimensional convolutions, NHWC, weights [kh * kw * c_in, c_out] so that output channels are contiguous. Any stride
 //! and padding; rows and columns of an image that no window reaches get no gradient.
-//! The twins are implicit matrix products: an image is copied once into a padded frame, and the tiles of `gemm` read the
+//! The CPU kernels are implicit matrix products: an image is copied once into a padded frame, and the tiles of `gemm` read the
 //! windows from there. Images are worked on in a fixed number of groups, so results do not depend on the thread count.
 
 mod backward;
@@ -198,7 +198,7 @@ struct Windows {
 unsafe impl Rows for Windows {
     #[inline(always)]
     fn fill(&self, i: usize, at: &mut [usize]) {
-        // One division a tile: with few channels a product of a window is not much longer than a division.
+        // One division per tile: with few channels a product of a window is not much longer than a division.
         let (mut y, mut x) = (i / self.columns, i % self.columns);
         for at in at {
             *at = self.first + y * self.row + x * self.col;

@@ -1,6 +1,6 @@
-//! Matrix product of the CPU twins: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B in panels of 32
+//! Matrix product of the CPU kernels: C = epilogue(A B). `naive` is the oracle, `gemm` the fast form: B in panels of 32
 //! columns, packed or in place, a register tile of a few rows, A read in place. It allocates nothing, so a training step does
-//! not either, and at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer a call. `tiles` is
+//! not either, and at the small sizes of an MLP it beats the GEMM crates, which allocate a packing buffer per call. `tiles` is
 //! the part that convolutions share: there A's rows are windows of an image, read in place as well. The last layer of a
 //! regression, 2 or 4 columns wide, would leave a panel mostly empty: `dots` and `turned` are its forward and backward form.
 //! The sum over k runs in one order whatever the thread count: results are bit-equal on 1 and n threads.

@@ -43,7 +43,7 @@ params! {
 pub const SHARDS: usize = 4;
 /// Elements of an image that one workgroup writes.
 const GROUP_ELEMENTS: u64 = 512;
-/// Bytes that the twin moves before it turns them into numbers: whole images of 32 x 32 x 3.
+/// Bytes that the CPU kernel moves before it turns them into numbers: whole images of 32 x 32 x 3.
 const PIECE: usize = 3072;
 /// Whole pixels of one and of three channels, and whole vectors.
 const LANES: usize = 48;

@@ -1,6 +1,6 @@
-//! Everything a training step is made of. One file a family, holding for each op its parameters (`repr(C)`, mirrored by
+//! Everything a training step is made of. One file per family, holding for each op its parameters (`repr(C)`, mirrored by
 //! the shader of the same stem), what it declares of itself (`OpSpec`: lengths, size checks, gradient, forms on a GPU) and
-//! its CPU twin. The name of an op is the name of its WGSL entry point, its twin, its pipeline label and its test row. Twins
+//! its CPU kernel. The name of an op is the name of its WGSL entry point, its CPU kernel, its pipeline label and its test row. CPU kernels
 //! write every output with `=` unless their doc says `+=`.
 //!
 //! An op is two files and its name in the list of `ops!` below: nothing else names it but its test rows.
@@ -8,7 +8,7 @@
 #![allow(
     clippy::too_many_arguments,
     clippy::needless_range_loop,
-    reason = "a twin names every buffer and size that it takes, and its index loops mirror its shader line by line"
+    reason = "a kernel names every buffer and size that it takes, and its index loops mirror its shader line by line"
 )]
 
 pub mod gemm;
@@ -45,7 +45,7 @@ macro_rules! ops {
             pub fn fields(&self) -> &'static [Field] {
                 match self { $($(Op::$op(_) => $family::$op::FIELDS,)+)* }
             }
-            /// Entry point, twin, label and test row.
+            /// Entry point, CPU kernel, label and test row.
             pub fn name(&self) -> &'static str {
                 match self { $($(Op::$op(_) => <$family::$op as OpSpec>::NAME,)+)* }
             }
@@ -70,7 +70,7 @@ macro_rules! ops {
             pub fn grid(&self) -> Grid {
                 match self { $($(Op::$op(p) => p.grid(),)+)* }
             }
-            /// Elements of scratch memory that the twin needs.
+            /// Elements of scratch memory that the CPU kernel needs.
             pub fn scratch(&self) -> usize {
                 match self { $($(Op::$op(p) => p.scratch(),)+)* }
             }
@@ -90,7 +90,7 @@ macro_rules! ops {
             pub fn gradient(&self, activation: u32) -> Option<Gradient> {
                 match self { $($(Op::$op(p) => p.gradient(activation),)+)* }
             }
-            /// Calls the twin, compiled for the vectors of the function that this is inlined into.
+            /// Calls the CPU kernel, compiled for the vectors of the function that this is inlined into.
             #[inline(always)]
             pub fn run<T: Real>(&self, args: &StepArgs<T>, operands: Operands<'_, T>) {
                 match self { $($(Op::$op(p) => p.run(args, operands),)+)* }

@@ -77,7 +77,7 @@ impl OpSpec for L2Gradient {
     }
 }
 
-/// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 twin has the digits.
+/// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 CPU reference has the digits.
 #[inline(always)]
 fn decimal<T: Real>(rate: f32) -> T {
     T::of((rate as f64 * 1e6).round() / 1e6)

@@ -80,7 +80,7 @@ impl OpSpec for KernelWeights {
 }
 impl OpSpec for Repulsion {
     binds!(repulsion(step): [v, kernel] -> [grad, value]);
-    /// One workgroup a replica for the value, the others a number of the gradient a thread.
+    /// One workgroup per replica for the value; in the others each thread makes one number of the gradient.
     fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * (1 + self.count.div_ceil(64) as u64))
     }

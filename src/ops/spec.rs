@@ -35,7 +35,7 @@ pub struct Operands<'a, T> {
 
 /// An op: parameters, laid out as the shader's uniform struct, and all that is known of it.
 pub trait OpSpec: bytemuck::Pod {
-    /// Entry point of the shader, twin, pipeline label and test row. This and the next four are written by `binds!`.
+    /// Entry point of the shader, CPU kernel, pipeline label and test row. This and the next four are written by `binds!`.
     const NAME: &'static str;
     const INPUTS: &'static [&'static str];
     /// Read and written: an op may add to what stands there.
@@ -49,7 +49,7 @@ pub trait OpSpec: bytemuck::Pod {
 
     fn grid(&self) -> Grid;
 
-    /// Elements of scratch memory that the twin needs.
+    /// Elements of scratch memory that the CPU kernel needs.
     fn scratch(&self) -> usize {
         0
     }
@@ -60,7 +60,7 @@ pub trait OpSpec: bytemuck::Pod {
     /// What the sizes must satisfy among themselves beyond `lengths`: the shaders rest on it too.
     fn sizes_agree(&self) -> bool;
 
-    /// Calls the twin. It allocates nothing.
+    /// Calls the CPU kernel. It allocates nothing.
     fn run<T: Real>(&self, args: &StepArgs<T>, operands: Operands<'_, T>);
 
     /// The matrix product that this is, if it is one: the GPU's choice of a form goes by its sizes.
@@ -90,8 +90,8 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// Binds names inside `impl OpSpec`: `binds!(twin(step): [inputs] -> [outputs], scratch)`. `(step)` where the twin takes the
-/// step's arguments, `bytes` before inputs that hold bytes, `scratch` where the twin takes scratch memory.
+/// Binds names inside `impl OpSpec`: `binds!(kernel(step): [inputs] -> [outputs], scratch)`. `(step)` where the CPU kernel takes the
+/// step's arguments, `bytes` before inputs that hold bytes, `scratch` where the CPU kernel takes scratch memory.
 macro_rules! binds {
     (@second $first:ident $second:expr) => { $second };
     (@given) => { false };
@@ -184,7 +184,7 @@ pub enum Forms {
     /// A weight gradient through tiles, its sum cut into parts: `split` sums them, each a gradient of its own with the bias
     /// as its last row, `combine` adds them up.
     SplitGradient { module: &'static str, split: &'static str, combine: &'static str },
-    /// Sums over rows cut into parts of `sums` numbers a channel; a thread of `combine` serves `per_thread` channels.
+    /// Sums over rows cut into parts of `sums` numbers per channel; a thread of `combine` serves `per_thread` channels.
     SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64, per_thread: u64 },
 }
 

@@ -1,4 +1,4 @@
-//! What changes from step to step. The host writes one row a step into a table; the device (or the CPU executor) walks
+//! What changes from step to step. The host writes one row per step into a table; the device (or the CPU executor) walks
 //! over it, so that many steps go into one submit and a live change of eta or the rate is one small upload.
 
 use crate::base::Real;

@@ -170,7 +170,7 @@ impl VbllRegularizer {
 }
 impl OpSpec for VbllRegularizer {
     binds!(vbll_regularizer(step): [weights] -> [grad, value]);
-    /// One workgroup a replica for the value, the others a number of the gradient a thread.
+    /// One workgroup per replica for the value; in the others each thread makes one number of the gradient.
     fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * (1 + self.numbers().div_ceil(64)))
     }

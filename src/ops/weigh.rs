@@ -13,7 +13,7 @@ params! {
         replicas: u32,
         rows: u32,
         data_rows: u32,
-        /// Numbers a row of the gradient.
+        /// Numbers per row of the gradient.
         cols: u32,
         /// Replicas that share one row of weights: R / Y.
         share: u32,

@@ -35,7 +35,7 @@ pub struct Tensor {
     /// tensor multiplies by the slope.
     pub activation: u32,
     pub saved: Buf,
-    /// False for the network's inputs: nobody asks for their gradient.
+    /// False for the network's inputs, whose gradient is not needed.
     pub has_gradient: bool,
 }
 
@@ -44,7 +44,7 @@ impl Tensor {
     pub fn input(buf: Buf, replicas: u32, rows: u32, (h, w, c): (u32, u32, u32)) -> Tensor {
         Tensor { buf, replicas, rows, h, w, c, activation: ACT_NONE, saved: buf, has_gradient: false }
     }
-    /// Numbers a row.
+    /// Numbers per row.
     pub fn cols(&self) -> u32 {
         self.h * self.w * self.c
     }
@@ -227,7 +227,7 @@ impl Builder {
         y
     }
 
-    /// y = (mean, variance, log noise) of k logits whose weights are Gaussian; 3 k numbers a row (ops/vbll.rs).
+    /// y = (mean, variance, log noise) of k logits whose weights are Gaussian; 3 k numbers per row (ops/vbll.rs).
     pub fn vbll(&mut self, name: &str, x: Tensor, at: VbllAt) -> Tensor {
         let y = self.output(name, x, (1, 1, 3 * at.k));
         let op = VbllForward {

@@ -1,6 +1,6 @@
 //! Proves of a recorded program, before it runs anywhere: every binding is there and long enough, no buffer is read
 //! before it is written, none is both input and output of one step, bytes are read as bytes and nothing else is. A failure
-//! is a bug of ours, told in one line.
+//! is a bug of ours, reported in one line.
 
 use super::{Element, Program, Role};
 use crate::error::{Error, Result};

@@ -31,7 +31,7 @@ pub enum Role {
 /// What a buffer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
-    /// f32 on a GPU, the twins' scalar on the CPU.
+    /// f32 on a GPU, the kernels' scalar on the CPU.
     Scalar,
     /// Data kept as its files have it: of role Input, uploaded by `Executor::write_bytes`, never read back.
     Bytes,

@@ -1,4 +1,4 @@
-//! A program as text, one line an op, so that a diff shows what a change did.
+//! A program as text, one line per op, so that a diff shows what a change did.
 
 use super::{Buf, Element, Program};
 use std::fmt::Write;

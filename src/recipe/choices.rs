@@ -1,4 +1,4 @@
-//! What a key that is a choice may be: one enum each, whose texts stand beside the variants.
+//! The values of keys that are choices: one enum each, with the texts beside the variants.
 
 use super::declaration::{Field, Kind};
 use super::keys::Data;
@@ -74,7 +74,7 @@ choice! {
     /// What to do with missing cells.
     #[derive(Default)]
     Missing {
-        /// As `Mean`, with an input beside each number that tells whether it was missing.
+        /// As `Mean`, with an indicator input beside each number: whether it was missing.
         #[default]
         Flag = "flag",
         /// Numbers take the training mean, texts a level of their own; a row without target is left out.

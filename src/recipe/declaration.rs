@@ -1,4 +1,4 @@
-//! What is known of one recipe key. `keys` declares them all with the macro at the end of this file, which makes the structs
+//! Metadata of a recipe key. `keys` declares them all with the macro at the end of this file, which makes the structs
 //! of a recipe, their defaults and the list of keys from one declaration.
 
 use super::Recipe;

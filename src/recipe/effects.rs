@@ -23,7 +23,7 @@ pub fn of_data(a: &Recipe, b: &Recipe) -> Effect {
     if is_taken_over(a, b) { Effect::Rebuilds } else { Effect::Restarts }
 }
 
-/// The classes that a recipe's own points have, or its toy's; None where neither tells.
+/// The classes that a recipe's own points have, or its toy's; None where neither is known.
 fn classes(recipe: &Recipe) -> Option<BTreeSet<u64>> {
     let data = &recipe.data;
     let of_points = |rows: &Vec<Vec<f64>>| rows.iter().filter_map(|r| r.get(2)).map(|c| c.to_bits()).collect();

@@ -3,9 +3,9 @@
 //! key: what recipes and `--set` may say, the flags of `vifo fit` and their help, and `vifo fit --keys`.
 
 use super::choices::*;
-use super::effects::{of_clip, of_data, of_eta_aux};
-pub use super::declaration::{Effect, Flag, Key, Kind, Widget};
 use super::declaration::{Access, Field, MAX, keys, live, restart};
+pub use super::declaration::{Effect, Flag, Key, Kind, Widget};
+use super::effects::{of_clip, of_data, of_eta_aux};
 use super::points;
 use crate::base::Act;
 use crate::error::{Error, Result};
@@ -26,8 +26,8 @@ keys! {
         rows: usize = 100, whole(10, 1_000_000), label("points"), "Training rows of a toy.";
         noise: Option<f64>, range(0.0, MAX), "Noise sd of a toy; each has its own default.";
         file: Option<PathBuf>, "Table (CSV, TSV, spaces; compressed too). - is standard input.";
-        images: Option<PathBuf>, "Image set instead of a table: a folder with one subfolder a class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
-        points: Option<Vec<Vec<f64>>>, "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. From 20 of them on, some are held out.";
+        images: Option<PathBuf>, "Image set instead of a table: a folder with one subfolder per class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
+        points: Option<Vec<Vec<f64>>>, "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. With 20 or more, some are held out.";
         image_size: Option<u32>, whole(4, 1024), flag("image-size", "N"), "Height and width to which images are resized at load; alexnet and preresnet take 32. Their own size, at most 32, if absent.";
         coarse: bool = false, "CIFAR-100: the 20 coarse classes instead of the 100 fine ones.";
         crop: Option<u32>, whole(0, 16), "Training images are shifted at random by up to this many pixels: 4 for colour, 2 for grey, 0 below 28 x 28 if absent.";
@@ -35,28 +35,28 @@ keys! {
         limit: Option<usize>, whole(10, 100_000_000), flag("limit", "N"), "Train on this many images only, drawn at random.";
         skip_broken: bool = false, flag("skip-broken", ""), "Leave out images that cannot be read, instead of refusing the set.";
         target: Option<String>, reading_flag("target", "COLUMN"), dash, "Column to predict, by name or index (-1 = last); several numbers with commas: \"a,b\". The last if absent.";
-        target_file: Option<PathBuf>, reading_flag("target-file", "FILE"), "Second file whose columns are put beside those of data.file.";
+        target_file: Option<PathBuf>, reading_flag("target-file", "FILE"), "Second file whose columns are joined to those of data.file, row by row.";
         test_file: Option<PathBuf>, flag("test-file", "FILE"), "Table or image set to test on; test_fraction is 0 then.";
-        task: Option<Task>, reading_flag("task", "TASK"), "What is learnt, a number or a class; found from the target if absent.";
-        delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or \"tab\" or \"space\"; found if absent.";
-        header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds names; found if absent.";
-        standardise: bool = true, "Inputs and target in units of their training sd; false keeps the file's own units.";
-        skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to leave out at the top of the file.";
-        missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an input beside it that tells (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
+        task: Option<Task>, reading_flag("task", "TASK"), "Regression or classification; inferred from the target if absent.";
+        delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or \"tab\" or \"space\"; detected if absent.";
+        header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds column names; detected if absent.";
+        standardise: bool = true, "Standardise inputs and target by their training mean and sd; false keeps the file's own units.";
+        skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to skip at the top of the file.";
+        missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an indicator input (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
         max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "Most levels of a text column with an input each; rarer ones share one.";
-        strict: bool = false, reading_flag("strict", ""), "What is not clear is an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless data.missing is given), unseen levels; nothing is left out by a guess.";
+        strict: bool = false, reading_flag("strict", ""), "Treat anything ambiguous as an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless data.missing is given), unseen levels; nothing is dropped by a guess.";
         ignore: Vec<String>, reading_flag("ignore", "COLUMN"), "Columns to leave out.";
         group: Option<String>, flag("group", "COLUMN"), "Column whose rows of one value (a patient, a site) stay in one part of the split; it is no input unless data.keep names it.";
-        time: Option<String>, flag("time", "COLUMN"), "Column of dates or numbers that sort the rows: the last are the test part, those before them validate; it is no input unless data.keep names it.";
-        weight: Option<String>, flag("weight", "COLUMN"), "Column of non-negative numbers that weigh each row in the loss, in the choice of the epoch and in the metrics; it is no input unless data.keep names it.";
+        time: Option<String>, flag("time", "COLUMN"), "Column of dates or numbers that order the rows: the last are the test part, those before them the validation part; it is no input unless data.keep names it.";
+        weight: Option<String>, flag("weight", "COLUMN"), "Column of non-negative numbers that weight each row in the loss, in early stopping and in the metrics; it is no input unless data.keep names it.";
         keep: Vec<String>, flag("keep", "COLUMN"), "Columns of data.group, data.time or data.weight that are inputs, too.";
         text_columns: Vec<String>, reading_flag("text-column", "COLUMN"), "Columns that are text although they look like numbers.";
-        kinds as "as": Vec<String>, reading_flag("as", "COLUMN=KIND"), "What columns are where the reader would take them for something else: \"column=kind\", kind one of number, text, date, ignore.";
+        kinds as "as": Vec<String>, reading_flag("as", "COLUMN=KIND"), "Override the detected kind of columns: \"column=kind\", kind one of number, text, date, ignore.";
         missing_markers: Option<Vec<String>>, reading_flag("missing-marker", "TEXT"), dash, "Texts that stand for a missing cell, instead of the usual ones (NA, NaN, null, ?, -, #N/A, ...); an empty cell always does.";
-        split_file: Option<PathBuf>, flag("split-file", "FILE"), "File with one line a split: the 0-based test rows.";
+        split_file: Option<PathBuf>, flag("split-file", "FILE"), "File with one line per split: the 0-based test rows.";
         split: usize = 0, whole(0, 1_000_000), flag("split", "N"), "Which line of split_file.";
-        test_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the rows held out for the test.";
-        validation_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the other rows that chooses when to stop.";
+        test_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the rows held out for testing.";
+        validation_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the remaining rows held out for validation (early stopping).";
     }
 
     net: Net, restart {
@@ -71,13 +71,13 @@ keys! {
 
     method: Method, restart {
         name: String = "vifo-mean".into(), flag("method", "NAME"), "base (an ensemble of plain networks), swa, swag (multiSWAG with several members), dropout, dirichlet, repulsive, laplace, vbll, VIFO or VI with a regularizer.";
-        members: u32 = 5, whole(1, 1000), flag("members", "N"), label("members of the ensemble"), "Networks of the ensemble, trained together.";
+        members: u32 = 5, whole(1, 1000), flag("members", "N"), label("members of the ensemble"), "Networks in the ensemble, trained together.";
         eta: Option<f64>, range(0.0, MAX), live, flag("eta", "X"), slider("eta", 0.0, 10.0), "Weight of the regularizer (VIFO, VI, dirichlet); if absent 0.1, and 0.01 for VIFO on classes.";
         eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
         samples: u32 = 5, whole(1, 10_000), live, slider("samples M", 1.0, 100.0), "M, the Monte Carlo samples of a training step.";
         expectation: Expectation = Expectation::Auto, rebuild, "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
-        sigma_link: Link = Link::Softplus, rebuild, "sigma of VIFO's outputs from rho.";
-        noise_link: Link = Link::Exp, rebuild, "Noise variance from the second output (regression).";
+        sigma_link: Link = Link::Softplus, rebuild, "Link from rho to the sigma of VIFO's outputs.";
+        noise_link: Link = Link::Exp, rebuild, "Link from the second output to the noise variance (regression).";
         aux_source: AuxSource = AuxSource::Uniform, rebuild, "Auxiliary inputs: uniform on the widened range, or an even grid (one input only).";
     }
 
@@ -91,25 +91,25 @@ keys! {
     }
 
     vi: Vi, restart {
-        init: ViInit = ViInit::Normal, "Start of mu: N(0, 0.1^2), or PyTorch's uniform.";
-        init_rho: f64 = -5.0, range(-30.0, 30.0), "Mean of rho at the start; its sd is 0.1.";
-        groups: ViGroups = ViGroups::All, "eb: one prior for all weights, or one a layer.";
+        init: ViInit = ViInit::Normal, "Initial mu: N(0, 0.1^2), or PyTorch's uniform.";
+        init_rho: f64 = -5.0, range(-30.0, 30.0), "Mean of the initial rho; its sd is 0.1.";
+        groups: ViGroups = ViGroups::All, "vi-eb: one prior for all weights, or one per layer.";
     }
 
     swag: Swag, restart {
-        columns: u32 = 20, whole(2, 1000), "Deviations of the last so many epochs that span SWAG's covariance beside its diagonal.";
+        columns: u32 = 20, whole(2, 1000), "Rank of SWAG's low-rank covariance: deviations of the last so many epochs, beside the diagonal.";
     }
 
     repulsive: Repulsive, restart {
-        space: Space = Space::Function, rebuild, "What keeps the members apart: their outputs on the batch, or their weights.";
-        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, whose repulsion hardly shows. For one that does, raise repulsive.prior_variance by the same factor: 10 with 50.";
+        space: Space = Space::Function, rebuild, "Repulsion in function space (outputs on the batch) or in weight space.";
+        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, with hardly visible repulsion. For more, raise it and repulsive.prior_variance by the same factor: 10 with 50.";
         prior_variance: f64 = 5.0, above(0.0, MAX), rebuild, "Variance of the normal prior on outputs or weights.";
     }
 
     laplace: Laplace, restart {
-        structure: Structure = Structure::Kronecker, rebuild, "Of the last layer's covariance; full grows with the square of features x outputs.";
-        prior_variance: f64 = 0.05, above(0.0, MAX), live, slider("prior variance", 1e-3, 100.0), "Of the normal prior on the last layer in training.";
-        prior_precision: Option<f64>, range(1e-6, 1e8), rebuild, "Of the prior in the posterior; found by maximum marginal likelihood if absent.";
+        structure: Structure = Structure::Kronecker, rebuild, "Structure of the last layer's covariance; full grows with the square of features x outputs.";
+        prior_variance: f64 = 0.05, above(0.0, MAX), live, slider("prior variance", 1e-3, 100.0), "Variance of the normal prior on the last layer in training.";
+        prior_precision: Option<f64>, range(1e-6, 1e8), rebuild, "Prior precision in the posterior; from maximum marginal likelihood if absent.";
         predict: LaplacePredict = LaplacePredict::Probit, rebuild, "Classes: softmax of the logits shrunk by their variance, or predict.samples draws of the last layer.";
     }
 
@@ -119,29 +119,29 @@ keys! {
 
     train: Train, restart {
         epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; if absent 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images. 0 keeps the weights of net.weights.";
-        batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows a step: 32 for a table, 128 for images if absent.";
+        batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows per step: 32 for a table, 128 for images if absent.";
         optimizer: Option<Optimizer>, rebuild, "sgd for swa and swag, else adam, if absent.";
         lr: Option<f64>, above(0.0, 1e3), live, flag("lr", "X"), slider("learning rate", 1e-5, 1.0), usual(0.01), "Learning rate at the start: 0.01 for a table, 0.001 for images (0.05 with sgd) if absent.";
         schedule: Option<Schedule>, live, "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it. swa for swa and swag, else cosine, if absent.";
         swa_start: Option<u32>, whole(0, 100_000_000), live, "Epochs before the first weights are collected (swa, swag); with the schedule swa also its time scale. 161 of 500 epochs' share if absent.";
         swa_lr: Option<f64>, above(0.0, 1e3), live, "Learning rate at the end of the schedule swa: a fifth of lr if absent.";
-        adam_epochs: u32 = 0, whole(0, 100_000_000), "SGD: the first so many epochs take Adam at 0.001 instead, as the paper does for SVHN.";
-        momentum: f64 = 0.9, range(0.0, 0.9999), rebuild, "SGD.";
-        weight_decay: f64 = 0.0, range(0.0, 1e3), live, "Added to the gradient, as in PyTorch.";
+        adam_epochs: u32 = 0, whole(0, 100_000_000), "SGD: use Adam at 0.001 for the first so many epochs, as the paper does for SVHN.";
+        momentum: f64 = 0.9, range(0.0, 0.9999), rebuild, "Momentum of SGD.";
+        weight_decay: f64 = 0.0, range(0.0, 1e3), live, "L2 penalty added to the gradient, as in PyTorch.";
         kl_warmup: u32 = 0, whole(0, 100_000_000), live, "Epochs over which eta rises from 0.";
-        clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps rare rows from throwing training off.";
+        clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps outlier rows from derailing training.";
         patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent, 0 for swa and swag; 0 = never stop and keep the last weights.";
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
-        watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to look at, never to choose by.";
-        checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Least time between two checkpoints; 0 = at every evaluation.";
+        watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
+        checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
     }
 
     baselines: Baselines, restart {
-        boosting: Boosting = Boosting::Auto, flag("baseline", "WHEN"), "Gradient-boosted trees beside the network in the results of a table; auto: where they take under a second.";
+        boosting: Boosting = Boosting::Auto, flag("baseline", "WHEN"), "Gradient-boosted trees beside the network in the results of a table; auto: if they take under a second.";
     }
 
     predict: Predict, restart {
-        samples: u32 = 10, whole(1, 100_000), rebuild, "Monte Carlo samples of a member in prediction.";
+        samples: u32 = 10, whole(1, 100_000), rebuild, "Monte Carlo samples per member in prediction.";
     }
 }
 
@@ -262,7 +262,7 @@ fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     })
 }
 
-/// `Kind::PointList`, with the row in the error: nobody finds one wrong number among thousands.
+/// `Kind::PointList`, with the row in the error: one wrong number among thousands is hard to find.
 fn admit_points(value: &Value, place: &str) -> Result<Value> {
     let shown = |v: &Value| {
         let text = v.to_string();

@@ -1,5 +1,5 @@
 //! Recipes: one experiment as a TOML file, the same for command line and app. `keys` declares what may stand in one, `choices`
-//! the values of keys that are a choice, `builtin` holds the recipes that come with the program. Must know of no other room but
+//! the values of keys that are a choice, `builtin` holds the recipes that come with the program. Must depend on no other module but
 //! `base` and `error`.
 
 pub mod builtin;
@@ -14,9 +14,7 @@ pub mod points;
 
 pub use choices::*;
 pub(crate) use declaration::key;
-pub use keys::{
-    Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi,
-};
+pub use keys::{Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi};
 pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 
 use crate::error::{Error, Result};
@@ -31,7 +29,7 @@ pub static FILE_KEYS: LazyLock<Vec<(&str, &str)>> =
 pub fn no_name(name: &str) -> Option<String> {
     match name {
         "" => Some("is empty".into()),
-        // "..", a hidden folder, or an option to whoever lists it.
+        // "..", a hidden folder, or an option to a program that lists it.
         name if name.starts_with(['.', '-']) => Some(format!("{name:?} begins with '{}'", &name[..1])),
         name if name.contains(['/', '\\']) => Some(format!("{name:?} is a path")),
         name if name.chars().any(char::is_control) => Some(format!("{name:?} holds control characters")),

@@ -72,7 +72,7 @@ fn the_walk_finds_names_in_texts_too() {
     assert!(places("data").iter().any(|p| p.starts_with("text ")));
 }
 
-/// A recipe is the floor that every other room but `base` stands on.
+/// Every module but `base` may depend on recipes.
 #[test]
 fn recipes_know_of_no_room_but_base_and_error() {
     let mut files = vec![];

@@ -9,16 +9,16 @@ mod tally;
 
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, keys};
-use crate::run::fit::recipe_name;
-use crate::run::results::{Better, Shown, shown_of};
-use crate::run::{Metric, Results};
+use crate::results::{Better, Shown, shown_of};
+use crate::results::{Metric, Results};
+use crate::run::recipe_name;
 use crate::train::EpochRow;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-pub use open::{inside, open};
+pub use open::open;
 pub use show::write;
 use tally::Tally;
 

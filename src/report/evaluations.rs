@@ -1,7 +1,6 @@
 //! The parts of a run's report that come after training: the test beside the calibrated run, and what `vifo evaluate` found on
-//! shifted rows, corrupted images and rows from elsewhere. Each has a place of its own, and is rewritten there.
+//! shifted rows, corrupted images and out-of-distribution rows. Each has a place of its own, and is rewritten there.
 
-use super::tables::{TextTable, number};
 use super::verdict::{QUESTION, Verdict, percent};
 use super::{Drawn, classification_figures, drawn, html, regression_figures};
 use crate::data::Task;
@@ -11,11 +10,12 @@ use crate::figure::{self, CoverageFigure, CurvesFigure, Section, Series, Tone, r
 use crate::method::Predictive;
 use crate::metrics;
 use crate::metrics::Measure;
+use crate::results::{Results, aurocs};
 use crate::run::RunFolder;
-use crate::run::calibrate::Calibration;
+use crate::run::calibration::Calibration;
 use crate::run::model::Model;
-use crate::run::results::{Results, aurocs};
 use crate::run::targets;
+use crate::tables::{TextTable, number};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -47,23 +47,20 @@ fn other_notes(r: &Results) -> impl Iterator<Item = String> + '_ {
 pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
     let baselines = match task {
         Task::Regression => {
-            "The baselines saw the same rows: a predictor that always gives the training mean and sd, and ordinary least squares with the sd \
-             of its residuals."
+            "Baselines, fitted on the same rows: the mean baseline predicts the training mean and sd; ordinary least squares has the \
+             sd of its residuals."
         }
         Task::Classification => {
-            "The baseline saw the same rows: it always gives the class shares of the training rows."
+            "The mean baseline, fitted on the same rows, predicts the class shares of the training rows."
         }
     };
     let has_trees = r.metrics.iter().any(|m| m.boosting.is_some());
-    let trees = if has_trees {
-        " Boosting is gradient-boosted trees, with the error of rows they were not fitted on."
-    } else {
-        ""
-    };
+    let trees =
+        if has_trees { " Boosting is gradient-boosted trees, with the error measured on held-out rows." } else { "" };
     let mut text = vec![format!("Arrows say which way is better. {baselines}{trees}")];
     text.extend(other_notes(r));
     Section {
-        heading: format!("Test: {} rows never seen in training", r.rows),
+        heading: format!("Test: {} held-out rows", r.rows),
         text,
         table: Some(html(&r.table(method))),
         slot: Some(TEST.into()),
@@ -163,7 +160,7 @@ impl<'a> Run<'a> {
                 Section { heading: "Before and after, on the test rows".into(), minor: true, ..Default::default() };
             after.table = Some(html(&before_and_after(r)));
             after.figures = self.calibration_figures(c, p, y)?;
-            self.put(crate::run::calibrate::SLOT, &[c.section(self.encoder.target_name()), after]);
+            self.put(crate::run::calibration::SLOT, &[c.section(self.encoder.target_name()), after]);
         }
         Ok(())
     }
@@ -190,7 +187,8 @@ impl<'a> Run<'a> {
                     levels,
                     observed: vec![("before, test rows".into(), before), ("after, test rows".into(), after)],
                 };
-                let caption = "Share of test rows inside the intervals. The calibrated ones are there at the levels that were asked for.";
+                let caption =
+                    "Share of test rows inside the intervals. Calibrated intervals exist at the requested levels only.";
                 Ok(vec![drawn(figure::coverage(&dir, "coverage", &figure)?, caption)])
             }
             Predictive::Classification(plain) => {
@@ -212,8 +210,8 @@ impl<'a> Run<'a> {
             Predictive::Regression(r) => regression_figures(&dir, self.encoder.target_name(), r, y)?,
             Predictive::Classification(c) => classification_figures(&dir, c, y)?,
         };
-        let verdict =
-            Verdict::new(p, y, self.encoder, self.calibration, "rows").section("Are the error bars honest there?");
+        let verdict = Verdict::new(p, y, self.encoder, self.calibration, "rows")
+            .section("Are the error bars honest on these rows?");
         let mut sections = vec![Section { heading: heading.into(), text: vec![self.when()], ..Default::default() }];
         for (i, r) in r.iter().enumerate() {
             let mut text: Vec<String> = if i > 0 { vec![format!("{}: {} rows.", r.set, r.rows)] } else { vec![] };
@@ -231,11 +229,11 @@ impl<'a> Run<'a> {
     pub fn outside(&self, sets: &[(&Results, Vec<Drawn>)]) {
         let text = vec![
             self.when(),
-            "A model that knows what it does not know is less sure of rows from elsewhere than of its own test rows."
+            "A model with good epistemic uncertainty is less confident on out-of-distribution rows than on its test rows."
                 .into(),
         ];
         let mut sections =
-            vec![Section { heading: "Evaluation: rows from elsewhere".into(), text, ..Default::default() }];
+            vec![Section { heading: "Evaluation: out-of-distribution rows".into(), text, ..Default::default() }];
         for (r, figures) in sets {
             sections.push(Section {
                 heading: format!("{}: {} rows", r.set, r.rows),
@@ -275,7 +273,10 @@ impl<'a> Run<'a> {
         lines.sort_by_key(|l| worst.iter().position(|t| *t == l.0));
         let Some(tone) = lines.first().map(|l| l.0) else { return };
         let text = lines.into_iter().map(|l| l.1).collect();
-        self.put(ELSEWHERE, &[Section { heading: "And on other rows?".into(), tone, text, ..Default::default() }]);
+        self.put(
+            ELSEWHERE,
+            &[Section { heading: "On shifted and out-of-distribution rows".into(), tone, text, ..Default::default() }],
+        );
     }
 }
 
@@ -285,16 +286,16 @@ pub fn said(name: &str, run: &Run, p: &Predictive, y: &[f64]) -> (Tone, String) 
     (verdict.tone(), format!("{name}: {}", verdict.headline()))
 }
 
-/// Whether rows from elsewhere are told from the test rows, by the best of the scores.
+/// Whether out-of-distribution rows are separated from the test rows, by the best of the scores.
 pub fn told_apart(name: &str, r: &Results) -> Option<(Tone, String)> {
     let (by, best) = aurocs(&r.metrics).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (tone, answer) = match best {
-        b if b >= 0.9 => (Tone::Good, "it mostly knows that they are none of its own"),
-        b if b >= 0.7 => (Tone::Warning, "it often does not see that they are none of its own"),
-        _ => (Tone::Bad, "it does not see that they are none of its own: its error bars mean nothing there"),
+        b if b >= 0.9 => (Tone::Good, "mostly detected as out-of-distribution"),
+        b if b >= 0.7 => (Tone::Warning, "often not detected as out-of-distribution"),
+        _ => (Tone::Bad, "not detected as out-of-distribution: the error bars mean nothing there"),
     };
-    let pairs = format!("in {} of pairs it is less sure of the row from elsewhere", percent(best));
-    Some((tone, format!("{name} ({} rows): {answer} ({pairs}, by {by}; a guess has 50 %).", r.rows)))
+    let pairs = format!("in {} of pairs the out-of-distribution row is the more uncertain one", percent(best));
+    Some((tone, format!("{name} ({} rows): {answer} ({pairs}, by {by}; chance is 50 %).", r.rows)))
 }
 
 /// The metrics that the calibration changes.
@@ -318,7 +319,7 @@ const METRICS: [(&str, &str); 6] = [
     ("mean_mutual_information", "mean mutual information"),
 ];
 
-/// One row a corruption and severity, and their mean.
+/// One row per corruption and severity, and their mean.
 pub fn corruptions(results: &[&Results]) -> TextTable {
     let mut t = TextTable::new(&["corruption", "severity"]);
     t.header.extend(METRICS.iter().map(|(_, title)| title.to_string()));
@@ -338,7 +339,7 @@ pub fn corruptions(results: &[&Results]) -> TextTable {
     t
 }
 
-/// Accuracy and calibration error by severity, a curve a corruption.
+/// Accuracy and calibration error by severity, one curve per corruption.
 fn corruption_figures(dir: &Path, results: &[&Results]) -> Result<Vec<Drawn>> {
     let mut kinds: Vec<&str> = vec![];
     let parts = |r: &'_ &Results| -> Option<(String, f64)> {

@@ -1,9 +1,9 @@
 //! Figures of a run and its one-page report.
 
+mod calibration;
 pub mod compare;
 pub mod evaluations;
 mod page;
-pub mod tables;
 pub mod verdict;
 
 pub use page::{html, write};
@@ -11,6 +11,7 @@ pub use page::{html, write};
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::images::pixels::Pixels;
 use crate::data::load::Loaded;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::Result;
 use crate::exec::Device;
@@ -21,9 +22,9 @@ use crate::figure::{
 use crate::method::Predictive;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::run::fit::Fitted;
-use crate::run::model::{self, targets};
-use crate::run::results;
+use crate::results;
+use crate::run::Fitted;
+use crate::run::model;
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 
@@ -115,8 +116,8 @@ pub fn input_figures(dir: &Path, fitted: &Fitted, data: &Loaded, device: &Device
             y_label: target.into(),
             panels: vec![panel],
         };
-        let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). Outside the points the band \
-                       should widen: there the model has seen nothing.";
+        let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). The band should \
+                       widen away from the training points.";
         return Ok(vec![drawn(figure::bands(dir, "bands", &figure)?, caption)]);
     }
     if encoder.n_classes().is_some() && inputs.len() == 2 {
@@ -167,7 +168,7 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
     };
     Ok(drawn(
         figure::heat2d(dir, "heat", &figure)?,
-        "Where the model is sure, where classes meet, and where it has seen nothing.",
+        "Confident regions, class boundaries, and regions without training data.",
     ))
 }
 
@@ -193,14 +194,14 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
     let figure = CurvesFigure {
         title: format!("Learning curves of {name}"),
         x_label: "epoch".into(),
-        y_label: "nats a row".into(),
+        y_label: "nats per row".into(),
         log: true,
         series: all,
         ..Default::default()
     };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,
-        "Loss and its terms, and the validation NLL of the whole ensemble, all a row, on a scale that is linear near zero (a regression's target standardised).",
+        "Loss and its terms, and the validation NLL of the whole ensemble, per row, on a scale that is linear near zero (a regression's target standardised).",
     ))
 }
 
@@ -253,7 +254,7 @@ pub fn sheet(
         SheetImage { bytes, h: pixels.h, w: pixels.w, c: pixels.c, caption, right: truth.map(|t| t == class[i]) }
     };
     let figure = SheetFigure {
-        title: "What the model is sure of, and what it is not".into(),
+        title: "The most and the least certain test images".into(),
         sections: vec![
             ("Lowest entropy: the most certain".into(), order.iter().take(most).map(image).collect()),
             ("Highest entropy: the least certain".into(), order.iter().rev().take(most).map(image).collect()),
@@ -265,7 +266,7 @@ pub fn sheet(
              often it is the label that is wrong."
         }
         None => {
-            "Images from elsewhere: predicted class with its probability under each. Here the model should be sure of none."
+            "Out-of-distribution images, the predicted class with its probability under each. The model should not be confident on any of them."
         }
     };
     Ok(drawn(figure::sheet(dir, stem, &figure)?, caption))
@@ -290,7 +291,7 @@ pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -
     Ok(vec![
         drawn(
             figure::coverage(dir, "coverage", &coverage)?,
-            "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars mean what they say.",
+            "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars are calibrated.",
         ),
         drawn(figure::scatter(dir, "predicted", &scatter)?, "Test rows with one predictive standard deviation."),
     ])
@@ -322,9 +323,9 @@ pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Resu
     Ok(vec![
         drawn(
             figure::reliability(dir, "reliability", &figure)?,
-            "Accuracy against confidence in ten bins of equal width. On the diagonal a confidence of 0.8 is right eight times in ten.",
+            "Accuracy against confidence in ten bins of equal width. On the diagonal, predictions with a confidence of 0.8 are right 80 % of the time.",
         ),
-        drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should be the uncertain ones."),
+        drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should have the higher entropy."),
     ])
 }
 
@@ -368,7 +369,7 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
         bins: 30,
     };
     let roc = RocFigure {
-        title: format!("Telling in- from out-of-distribution ({name})"),
+        title: format!("Out-of-distribution detection ({name})"),
         curves: scores
             .into_iter()
             .map(|(name, inside, outside)| {
@@ -384,8 +385,11 @@ pub fn ood_figures(dir: &Path, name: &str, inside: &Predictive, outside: &Predic
     Ok(vec![
         drawn(
             figure::histograms(dir, "ood_uncertainty", &histogram)?,
-            "The further apart the two, the better the model knows what it does not know.",
+            "The further apart the two, the better the uncertainty separates them.",
         ),
-        drawn(figure::roc(dir, "ood_roc", &roc)?, "In-distribution rows are positive; a low uncertainty says so."),
+        drawn(
+            figure::roc(dir, "ood_roc", &roc)?,
+            "In-distribution rows are the positive class, scored by low uncertainty.",
+        ),
     ])
 }

@@ -1,16 +1,17 @@
 //! The one-page report of a run.
 
-use super::tables::{TextTable, number};
 use super::{Drawn, evaluations, verdict};
+use crate::data::targets_of as targets;
 use crate::error::Result;
 use crate::figure::{self, HtmlTable, Report, Section};
 use crate::method::Predictive;
 use crate::recipe::Recipe;
-use crate::run::fit::{Fitted, recipe_name};
-use crate::run::model::targets;
-use crate::run::results::Results;
+use crate::results::Results;
+use crate::run::calibration;
 use crate::run::targets as several;
-use crate::run::{Calibration, RunFolder, calibrate};
+use crate::run::{Calibration, RunFolder};
+use crate::run::{Fitted, recipe_name};
+use crate::tables::{TextTable, number};
 
 pub fn html(table: &TextTable) -> HtmlTable {
     HtmlTable { header: table.header.clone(), rows: table.rows.clone() }
@@ -26,13 +27,13 @@ pub fn write(
     figures: &[Drawn],
 ) -> Result<()> {
     // A run resumed to the same weights keeps its calibration.
-    let calibration = calibrate::current(folder).unwrap_or(None);
+    let calibration = calibration::current(folder).unwrap_or(None);
     let (verdicts, tests) = of_tests(recipe, fitted, tested, calibration.as_ref());
     let mut sections = vec![];
     if !tests.is_empty() {
         sections.push(Section { slot: Some(evaluations::TEST.into()), inside: tests, ..Default::default() });
     }
-    sections.push(calibration.map_or_else(calibrate::no_section, |c| of_calibration(&c, fitted)));
+    sections.push(calibration.map_or_else(super::calibration::no_section, |c| of_calibration(&c, fitted)));
     sections.extend(evaluations::places());
     sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
     let mut notes = fitted.data.notes.clone();
@@ -41,7 +42,7 @@ pub fn write(
     }
     sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
     sections.push(Section {
-        heading: "The recipe that repeats this run".into(),
+        heading: "Recipe to reproduce this run".into(),
         text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
         code: Some(recipe.to_toml()?),
         ..Default::default()
@@ -63,7 +64,7 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
         (
             "network".into(),
             format!(
-                "{}, inputs {}, outputs {}, {} numbers a member",
+                "{}, inputs {}, outputs {}, {} parameters per member",
                 setup.net.describe(),
                 setup.net.n_in(),
                 setup.net.n_out(),
@@ -123,5 +124,5 @@ fn of_calibration(c: &Calibration, fitted: &Fitted) -> Section {
         let heading = several::heading(&section.heading, (!c.more_targets.is_empty()).then_some(name));
         Section { heading, slot: None, ..section }
     });
-    Section { slot: Some(calibrate::SLOT.into()), inside: named.collect(), ..Default::default() }
+    Section { slot: Some(calibration::SLOT.into()), inside: named.collect(), ..Default::default() }
 }

@@ -1,14 +1,14 @@
 //! Are the error bars honest, and where not? What the predictions of labelled rows promised beside what happened, over all
-//! rows and in parts of them, in the words of someone who has to rely on them.
+//! rows and in parts of them, in plain words.
 
 use super::html;
-use super::tables::{TextTable, number};
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
 use crate::metrics;
-use crate::run::calibrate::Calibration;
-use crate::run::results::chance::{Chance, Judgement};
+use crate::results::chance::{Chance, Judgement};
+use crate::run::calibration::Calibration;
+use crate::tables::{TextTable, number};
 use rayon::prelude::*;
 
 /// Promised by the intervals that are judged.
@@ -68,16 +68,16 @@ const INTERVALS: Words = Words {
     hold: "the 90 % intervals hold",
     short: "too narrow",
     long: "too wide",
-    short_cure: "expect larger errors than they say",
-    long_cure: "they are safe to use, but narrower ones would do",
+    short_cure: "expect larger errors than they suggest",
+    long_cure: "they are safe to use, but wider than needed",
     header: ["promised", "inside"],
 };
 const CLASSES_WORDS: Words = Words {
     hold: "the named class is right for",
     short: "too sure",
     long: "too cautious",
-    short_cure: "expect more mistakes than the probabilities say",
-    long_cure: "the model knows more than it says",
+    short_cure: "expect more mistakes than the probabilities suggest",
+    long_cure: "the model is under-confident",
     header: ["confidence", "right"],
 };
 
@@ -280,23 +280,23 @@ impl Verdict {
     pub fn headline(&self) -> String {
         let (w, n, rows) = (self.words, self.all.chance.rows, self.rows);
         let figures = self.figures(&self.all);
-        let open = |looks: &str| format!("They look {looks}, but {n} {rows} cannot settle it: {figures}.");
+        let open = |looks: &str| format!("They look {looks}, but {n} {rows} are too few to be sure: {figures}.");
         match self.all.chance.judgement {
-            Judgement::Few if n == 0 => "It cannot be told: there are no rows to judge error bars by.".into(),
+            Judgement::Few if n == 0 => "Unknown: there are no rows to judge error bars by.".into(),
             Judgement::Few => {
-                format!("It cannot be told: whatever they show, {n} {rows} are too few to judge error bars by.")
+                format!("Unknown: {n} {rows} are too few to judge error bars by.")
             }
             Judgement::Short => {
-                format!("No, they are {}: {figures}. Until that is mended, {}.", w.short, w.short_cure)
+                format!("No, they are {}: {figures}. Until this is fixed, {}.", w.short, w.short_cure)
             }
             Judgement::Long => format!("Not quite, they are {}: {figures}; {}.", w.long, w.long_cure),
             Judgement::LooksShort => open(w.short),
             Judgement::LooksLong => open(w.long),
             Judgement::Holds if self.off().next().is_some() => {
-                format!("On the whole, but not everywhere: {figures}.")
+                format!("Overall yes, but not everywhere: {figures}.")
             }
             Judgement::Holds if self.doubtful().next().is_some() => {
-                format!("On the whole, but perhaps not everywhere: {figures}.")
+                format!("Overall yes, but perhaps not everywhere: {figures}.")
             }
             Judgement::Holds => format!("Yes, as far as {n} {rows} can tell: {figures}."),
         }
@@ -307,7 +307,7 @@ impl Verdict {
         let mut out = vec![self.headline()];
         for part in self.off().chain(self.doubtful()) {
             let (share, range) = part.chance.words();
-            let open = if part.is_off() { "" } else { "; its rows cannot settle it" };
+            let open = if part.is_off() { "" } else { "; too few rows to be sure" };
             out.push(format!(
                 "{} {}: {share} of {} rows, where chance alone allows {range}{open}.",
                 capital(&w.of(part.chance.judgement)),
@@ -322,18 +322,15 @@ impl Verdict {
             let few = match self.parts.iter().filter(|p| p.looks_off()).count() {
                 0 => String::new(),
                 outside => format!(
-                    " {outside} of them {} outside what chance allows one part in 95 of 100 cases, which among so many is no surprise.",
+                    " {outside} of them {} outside the 95 % range of a single part, as expected by chance among so many.",
                     if outside == 1 { "lies" } else { "lie" }
                 ),
             };
-            out.push(format!(
-                "No part of them is clearly off: not one of {} that were looked at.{few}",
-                self.parts.len()
-            ));
+            out.push(format!("No part of them is clearly off: none of the {} checked.{few}", self.parts.len()));
         }
         if let Some(before) = &self.before {
             out.push(format!(
-                "These are the calibrated ones. Before the calibration: {} ({}).",
+                "These are calibrated. Before calibration: {} ({}).",
                 w.of(before.chance.judgement),
                 self.figures(before)
             ));
@@ -342,12 +339,11 @@ impl Verdict {
         let (rows, (_, range)) = (self.all.chance.rows, self.all.chance.words());
         out.push(match self.parts.iter().max_by(|a, b| a.width().total_cmp(&b.width())) {
             None => format!(
-                "{rows} rows are few: with them, any share of {range} is as good as the promised {promised}, and no part of them can be judged."
+                "{rows} rows are few: any share of {range} is consistent with the promised {promised}, and no part of them can be judged."
             ),
             Some(widest) => format!(
-                "What {rows} rows can show: over all, any share of {range} is as good as the promised {promised}; in the part with the least to \
-                 go by ({} rows), {} as good as {}. A part counts as off where chance alone would show as much in less than one case of a \
-                 hundred, over all parts together.",
+                "With {rows} rows, any overall share of {range} is consistent with the promised {promised}; in the least certain part \
+                 ({} rows), {} is consistent with {}. A part counts as off at a significance of 1 %, corrected for the number of parts.",
                 widest.chance.rows,
                 widest.chance.words().1,
                 percent(widest.chance.promised)
@@ -355,13 +351,13 @@ impl Verdict {
         });
         if self.rare > 0 {
             out.push(format!(
-                "Not judged by themselves: {}, which the model names for fewer than {LEAST} rows{}.",
+                "Not judged separately: {}, predicted for fewer than {LEAST} rows{}.",
                 if self.rare == 1 { "1 class".into() } else { format!("{} classes", self.rare) },
                 if self.rare == 1 { "" } else { " each" }
             ));
         }
         if self.no_room > 0 {
-            out.push(format!("The table shows the first {CLASSES} classes; {} more have no room in it.", self.no_room));
+            out.push(format!("The table shows the first {CLASSES} classes; {} more are omitted.", self.no_room));
         }
         out
     }
@@ -397,7 +393,7 @@ pub fn without_rows() -> Section {
         heading: QUESTION.into(),
         tone: Tone::Unknown,
         text: vec![
-            "It cannot be told: the run has no test rows of its own. `vifo evaluate RUN --test FILE` tells, with rows never trained on."
+            "Unknown: the run has no test rows of its own. Use `vifo evaluate RUN --test FILE` with rows never trained on."
                 .into(),
         ],
         ..Default::default()

@@ -11,7 +11,6 @@ pub use crate::system::write_atomic;
 use crate::train::EpochRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,23 +58,6 @@ impl Manifest {
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     pub path: PathBuf,
-}
-
-/// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
-/// is written to, never replaced.
-pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
-    match std::fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => {
-            let mut file =
-                std::fs::OpenOptions::new().write(true).open(path).map_err(|e| Error::io(path, "write", &e))?;
-            file.write_all(bytes).map_err(|e| Error::io(path, "write", &e))
-        }
-        Ok(_) => {
-            let target = path.canonicalize().map_err(|e| Error::io(path, "write", &e))?;
-            write_atomic(&target, bytes)
-        }
-        Err(_) => write_atomic(path, bytes),
-    }
 }
 
 /// Name of the file of `vifo calibrate`.
@@ -129,7 +111,7 @@ impl RunFolder {
             path.display().to_string(),
             "already exists and is not empty",
             "",
-            "choose another folder with --out, replace it with --force, or go on with `vifo fit --resume`",
+            "choose another folder with --out, replace it with --force, or resume with `vifo fit --resume`",
         ))
     }
 
@@ -244,14 +226,14 @@ impl RunFolder {
     pub fn encoder(&self) -> Result<Encoder> {
         self.read_json("encoder.json")
     }
-    pub fn results(&self) -> Result<super::Results> {
+    pub fn results(&self) -> Result<crate::results::Results> {
         self.read_json("results.json")
     }
     /// All sets of the last `vifo evaluate`.
-    pub fn evaluation(&self) -> Result<Vec<super::Results>> {
+    pub fn evaluation(&self) -> Result<Vec<crate::results::Results>> {
         self.read_json("evaluation.json")
     }
-    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` tells whether it still applies.
+    /// What `vifo calibrate` stored, as it stands there; `calibrate::current` checks whether it still applies.
     pub fn calibration(&self) -> Result<Option<super::Calibration>> {
         let path = self.path.join(CALIBRATION);
         if !path.is_file() {
@@ -329,7 +311,7 @@ impl RunFolder {
         verdict.map(|()| rows)
     }
 
-    /// The rows of metrics.csv that are whole, for whoever looks on while it is written or after it was cut; and the first
+    /// The rows of metrics.csv that are whole, for readers while it is written or after it was cut; and the first
     /// line that is no row, where there is one.
     pub fn whole_metrics(&self) -> Result<(Vec<EpochRow>, Option<usize>)> {
         let path = self.path.join("metrics.csv");
@@ -367,6 +349,18 @@ fn row_of(line: &str) -> Option<EpochRow> {
         eta: get(12),
         eta_aux: get(13),
     })
+}
+
+/// The folder itself if it is a run, else the runs directly inside it, by name; perhaps none.
+pub fn inside(path: &Path) -> Result<Vec<RunFolder>> {
+    let itself = RunFolder::open(path);
+    if itself.is_ok() || !path.is_dir() {
+        return itself.map(|f| vec![f]);
+    }
+    let entries = path.read_dir().map_err(|e| Error::io(path, "read", &e))?;
+    let mut inside: Vec<PathBuf> = entries.filter_map(|e| e.ok()).map(|e| e.path()).collect();
+    inside.sort();
+    Ok(inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect())
 }
 
 #[cfg(test)]

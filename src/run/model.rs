@@ -1,7 +1,7 @@
 //! A trained run, opened for prediction: recipe, encoder, weights, and predictions in the user's units.
 
+use super::Fitted;
 use super::RunFolder;
-use super::fit::Fitted;
 use super::folder::Manifest;
 use super::moved;
 use super::parts::{self, BEST};
@@ -48,7 +48,7 @@ pub struct NewRows {
 
 impl Model {
     pub const WITHOUT_SUMS: &str =
-        "the run was made by an older vifo, which kept no sums of its files: damage to them would go unnoticed";
+        "the run was made by an older vifo without checksums: damage to its files would go unnoticed";
 
     pub fn open(run: &RunFolder) -> Result<Model> {
         let recipe = run.recipe()?;
@@ -111,7 +111,7 @@ impl Model {
         self.encoder.task()
     }
 
-    /// The same model, of whose targets only number `at` is told.
+    /// The same model with target number `at` alone.
     pub fn of_target(&self, at: usize) -> Model {
         Model { encoder: self.encoder.of_target(at), ..self.clone() }
     }
@@ -247,8 +247,8 @@ impl Model {
         let names = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let said = (n > 0).then(|| {
             format!(
-                "{n} of {} rows lie outside the training range of {names}{more}: there the error bars are only as good as the method's idea \
-                 of what it has not seen",
+                "{n} of {} rows lie outside the training range of {names}{more}: there the error bars depend on how \
+                 the method extrapolates",
                 data.n
             )
         });
@@ -259,12 +259,12 @@ impl Model {
         (said, rows.into_iter().map(of_row).collect())
     }
 
-    /// What to say of a run whose training did not end by itself, or whose files nobody can vouch for.
+    /// What to say of a run whose training did not end by itself, or whose files have no checksums.
     pub fn caveats(run: &RunFolder) -> Result<Vec<String>> {
         let Manifest { state, sums, .. } = run.manifest()?;
         let resume = crate::data::table::inspect::shell(&run.path.display().to_string());
         let unfinished = ["stopped", "training"].contains(&state.as_str()).then(|| {
-            format!("training did not end (state: {state}); these are its best weights so far; go on with `vifo fit --resume {resume}`")
+            format!("training did not end (state: {state}); these are its best weights so far; resume with `vifo fit --resume {resume}`")
         });
         Ok(unfinished.into_iter().chain(sums.is_empty().then(|| Self::WITHOUT_SUMS.into())).collect())
     }
@@ -285,9 +285,4 @@ pub fn predict(plan: &Plan, encoder: &Encoder, trained: &Trained, device: &Devic
         r.rescale(*mean, *sd);
     }
     Ok(predictive)
-}
-
-/// Targets as the file has them, or class indices.
-pub fn targets(data: &Dataset) -> Vec<f64> {
-    if data.target.is_empty() { data.y.iter().map(|&v| f64::from(v)).collect() } else { data.target.clone() }
 }

@@ -47,7 +47,7 @@ fn zeros() -> String {
 }
 
 impl RunFolder {
-    /// Writes a file of the run; the sum of a part is told to the manifest first.
+    /// Writes a file of the run; the checksum of a part goes into the manifest first.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.write_parts(&[(name, bytes)])
     }
@@ -55,7 +55,7 @@ impl RunFolder {
     /// Several, in this order, with one look at the manifest.
     pub fn write_parts(&self, parts: &[(&str, &[u8])]) -> Result<()> {
         let tracked = || parts.iter().filter(|(name, _)| PARTS.contains(name));
-        // Before the first manifest there is nothing to tell; a damaged one is told of by its readers.
+        // Before the first manifest there is nothing to record; a damaged one is reported when it is read.
         if let Some(mut manifest) = self.manifest().ok().filter(|m| !m.sums.is_empty() && tracked().next().is_some()) {
             for (name, bytes) in tracked() {
                 let new = sum_of(bytes);

@@ -36,7 +36,7 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
 }
 
 /// Only what is recognisably a run of ours may be deleted.
-pub(super) fn replaceable(path: &Path) -> Result<()> {
+pub(crate) fn replaceable(path: &Path) -> Result<()> {
     let is_empty = RunFolder::refuse_unless_empty(path).is_ok() && path.is_dir();
     if is_empty || RunFolder::open(path).is_ok() {
         return Ok(());

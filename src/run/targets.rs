@@ -1,13 +1,13 @@
-//! A run with several targets: each is told as if it were alone, and what belongs together is put side by side.
+//! A run with several targets: each is reported as if it were alone, and related results are put side by side.
 
-use super::model;
 use super::model::Model;
-use super::results::{Metric, Results};
 use super::{Calibration, RunFolder};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;
-use crate::report::tables::{self, TextTable};
+use crate::results::predictions;
+use crate::results::{Metric, Results};
+use crate::tables::TextTable;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ impl Model {
     }
 }
 
-/// What is told of one of several targets carries its name.
+/// Notes about one of several targets carry its name.
 pub fn heading(text: &str, target: Option<&str>) -> String {
     match target {
         Some(target) => format!("{target}: {text}"),
@@ -141,7 +141,7 @@ pub fn predictions(
     let known = !rows.y.is_empty();
     let (mut parts, mut notes) = (vec![], vec![]);
     for (at, model) in model.views().iter().enumerate() {
-        let y = known.then(|| model::targets(&rows.of_target(at, n)));
+        let y = known.then(|| crate::data::targets_of(&rows.of_target(at, n)));
         let p = model.predict(device, rows.inputs())?;
         let mut table = match calibration.map(|c| c.of_target(at)) {
             Some(c) => {
@@ -149,7 +149,7 @@ pub fn predictions(
                 notes.extend(said);
                 table
             }
-            None => tables::predictions(&p, &model.encoder, &rows.ids, y.as_deref()),
+            None => predictions::predictions(&p, &model.encoder, &rows.ids, y.as_deref()),
         };
         behind(at, model, &mut table)?;
         parts.push((model.encoder.target_name().to_string(), table));

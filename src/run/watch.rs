@@ -1,11 +1,11 @@
-//! Run folders as they stand, for a list that is looked at again and again: finished ones, ones that another process writes,
+//! Run folders as they stand, for a list that is refreshed often: finished ones, ones that another process writes,
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
 use super::{Manifest, RunFolder};
 use crate::data::table::inspect::shell;
 use crate::error::Result;
 use crate::recipe::Recipe;
-use crate::report::compare::inside;
+use crate::run::folder::inside;
 use crate::train::EpochRow;
 use crate::train::plan::Plan;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub struct Seen {
     pub epochs: Option<u32>,
     pub device: String,
     pub has_results: bool,
-    /// Of the test rows, nats a row.
+    /// Of the test rows, nats per row.
     pub nll: Option<f64>,
     /// Of the test rows, in the target's unit.
     pub rmse: Option<f64>,
@@ -81,7 +81,7 @@ pub struct Seen {
 /// When each file was written and how long it is; None where it is missing.
 type Stamps = [Option<(SystemTime, u64)>; 7];
 
-/// The last of them tells of a writer that has just begun. The first three give the time of the last change.
+/// The last of them shows a writer that has just begun. The first three give the time of the last change.
 const FILES: [&str; 7] = [
     "manifest.json",
     "metrics.csv",
@@ -154,7 +154,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     match &state {
         State::Interrupted => {
             let path = shell(&path.display().to_string());
-            notes.push(format!("interrupted: go on with `vifo fit --resume {path}`"));
+            notes.push(format!("interrupted: resume with `vifo fit --resume {path}`"));
         }
         State::Ended(word) if !has_checkpoint => notes.push(format!("{word}, but its checkpoint is missing")),
         _ => {}
@@ -169,7 +169,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         (Some(r), _) if r.data.toy.is_some() => String::new(),
         (_, Some(m)) if m.values.is_empty() => m.data.clone(),
         (_, Some(m)) => m.values.clone(),
-        // Nobody knows its data: it is nobody's second seed.
+        // Unknown data: never group it with other runs.
         _ => path.display().to_string(),
     };
     let name = path
@@ -265,12 +265,12 @@ mod tests {
         assert_eq!((second[0].epoch, second[0].rows.len()), (2, 2));
         assert!(Arc::ptr_eq(&second[1], &first[1]));
 
-        // Killed: no file has changed, but nobody holds it.
+        // Killed: no file has changed, but the lock is free.
         drop(lock);
         let (third, notes) = look(dir.path(), &second);
         assert_eq!(third[0].state, State::Interrupted);
         let path = dir.path().join("live");
-        assert_eq!(notes[0], format!("live: interrupted: go on with `vifo fit --resume {}`", path.display()));
+        assert_eq!(notes[0], format!("live: interrupted: resume with `vifo fit --resume {}`", path.display()));
         assert!(Arc::ptr_eq(&look(dir.path(), &third).0[0], &third[0]));
 
         // Taken up again, then ended.

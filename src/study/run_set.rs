@@ -1,17 +1,18 @@
 //! Many runs in one folder, for sweeps, the paper's tables and the UCI benchmark alike: how far each run is, whether it was
-//! made by the recipe that is wanted, who holds the folder, and how a run begins or goes on.
+//! made by the recipe that is wanted, who holds the folder, and how a run starts or resumes.
 
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::recipe::keys::{self, Key};
 use crate::recipe::Recipe;
+use crate::recipe::keys::{self, Key};
+use crate::run::Fitted;
 use crate::run::RunFolder;
-use crate::run::fit::{self, Fitted};
 use crate::train::{Ending, Event, Flow};
+use crate::workflow::fit;
 use std::fs::File;
 use std::path::Path;
 
-/// How far a run is.
+/// Status of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunStatus {
     Missing,
@@ -154,7 +155,7 @@ pub fn require_same_recipe(run: &RunFolder, wanted: &Recipe, varies: &[&Key], fl
     Err(Error::usage(run.path.display().to_string(), found, "", move_away(flag)))
 }
 
-/// Begins a run or goes on with it, as its status asks, to its end or to a stop.
+/// Starts or resumes a run, as its status asks, to its end or to a stop.
 ///
 /// # Errors
 /// Those of training; that another process holds the folder.

@@ -18,7 +18,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; a result is for whoever may read the folder.
+        // A temporary file is private; a result is readable by everyone.
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
     }
     file.as_file().sync_all().map_err(|e| io(&e))?;
@@ -39,7 +39,7 @@ where
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The process that left a temporary file of this name; None where the name is nobody's of ours.
+/// The process that left a temporary file of this name; None where the name is not one of ours.
 pub fn writer_of(name: &str) -> Option<u32> {
     name.strip_prefix(TEMPORARY)?.split_once('-')?.0.parse().ok()
 }
@@ -60,7 +60,7 @@ pub fn sweep_remains(dir: &Path) {
     system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&pids), true);
     for ((_, entry), pid) in left.iter().zip(&pids) {
         if system.process(*pid).is_none() {
-            // One that cannot go is in nobody's way.
+            // One that cannot be removed does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -85,6 +85,23 @@ pub fn open_lock(path: &Path) -> std::io::Result<File> {
         return Err(std::io::Error::other("is a symbolic link"));
     }
     options.open(path)
+}
+
+/// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
+/// is written to, never replaced.
+pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let mut file =
+                std::fs::OpenOptions::new().write(true).open(path).map_err(|e| Error::io(path, "write", &e))?;
+            file.write_all(bytes).map_err(|e| Error::io(path, "write", &e))
+        }
+        Ok(_) => {
+            let target = path.canonicalize().map_err(|e| Error::io(path, "write", &e))?;
+            write_atomic(&target, bytes)
+        }
+        Err(_) => write_atomic(path, bytes),
+    }
 }
 
 #[cfg(test)]

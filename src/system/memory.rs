@@ -52,7 +52,7 @@ const PACKED: u64 = 6;
 
 /// An error where the table in `path` is too large to be read here. Asks for the file's size alone.
 pub fn room_for_table(path: &Path) -> Result<()> {
-    // A file that is not there is told of by whoever reads it; a pipe has no size.
+    // A file that is not there is reported when it is read; a pipe has no size.
     let Ok(meta) = path.metadata() else { return Ok(()) };
     let is_packed =
         path.extension().is_some_and(|e| ["gz", "bz2", "xz", "zst"].iter().any(|p| e.eq_ignore_ascii_case(p)));

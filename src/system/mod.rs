@@ -1,5 +1,5 @@
-//! What the program asks of the system it runs on: files that are whole or absent, how much memory is free, and the request
-//! to stop. Nothing here knows of networks, data or runs.
+//! Access to the operating system: files that are whole or absent, how much memory is free, and the request
+//! to stop. Nothing here depends on networks, data or runs.
 
 pub mod file;
 pub mod memory;

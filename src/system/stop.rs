@@ -46,7 +46,7 @@ pub fn check() -> Result<()> {
     if is_overdue() { Err(Error::stopped()) } else { Ok(()) }
 }
 
-/// While one lives, a request waits for whoever holds it to save; without any, the program may end at once.
+/// While one lives, a request waits for its holder to save; without any, the program may end at once.
 pub struct Hold(());
 
 pub fn hold() -> Hold {

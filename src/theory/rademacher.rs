@@ -293,7 +293,7 @@ mod tests {
         let r = rademacher(1, &[20, 80], 200);
         assert!(r.verdict(), "{r:?}");
         for side in &r.sides {
-            // Without the 2 (two outputs a class) and K the bound is wrong, and the check says so.
+            // Without the 2 (two outputs per class) and K the bound is wrong, and the check says so.
             assert!(!side.is_below(FACTOR / 4.0), "{side:?}");
             assert!(side.ratio.mean > 0.2 && side.ratio.se < 0.05, "{side:?}");
         }

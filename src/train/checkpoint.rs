@@ -1,5 +1,5 @@
 //! A checkpoint: weights under PyTorch's names and shapes, optimizer state, counters. One safetensors file; what cannot
-//! be a tensor stands in its metadata. The whole state of a run, so that a resumed one goes on to the bit.
+//! be a tensor stands in its metadata. The whole state of a run, so that a resumed one continues bit-equal.
 
 use crate::error::{Error, Result};
 use crate::method::{Named, Trained};
@@ -55,7 +55,7 @@ impl Checkpoint {
                 }
             }
         }
-        // A member's statistics: one set a weight sample in VI, else one.
+        // A member's statistics: one set per weight sample in VI, else one.
         for (root, trained) in roots() {
             let running = &trained.running;
             let sets = running.len() / layout.running.max(1);

@@ -37,7 +37,7 @@ impl Default for Driver {
 }
 
 impl Driver {
-    /// Makes up to `steps` steps and tells `listen` of every evaluation and every checkpoint. The ending, or None where the
+    /// Makes up to `steps` steps and reports to `listen` every evaluation and every checkpoint. The ending, or None where the
     /// steps were made and more are left.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What training tells whoever listens. Command line, run folder and app fold the same events.
+//! Events of a training. Command line, run folder and app fold the same events.
 
 use super::plan::Plan;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a run will need of memory, by name, told before it begins; what does not fit is refused with a cheaper form.
+//! Memory that a run will need, by name, estimated before it begins; what does not fit is refused with a cheaper form.
 
 use super::Predictor;
 use super::plan::Plan;

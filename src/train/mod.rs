@@ -1,5 +1,5 @@
 //! Training: sessions over executors, the loop, its events and commands, checkpoints and evaluation.
-//! It knows nothing of terminals, windows or run folders.
+//! It does not depend on terminals, windows or run folders.
 
 pub mod checkpoint;
 pub mod conclude;

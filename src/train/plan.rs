@@ -7,7 +7,7 @@ use crate::method::{self, BETA1, BETA2, ImageInput, Setup};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::step::Prior;
-use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups};
+use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -33,6 +33,7 @@ pub struct Plan {
 }
 
 impl Plan {
+    // Long: each value of a plan with what it is where the recipe leaves it open.
     pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
         let m = &recipe.method;
         let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
@@ -58,7 +59,7 @@ impl Plan {
         };
         if m.eta_aux > 0.0 && m.aux_source == crate::recipe::AuxSource::Grid && n_inputs != 1 {
             return Err(Error::usage(
-                "method.aux_source",
+                key!(method.aux_source).path,
                 format!("\"grid\" with {n_inputs} inputs"),
                 "\"grid\" for one input only",
                 "set it to \"uniform\"",
@@ -211,7 +212,7 @@ impl Plan {
         self.first_lr * factor
     }
 
-    /// Everything that changes from step to step, as a function of the step alone: a resumed run goes on as if unbroken.
+    /// Everything that changes from step to step, as a function of the step alone: a resumed run continues as if uninterrupted.
     pub fn args(&self, step: u64) -> StepArgs<f64> {
         let (n, batch, per_epoch) = (self.setup.n_rows, self.setup.batch_rows(), u64::from(self.steps_per_epoch()));
         let start = (step % per_epoch) as u32 * batch;

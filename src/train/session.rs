@@ -1,6 +1,6 @@
 //! A recorded training step on an executor. On the CPU an ensemble is cut into as many sessions as there are threads:
-//! members never talk to each other, so sessions need no barrier, and the numbers do not depend on the cut. Several data sets
-//! are cut between them: repulsive members, who do talk, stay together, and a thread that is done takes the next set.
+//! members are independent, so sessions need no barrier, and the numbers do not depend on the cut. Several data sets
+//! are cut between them: repulsive members, which interact, stay together, and a thread that is done takes the next set.
 
 use crate::data::Dataset;
 use crate::error::Result;

@@ -1,5 +1,5 @@
 //! Several data sets of equal size trained side by side on the replica axis, such as the splits of one table: one program,
-//! `per_set` members a set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
+//! `per_set` members per set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::conclude::conclude;
@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Epoch and validation NLL, in the user's unit, of a set's best weights.
 pub type Best = (u32, f64);
 
-/// All that a resumed training needs to go on to the bit.
+/// All that a resumed training needs to continue bit-equal.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SplitsState {
     pub step: u64,

@@ -1,5 +1,5 @@
 //! One training: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
-//! step numbers and seeds, never of the clock, so that a resumed or repeated run goes the same way.
+//! step numbers and seeds, never of the clock, so that a resumed or repeated run is bit-equal.
 
 use super::checkpoint::Checkpoint;
 use super::conclude::conclude;
@@ -82,7 +82,7 @@ pub struct Trainer {
     /// Steps made.
     step: u64,
     /// Place in the schedule, which the plan is asked with. Another than `step` where edited data have given an epoch other
-    /// steps, or the schedule has begun anew.
+    /// steps, or the schedule has restarted.
     at: u64,
     /// Epochs of the schedules before this one.
     epochs_before: u32,
@@ -175,7 +175,7 @@ impl Trainer {
         (self.best, self.best_weights) = (None, None);
     }
 
-    /// The schedule begins anew with the weights that training would end with; steps and epochs count on.
+    /// The schedule restarts with the weights that training would end with; steps and epochs count on.
     pub fn restart_schedule(&mut self) -> Result<()> {
         let weights = self.final_weights()?;
         self.session.set_weights(&weights.weights)?;
@@ -413,7 +413,7 @@ impl Steps for Trainer {
     fn advance(&mut self, most: u64) -> Result<Option<EpochRow>> {
         self.advance(most)
     }
-    /// Alone it has no place to write to: whoever listens takes the checkpoint.
+    /// Alone it has no place to write to: the listener takes the checkpoint.
     fn save_if_due(&mut self) -> Result<bool> {
         let is_due = self.saved.elapsed().as_secs_f64() >= self.plan.train.checkpoint_seconds;
         if is_due {

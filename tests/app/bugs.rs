@@ -13,9 +13,9 @@ use vifo::gui::panels::playground::first_recipe;
 use vifo::gui::settings::{Settings, Tab};
 use vifo::live::{Picture, State};
 use vifo::recipe::Recipe;
-use vifo::run::Training;
-use vifo::run::fit::fit;
 use vifo::train::Flow;
+use vifo::workflow::Training;
+use vifo::workflow::fit::fit;
 
 fn step_of(app: &App) -> u64 {
     app.playground.group.step()
@@ -77,7 +77,7 @@ fn bug_1_a_recipe_that_cannot_begin_says_so_and_can_be_changed() {
     let mut h = bench(Settings::default(), Some(Open::Recipe(Box::new(recipe(text)))));
     wait(&mut h, "the refusal", |a| a.banner.texts().any(|t| t.contains("dirichlet")));
     h.step();
-    assert!(says(&h, "This recipe could not begin") && !says(&h, "starting"));
+    assert!(says(&h, "This recipe could not start") && !says(&h, "starting"));
     app(&mut h).playground.draft.method.name = "vifo-mean".into();
     click(&mut h, "Start");
     wait(&mut h, "training", |a| a.playground.group.state == State::Running && step_of(a) > 5);
@@ -246,8 +246,8 @@ fn bug_11_nothing_is_off_the_screen() {
     let least = vifo::gui::least_size(egui::vec2(960.0, 540.0));
     for page in Tab::ALL.map(|t| t.0) {
         let mut h = sized(Settings { tab: page, ..Settings::default() }, None, least.into());
-        until(&mut h, "the bar", |h| says(h, "numbers a network"));
-        let bar = h.get_by_label_contains("numbers a network").rect();
+        until(&mut h, "the bar", |h| says(h, "parameters per network"));
+        let bar = h.get_by_label_contains("parameters per network").rect();
         assert!(bar.bottom() <= least.y, "{page:?}: {bar:?} in {least:?}");
     }
 }

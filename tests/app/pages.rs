@@ -192,7 +192,7 @@ fn finished(dir: &Path, path: &Path, extra: &str) -> PathBuf {
     let recipe = vifo::recipe::Recipe::from_table(&table, "test").expect("a recipe");
     let run = dir.join("runs").join("finished");
     std::fs::create_dir_all(dir.join("runs")).expect("a folder");
-    vifo::run::fit::fit(&recipe, &run, false, &vifo::exec::Device::Cpu, &mut |_, _| vifo::train::Flow::Continue)
+    vifo::workflow::fit::fit(&recipe, &run, false, &vifo::exec::Device::Cpu, &mut |_, _| vifo::train::Flow::Continue)
         .expect("trained");
     run
 }
@@ -207,7 +207,7 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     shot(&mut test, "results_empty");
     write(&mut test, "run folder", &run.display().to_string());
     press(&mut test, "Open run");
-    until(&mut test, "the run", |t| has(t, "Test: 12 rows"));
+    until(&mut test, "the run", |t| has(t, "Test: 12 held-out rows"));
     assert!(has(&test, "rmse ↓") && has(&test, "least squares") && has(&test, "finished"));
     until(&mut test, "the table", |t| has(t, "sd ▼"));
     shot(&mut test, "results_predictions");

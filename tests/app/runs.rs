@@ -11,10 +11,10 @@ use vifo::gui::app::App;
 use vifo::gui::settings::{CurveOptions, Ground, Settings, Tab};
 use vifo::recipe::Recipe;
 use vifo::report::compare;
-use vifo::report::tables::{Format, number};
-use vifo::run::fit::fit;
 use vifo::run::watch::State;
+use vifo::tables::{Format, number};
 use vifo::train::{Event, Flow};
+use vifo::workflow::fit::fit;
 
 fn recipe(seed: u32, extra: &str) -> Recipe {
     let text = format!(

@@ -31,7 +31,7 @@ fn running(settings: Settings) -> Bench {
 #[test]
 fn the_first_launch_trains_the_sinusoid_and_says_what_the_band_means() {
     let mut h = running(Settings::default());
-    assert!(h.query_by_label_contains("The shaded band is where the network expects new points").is_some());
+    assert!(h.query_by_label_contains("The shaded band is where the network predicts new points").is_some());
     assert_eq!(app(&mut h).playground.group.state, State::Running);
     assert!(matches!(app(&mut h).playground.group.look.lanes[0].picture, Picture::Band(_)));
     assert_eq!(app(&mut h).playground.points().len(), 100);

@@ -33,11 +33,19 @@ impl Long<'_> {
 
 impl<'a> Visit<'a> for Long<'_> {
     fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
-        self.note(&f.sig.ident, f.attrs.first().map(Spanned::span), f.sig.span().join(f.block.span()).unwrap_or(f.block.span()));
+        self.note(
+            &f.sig.ident,
+            f.attrs.first().map(Spanned::span),
+            f.sig.span().join(f.block.span()).unwrap_or(f.block.span()),
+        );
         visit::visit_item_fn(self, f);
     }
     fn visit_impl_item_fn(&mut self, f: &'a syn::ImplItemFn) {
-        self.note(&f.sig.ident, f.attrs.first().map(Spanned::span), f.sig.span().join(f.block.span()).unwrap_or(f.block.span()));
+        self.note(
+            &f.sig.ident,
+            f.attrs.first().map(Spanned::span),
+            f.sig.span().join(f.block.span()).unwrap_or(f.block.span()),
+        );
         visit::visit_impl_item_fn(self, f);
     }
 }
@@ -60,7 +68,11 @@ fn no_file_and_no_function_is_too_long() {
             if lines > FILE {
                 found.push(format!("{name}: {lines} lines; at most {FILE}"));
             }
-            found.extend(long_functions(&text).iter().map(|f| format!("{name}, {f}; at most {FUNCTION}, or a reason (\"Long: ...\")")));
+            found.extend(
+                long_functions(&text)
+                    .iter()
+                    .map(|f| format!("{name}, {f}; at most {FUNCTION}, or a reason (\"Long: ...\")")),
+            );
         }
     }
     assert!(found.is_empty(), "{found:#?}");

@@ -236,6 +236,6 @@ fn a3_runs_are_of_the_same_data_by_its_values() {
     let again = vifo(dir.path()).args(["evaluate", "b", "--test", "copy.csv"]).output().unwrap();
     for out in [out, again] {
         let err = String::from_utf8_lossy(&out.stderr).to_string();
-        assert!(out.status.success() && err.contains("rows that the run was trained on"), "{err}");
+        assert!(out.status.success() && err.contains("training rows of the run"), "{err}");
     }
 }

@@ -99,7 +99,7 @@ fn a_run_folder_holds_what_it_promises_and_predicts_anew() {
     let d = dir.path();
     table(d);
     let out = ok(d, "fit t.csv --device cpu --epochs 60 --out run");
-    for word in ["rmse", "nll", "crps", "coverage_90", "least squares", "constant", "vifo predict run"] {
+    for word in ["rmse", "nll", "crps", "coverage_90", "least squares", "mean baseline", "vifo predict run"] {
         assert!(out.contains(word), "{word} is not in {out}");
     }
     for file in [

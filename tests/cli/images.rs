@@ -82,7 +82,7 @@ fn a_folder_of_pictures_from_inspect_to_evaluate() {
 
     // Test images that were trained on, told; a run among the images is none of them.
     let said = good(dir, &format!("fit bars {SMALL} --epochs 1 --test-file bars --out leak"));
-    assert!(said.contains("60 images of the test part in the training part too"), "{said}");
+    assert!(said.contains("60 images of the test part also in the training part"), "{said}");
     std::fs::rename(dir.join("leak"), dir.join("bars/leak")).expect("moved");
     let said = good(dir, "inspect bars");
     assert!(said.contains("60 images of 12 x 12") && said.contains("2 classes"), "{said}");
@@ -210,7 +210,7 @@ fn what_is_refused() {
     std::fs::write(dir.join("data_batch_1.bin"), vec![3u8; 3073 * 2 - 1]).expect("written");
     std::fs::write(dir.join("table.csv"), "x,y\n1,2\n").expect("written");
     refused(dir, "fit empty", 1, &["empty", "is an empty folder"]);
-    refused(dir, "fit flat", 1, &["flat", "the images have no classes", "one folder a class"]);
+    refused(dir, "fit flat", 1, &["flat", "the images have no classes", "one folder per class"]);
     refused(dir, "fit one", 1, &["every image has the class 'only'", "two classes or more"]);
     refused(dir, "fit broken", 1, &["cut.png"]);
     refused(dir, "inspect broken", 1, &["cut.png"]);

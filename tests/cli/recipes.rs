@@ -3,8 +3,9 @@
 use std::path::Path;
 use vifo::exec::Device;
 use vifo::recipe::{Recipe, builtin};
-use vifo::run::fit::{Fitted, fit};
+use vifo::run::Fitted;
 use vifo::train::Flow;
+use vifo::workflow::fit::fit;
 
 fn run(name: &str, dir: &Path) -> Fitted {
     let text = builtin::find(name).expect("a built-in recipe");

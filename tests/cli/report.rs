@@ -66,17 +66,18 @@ fn the_verdict_comes_first_and_evaluations_find_their_places() {
     assert_eq!(first.find("<h2>"), first.find("<h2>Are the error bars honest?"));
     let drawn = first.matches("<svg ").count();
     whole(&first, drawn);
-    assert!(!first.contains("And on other rows?") && !first.contains("Evaluation:"));
+    assert!(!first.contains("On shifted and out-of-distribution rows") && !first.contains("Evaluation:"));
 
     ok(d, "evaluate run --device cpu --shift shift.csv --ood far.csv");
     let html = report(d);
     // Coverage and scatter of the shifted rows; histogram and curves of the others.
     whole(&html, drawn + 4);
-    let elsewhere = html.split("And on other rows?").nth(1).expect("an answer");
+    let elsewhere = html.split("On shifted and out-of-distribution rows").nth(1).expect("an answer");
     let elsewhere = elsewhere.split("</section>").next().unwrap_or_default();
     assert!(elsewhere.contains("Shifted rows (shift.csv): No, they are too narrow"), "{elsewhere}");
     assert!(elsewhere.contains("far.csv (100 rows): "), "{elsewhere}");
-    for part in ["Evaluation: shifted rows, 200 of shift.csv", "Evaluation: rows from elsewhere", "auroc_total_sd"] {
+    for part in ["Evaluation: shifted rows, 200 of shift.csv", "Evaluation: out-of-distribution rows", "auroc_total_sd"]
+    {
         assert_eq!(html.matches(part).count(), 1, "{part}");
     }
     // Once more, and of one kind alone: its place is rewritten, the other stays.
@@ -84,12 +85,12 @@ fn the_verdict_comes_first_and_evaluations_find_their_places() {
     let again = report(d);
     whole(&again, drawn + 4);
     assert_eq!(again.matches("Evaluation: shifted rows").count(), 1);
-    assert!(again.contains("Evaluation: rows from elsewhere"));
+    assert!(again.contains("Evaluation: out-of-distribution rows"));
 
     ok(d, "calibrate run --device cpu");
     let html = report(d);
     whole(&html, drawn + 5);
-    assert!(verdict(&html).contains("Before the calibration: "), "{}", verdict(&html));
+    assert!(verdict(&html).contains("Before calibration: "), "{}", verdict(&html));
     for part in ["Before and after, on the test rows", "Coverage before and after the calibration", "coverage_90"] {
         assert!(html.contains(part), "{part}");
     }
@@ -144,5 +145,5 @@ fn images_show_classes_corruptions_and_both_sides_of_a_calibration() {
     assert!(
         html.contains("Before the calibration. Accuracy against confidence") && html.contains("After the calibration.")
     );
-    assert!(verdict(&html).contains("These are the calibrated ones."), "{}", verdict(&html));
+    assert!(verdict(&html).contains("These are calibrated."), "{}", verdict(&html));
 }

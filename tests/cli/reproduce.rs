@@ -319,7 +319,7 @@ fn a_killed_command_goes_on_where_it_was() {
     let err = String::from_utf8_lossy(&out.stderr).to_string();
     // The second run may have ended before the signal came.
     if out.status.code() == Some(130) {
-        assert!(err.contains("stopped; the same command goes on where it was"), "{err}");
+        assert!(err.contains("stopped; the same command resumes"), "{err}");
     } else {
         assert!(out.status.success(), "{err}");
     }
@@ -435,7 +435,7 @@ fn a_killed_uci_command_goes_on_where_it_was() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     let out = child.wait_with_output().expect("an end");
     let err = String::from_utf8_lossy(&out.stderr).to_string();
-    assert!(err.contains("goes on after epoch "), "{err}");
+    assert!(err.contains("resumes after epoch "), "{err}");
     assert_eq!(out.status.code(), Some(130), "{err}");
     assert!(state("energy").is_file() && !state("yacht").exists());
     assert_eq!(ok(d, &format!("{args} --runs broken -q --format csv")).0, whole);
@@ -480,7 +480,7 @@ fn uci_refuses_what_it_cannot_do() {
     std::fs::write(&splits, "3 12 30\n").expect("written");
     refused(d, &format!("{args} --runs other"), 1, &["test_index.txt, line 1: row 30", "0 to 29"]);
     std::fs::write(&splits, "").expect("written");
-    refused(d, &format!("{args} --runs other"), 1, &["test_index.txt", "a line a split"]);
+    refused(d, &format!("{args} --runs other"), 1, &["test_index.txt", "one line per split"]);
     std::fs::write(d.join("data/yacht/data.csv"), "a,b,c\n1,2,3\n").expect("written");
     refused(d, &args, 2, &["data.csv", "no column 'residuary_resistance'"]);
 }

@@ -253,7 +253,7 @@ fn a_task_that_is_requeued_goes_on_to_the_bit() {
             let args = ["update", &format!("JobId={job}_{task}"), "StartTime=now"];
             slurm.command("scontrol").args(args).output().expect("scontrol");
         }
-        [1, 2].iter().all(|task| log(*task).contains("goes on after epoch "))
+        [1, 2].iter().all(|task| log(*task).contains("resumes after epoch "))
     });
     slurm.ok(d, "s.toml --out local");
     slurm.wait(&job);

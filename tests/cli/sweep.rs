@@ -176,7 +176,7 @@ fn killed_and_resumed_is_the_same_to_the_byte() {
     assert!(!listed.lines().all(|l| l.ends_with("done")), "{listed}");
 
     let (resumed, said) = ok(d, "s.toml --out cut --jobs 2");
-    assert!(said.contains("goes on after epoch "), "{said}");
+    assert!(said.contains("resumes after epoch "), "{said}");
     assert_eq!(resumed, table);
     for file in ["table.csv", "table.txt", "table.md", "table.tex", "figures/sweep.csv", "sweep.toml"] {
         assert_eq!(read(&d.join("whole").join(file)), read(&d.join("cut").join(file)), "{file}");
@@ -222,9 +222,7 @@ fn ctrl_c_stops_all_and_says_how_to_go_on() {
     let out = child.wait_with_output().expect("ends");
     let err = String::from_utf8_lossy(&out.stderr).to_string();
     assert_eq!(out.status.code(), Some(130), "{err}");
-    assert!(
-        err.contains("stopping, and saving what there is") && err.ends_with("the same command goes on where it was\n")
-    );
+    assert!(err.contains("stopping and saving") && err.ends_with("the same command resumes\n"));
     let (listed, _) = ok(d, "s.toml --list");
     assert_eq!(listed.matches("stopped after epoch ").count(), 2, "{listed}");
     let manifest = read(&d.join("runs/s").join(RUNS[0]).join("manifest.json"));
@@ -232,7 +230,7 @@ fn ctrl_c_stops_all_and_says_how_to_go_on() {
     // Half-way there is no table of numbers yet, but no error either.
     let (table, said) = ok(d, "collect runs/s");
     assert!(table.contains("0 of 8 runs") && said.contains("0 of 8 runs done, 0 failed, 8 not done"), "{table}{said}");
-    assert!(said.contains("missing: base-eta1-seed1") && said.contains("go on with `vifo sweep runs/s`"), "{said}");
+    assert!(said.contains("missing: base-eta1-seed1") && said.contains("resume with `vifo sweep runs/s`"), "{said}");
 }
 
 /// As `refused`, while others write to the folder.
@@ -339,6 +337,7 @@ fn bad(d: &Path, content: &str, parts: &[&str]) {
 }
 
 #[test]
+// Long: a table of cases.
 fn every_key_and_value_is_checked_before_the_first_run() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();

@@ -60,7 +60,7 @@ fn trees_stand_beside_the_network() {
     let base = format!("{FIT} --ignore site --ignore when --ignore w --ignore c");
     let (out, _) = ok(d, &format!("{base} --epochs 1 --out run"));
     let head = out.lines().find(|l| l.starts_with("metric")).expect("a table");
-    assert!(head.ends_with("constant  least squares  boosting"), "{head}");
+    assert!(head.ends_with("mean baseline  least squares  boosting"), "{head}");
     assert!(out.contains("gradient boosting does better on these rows (rmse "), "{out}");
     let results = json(&d.join("run/results.json"));
     let of = |name: &str, column: &str| metric(&results, name)[column].as_f64().expect("a number");

@@ -1,9 +1,9 @@
 //! Gradients against differences, case by case; what is wrong in one respect is rejected.
 
 use super::ACTS;
+use super::objective::Kind;
 use super::objective::{MEMBERS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use super::objective::Kind;
 use vifo::method::{Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::program::Act;

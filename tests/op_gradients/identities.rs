@@ -1,9 +1,9 @@
 //! What must hold of every objective without differences: members apart, clipping, batches, limits.
 
 use super::TASKS;
+use super::objective::Kind;
 use super::objective::{MEMBERS, N_ROWS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use super::objective::Kind;
 use vifo::method::{Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};

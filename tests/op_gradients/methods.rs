@@ -1,10 +1,10 @@
 //! The objectives of the methods and networks. A new method gets its rows here.
 
 use super::bench::Bench;
+use super::objective::Kind;
 use super::objective::{Objective, mlp, setup, step_args};
 use super::{ACTS, LINKS, TASKS, noise_links};
 use vifo::data::Task;
-use super::objective::Kind;
 use vifo::method::{Reg, Setup};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::program::Act;

@@ -1,9 +1,9 @@
 //! Several targets at once.
 
 use super::bench::Bench;
+use super::objective::Kind;
 use super::objective::{MEMBERS, Objective, mlp, setup, step_args};
 use vifo::data::Task;
-use super::objective::Kind;
 use vifo::method::{Reg, Setup};
 use vifo::net::{Mlp, Net};
 use vifo::program::Act;

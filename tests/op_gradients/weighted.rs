@@ -2,9 +2,9 @@
 
 use super::TASKS;
 use super::bench::Bench;
+use super::objective::Kind;
 use super::objective::{N_ROWS, Objective, setup, short_batch, step_args};
 use vifo::data::Task;
-use super::objective::Kind;
 use vifo::method::{Reg, Setup};
 use vifo::ops::StepArgs;
 use vifo::program::Act;

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
 
-/// One line a run that ended, and on a terminal a bar below them.
+/// One line per run that ended, and on a terminal a bar below them.
 pub struct Lines {
     style: Style,
     all: usize,
@@ -31,10 +31,10 @@ impl Lines {
     pub fn listen(&mut self, news: &News) -> Flow {
         match news {
             News::Begins { run, epoch } if *epoch > 0 => {
-                self.tell(&format!("{} goes on after epoch {epoch}", run.name))
+                self.tell(&format!("{} resumes after epoch {epoch}", run.name))
             }
             News::Done { run, seconds } => self.ended(&run.name, &format!("done in {}", duration(*seconds)), true),
-            // What went wrong is said even to whoever wants no progress.
+            // Errors are printed even without progress.
             News::Failed { run, line } => self.ended(&run.name, &format!("failed: {line}"), false),
             _ => {}
         }

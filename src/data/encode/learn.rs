@@ -62,6 +62,7 @@ impl Encoder {
     }
 
     /// The same under `rules`; also returns what the user should know of the columns, a sentence each.
+    // Long: one walk over the columns, in which each finding rests on those before it.
     pub fn learn(
         table: &Table,
         target: &str,
@@ -106,7 +107,7 @@ impl Encoder {
             };
             Ok((meaning, notes))
         };
-        // The first column's fault is the one that is told, whichever core finds one first.
+        // The first column's fault is the one reported, whichever core finds one first.
         let meanings: Vec<Result<(Meaning, Vec<String>)>> = inputs.par_iter().map(meaning).collect();
         for ((_, column), meaning) in inputs.into_iter().zip(meanings) {
             let (meaning, said) = meaning?;

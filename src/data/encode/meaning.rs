@@ -19,7 +19,7 @@ pub struct Rules<'a> {
     pub missing: Missing,
     /// Most inputs of one text column; rarer levels share one.
     pub max_levels: usize,
-    /// What is not clear is an error, and nothing is left out by a guess.
+    /// What is not clear is an error, and nothing is dropped by a guess.
     pub strict: bool,
 }
 
@@ -232,7 +232,7 @@ fn of_texts(
         if found.is_ambiguous {
             let first = if found.order == calendar::Order::DayFirst { "day" } else { "month" };
             notes.push(format!(
-                "dates of column {} are read with the {first} first; nothing in them tells",
+                "dates of column {} are read with the {first} first, as they fit either order",
                 quoted(&column.name)
             ));
         }

@@ -1,4 +1,4 @@
-//! Tests of what columns become, by the numbers of the faults that they mend.
+//! Tests of what columns become, by the numbers of the faults that they fix.
 
 use super::*;
 use crate::data::encode::rows_without_missing;
@@ -162,7 +162,7 @@ fn b19_a_sentinel_and_a_leak_are_warned_of() {
     let table = table_of(&format!("wind,twice,y\n{rows}"));
     let (encoder, _) = learn(&table, &Rules::default()).unwrap();
     let cautions = crate::data::table::cautions::of(&table, &encoder, &(0..60).collect::<Vec<_>>());
-    assert!(cautions[0].contains("column 'twice' all but gives the target away"), "{cautions:?}");
+    assert!(cautions[0].contains("column 'twice' almost determines the target"), "{cautions:?}");
     assert!(cautions[1].contains("column 'wind' holds -999 7 times"), "{cautions:?}");
     assert_eq!(cautions.len(), 2);
 }

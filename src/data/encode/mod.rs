@@ -1,6 +1,6 @@
 //! The encoder: from named columns to standardised inputs and targets, and back to the target's unit. It is stored in
-//! model files, so that new rows meet the same numbers as the training rows did. What a column's cells become is told in
-//! `feature`, a target's in `target`, and what is told of new rows in `usable`.
+//! model files, so that new rows meet the same numbers as the training rows did. The encoding of a column is in
+//! `feature`, that of a target in `target`, and the checks of new rows in `usable`.
 //!
 //! Must not compute statistics (that is `fit`) and must not fill a missing target.
 
@@ -108,7 +108,7 @@ impl Encoder {
         self.targets().map(Target::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// This encoder with target `at` alone: what is evaluated, drawn and told is told of one target.
+    /// This encoder with target `at` alone: evaluation, figures and reports are of one target.
     pub fn of_target(&self, at: usize) -> Encoder {
         let target = self.targets().nth(at).unwrap_or(&self.target).clone();
         let (features, dropped, pixels) = (self.features.clone(), self.dropped.clone(), self.pixels.clone());
@@ -179,7 +179,7 @@ impl Encoder {
         let mut x = vec![0f32; n * d];
         let blocks = x.par_chunks_mut(BLOCK * d.max(1)).zip(rows.par_chunks(BLOCK));
         let faults = blocks.filter_map(|(x, rows)| write_rows(&cells, x, rows, d).err());
-        // That of the first feature is told, whichever core finds one first; blocks keep their order.
+        // That of the first feature is reported, whichever core finds one first; blocks keep their order.
         if let Some((at, row, fault)) = faults.collect::<Vec<_>>().into_iter().min_by_key(|(at, _, _)| *at) {
             return Err(fault_error(table, &cells[at].column.name, row, fault));
         }

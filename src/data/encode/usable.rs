@@ -1,4 +1,4 @@
-//! Which rows of new data can be encoded, and what there is to say of those that are not as in training.
+//! Which rows of new data can be encoded, and warnings for those unlike the training rows.
 
 use super::cells::Cellwise;
 use super::feature::{Fault, Feature, FeatureKind, Strange, Unseen};
@@ -30,7 +30,7 @@ impl Encoder {
         let of = self.features.iter().zip(&columns);
         let cells: Vec<Cellwise> = of.map(|(f, column)| Cellwise::new(&f.kind, column, self.fills())).collect();
         let mut reasons: Vec<Option<String>> = vec![None; table.rows()];
-        // The first row that cannot be encoded, and what it is to be told.
+        // The first row that cannot be encoded, and the warning about it.
         let mut first: Option<(usize, Error)> = None;
         let mut refuse = |row: usize, reason: String, error: Error| {
             reasons[row].get_or_insert(reason);

@@ -1,4 +1,4 @@
-//! What a path is: looks at names and sizes, never at pixels. Must not decode anything.
+//! Detects the kind of image set at a path, by names and sizes, never by pixels. Must not decode anything.
 
 use super::{Part, file_name, folder, listed, place};
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ pub(crate) struct Found {
 }
 
 const READABLE: &str = "CIFAR-10 or CIFAR-100 binary, STL-10 binary, SVHN .mat, IDX (plain or .gz), or a folder of images \
-                        with one subfolder a class";
+                        with one subfolder per class";
 
 /// Word in the path, the set it means, and where that is to be had.
 const SOURCES: [(&str, &str); 7] = [
@@ -299,7 +299,7 @@ fn find_binary(dir: &Path, files: &[PathBuf]) -> Result<Option<Found>> {
         let names: Vec<String> =
             sets.iter().flat_map(|s| s.train.iter().chain(&s.test).chain(&s.whole)).map(|p| file_name(p)).collect();
         let found = format!("holds files of several sets: {}", listed(&names, 6));
-        return Err(Error::data(place(dir), found, "one set a folder", "name one of these files"));
+        return Err(Error::data(place(dir), found, "one set per folder", "name one of these files"));
     }
     let mut set = sets.pop();
     if let Some(found) = set.as_mut().filter(|s| partial && s.format == Format::Cifar10) {

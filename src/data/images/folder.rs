@@ -1,4 +1,4 @@
-//! A folder of images: one subfolder a class, optionally inside train/, val/ and test/. Classes are the sorted
+//! A folder of images: one subfolder per class, optionally inside train/, val/ and test/. Classes are the sorted
 //! names of the subfolders of all parts together, so that a class has one number everywhere. Pixels are
 //! `folder_decode`'s.
 
@@ -78,6 +78,7 @@ struct Skipped {
 }
 
 /// The images of the chosen part folders; `root` is what ids are relative to.
+// Long: what is skipped, refused and decided of each file, in the order in which a folder is read.
 pub(crate) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Options) -> Result<ImageSet> {
     let mut skipped = Skipped::default();
     let mut items = Vec::new();

@@ -53,8 +53,8 @@ fn decoder<'a>(path: &Path, raw: &'a [u8]) -> Result<(ImageFormat, impl ImageDec
     let decoder = reader.into_decoder().map_err(|e| broken(path, &e))?;
     if decoder.total_bytes() > MAX_PICTURE_BYTES {
         let (w, h) = decoder.dimensions();
-        let found = format!("claims a picture of {h} x {w}");
-        return Err(Error::data(place(path), found, "up to 1 GiB a picture", "save it smaller"));
+        let found = format!("claims an image of {h} x {w}");
+        return Err(Error::data(place(path), found, "up to 1 GiB per image", "save it smaller"));
     }
     Ok((format, decoder))
 }
@@ -177,7 +177,7 @@ fn check_jpeg(path: &Path, raw: &[u8]) -> Result<bool> {
 pub(crate) fn sentences(all: &[Converted], c: usize) -> Vec<String> {
     let count = |test: fn(&Converted) -> bool| all.iter().filter(|x| test(x)).count();
     let rows = [
-        (count(|x| x.deep), "of more than 8 bits a channel reduced to 8"),
+        (count(|x| x.deep), "of more than 8 bits per channel reduced to 8"),
         (count(|x| x.transparent), "with transparency laid on white"),
         (count(|x| x.turned), "turned as the camera's EXIF orientation says"),
         (if c == 3 { count(|x| x.grey) } else { 0 }, "in grey given three equal channels"),

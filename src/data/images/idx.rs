@@ -27,7 +27,7 @@ pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     };
     if n == 0 || !(1..=MAX_SIDE).contains(&h) || !(1..=MAX_SIDE).contains(&w) {
         let found = format!("claims {} of {h} x {w}", counted(n, "image"));
-        return Err(Error::data(place(path), found, format!("images of 1 to {MAX_SIDE} pixels a side"), REFETCH));
+        return Err(Error::data(place(path), found, format!("images of 1 to {MAX_SIDE} pixels per side"), REFETCH));
     }
     let labels: Vec<u32> = match labels_beside(path) {
         Some(file) => {
@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path) -> Result<ImageSet> {
             if sizes != [n] {
                 let found =
                     format!("{} for {} of {}", counted(labels.len(), "label"), counted(n, "image"), file_name(path));
-                return Err(Error::data(place(&file), found, "one label an image", "fetch both files again"));
+                return Err(Error::data(place(&file), found, "one label per image", "fetch both files again"));
             }
             notes.extend(note);
             labels.into_iter().map(u32::from).collect()

@@ -104,8 +104,8 @@ pub(crate) fn warnings(set: &ImageSet, test: Option<&ImageSet>) -> Vec<String> {
     }
     let shared = test.map_or(0, |t| t.bytes.chunks_exact(t.pixels().max(1)).filter(|i| seen.contains_key(i)).count());
     for (n, what) in [
-        (twins, "twice in the same class"),
-        (contradictions, "that another class has as well"),
+        (twins, "duplicated within a class"),
+        (contradictions, "with conflicting labels (the same image in another class)"),
         (constant, "of one colour throughout"),
     ] {
         if n > 0 {
@@ -113,7 +113,7 @@ pub(crate) fn warnings(set: &ImageSet, test: Option<&ImageSet>) -> Vec<String> {
         }
     }
     if shared > 0 {
-        out.push(format!("{} of the test part in the training part too", counted(shared, "image")));
+        out.push(format!("{} of the test part also in the training part", counted(shared, "image")));
     }
     out
 }
@@ -177,10 +177,10 @@ mod tests {
             said,
             [
                 "2 classes have fewer than ten images each, such as 'a' with 2 images",
-                "1 image twice in the same class",
-                "1 image that another class has as well",
+                "1 image duplicated within a class",
+                "1 image with conflicting labels (the same image in another class)",
                 "1 image of one colour throughout",
-                "1 image of the test part in the training part too",
+                "1 image of the test part also in the training part",
             ]
         );
     }

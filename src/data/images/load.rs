@@ -41,8 +41,8 @@ impl Opened {
             return Err(Error::data(
                 path.display().to_string(),
                 "the images have no classes",
-                "a labelled set, or a folder with one subfolder a class",
-                "sort the images into one folder a class",
+                "a labelled set, or a folder with one subfolder per class",
+                "sort the images into one folder per class",
             ));
         }
         if set.labels.iter().all(|l| *l == set.labels[0]) {

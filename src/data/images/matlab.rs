@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     fn numbers(&self, kind: u32, body: &[u8]) -> Result<Vec<f64>> {
-        // (bytes a value, value from its bytes in little-endian order)
+        // (bytes per value, value from its bytes in little-endian order)
         let (width, value): (usize, fn([u8; 8]) -> f64) = match kind {
             1 => (1, |b| f64::from(b[0] as i8)),
             3 => (2, |b| f64::from(i16::from_le_bytes([b[0], b[1]]))),

@@ -1,8 +1,8 @@
 //! Images: from a folder, an archive's binary file or an IDX file to bytes and class numbers.
 //!
-//! The road is `open` (`find` says what the path is, one reader a format decodes it) -> `transform` -> the network's
+//! The road is `open` (`find` says what the path is, one reader per format decodes it) -> `transform` -> the network's
 //! own encoder. `data::corrupt` makes shifted sets. Every size, magic number, label and count is checked, and a set is given
-//! whole or not at all. Must not: print, fetch anything, normalise in secret, or know what a network is.
+//! whole or not at all. Must not: print, fetch anything, normalise silently, or know what a network is.
 
 pub(crate) mod bundled;
 pub(crate) mod cifar;
@@ -168,15 +168,15 @@ pub fn open(path: &Path, part: Part) -> Result<ImageSet> {
 }
 
 /// Reads the set at `path`: CIFAR-10 and CIFAR-100 binary, STL-10 binary, SVHN .mat, IDX, or a folder of images with
-/// one subfolder a class. A single file is read whole, whatever `part` says. A set that has no halves of its own gives
-/// all its images as `Train` and `All`, and an error as `Test`: nobody shall test on what was trained on.
+/// one subfolder per class. A single file is read whole, whatever `part` says. A set that has no halves of its own gives
+/// all its images as `Train` and `All`, and an error as `Test`, so that a test never uses training images.
 ///
 /// Of a folder's pictures 16 bits become 8, transparency is laid on white, the camera's orientation is applied, CMYK
 /// becomes RGB, an animation gives its first frame; other sizes are stretched to the most frequent one. The notes count
 /// each.
 pub fn open_with(path: &Path, part: Part, options: &Options) -> Result<ImageSet> {
     if options.size.is_some_and(|(h, w)| h == 0 || w == 0 || h > MAX_SIDE || w > MAX_SIDE) {
-        let allowed = format!("1 to {MAX_SIDE} pixels a side");
+        let allowed = format!("1 to {MAX_SIDE} pixels per side");
         return Err(Error::usage("image size", "out of range", allowed, "choose another size"));
     }
     let (path, coarse) = without_suffix(path);
@@ -314,7 +314,7 @@ fn check_bytes(path: &Path, n: usize, h: usize, w: usize, c: usize) -> Result<()
     if h > MAX_SIDE || w > MAX_SIDE || bytes > MAX_SET_BYTES {
         let gib = bytes as f64 / (1u64 << 30) as f64;
         let found = format!("{n} images of {h} x {w} x {c} are {gib:.1} GiB");
-        let allowed = format!("16 GiB, {MAX_SIDE} pixels a side");
+        let allowed = format!("16 GiB, {MAX_SIDE} pixels per side");
         return Err(Error::data(place(path), found, allowed, "ask for a smaller image size"));
     }
     // Small ones always fit.

@@ -193,8 +193,8 @@ pub(super) fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Re
         return Err(Error::data(
             set.source.clone(),
             "the images have no classes",
-            "a labelled set, or a folder with one subfolder a class",
-            "sort the images into one folder a class",
+            "a labelled set, or a folder with one subfolder per class",
+            "sort the images into one folder per class",
         ));
     }
     Ok((dataset(encoder, set), notes))

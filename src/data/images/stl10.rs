@@ -1,5 +1,5 @@
 //! STL-10, binary version: `..._X.bin` holds images of 96 x 96, all red, then all green, then all blue, COLUMN by
-//! column; `..._y.bin` beside it one label a byte, 1 to 10. `unlabeled_X.bin` has no labels.
+//! column; `..._y.bin` beside it one label per byte, 1 to 10. `unlabeled_X.bin` has no labels.
 
 use super::{ImageSet, counted, file_name, known, names_beside, owned, place, read_bytes};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     let n = raw.len() / PIXELS;
     if raw.len() % PIXELS != 0 {
         let found = format!("{} bytes are {} and {} bytes over", raw.len(), counted(n, "image"), raw.len() % PIXELS);
-        let allowed = format!("{PIXELS} bytes an image (3 x 96 x 96)");
+        let allowed = format!("{PIXELS} bytes per image (3 x 96 x 96)");
         return Err(Error::data(place(path), found, allowed, "fetch the file again"));
     }
     let classes = names_beside(path, "class_names.txt").unwrap_or_else(|| owned(&STL10));
@@ -47,7 +47,7 @@ fn read_labels(file: &Path, images: &Path, n: usize, n_classes: usize, notes: &m
     let raw = read_bytes(file)?;
     if raw.len() != n {
         let found = format!("{} for {} of {}", counted(raw.len(), "label"), counted(n, "image"), file_name(images));
-        return Err(Error::data(place(file), found, "one label an image", "fetch both files again"));
+        return Err(Error::data(place(file), found, "one label per image", "fetch both files again"));
     }
     if let Some(i) = raw.iter().position(|&y| y == 0 || usize::from(y) > n_classes) {
         let place = format!("{}, record {i} counted from 0", place(file));

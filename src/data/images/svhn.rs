@@ -60,7 +60,7 @@ fn labels(path: &Path, y: Array, n: usize) -> Result<Vec<u32>> {
     };
     if values.len() != n {
         let found = format!("array y has {} for {}", counted(values.len(), "label"), counted(n, "image"));
-        return Err(Error::data(place(path), found, "one label an image", "fetch the file again"));
+        return Err(Error::data(place(path), found, "one label per image", "fetch the file again"));
     }
     let digit = |(i, y): (usize, &f64)| {
         if (1.0..=10.0).contains(y) && y.fract() == 0.0 {

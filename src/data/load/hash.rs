@@ -1,4 +1,4 @@
-//! What tells one data set from another: SHA-256 of files and of the values in a table.
+//! What identifies a data set: SHA-256 of files and of the values in a table.
 
 use crate::data::source;
 use crate::data::table::{Cells, Table};

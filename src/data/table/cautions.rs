@@ -1,5 +1,5 @@
 //! What looks wrong in a table without being an error: copies of rows, rare classes, numbers that mean "missing", inputs that
-//! give the target away. Must not change what is learnt.
+//! leak the target. Must not change what is learnt.
 
 use super::sentence::Sentence;
 use super::{Cells, Column, Table};
@@ -19,7 +19,7 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
     let gives_away = |column: &&Column| {
         target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
             let before = format!(
-                "column {} all but gives the target away: is it known when you predict? If not: ",
+                "column {} almost determines the target: is it known when you predict? If not: ",
                 quoted(&column.name)
             );
             let flag = format!("--ignore {}", super::inspect::shell(&column.name));
@@ -74,7 +74,8 @@ fn copies(table: &Table) -> Option<String> {
     hashes.par_sort_unstable();
     let copies = hashes.par_windows(2).filter(|pair| pair[0] == pair[1]).count();
     let rows = if copies == 1 { "1 row repeats".into() } else { format!("{copies} rows repeat") };
-    (copies > 0).then(|| format!("{rows} an earlier row: copies in the training and the test part flatter the test"))
+    (copies > 0)
+        .then(|| format!("{rows} an earlier row: duplicates across training and test part make the test optimistic"))
 }
 
 /// A hash with one more cell in it: the rounds of SplitMix64 let each bit change all others.

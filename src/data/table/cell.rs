@@ -187,7 +187,7 @@ pub(crate) fn evidence(cell: &str) -> Option<Sign> {
     }
 }
 
-/// Whether `cell` is another number under each decimal sign, and nothing tells which: `1,234`.
+/// Whether `cell` is another number under each decimal sign, and which is ambiguous: `1,234`.
 pub(crate) fn is_ambiguous(cell: &str) -> bool {
     let (point, comma) = (number(cell, Sign::Point), number(cell, Sign::Comma));
     matches!((point, comma), (Some(p), Some(c)) if p.value != c.value) && evidence(cell).is_none()

@@ -1,4 +1,4 @@
-//! What the program chose where the user chose nothing, and what a user would want to choose otherwise: a sentence each.
+//! Notes on defaults that the program chose and a user may want to override, one sentence each.
 
 use super::roles::Roles;
 use super::{Cells, Column, Table};
@@ -30,7 +30,7 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
     if let (Some(date), true) = (date, by_chance) {
         let flag = super::inspect::shell(&date.name);
         all.push(format!(
-            "rows are parted at random, whatever their date: if the future is to be predicted, --time {flag} tests on it"
+            "rows are split at random, ignoring their date: to test on the future, --time {flag} splits by it"
         ));
     }
     if let Some(group) = roles.group {
@@ -40,7 +40,7 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
             inputs.filter(|c| names_groups(c, group, table.rows())).map(|c| c.name.as_str()).collect();
         if !twins.is_empty() {
             all.push(format!(
-                "{} tell most groups of {} apart as its own name does: --ignore leaves them out",
+                "{} identify most groups of {} as its own name does: --ignore leaves them out",
                 listed(twins.into_iter()),
                 quoted(&group.name)
             ));
@@ -75,7 +75,7 @@ mod tests {
     use crate::data::load::load;
     use crate::recipe::Recipe;
 
-    /// A year of days at eight sites whose height tells them apart.
+    /// A year of days at eight sites whose height identifies them.
     fn notes(extra: &str) -> Vec<String> {
         let dir = tempfile::tempdir().expect("a folder");
         let mut text = String::from("site,height,day,a,rating\n");
@@ -103,10 +103,10 @@ mod tests {
         let said = |all: &[String], part: &str| all.iter().any(|n| n.contains(part));
         assert!(said(&all, "the target is 'rating', the last column"), "{all:?}");
         assert!(said(&all, "'rating' holds 3 whole numbers, taken as classes"), "{all:?}");
-        assert!(said(&all, "--time day tests on it"), "{all:?}");
-        assert!(!said(&all, "apart as its own name does"), "{all:?}");
+        assert!(said(&all, "--time day splits by it"), "{all:?}");
+        assert!(!said(&all, "as its own name does"), "{all:?}");
         let all = notes("target = \"rating\"\ntask = \"regression\"\ngroup = \"site\"\n");
-        assert!(said(&all, "'height' tell most groups of 'site' apart"), "{all:?}");
+        assert!(said(&all, "'height' identify most groups of 'site'"), "{all:?}");
         for part in ["the last column", "taken as classes", "at random"] {
             assert!(!said(&all, part), "{part}: {all:?}");
         }

@@ -1,5 +1,5 @@
 //! The quick road of most cells: a plain decimal number, read and measured in one pass. Must give the bits that `parse`
-//! gives, and leave to it what takes more care.
+//! gives, and leave the harder cases to it.
 
 /// A number of an optional sign, digits and a point, so short that its value is exact but for one rounding.
 #[derive(Debug, Clone, Copy, PartialEq)]

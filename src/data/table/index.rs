@@ -1,4 +1,4 @@
-//! Which place in a list a text has, by its hash: a table of numbers alone. It takes a fraction of the memory of a map with
+//! The position of a text in a list, by its hash: a table of numbers only. It takes a fraction of the memory of a map with
 //! the texts as keys, and no text is looked at again when it grows or when two are joined.
 
 /// The places of texts that a caller keeps in a list.
@@ -13,7 +13,7 @@ pub(crate) struct Index {
 const FREE: u32 = u32::MAX;
 
 impl Index {
-    /// The place of a text; `None` where it is new, and then it has the next place. `is_it` tells whether the text at a
+    /// The place of a text; `None` where it is new, and then it has the next place. `is_it` says whether the text at a
     /// place is this one.
     #[inline]
     pub fn place(&mut self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<u32> {

@@ -100,12 +100,12 @@ impl Table {
         let mut all: Vec<String> = self.notes.iter().cloned().chain(said.clone().take(10).map(of_column)).collect();
         let more = said.count().saturating_sub(10);
         if more > 0 {
-            all.push(format!("{} more read in such ways: `vifo inspect` tells", counted(more, "column")));
+            all.push(format!("{} more read in such ways: see `vifo inspect`", counted(more, "column")));
         }
         all
     }
 
-    /// What the reader was told that a column is.
+    /// The kind that the user declared for a column.
     pub fn kind_of(&self, column: &Column) -> Option<Kind> {
         let is_it = |name: &str| self.column_index(name).is_ok_and(|i| self.columns[i].name == column.name);
         let told = self.options.kinds.iter().rev().find(|(name, _)| is_it(name)).map(|(_, kind)| *kind);
@@ -257,7 +257,7 @@ fn read_columns(
         sign: signs[i].0,
         is_guess: signs[i].1,
     };
-    // The first column's fault is the one that is told, whichever core finds one first.
+    // The first column's fault is the one reported, whichever core finds one first.
     let read: Vec<Result<Outcome>> =
         found.into_par_iter().enumerate().map(|(i, found)| reader(i).read(found)).collect();
     let mut outcomes = read.into_iter().collect::<Result<Vec<Outcome>>>()?;

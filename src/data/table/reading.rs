@@ -1,4 +1,4 @@
-//! What a column is, from all its cells: numbers with their decimal sign and unit, or texts; and what is to be said of it.
+//! What a column is, from all its cells: numbers with their decimal sign and unit, or texts; with notes.
 //! Must not read files and must not know what is learnt.
 
 use super::cell::{self, Sign};

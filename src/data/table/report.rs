@@ -1,4 +1,4 @@
-//! The preflight report as text: at most 100 characters wide, and readable for a stranger. Must not compute.
+//! The preflight report as text: at most 100 characters wide, and readable without other context. Must not compute.
 
 use super::inspect::{ColumnKind, ColumnReport, LevelCount, NumberReport, Report, Role};
 use crate::data::quoted;

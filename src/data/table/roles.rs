@@ -1,4 +1,4 @@
-//! Columns with a part of their own: what says which rows belong together, when a row was, and how much it counts.
+//! Columns with a special role: groups of rows, times, and weights.
 //! They are no inputs unless they are asked to be. Must not look at other columns.
 
 use super::calendar::{self, Order};
@@ -84,6 +84,7 @@ impl Roles {
     }
 
     /// The parts of `rows`, by group, by time or by chance; `strata` [rows] are their classes. Also says how they were made.
+    // Long: the three ways to part rows share the counts that their errors name.
     pub fn split(
         &self,
         table: &Table,
@@ -149,7 +150,7 @@ impl Roles {
         }
         if known.len() < rows.len() {
             notes.push(format!(
-                "{} left out: without a value of {} nobody knows whether they are the future",
+                "{} left out: without a value of {} they cannot be placed in time",
                 counted(rows.len() - known.len(), "row"),
                 quoted(name)
             ));
@@ -241,7 +242,7 @@ pub fn weights(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f32>> {
     Ok(if largest > 0.0 { weights.into_iter().map(|w| (w / largest) as f32).collect() } else { vec![] })
 }
 
-/// The error of a split, told of the column that caused it.
+/// The error of a split, with the column that caused it.
 fn at_column(error: Error, key: &str, name: &str) -> Error {
     match error {
         Error::Usage(f) if f.place == "split" => {

@@ -7,7 +7,7 @@ use crate::recipe::{Recipe, keys};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// 120 rows on 40 days, three a day in no order, of 24 patients; `weight` is the patient's number. Line 2 is the first row.
+/// 120 rows on 40 days, three per day in no order, of 24 patients; `weight` is the patient's number. Line 2 is the first row.
 fn table(dir: &Path) -> Vec<(String, usize)> {
     let mut text = String::from("patient,day,weight,a,y\n");
     let mut rows = vec![];

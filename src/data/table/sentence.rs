@@ -1,4 +1,4 @@
-//! Sentences of a report. Those that name a flag of the command line know what the app says in its place.
+//! Sentences of a report. Those that name a flag of the command line have another wording for the app.
 
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;

@@ -1,4 +1,4 @@
-//! The CPU executor: calls the twins one after another. Memory is taken once; a step allocates nothing.
+//! The CPU executor: calls the CPU kernels one after another. Memory is taken once; a step allocates nothing.
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
 use crate::base::Real;
@@ -106,7 +106,7 @@ impl<T: Real> Executor for CpuExecutor<T> {
 }
 
 wide! {
-    /// The twins are inlined into it, and so compiled for each instruction set with it.
+    /// The kernels are inlined into it, and so compiled for each instruction set with it.
     fn steps<T: Real>(steps: &[Step], args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
         for step in steps {
             run_op(step, args, memory, scratch);

@@ -183,7 +183,7 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     let trouble = Arc::new(Mutex::new(Trouble::default()));
     let on_lost = trouble.clone();
     device.set_device_lost_callback(move |reason, message| {
-        // Dropping a device reports as a loss too, to nobody.
+        // Dropping a device reports a loss too, which is ignored.
         locked(&on_lost).lost.get_or_insert(format!("{reason:?} {message}"));
     });
     let on_error = trouble.clone();

@@ -1,5 +1,5 @@
 //! The GPU executor: each step of a program is one dispatch. Everything is created once; a run only encodes and submits.
-//! This room alone names wgpu.
+//! Only this module uses wgpu.
 
 mod buffers;
 mod device;

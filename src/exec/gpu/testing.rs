@@ -1,4 +1,4 @@
-//! What the tests do to a device and no run does. Public, because integration tests see the library as it is built for
+//! Hooks into a device for tests only. Public, because integration tests see the library as it is built for
 //! everybody: a cargo feature would build it twice. Hidden from the documentation, and used by nothing else.
 
 use super::Gpu;

@@ -264,7 +264,7 @@ pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, Stri
     let most = most_bytes(limits);
     if form.scratch_bytes > most {
         let found = format!("{} needs {} bytes of scratch memory", form.kernels[0].entry, form.scratch_bytes);
-        return Some((found, format!("{most} bytes a buffer"), CURE));
+        return Some((found, format!("{most} bytes per buffer"), CURE));
     }
     for kernel in &form.kernels {
         let name = kernel.entry;
@@ -273,7 +273,7 @@ pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, Stri
         for (need, most, what) in [
             (buffers, limits.max_storage_buffers_per_shader_stage, "storage buffers"),
             (kernel.workgroup_bytes(), limits.max_compute_workgroup_storage_size, "bytes of workgroup memory"),
-            (kernel.threads, threads, "threads a workgroup"),
+            (kernel.threads, threads, "threads per workgroup"),
         ] {
             if need > most {
                 return Some((format!("{name} needs {need} {what}"), format!("{most}"), "use --device cpu"));

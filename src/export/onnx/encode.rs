@@ -5,8 +5,8 @@
 use super::dates;
 use super::graph::{Dim, Graph, Val, ints, texts};
 use super::proto::Element;
-use crate::data::encode::{Encoder, Feature, FeatureKind, Unseen};
 use crate::data::encode::feature::Calendar;
+use crate::data::encode::{Encoder, Feature, FeatureKind, Unseen};
 use crate::error::{Error, Result};
 use crate::method::ImageInput;
 use std::f64::consts::TAU;

@@ -74,9 +74,9 @@ fn mean_noise_is_that_of_the_scale_mixture() {
 #[test]
 fn softplus_and_digamma_keep_their_digits() {
     let x: Vec<f64> = (-400..=400).map(|i| single(f64::from(i) * 0.05 + 0.007)).collect();
-    let found = run(&[x.clone()], |g, x| special::softplus(g, &x[0]));
+    let found = run(std::slice::from_ref(&x), |g, x| special::softplus(g, &x[0]));
     assert!(relative(&found, x.iter().map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p())) < 3e-6);
     let x: Vec<f64> = (0..600).map(|i| single(2.0 * 1.02f64.powi(i))).collect();
-    let found = run(&[x.clone()], |g, x| special::digamma(g, &x[0]));
+    let found = run(std::slice::from_ref(&x), |g, x| special::digamma(g, &x[0]));
     assert!(relative(&found, x.iter().map(|x| digamma(*x))) < 2e-6);
 }

@@ -23,7 +23,7 @@ impl Banner {
         self.push(Kind::Error, e.to_string());
     }
 
-    /// Takes in what a group of trainings has told, its errors among it.
+    /// Takes in the messages of a group of trainings, errors included.
     pub fn follow(&mut self, group: &mut Group) {
         group.poll();
         group.errors.drain(..).for_each(|e| self.error(e));
@@ -63,7 +63,7 @@ impl Banner {
                 egui::Frame::NONE.fill(fill).inner_margin(6).corner_radius(4).show(ui, |ui| {
                     ui.horizontal(|ui| {
                         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                            // Two lines may show at once: names must differ for whoever reads them aloud.
+                            // Two lines may show at once: names must differ for screen readers.
                             let nth = if i == 0 { String::new() } else { format!(" {}", i + 1) };
                             if ui.button(format!("Close{nth}")).clicked() {
                                 closed = Some(i);

@@ -4,7 +4,7 @@ use crate::live::{Command, Group, State};
 use crate::train::Ending;
 use eframe::egui;
 
-/// Start what is paused, pause what runs, begin anew what has ended. Where nothing is there yet, its owner may start something.
+/// Start what is paused, pause what runs, restart what has ended. Where nothing is there yet, its owner may start something.
 pub fn toggle(group: &mut Group) {
     match group.state {
         State::Running => group.send(Command::Pause),
@@ -71,8 +71,8 @@ pub fn state_text(group: &Group) -> &'static str {
         State::Running => "training",
         State::Stopped => "stopped",
         State::Failed if group.kept => "failed: train again",
-        State::Failed => "failed: Reset begins anew",
-        State::Ended(Ending::Early) => "stopped early: the best so far is kept and shown",
+        State::Failed => "failed: press Reset to restart",
+        State::Ended(Ending::Early) => "stopped early: the best weights are kept and shown",
         State::Ended(_) => "all epochs done",
     }
 }

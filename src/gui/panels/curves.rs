@@ -134,11 +134,10 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
             ui.selectable_value(&mut options.axis, axis, name);
         }
         ui.separator();
-        ui.checkbox(&mut options.log, "logarithmic")
-            .on_hover_text("Logarithmic beyond a threshold, linear near zero: negatives have a place");
+        ui.checkbox(&mut options.log, "logarithmic").on_hover_text("Logarithmic beyond a threshold, linear near zero");
         ui.separator();
         ui.checkbox(&mut options.loss, "loss")
-            .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats a row");
+            .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats per row");
         ui.checkbox(&mut options.expected_nll, "expected NLL");
         ui.checkbox(&mut options.regularizer, "regularizer").on_hover_text("With its weight eta");
         ui.checkbox(&mut options.auxiliary, "auxiliary").on_hover_text("With its weight eta_aux");
@@ -182,7 +181,7 @@ impl CurvesPage {
             }
             let height = ui.available_height().max(150.0);
             let axis = x_label(settings.curves.axis);
-            let y_label = if settings.curves.score { "nats a row; RMSE in the target's unit or accuracy" } else { "nats a row" };
+            let y_label = if settings.curves.score { "nats per row; RMSE in the target's unit or accuracy" } else { "nats per row" };
             let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, height };
             let colours = Colours::of(ui);
             curves_ui(ui, &view, &all, |i| colours.series(i));

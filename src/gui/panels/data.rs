@@ -19,7 +19,7 @@ use crate::live::{Command, Group, Job, Keep, Look, State};
 use crate::method;
 use crate::recipe::{Recipe, key};
 use crate::run::RunFolder;
-use crate::run::fit::recipe_name;
+use crate::run::recipe_name;
 use content::{Choice, Content, Kind};
 use eframe::egui::{self, ComboBox, DragValue};
 use std::path::{Path, PathBuf};
@@ -213,7 +213,7 @@ impl DataPage {
             let enter =
                 self.path.field_ui(ui, "file or folder", "a table (CSV, TSV, .gz) or a folder of images", width);
             let ready = self.path.path().is_some();
-            let look = ui.add_enabled(ready, egui::Button::new("Look at it")).on_hover_text("Read it and report");
+            let look = ui.add_enabled(ready, egui::Button::new("Look at it")).on_hover_text("Read and summarise it");
             if enter || look.clicked() {
                 self.open_typed(ui.ctx());
             }
@@ -226,7 +226,7 @@ impl DataPage {
             if ui.button("Open file…").on_hover_text("With the system's dialog").clicked() {
                 self.path.ask(ui.ctx(), Ask::File);
             }
-            if ui.button("Open folder…").on_hover_text("A folder with one subfolder a class").clicked() {
+            if ui.button("Open folder…").on_hover_text("A folder with one subfolder per class").clicked() {
                 self.path.ask(ui.ctx(), Ask::Folder);
             }
             if ui.button("Example: digits").on_hover_text("1,797 handwritten digits that come with vifo").clicked() {
@@ -247,7 +247,7 @@ impl DataPage {
                 ui.add_space(6.0);
                 ui.label("Drop a CSV file or a folder of images on this window, open one above, or type its path.");
                 ui.label(
-                    "A folder of images has one subfolder a class. CIFAR, SVHN, STL-10 and MNIST files are known too.",
+                    "A folder of images has one subfolder per class. CIFAR, SVHN, STL-10 and MNIST files are known too.",
                 );
                 ui.add_space(6.0);
                 working_ui(ui, &self.looking);
@@ -311,7 +311,7 @@ impl DataPage {
         }
         ui.horizontal(|ui| {
             let mut chosen = choice.epochs.is_some();
-            let tick = ui.checkbox(&mut chosen, "epochs of my own").on_hover_text(keys::tip(key!(train.epochs)));
+            let tick = ui.checkbox(&mut chosen, "set the epochs").on_hover_text(keys::tip(key!(train.epochs)));
             if tick.changed() {
                 let usual = if matches!(content.kind, Kind::Images(_)) { 20 } else { 200 };
                 choice.epochs = chosen.then_some(usual);
@@ -328,13 +328,13 @@ impl DataPage {
         let train = egui::Button::new(egui::RichText::new("Train").strong());
         let why = match (&obstacle, self.is_busy()) {
             (Some(obstacle), _) => obstacle.as_str(),
-            (_, true) => "A training runs: stop it first",
+            (_, true) => "Training is running: stop it first",
             _ => "Reading",
         };
         let clicked = ui
             .add_enabled_ui(ready, |ui| ui.add_sized([120.0, 30.0], train))
             .inner
-            .on_hover_text("Trains into a new run folder, tests on rows held out, and shows the results")
+            .on_hover_text("Trains into a new run folder, tests on held-out rows, and shows the results")
             .on_disabled_hover_text(why)
             .clicked();
         if let Some(obstacle) = &obstacle {
@@ -388,7 +388,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::Report, c
             Missing::Error => "stop at the first",
             Missing::Drop => "leave the row out",
             Missing::Mean => "fill with the mean",
-            Missing::Flag => "the mean, and say so to the network",
+            Missing::Flag => "the mean, with an indicator input",
         };
         let mut now = choice.missing.unwrap_or_default();
         ComboBox::from_label("missing cells")

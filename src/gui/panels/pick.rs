@@ -84,7 +84,7 @@ impl PathPick {
                 self.set(&path);
                 true
             }
-            // The library tells a system without dialogs from a cancelled one no more than this.
+            // The library does not distinguish a system without dialogs from a cancelled one.
             Some(None) => {
                 banner.note("no file was chosen; where no dialog opened, this system has none (xdg-desktop-portal, zenity): type the path, or drop the file on the window");
                 false

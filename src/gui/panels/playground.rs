@@ -1,4 +1,4 @@
-//! The playground: points that can be moved, a training that follows, and every setting within reach.
+//! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
 use super::controls;
@@ -86,7 +86,7 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
     if !keys::suits(&recipe.method.name, kind.task()) {
-        recipe.method.name = crate::method::default_name().into();
+        recipe.method.name = crate::method::default_name();
         crate::method::adapt(&mut recipe);
     }
     if kind.task() == Task::Classification {
@@ -344,7 +344,7 @@ impl Playground {
             let view = curves::CurvesView {
                 id: "playground curves",
                 x_label: "step",
-                y_label: "nats a row",
+                y_label: "nats per row",
                 log: settings.curves.log,
                 height,
             };

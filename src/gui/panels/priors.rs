@@ -79,7 +79,7 @@ impl Priors {
                 ui.add(Slider::new(&mut settings.prior_curves, 1..=200).text("curves"));
                 ui.add(Slider::new(&mut settings.prior_opacity, 0.05..=1.0).text("opacity"));
             });
-            ui.weak("What each method expects of y before it sees a point there: VI's priors on weights say little, VIFO's prior on outputs follows the data.");
+            ui.weak("The prior predictive of each method: VI's prior on weights is uninformative, VIFO's learned prior on outputs follows the data.");
         });
         egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
         let look = Look {

@@ -1,4 +1,4 @@
-//! Results of a run: its numbers, its predictions by uncertainty, its figures, and what it says of rows from elsewhere.
+//! Results of a run: its metrics, predictions sorted by uncertainty, figures, and evaluation on out-of-distribution rows.
 //! Reading, predicting and evaluating run in jobs.
 
 mod gallery;
@@ -19,11 +19,11 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
-use crate::report::tables::write_csv;
-use crate::run::calibrate::{self, Calibrated, calibrate};
-use crate::run::evaluate::Evaluation;
-use crate::run::fit::recipe_name;
+use crate::run::recipe_name;
 use crate::run::watch::State;
+use crate::tables::write_csv;
+use crate::workflow::calibrate::{self, Calibrated, calibrate};
+use crate::workflow::evaluate::Evaluation;
 use eframe::egui::{self, Label};
 use gallery::Gallery;
 use read::{Pixels, Predicted, Run};
@@ -315,7 +315,7 @@ impl ResultsPage {
     fn unfinished_ui(&self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         let text = match (&run.state, run.manifest.test_rows) {
-            (State::Training, _) => "No results yet: this run is in training. They come here when it ends.",
+            (State::Training, _) => "No results yet: this run is in training. They appear here when it ends.",
             (State::Interrupted, _) => "No results yet: this training was interrupted before its end.",
             (State::Ended(word), _) if word == "stopped" => "No results yet: this training was stopped before its end.",
             (_, 0) => "No test rows were held out: predict rows of another file below.",
@@ -325,7 +325,7 @@ impl ResultsPage {
         let stopped = matches!(&run.state, State::Ended(word) if word == "stopped");
         if !self.removed && (stopped || run.state == State::Interrupted) {
             let path = shell(&run.folder.path.display().to_string());
-            ui.add(Label::new(format!("Go on with: vifo fit --resume {path}")).wrap());
+            ui.add(Label::new(format!("Resume with: vifo fit --resume {path}")).wrap());
         }
         let series = self.curves.shown(&CurveOptions::default());
         if series.is_empty() {
@@ -333,7 +333,7 @@ impl ResultsPage {
             return;
         }
         let height = ui.available_height().max(150.0);
-        let view = CurvesView { id: "run curves", x_label: "step", y_label: "nats a row", log: true, height };
+        let view = CurvesView { id: "run curves", x_label: "step", y_label: "nats per row", log: true, height };
         let colours = Colours::of(ui);
         curves_ui(ui, &view, &series, |i| colours.series(i));
     }

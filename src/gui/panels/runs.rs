@@ -52,7 +52,7 @@ pub struct RunsPage {
     opened: Option<PathBuf>,
     compared: Compared,
     overlay: RefCell<Overlay>,
-    /// Of `NAMES`; None = what tells most about the ticked runs.
+    /// Of `NAMES`; None = the most informative for the ticked runs.
     quantity: Option<usize>,
 }
 
@@ -178,7 +178,7 @@ impl RunsPage {
                 Ok(path) => field.on_hover_text(path.display().to_string()),
                 Err(_) => field,
             };
-            let again = ui.button("Look again").on_hover_text("Runs that train are followed by themselves").clicked();
+            let again = ui.button("Look again").on_hover_text("Active runs refresh automatically").clicked();
             if again || field.lost_focus() {
                 let typed = PathBuf::from(self.typed.trim());
                 if typed != self.root && !typed.as_os_str().is_empty() {
@@ -213,7 +213,7 @@ impl RunsPage {
         ui.vertical_centered(|ui| {
             ui.heading("No runs here yet");
             ui.label("vifo fit DATA.csv on the command line makes them, and so does the page Your data.");
-            ui.label("They show here by themselves, from their first step on.");
+            ui.label("They appear here automatically, from their first step on.");
             for note in &self.notes {
                 ui.weak(note);
             }
@@ -343,7 +343,7 @@ const VALIDATION_NLL: usize = 4;
 const SCORES: [usize; 2] = [6, 7];
 
 fn y_label(quantity: usize) -> &'static str {
-    if SCORES.contains(&quantity) { "RMSE in the target's unit, or accuracy" } else { "nats a row" }
+    if SCORES.contains(&quantity) { "RMSE in the target's unit, or accuracy" } else { "nats per row" }
 }
 
 #[cfg(test)]

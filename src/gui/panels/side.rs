@@ -13,7 +13,7 @@ use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Look, Picture};
 use crate::method::{self, vifo};
 use crate::recipe::Recipe;
-use crate::report::tables::number;
+use crate::tables::number;
 use eframe::egui::{self, Color32};
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl SideBySide {
         let task = playground.asked_task().unwrap_or(Task::Classification);
         for method in settings.side.iter_mut().filter(|m| !keys::suits(m, task)) {
             // Of points before.
-            *method = method::default_name().into();
+            *method = method::default_name();
         }
         if self.group.is_none() {
             self.start(ui, settings, playground, banner);
@@ -111,7 +111,7 @@ impl SideBySide {
                 }
             });
             ui.horizontal_wrapped(|ui| {
-                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Held while another page is in front.");
+                ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Paused while another page is open.");
                 if wanted != self.started
                     && ui
                         .button("Restart with changes")
@@ -132,6 +132,7 @@ impl SideBySide {
         exports.offer(|| self.plottables());
     }
 
+    // Long: the panel from top to bottom.
     fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
         let Some(group) = &self.group else { return };
         let n = group.lanes.len().min(group.look.lanes.len());
@@ -240,7 +241,7 @@ impl SideBySide {
                                 });
                             }
                             Picture::None => {
-                                ui.weak("This data has more inputs than a plane has.");
+                                ui.weak("This data has more than two inputs.");
                             }
                         }
                     });

@@ -31,7 +31,7 @@ pub fn status_ui(
         ui.label(state_text(group));
         ui.separator();
         ui.label(&lane.run.device)
-            .on_hover_text("What trains: the CPU, or the adapter that the recipe's device key names");
+            .on_hover_text("Training device: the CPU, or the adapter that the recipe's device key names");
         ui.separator();
         ui.label(format!("step {}, epoch {} of {}", group.step(), group.epoch(), lane.run.epochs));
         ui.separator();
@@ -43,7 +43,7 @@ pub fn status_ui(
         }
         ui.label(format!("seed {}", lane.recipe.as_ref().map_or(0, |r| r.seed)));
         ui.separator();
-        ui.label(format!("{} numbers a network", lane.run.parameters));
+        ui.label(format!("{} parameters per network", lane.run.parameters));
     });
 }
 
@@ -51,7 +51,7 @@ fn rate(v: f64) -> String {
     if v >= 100.0 || v == 0.0 { format!("{v:.0}") } else { format!("{v:.1}") }
 }
 
-/// Resident memory in bytes, where the system tells it cheaply.
+/// Resident memory in bytes, where the system gives it cheaply.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;

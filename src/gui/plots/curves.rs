@@ -183,11 +183,9 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour:
     let scale = if view.log { Scale::symlog(series.iter().map(|s| s.y)) } else { Scale::LINEAR };
     let columns = ui.available_width().max(50.0) as usize;
     let label = move |pos: &egui_plot::HoverPosition<'_>| match pos {
-        egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => Some(format!(
-            "{plot_name}\n{}: {}",
-            short(position.x),
-            crate::report::tables::number(scale.back(position.y))
-        )),
+        egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => {
+            Some(format!("{plot_name}\n{}: {}", short(position.x), crate::tables::number(scale.back(position.y))))
+        }
         egui_plot::HoverPosition::Elsewhere { .. } => None,
     };
     let entries: Vec<Entry> = series

@@ -1,4 +1,4 @@
-//! What the colours of a plot mean, in a row above it: a box inside would hide what is newest.
+//! The legend of a plot, in a row above it: a box inside would hide the newest points.
 
 use eframe::egui::{self, Color32, Pos2, Rect, Stroke, Vec2};
 

@@ -1,4 +1,4 @@
-//! Plots that answer to the mouse: each takes plain data of the figures or the worker and draws it with egui_plot.
+//! Interactive plots: each takes plain data of the figures or the worker and draws it with egui_plot.
 
 pub mod axes;
 pub mod bands;

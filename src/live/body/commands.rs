@@ -6,7 +6,7 @@ use crate::exec::Device;
 use crate::live::lane::Lane;
 use crate::live::worker::{Command, Keep, Report, State};
 use crate::recipe::Recipe;
-use crate::run::Training;
+use crate::workflow::Training;
 use std::path::Path;
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ impl Body {
                     lane.training.restart(&recipe, &lane.device)
                 };
                 let all = self.lanes.iter_mut().try_for_each(restart);
-                // Those that did begin anew are told of even where another could not.
+                // Those that restarted are reported even where another could not.
                 self.started();
                 self.set_running(running);
                 all?;
@@ -153,7 +153,7 @@ impl Body {
         self.set_running(running);
     }
 
-    /// A run that its end completes is over: its folder is for whoever reads it, or goes on with it.
+    /// A run that its end completes is over: its folder is free for readers, or to be resumed.
     pub(super) fn close(&mut self) {
         if let (true, Some(lane)) = (self.report_at_end, self.lanes.first_mut()) {
             lane.training.let_go();
@@ -196,7 +196,7 @@ impl Body {
         }
     }
 
-    /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller tells what comes after.
+    /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller reports what comes next.
     fn leave(&mut self) {
         for mut lane in std::mem::take(&mut self.lanes) {
             if let Err(e) = lane.training.stop() {

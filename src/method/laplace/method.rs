@@ -7,7 +7,7 @@ use crate::method::{
     Finish, HostLayer, Knob, KnobValue, Method, MethodOptions, Need, Outputs, Setup, Trained, regularizer,
 };
 use crate::program::{Buf, Builder};
-use crate::recipe::{LaplacePredict, Recipe, Structure};
+use crate::recipe::{LaplacePredict, Recipe, Structure, key};
 use crate::system::memory::size;
 use crate::system::stop;
 
@@ -24,13 +24,13 @@ impl Method for Laplace {
     }
     fn keys(&self) -> Vec<&'static str> {
         vec![
-            "method.noise_link",
-            "train.kl_warmup",
-            "predict.samples",
-            "laplace.structure",
-            "laplace.prior_variance",
-            "laplace.prior_precision",
-            "laplace.predict",
+            key!(method.noise_link).path,
+            key!(train.kl_warmup).path,
+            key!(predict.samples).path,
+            key!(laplace.structure).path,
+            key!(laplace.prior_variance).path,
+            key!(laplace.prior_precision).path,
+            key!(laplace.predict).path,
         ]
     }
     /// |W|^2 / (2 v N), as a weight of the mean square that `L2Gradient` knows.
@@ -47,9 +47,7 @@ impl Method for Laplace {
         }
     }
     fn knobs(&self) -> Vec<Knob> {
-        vec![Knob::new("laplace.prior_variance", |r| {
-            KnobValue::Given(&mut r.laplace.prior_variance)
-        })]
+        vec![Knob::new(key!(laplace.prior_variance).path, |r| KnobValue::Given(&mut r.laplace.prior_variance))]
     }
     fn record_on_weights(
         &self,
@@ -74,7 +72,7 @@ impl Method for Laplace {
         let layers = layer::last_layers(setup, trained, seed)?;
         Ok(layers.into_iter().map(|l| Box::new(l) as Box<dyn HostLayer>).collect())
     }
-    /// Variances beside the outputs; or samples of the last layer, `predict_samples` replicas a member.
+    /// Variances beside the outputs; or samples of the last layer, `predict_samples` replicas per member.
     fn outputs(&self, setup: &Setup) -> Outputs {
         match setup.options.last_layer_samples && setup.task == Task::Classification {
             true => Outputs::Plain,

@@ -214,7 +214,7 @@ pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[
     let s = p.shape();
     let (n, batch, per_group) = (s.c_out, p.batch as usize, p.images_a_group());
     let fw = s.frame().1;
-    // Rows of the transposed window matrix: one a tap.
+    // Rows of the transposed window matrix: one per tap.
     let taps = Windows { first: 0, columns: s.kernel_w * s.c_in, row: fw * s.c_in, col: 1 };
     let runs = Runs { count: s.out_h, len: s.out_w, run: s.stride * fw * s.c_in, col: s.stride * s.c_in };
     let (dw_len, pixels) = (s.taps() * n, s.out_h * s.out_w);

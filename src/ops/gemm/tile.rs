@@ -26,7 +26,7 @@ pub fn rows_at_a_time<T: Real, const W: usize>(isa: Isa) -> usize {
 /// What is done with the sums before they are stored, in this order; empty slices are left out.
 #[derive(Clone, Copy)]
 pub struct Last<'a, T> {
-    /// Added: W numbers, one a column.
+    /// Added: W numbers, one per column.
     pub bias: &'a [T],
     pub relu: bool,
     /// Sums become 0 where this, read at the places of `out`, is not positive.

@@ -2,7 +2,9 @@
 
 use super::Run;
 use crate::error::{Error, Result};
-use crate::run::{Metric, Results, RunFolder};
+use crate::results::{Metric, Results};
+use crate::run::RunFolder;
+use crate::run::folder::inside;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -36,18 +38,6 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
         return Err(Error::run(place, found, "finish one with `vifo fit --resume RUN`, with test rows"));
     }
     Ok((runs, notes))
-}
-
-/// The folder itself if it is a run, else the runs directly inside it, by name; perhaps none.
-pub fn inside(path: &Path) -> Result<Vec<RunFolder>> {
-    let itself = RunFolder::open(path);
-    if itself.is_ok() || !path.is_dir() {
-        return itself.map(|f| vec![f]);
-    }
-    let entries = path.read_dir().map_err(|e| Error::io(path, "read", &e))?;
-    let mut inside: Vec<PathBuf> = entries.filter_map(|e| e.ok()).map(|e| e.path()).collect();
-    inside.sort();
-    Ok(inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect())
 }
 
 /// As `inside`; none is an error.

@@ -1,11 +1,11 @@
-//! A comparison as tables, one line a group, and as overlaid learning curves.
+//! A comparison as tables, one line per group, and as overlaid learning curves.
 
 use super::{Block, Comparison, Group, Summary, Wins};
 use crate::error::{Error, Result};
 use crate::figure::{self, CurvesFigure, Series};
-use crate::report::tables::{Format, TextTable, number};
-use crate::run::results::Better;
+use crate::results::Better;
 use crate::run::write_atomic;
+use crate::tables::{Format, TextTable, number};
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Comparison {
         parts.join("\n")
     }
 
-    /// One block, a line a group; the best mean of a column ends in `*`.
+    /// One block, one line per group; the best mean of a column ends in `*`.
     pub fn table(&self, block: &Block) -> TextTable {
         let mut t = TextTable::new(&["method", "runs"]);
         let shown: Vec<usize> =
@@ -64,7 +64,7 @@ impl Comparison {
         t
     }
 
-    /// For other programs: one line a group, mean and sd in columns of their own, every digit.
+    /// For other programs: one line per group, mean and sd in columns of their own, every digit.
     fn csv(&self) -> TextTable {
         let mut t = TextTable::new(&["data", "method", "n", "wins"]);
         for m in &self.metrics {
@@ -134,8 +134,8 @@ fn curves(block: &Block) -> Option<CurvesFigure> {
     let training: Of = |r| Some(r.expected_nll);
     let of = |value: Of| -> Vec<Series> { block.groups.iter().filter_map(|g| series(g, value)).collect() };
     let (series, y_label) = match of(validation) {
-        none if none.is_empty() => (of(training), "expected NLL of the training rows, nats a row"),
-        some => (some, "validation NLL, nats a row"),
+        none if none.is_empty() => (of(training), "expected NLL of the training rows, nats per row"),
+        some => (some, "validation NLL, nats per row"),
     };
     let title = format!("Learning curves of {}", block.data);
     let (x_label, y_label) = ("epoch".into(), y_label.into());

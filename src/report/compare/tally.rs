@@ -1,8 +1,8 @@
-//! Win rates: who beats whom in how many of the cells that both have. A cell is a metric with a direction on one data set,
+//! Win rates: the share of common cells in which one beats the other. A cell is a metric with a direction on one data set,
 //! seed and split; a tie counts one half.
 
 use super::{Column, Run, pair};
-use crate::run::results::Better;
+use crate::results::Better;
 
 /// Cells won and cells shared, [row against column].
 pub struct Tally {

@@ -10,9 +10,9 @@ use super::work::Prepared;
 use crate::error::Result;
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
-use crate::run::Results;
+use crate::results::Results;
 use crate::study::run_set::RunStatus;
+use crate::tables::TextTable;
 
 /// One number of the paper and ours.
 #[derive(Debug, Clone)]

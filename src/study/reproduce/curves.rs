@@ -7,9 +7,9 @@ use super::work::Prepared;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
 use crate::run::RunFolder;
 use crate::study::run_set::RunStatus;
+use crate::tables::TextTable;
 
 /// Shares of the epochs at which the table shows the curve.
 const AT: [f64; 4] = [0.1, 0.25, 0.5, 1.0];

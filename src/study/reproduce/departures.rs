@@ -1,4 +1,4 @@
-//! Where ours departs from what the paper did, told from the recipes that are run and from nothing else: a note stands here
+//! Where ours departs from what the paper did, derived from the recipes that are run and from nothing else: a note stands here
 //! only while the program does what it says. The paper's side is MATH.md, sections 5, 6 and 9.
 
 use super::mapping::{Family, Show};

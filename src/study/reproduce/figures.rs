@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::figure::{self, BarsFigure, BarsSeries, DotsFigure, DotsPanel, DotsSeries};
 use crate::recipe::NetName;
 use crate::report::compare::Summary;
-use crate::run::results::Better;
+use crate::results::Better;
 
 const PAPER: &str = "the paper";
 const OURS: &str = "ours";
@@ -35,7 +35,7 @@ fn words(metric: &Metric) -> (&'static str, &'static str) {
         "accuracy" => ("Test accuracy", "accuracy ↑"),
         "ece" => ("Calibration error on shifted images", "expected calibration error, 20 bins of equal mass ↓"),
         "entropy" => ("Mean entropy on out-of-distribution images", "entropy, nats ↑"),
-        _ => ("Telling in- from out-of-distribution images", "AUROC of the maximum probability ↑"),
+        _ => ("Out-of-distribution detection", "AUROC of the maximum probability ↑"),
     }
 }
 
@@ -80,7 +80,7 @@ fn place(c: &Cell, several: bool) -> String {
     format!("{}{to}{net}", c.set.name)
 }
 
-/// Draws a metric: a figure a network, but one for all networks where the paper has one (data shift).
+/// Draws a metric: one figure per network, but one for all networks where the paper has one (data shift).
 pub fn of_cells(p: &Prepared, metric: &Metric, cells: &[Cell], out: &mut Report) -> Result<()> {
     let several = metric.rows == Rows::Shift;
     let mut groups: Vec<(Option<NetName>, Vec<&Cell>)> = vec![];

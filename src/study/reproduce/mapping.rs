@@ -4,7 +4,7 @@
 //! Source: Wei & Khardon, TMLR 2024; the labels are those of its LaTeX file, training settings MATH.md section 5.
 
 use crate::recipe::NetName;
-use crate::run::results::Better;
+use crate::results::Better;
 
 /// One of the paper's tables or figures.
 #[derive(Debug)]
@@ -247,7 +247,7 @@ methods! {
 }
 
 impl Method {
-    /// Whether a recipe can name it: a method that is added there joins here by itself.
+    /// Whether a recipe can name it: a method that is added there joins here automatically.
     pub fn trainable(&self) -> bool {
         crate::method::find(self.ours).is_some()
     }

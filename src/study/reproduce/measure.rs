@@ -4,14 +4,15 @@
 use super::plan::Run;
 use super::sets::fingerprint;
 use crate::data::load;
+use crate::data::targets_of as targets;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics;
-use crate::run::evaluate::{Asked, evaluate};
-use crate::run::model::targets;
-use crate::run::{Model, Results, RunFolder};
+use crate::results::Results;
+use crate::run::{Model, RunFolder};
 use crate::train::Predictor;
+use crate::workflow::evaluate::{Asked, evaluate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! The paper's tables, ours beside theirs: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
+//! The paper's tables beside the published numbers: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
 //! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
-//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables, `figures` draws them, `departures` tells where ours differ,
+//! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables, `figures` draws them, `departures` lists where ours differ,
 //! and `page` puts all on one page. `uci` is the benchmark on the UCI sets. Must not print.
 
 mod ask;

@@ -38,7 +38,7 @@ impl All {
         Ok(all)
     }
 
-    /// All of them looked up, so that what is missing is told before anything is trained. A run that several tables need
+    /// All of them looked up, so that what is missing is reported before anything is trained. A run that several tables need
     /// stands with the first.
     pub fn prepare(&self) -> Result<Vec<Prepared>> {
         let mut seen: Vec<PathBuf> = vec![];
@@ -115,7 +115,7 @@ impl All {
     }
 }
 
-/// Of the whole training, as its last row tells.
+/// Of the whole training, from its last row.
 fn seconds(run: &Run) -> Option<f64> {
     let rows = RunFolder::open(&run.folder).ok()?.metrics(u32::MAX).ok()?;
     rows.last().map(|r| r.seconds)

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
 use crate::study::run_set::RunStatus;
+use crate::tables::TextTable;
 
 /// Mean and sd over seeds for each size.
 fn by_size(runs: &[&Run]) -> Vec<Summary> {
@@ -73,7 +73,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
         out.draw(&p.asked.runs, &format!("ensemble-size-{}", p.stem(set, net)), &figure)?;
     }
     out.notes.push(
-        "a size is the mean over neighbours among the members of each run; nothing is trained anew. The paper draws this \
+        "a size is the mean over neighbours among the members of each run; nothing is retrained. The paper draws this \
          figure and prints no numbers"
             .into(),
     );
@@ -150,6 +150,6 @@ pub fn single_and_ensemble(p: &Prepared) -> Result<Report> {
             "on SVHN the paper disagrees with itself: its NLL tables have 0.214 and 0.169 for these ensembles".into(),
         );
     }
-    out.notes.push("single: the mean of the members of each ensemble, each alone; nothing is trained anew".into());
+    out.notes.push("single: the mean of the members of each ensemble, each alone; nothing is retrained".into());
     Ok(out)
 }

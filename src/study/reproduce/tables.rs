@@ -4,14 +4,14 @@ use super::plan::Run;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, curves};
 use crate::report::compare::Summary;
-use crate::report::tables::{Format, TextTable};
+use crate::tables::{Format, TextTable};
 use std::path::{Path, PathBuf};
 
 /// Sections for people, one flat table for programs.
 pub struct Report {
     pub title: String,
     pub sections: Vec<(String, TextTable)>,
-    /// One line a cell, every digit.
+    /// One line per cell, every digit.
     pub flat: TextTable,
     pub notes: Vec<String>,
     /// The SVGs with their captions; a PNG and the numbers as CSV lie beside each.

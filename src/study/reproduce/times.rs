@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
 use crate::train::Flow;
 use crate::train::plan::Plan;
 use crate::train::session::Session;
@@ -33,6 +33,7 @@ struct Timed {
     steps: (usize, u32),
 }
 
+// Long: one page, section by section.
 pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
     let title = format!("table1: {} ({})", p.asked.table.title, p.asked.table.source);
     let flat = [
@@ -70,7 +71,7 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
             for round in 1..=if p.asked.no_train { 0 } else { ROUNDS } {
                 if listen(News::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) }) == Flow::Stop
                 {
-                    return Err(Error::run("table1", "stopped", "it starts anew with the same command"));
+                    return Err(Error::run("table1", "stopped", "the same command restarts it"));
                 }
                 clocks.iter_mut().flatten().try_for_each(Clock::round)?;
             }

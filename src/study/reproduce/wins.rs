@@ -7,7 +7,7 @@ use super::mapping::{AUROC, Family, WINNERS};
 use super::tables::{Report, full};
 use super::work::Prepared;
 use crate::error::Result;
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
 
 /// Experiments won, and experiments that both have.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

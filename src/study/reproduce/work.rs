@@ -26,7 +26,7 @@ pub struct Prepared {
     pub paper: Paper,
 }
 
-/// What the work tells whoever listens.
+/// Progress of the work.
 pub enum News<'a> {
     /// The run of this number (from 1, of the runs that are not done) begins or goes on.
     Begins {
@@ -199,7 +199,7 @@ impl Prepared {
         estimate(&self.todo(), device, go_on)
     }
 
-    /// Trains and evaluates what is missing. A run that diverges is told of and left; the others go on.
+    /// Trains and evaluates what is missing. A run that diverges is reported and skipped; the others go on.
     pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
         if self.asked.no_train {
             return Ok(Outcome::Done);
@@ -252,7 +252,7 @@ impl Prepared {
         Ok(fitted.ending)
     }
 
-    /// Runs whose images lie elsewhere now are told where: resuming and evaluating read them there.
+    /// Runs whose images have moved get the new place: resuming and evaluating read them there.
     fn follow_moved(&self) -> Result<()> {
         for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Begun(_))) {
             let Some(images) = run.recipe.as_ref().map(|r| r.data.images.clone()) else { continue };

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone)]
 pub enum Columns {
     Numbers(Numbers),
-    /// One column a class.
+    /// One column per class.
     Classes {
         probs: Vec<usize>,
         labels: Vec<String>,
@@ -26,7 +26,7 @@ pub enum Columns {
     },
 }
 
-/// What a file tells of the distribution of a number.
+/// What a file holds of the distribution of a number.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     pub mean: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Spread {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
-    /// None where neither name nor user tells.
+    /// None where neither the name nor the user says.
     pub level: Option<f64>,
     pub lower: usize,
     pub upper: usize,
@@ -65,7 +65,7 @@ pub fn unknown(table: &Table, found: &str) -> Error {
     Error::usage(
         place(table),
         format!("{found} among {}", listed(table)),
-        "columns mean and sd (or y_pred and y_std, ...), quantiles (q05, 0.95, ...), lower and upper, or one column p_LABEL a class",
+        "columns mean and sd (or y_pred and y_std, ...), quantiles (q05, 0.95, ...), lower and upper, or one column p_LABEL per class",
         "name them with --mean and --sd, with --lower and --upper, or with --probs",
     )
 }

@@ -6,7 +6,7 @@ use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::method::predictive::Regression;
 use crate::metrics::{self, Measure};
-use crate::run::results::{Better, LEVELS, Results, metric};
+use crate::results::{Better, LEVELS, Results, metric};
 
 /// Central intervals as columns of numbers.
 struct Ends {
@@ -93,7 +93,7 @@ pub fn of_columns(table: &Table, columns: &Numbers, y: &[f64], results: &mut Res
         // coverage_verdict judged the Gaussian's.
         results.notes.retain(|n| !(n.starts_with("the error bars") && all.iter().any(|e| e.suffix == "_90")));
         notes.push(format!(
-            "coverage and width of {} from the file's quantiles; nll and crps are those of one Gaussian a row",
+            "coverage and width of {} from the file's quantiles; nll and crps are those of one Gaussian per row",
             levels.join(", ")
         ));
     }

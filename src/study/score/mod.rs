@@ -1,6 +1,6 @@
-//! Another tool's predictions as ours: which columns mean what, checks cell by cell, then the metrics of every run.
-//! A prediction is one Gaussian a row (mean, sd), quantiles or intervals alone, or one probability a class. Columns that
-//! only vifo writes (the split of the uncertainty) are used where they are there; what the file cannot tell is left out,
+//! Scores another tool's predictions like ours: which columns mean what, checks cell by cell, then the metrics of every run.
+//! A prediction is one Gaussian per row (mean, sd), quantiles or intervals alone, or one probability per class. Columns that
+//! only vifo writes (the split of the uncertainty) are used where they are there; what the file does not hold is left out,
 //! not set to zero.
 
 mod columns;
@@ -17,7 +17,7 @@ use crate::method::Predictive;
 use crate::method::predictive::Regression;
 use crate::metrics;
 use crate::report;
-use crate::run::results::{self, Better, Results, metric};
+use crate::results::{self, Better, Results, metric};
 use crate::run::write_atomic;
 use columns::{Columns, Numbers, Spread, find, label_of, prefixed, unknown};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ const MAX_SD: f64 = 1e150;
 
 #[derive(Debug, Clone)]
 pub struct Scored {
-    /// None where the file tells less than a distribution: a point, some quantiles, a class.
+    /// None where the file holds less than a distribution: a point, some quantiles, a class.
     pub predictive: Option<Predictive>,
     /// Targets, or class indices.
     pub y: Vec<f64>,
@@ -133,8 +133,8 @@ pub fn out_of_distribution(
 ) -> Result<(Predictive, Results)> {
     let mut table = read_table(file, options)?;
     let Some(known) = &inside.predictive else {
-        let found = "the first file tells less than a distribution of each row";
-        let allowed = "mean and sd, or one probability a class";
+        let found = "the first file holds less than a distribution of each row";
+        let allowed = "mean and sd, or one probability per class";
         return Err(Error::usage("--ood", found, allowed, "leave --ood out, or add the columns"));
     };
     let columns = match &inside.columns {

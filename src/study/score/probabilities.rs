@@ -1,4 +1,4 @@
-//! Class probabilities of a file: one column a class, one column for two classes, or the predicted class alone.
+//! Class probabilities of a file: one column per class, one column for two classes, or the predicted class alone.
 
 use super::columns::{Columns, class_of, place};
 use super::{Scored, bug, numbers, optional};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::method::Predictive;
 use crate::method::predictive::Classification;
 use crate::metrics;
-use crate::run::results::{self, Better, Results, metric};
+use crate::results::{self, Better, Results, metric};
 
 /// A row's probabilities may miss a sum of 1 by this much, however many digits they are written with.
 const SUM_TOLERANCE: f64 = 1e-3;

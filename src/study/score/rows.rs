@@ -1,4 +1,4 @@
-//! Which rows of a file can be scored: those with a true value and a prediction. What is left out is said; a prediction
+//! Which rows of a file can be scored: those with a true value and a prediction. What is left out is reported; a prediction
 //! that is there in part is a fault, which the readers of the cells find. Must not look at a value.
 
 use super::columns::place;

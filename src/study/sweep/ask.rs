@@ -6,7 +6,7 @@ use super::values::{axes, distinct, free, seeds, single, take, without};
 use crate::error::{Error, Result};
 use crate::method::check_name;
 use crate::recipe::{Recipe, keys, no_name, read_toml};
-use crate::run::fit::recipe_name;
+use crate::run::recipe_name;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -243,7 +243,7 @@ impl Asked {
         }
         let text = toml::to_string(&table);
         let text = text.map_err(|e| Error::run(FILE, e.to_string(), "this is a bug of vifo: please report it"))?;
-        Ok(format!("# Written by `vifo sweep`; `vifo sweep` with this folder goes on with it.\n{text}"))
+        Ok(format!("# Written by `vifo sweep`; `vifo sweep` with this folder resumes it.\n{text}"))
     }
 }
 
@@ -254,7 +254,7 @@ fn is_sweep(path: &Path) -> Result<bool> {
     Ok(OWN.iter().any(|key| table.contains_key(*key)))
 }
 
-/// The recipe's keys of a sweep file; a misspelt key of the sweep's own is told from a misspelt one of the recipe.
+/// The recipe's keys of a sweep file; a misspelt key of the sweep's own is distinguished from a misspelt one of the recipe.
 fn own_keys(table: &Table, place: &str) -> Result<Table> {
     for key in table.keys().filter(|k| keys::find(k).is_none() && !keys::SECTIONS.contains(&k.as_str())) {
         if let Some(near) = OWN.iter().find(|own| strsim::jaro_winkler(own, key) > 0.85) {

@@ -1,4 +1,4 @@
-//! The sweep's folder: what lies in it, who holds it, how far each run is.
+//! The sweep's folder: its files, its lock, and the status of each run.
 //!
 //!     sweep.toml                        the sweep, complete
 //!     RUN/                              one run folder each
@@ -117,7 +117,7 @@ impl SweepFolder {
 
     /// Run folders of an earlier grid, which are in no table.
     pub fn strangers(&self, runs: &[Run]) -> Result<Vec<String>> {
-        let all = crate::report::compare::inside(&self.path)?;
+        let all = crate::run::folder::inside(&self.path)?;
         let name = |f: &RunFolder| f.path.file_name().map(|n| n.to_string_lossy().into_owned());
         Ok(all.iter().filter_map(name).filter(|n| !runs.iter().any(|r| r.name == *n)).collect())
     }

@@ -1,10 +1,10 @@
-//! One run of a sweep folder, in this process: begun, gone on with, or found done.
+//! One run of a sweep folder, in this process: started, resumed, or found finished.
 
 use super::folder::SweepFolder;
 use super::grid::Run;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::run::fit::Fitted;
+use crate::run::Fitted;
 use crate::study::run_set::{self, RunStatus};
 use crate::train::{Event, Flow};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The end of a sweep, or a look at one half-way: tables and figure of what is there, and what is not.
+//! The report of a finished or unfinished sweep: tables and figure of the runs that are done, and the list of those that are not.
 
 use super::ask::Asked;
 use super::folder::SweepFolder;
@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::figure::{self, SettingsFigure, SettingsPanel, SettingsSeries};
 use crate::recipe::keys;
 use crate::report::compare::Column;
-use crate::report::tables::{Format, TextTable};
-use crate::run::results::Better;
+use crate::results::Better;
 use crate::run::write_atomic;
 use crate::study::run_set::RunStatus;
+use crate::tables::{Format, TextTable};
 use toml::Value;
 
 pub struct Report {

@@ -1,4 +1,4 @@
-//! What is passed on to Slurm, checked, and the job script made of it: one task a run, each of which may be stopped and put
+//! What is passed on to Slurm, checked, and the job script made of it: one task per run, each of which may be stopped and put
 //! back into the queue at any time.
 
 use super::folder::SweepFolder;
@@ -60,7 +60,7 @@ impl Options {
                         return Err(Error::usage(
                             place.as_str(),
                             format!("{text:?} has several lines"),
-                            "one line a text",
+                            "one line per text",
                             "",
                         ));
                     } else {
@@ -216,7 +216,7 @@ pub fn script(folder: &SweepFolder, options: &Options, s: &Script) -> String {
     let (program, path) = (shell(&s.program.display().to_string()), shell(&path));
     format!(
         "#!/usr/bin/env bash
-# Written by `vifo sweep --slurm`: task N trains run N + OFFSET of those that `vifo sweep {path} --list` tells; OFFSET is
+# Written by `vifo sweep --slurm`: task N trains run N + OFFSET of those that `vifo sweep {path} --list` lists; OFFSET is
 # this script's argument, or {offset}.
 {sbatch}
 {setup}# A minute before its time limit a run saves, and its task goes back into the queue.

@@ -1,4 +1,4 @@
-//! The way to the queue: the script's file, `sbatch`, and what became of the job.
+//! Submission to Slurm: the script's file, `sbatch`, and what became of the job.
 
 use super::ask::Asked;
 use super::folder::SweepFolder;

@@ -1,4 +1,4 @@
-//! The numbers of the runs that are done: one line a setting with mean and sd over its seeds and splits, one line a run.
+//! The numbers of the runs that are done: one line per setting with mean and sd over its seeds and splits, one line per run.
 
 use super::ask::Asked;
 use super::folder::SweepFolder;
@@ -6,9 +6,9 @@ use super::grid::{Run, for_people};
 use crate::error::Result;
 use crate::metrics::Measure;
 use crate::report::compare::{Column, Summary, columns, is_main, short, shown, summary};
-use crate::report::tables::{TextTable, number};
-use crate::run::results::{Better, Metric, Results};
+use crate::results::{Better, Metric, Results};
 use crate::study::run_set::RunStatus;
+use crate::tables::{TextTable, number};
 use std::collections::HashMap;
 use toml::Value;
 
@@ -188,7 +188,7 @@ impl Tables {
         t
     }
 
-    /// One line a run with everything that is known of it.
+    /// One line per run with everything that is known of it.
     pub fn runs(&self, asked: &Asked) -> TextTable {
         let mut metrics: Vec<&str> = vec![];
         for m in self.rows.iter().filter_map(|r| r.results.as_ref()).flat_map(|r| &r.metrics) {

@@ -1,4 +1,4 @@
-//! The work on this machine: one process a run, so many at a time.
+//! The work on this machine: one process per run, several at a time.
 
 use super::folder::SweepFolder;
 use super::grid::Run;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the work tells whoever listens; the answer says whether to go on.
+/// Progress of the work; the answer says whether to go on.
 pub enum News<'a> {
     Begins {
         run: &'a Run,

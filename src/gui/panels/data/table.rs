@@ -1,7 +1,7 @@
 //! The preflight report of a table as a page.
 
 use crate::data::table::inspect::{ColumnKind, ColumnReport, LevelCount, Report, Role};
-use crate::report::tables::number;
+use crate::tables::number;
 use eframe::egui::{self, Align, Color32, Label, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 

@@ -1,4 +1,4 @@
-//! The training of this page while it runs: how far it is, its curves, and what can be changed on the way.
+//! The training of this page while it runs: progress, curves, and the settings that can be changed meanwhile.
 
 use super::DataPage;
 use crate::gui::panels::controls::{controls_ui, state_text};
@@ -7,7 +7,7 @@ use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::State;
-use crate::report::tables::{number, rough_duration};
+use crate::tables::{number, rough_duration};
 use eframe::egui::{self, Label, ProgressBar};
 
 impl DataPage {
@@ -38,7 +38,7 @@ impl DataPage {
         };
         let losses = run.last().map_or(String::new(), |last| {
             let held_out = last.validation_nll.map_or(String::new(), |v| format!(", validation NLL {}", number(v)));
-            format!("loss {}{held_out}, nats a row", number(last.loss))
+            format!("loss {}{held_out}, nats per row", number(last.loss))
         });
         let notes = lane.notes.clone();
         let open = matches!(self.group.state, State::Ended(_) | State::Stopped) || training.complete;
@@ -70,7 +70,7 @@ impl DataPage {
         let view = CurvesView {
             id: "data curves",
             x_label: crate::gui::panels::curves::x_label(settings.curves.axis),
-            y_label: "nats a row",
+            y_label: "nats per row",
             log: settings.curves.log,
             height: ui.available_height().max(150.0),
         };
@@ -85,7 +85,7 @@ impl DataPage {
         }
         let Some(draft) = self.training.as_mut().and_then(|t| t.draft.as_mut()) else { return };
         ui.separator();
-        ui.heading("While it trains").on_hover_text("Taken up by the next step, without a restart");
+        ui.heading("While it trains").on_hover_text("Applies at the next step, without a restart");
         let before = draft.clone();
         ui.push_id("live", |ui| keys::live_keys_ui(ui, draft));
         if *draft != before {

@@ -13,11 +13,11 @@ impl Playground {
     pub(super) fn hint_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
         let text = match self.task() {
             Task::Regression => {
-                "The shaded band is where the network expects new points: 68 % within the inner shade, 95 % within the outer. Where it has \
-                 seen nothing, it should be wide."
+                "The shaded band is where the network predicts new points: 68 % within the inner shade, 95 % within the outer. It should \
+                 widen away from the data."
             }
             Task::Classification => {
-                "Colour is the class that the network expects; it fades where it is not sure. Switch to entropy to see where it knows nothing."
+                "Colour is the predicted class; it fades where the prediction is uncertain. Switch to entropy to see the total and the epistemic uncertainty."
             }
         };
         ui.horizontal_wrapped(|ui| {
@@ -26,7 +26,7 @@ impl Playground {
         if !settings.hint_seen && self.can_edit() {
             ui.horizontal_wrapped(|ui| {
                 ui.weak(
-                    "Click adds a point, drag moves one, right-click removes it; training goes on with them at once. Drag beside them to pan.",
+                    "Click adds a point, drag moves one, right-click removes it; training continues with them at once. Drag beside them to pan.",
                 );
                 if ui.small_button("Got it").clicked() {
                     settings.hint_seen = true;
@@ -53,9 +53,7 @@ impl Playground {
             None if self.is_empty() => "Nothing is in training: change the recipe on the left, then start it.",
             None => "starting",
             Some(lane) if !lane.points.ranges.is_empty() => "starting",
-            Some(_) => {
-                "This data has more inputs than a plane has: see the curves below, and the results when it is done."
-            }
+            Some(_) => "This data has more than two inputs: see the curves below, and the results when it is done.",
         };
         ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
             ui.centered_and_justified(|ui| ui.weak(text));
@@ -129,6 +127,7 @@ impl Playground {
         self.finish_edit(shown.transform, shown.inner);
     }
 
+    // Long: the picture from the bottom layer to the top one.
     pub(super) fn map_ui(
         &mut self,
         ui: &mut egui::Ui,
@@ -142,11 +141,11 @@ impl Playground {
         ui.horizontal_wrapped(|ui| {
             for (kind, name, tip) in [
                 (MapKind::Probability, "Probability", "Class colours mixed by their probabilities"),
-                (MapKind::Entropy, "Total entropy", "How unsure the prediction is, in nats: bright is unsure"),
+                (MapKind::Entropy, "Total entropy", "Predictive entropy, in nats: bright is uncertain"),
                 (
                     MapKind::MutualInformation,
                     "Mutual information",
-                    "The epistemic part: what more data would tell, in nats",
+                    "The epistemic part (mutual information), in nats: what more data would reduce",
                 ),
             ] {
                 ui.selectable_value(&mut settings.map, kind, name).on_hover_text(tip);
@@ -154,7 +153,7 @@ impl Playground {
             ui.checkbox(&mut settings.boundary, "decision boundary");
             ui.separator();
             ui.label("click adds").on_hover_text(
-                "The class of a point that a click adds. A new class restarts training, after you agree.",
+                "The class of a point that a click adds. A new class restarts training, after you confirm.",
             );
             for class in 0..(classes.len() + 1).min(8) {
                 let name = classes.get(class).cloned().unwrap_or_else(|| "new class".into());
@@ -266,16 +265,15 @@ pub fn band_options_ui(
         ui.checkbox(&mut options.two_sd, "2 sd");
         ui.separator();
         ui.checkbox(&mut options.aleatoric, "aleatoric")
-            .on_hover_text("Noise of the data: more points do not remove it");
+            .on_hover_text("Aleatoric: noise in the data, which more points do not reduce");
         ui.checkbox(&mut options.epistemic, "epistemic")
-            .on_hover_text("What the network does not know: more points remove it");
+            .on_hover_text("Epistemic: what the network does not know, which more points reduce");
         ui.separator();
         if members {
-            ui.checkbox(&mut options.members, "members").on_hover_text("The mean of every network of the ensemble");
+            ui.checkbox(&mut options.members, "members").on_hover_text("The mean of each network in the ensemble");
         }
         if truth {
-            ui.checkbox(&mut options.truth, "truth")
-                .on_hover_text("The curve that the points came from, without its noise");
+            ui.checkbox(&mut options.truth, "truth").on_hover_text("The true function of the toy data, without noise");
         }
         ui.checkbox(&mut options.aux, "auxiliary range")
             .on_hover_text("Inputs for the auxiliary regularizer are drawn between these lines");

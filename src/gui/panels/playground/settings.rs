@@ -20,16 +20,20 @@ impl Playground {
             self.begin();
         }
         ui.horizontal(|ui| {
-            let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0).logarithmic(true).smallest_positive(1.0).max_decimals(0);
+            let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0)
+                .logarithmic(true)
+                .smallest_positive(1.0)
+                .max_decimals(0);
             let shown = slider.custom_formatter(|v, _| if v == 0.0 { "max".into() } else { format!("{v:.0}") });
-            ui.add(shown.text("steps/s"))
-                .on_hover_text("How fast to train, to have time to watch; 0 = as fast as it goes, default 300. Not part of the recipe.");
+            ui.add(shown.text("steps/s")).on_hover_text(
+                "Training speed, in steps per second; 0 = unlimited, default 300. Not part of the recipe.",
+            );
         });
         ui.separator();
-        ui.heading("Training").on_hover_text("Taken up by the next step, without a restart");
+        ui.heading("Training").on_hover_text("Applies at the next step, without a restart");
         keys::live_keys_ui(ui, &mut self.draft);
         ui.separator();
-        ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you agree");
+        ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you confirm");
         let task = self.asked_task().unwrap_or(Task::Classification);
         if keys::method_ui(ui, "method", &mut self.draft.method.name, task) {
             let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
@@ -48,7 +52,7 @@ impl Playground {
             )
             .clicked()
         {
-            match RunFolder::claim(&settings.runs, &crate::run::fit::recipe_name(&self.draft)) {
+            match RunFolder::claim(&settings.runs, &crate::run::recipe_name(&self.draft)) {
                 Ok(path) => self.group.send(Command::Save { lane: 0, path, force: true }),
                 Err(e) => banner.error(e),
             }
@@ -133,7 +137,7 @@ impl Playground {
     /// Where nothing is in training: what to do about it.
     fn empty_ui(&mut self, ui: &mut egui::Ui) {
         egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
-            ui.label("This recipe could not begin. Change it, then start it.");
+            ui.label("This recipe could not start. Change it, then start it.");
             if ui.button("Start with changes").clicked() {
                 self.begin();
             }
@@ -150,10 +154,10 @@ impl Playground {
         }
         egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
             let step = self.group.step();
-            ui.label(format!("{} will restart training: {step} steps begin anew.", what(&waiting)));
+            ui.label(format!("{} will restart training from step 0, after {step} steps.", what(&waiting)));
             let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
             if let (Some(points), None) = (running.and_then(|r| r.data.points.as_ref()), &self.draft.data.points) {
-                ui.label(format!("Your {} points go; \"Undo\" keeps them.", points.len()));
+                ui.label(format!("Your {} points will be replaced; \"Undo\" keeps them.", points.len()));
             }
             ui.horizontal(|ui| {
                 if ui.button("Restart with changes").clicked() {

@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 
 /// What to see in each figure, in the order in which they are shown.
 const KNOWN: [(&str, &str); 11] = [
-    ("reliability", "On the diagonal a confidence of 0.8 is right eight times in ten."),
-    ("coverage", "On the diagonal the error bars mean what they say."),
+    ("reliability", "On the diagonal, predictions with a confidence of 0.8 are right 80 % of the time."),
+    ("coverage", "On the diagonal the error bars are calibrated."),
     ("predicted", "Test rows with one predictive standard deviation."),
-    ("entropy", "Wrong predictions should be the uncertain ones."),
-    ("bands", "Mean, one and two standard deviations; outside the points the band should widen."),
-    ("heat", "Where the model is sure, where classes meet, and where it has seen nothing."),
-    ("certainty", "Wrong and certain is worth a look: often it is the label that is wrong."),
-    ("ood_uncertainty", "The further apart the two, the better the model knows what it does not know."),
-    ("ood_roc", "In-distribution rows are positive; a low uncertainty says so."),
-    ("ood_certainty", "Images from elsewhere: here the model should be sure of none."),
-    ("learning_curves", "Loss and its terms; the validation NLL chooses when to stop."),
+    ("entropy", "Wrong predictions should have the higher entropy."),
+    ("bands", "Mean, one and two standard deviations; the band should widen away from the points."),
+    ("heat", "Confident regions, class boundaries, and regions without training data."),
+    ("certainty", "Confident mistakes are worth a look: often the label is wrong."),
+    ("ood_uncertainty", "The further apart the two, the better the uncertainty separates them."),
+    ("ood_roc", "In-distribution rows are the positive class, scored by low uncertainty."),
+    ("ood_certainty", "Out-of-distribution images: the model should not be confident on any of them."),
+    ("learning_curves", "Loss and its terms; early stopping follows the validation NLL."),
 ];
 
 #[derive(Default)]
@@ -61,7 +61,12 @@ fn place(path: &Path) -> usize {
 
 fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
     let image = image::open(&path).map_err(|e| {
-        Error::data(path.display().to_string(), e.to_string(), "a PNG image", "draw it again: train or evaluate anew")
+        Error::data(
+            path.display().to_string(),
+            e.to_string(),
+            "a PNG image",
+            "to draw it again, train or evaluate again",
+        )
     })?;
     let size = egui::vec2(image.width() as f32, image.height() as f32);
     let mut image = image.to_rgb8();
@@ -138,11 +143,11 @@ impl Gallery {
 }
 
 impl Shown {
-    /// True when it is clicked. One texture a frame is made: a large one takes its time.
+    /// True when it is clicked. One texture per frame is made: a large one takes its time.
     fn figure_ui(&mut self, ui: &mut egui::Ui, room: egui::Vec2, upload: &mut bool) -> bool {
         let stem = stem(&self.path);
         let name = stem.replace('_', " ");
-        // Files have two pixels a point.
+        // Files have two pixels per point.
         let size = self.size * (room.x / self.size.x).min(room.y / self.size.y).min(0.75);
         let pixels = size.x * ui.ctx().pixels_per_point();
         ui.strong(&name);

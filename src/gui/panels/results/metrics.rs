@@ -1,14 +1,14 @@
 //! The numbers of a run beside those of its baselines.
 
 use super::read::Run;
-use crate::run::{Metric, Results};
+use crate::results::{Metric, Results};
 use eframe::egui::{self, Align, Grid, Label, Layout};
 
 pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     ui.add_space(4.0);
     match &run.results {
         Some(results) => {
-            ui.heading(format!("Test: {} rows never seen in training", results.rows));
+            ui.heading(format!("Test: {} held-out rows", results.rows));
             results_ui(ui, "test", results, &run.recipe.method.name);
         }
         None => {
@@ -32,7 +32,7 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
     }
 }
 
-/// Width that the numbers of a run want: more for each baseline beyond the constant.
+/// Width that the numbers of a run want: more for each baseline beyond the mean.
 pub fn width(run: &Run) -> f32 {
     let has = |of: fn(&Metric) -> Option<f64>| {
         run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| of(m).is_some()))
@@ -41,7 +41,7 @@ pub fn width(run: &Run) -> f32 {
     396.0 + 66.0 * more as f32
 }
 
-/// One row a metric; arrows say which way is better.
+/// One row per metric; arrows say which way is better.
 pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) {
     let table = results.table(method);
     let grid = Grid::new(("results", id)).striped(true).spacing([12.0, 4.0]);

@@ -1,7 +1,7 @@
 //! Predictions as a table that can be sorted, the least certain first. Plain data.
 
 use crate::data::Task;
-use crate::report::tables::{TextTable, number};
+use crate::tables::{TextTable, number};
 use std::cmp::Ordering;
 
 pub struct Predictions {

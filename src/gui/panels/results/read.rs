@@ -1,4 +1,4 @@
-//! What a run folder holds, and what a run says of other rows. All of it runs in jobs; draws nothing.
+//! Reads a run folder, and predicts or evaluates other rows with it. All of it runs in jobs; draws nothing.
 
 use super::predictions::Predictions;
 use crate::data::encode::Encoder;
@@ -7,10 +7,12 @@ use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::Recipe;
-use crate::report::tables::TextTable;
+use crate::results::Results;
+use crate::run::calibration;
 use crate::run::targets;
 use crate::run::watch::{State, state_of};
-use crate::run::{Manifest, Model, Results, RunFolder, calibrate};
+use crate::run::{Manifest, Model, RunFolder};
+use crate::tables::TextTable;
 use crate::train::EpochRow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +60,7 @@ pub fn read(path: &Path) -> Result<Run> {
         results: if has("results.json") { Some(folder.results()?) } else { None },
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,
-        calibration: match calibrate::current(&folder) {
+        calibration: match calibration::current(&folder) {
             Ok(Some(c)) => {
                 let caveats = c.caveats();
                 c.sentences().into_iter().chain(caveats.iter().map(|n| format!("Note: {n}."))).collect()
@@ -157,7 +159,7 @@ pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
     let (data, mut notes) = model.read(file, Part::All, false, None)?;
     notes.extend(Model::caveats(folder)?);
     let device = Device::open("auto")?;
-    let calibration = calibrate::current(folder).unwrap_or_else(|e| {
+    let calibration = calibration::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));
         None
     });

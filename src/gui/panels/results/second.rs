@@ -1,19 +1,19 @@
-//! The second set, and the report: what a run says of rows unlike its own, and where all of it stands on one page.
+//! Evaluation on out-of-distribution rows, and the link to the report.
 
 use super::gallery::is_of_second_set;
 use super::{ResultsPage, metrics};
 use crate::exec::Device;
 use crate::gui::panels::pick::{Ask, working_ui};
 use crate::live::Job;
-use crate::run::evaluate::{Asked, evaluate};
+use crate::workflow::evaluate::{Asked, evaluate};
 use eframe::egui::{self, Label};
 
 impl ResultsPage {
     pub(super) fn second_ui(&mut self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         ui.add(Label::new(
-            "Rows or images unlike those of the training, without a target if need be. A model that knows what it does not know is less \
-             certain of them than of its own test rows.",
+            "Rows or images unlike the training data; the target may be absent. A model with good epistemic uncertainty is less \
+             confident on them than on its test rows.",
         ).wrap());
         ui.horizontal(|ui| {
             let width = (ui.available_width() - 470.0).min(600.0);
@@ -59,7 +59,7 @@ impl ResultsPage {
         match &run.report {
             Some(path) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                ui.label("The report has everything on one page, for a browser, without the net:");
+                ui.label("The report has everything on one HTML page that works offline:");
                 ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
                 if ui.button("Copy path").clicked() {
                     ui.copy_text(path.display().to_string());
@@ -72,7 +72,7 @@ impl ResultsPage {
         ui.add_space(8.0);
         ui.strong("Also in the folder");
         for (name, what) in [
-            ("recipe.toml", "the recipe that repeats this run"),
+            ("recipe.toml", "the recipe to reproduce this run"),
             ("predictions.csv", "every test row with its uncertainty"),
             ("results.json", "the numbers on the left"),
             ("metrics.csv", "loss and its terms, epoch by epoch"),

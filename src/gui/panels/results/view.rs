@@ -126,11 +126,13 @@ fn meaning(column: &str) -> Option<&'static str> {
     Some(match column {
         "line" => "Line of the row in its file.",
         "sd" => "Predictive standard deviation, in the target's unit.",
-        "aleatoric_sd" => "Noise of the data: more data does not remove it.",
-        "epistemic_sd" => "What the model does not know: more data removes it.",
-        "entropy" => "Uncertainty of the predicted class, nats.",
-        "aleatoric_entropy" => "The part of the entropy that is ambiguity of the data, nats.",
-        "mutual_information" => "The part of the entropy that is ignorance of the model, nats.",
+        "aleatoric_sd" => "Aleatoric: noise in the data, which more data does not reduce.",
+        "epistemic_sd" => "Epistemic: what the model does not know, which more data reduces.",
+        "entropy" => "Predictive entropy, the total uncertainty of the class, nats.",
+        "aleatoric_entropy" => "Aleatoric part of the entropy: ambiguity of the data, nats.",
+        "mutual_information" => {
+            "Epistemic part of the entropy (mutual information): what the model does not know, nats."
+        }
         _ => return None,
     })
 }

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::live::Job;
 use crate::report::compare::{self, Comparison};
-use crate::report::tables::Format;
 use crate::run::watch::Seen;
+use crate::tables::Format;
 use eframe::egui::{self, RichText};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Compared {
     }
 }
 
-fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::report::tables::TextTable) {
+fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::tables::TextTable) {
     egui::Grid::new(("block", id)).striped(true).spacing([14.0, 5.0]).show(ui, |ui| {
         for name in &table.header {
             ui.strong(name);

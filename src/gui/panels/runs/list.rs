@@ -1,7 +1,7 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
-use crate::report::tables::number;
 use crate::run::watch::{Seen, State};
+use crate::tables::number;
 use eframe::egui::{self, Align, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 use std::cmp::Ordering;
@@ -30,7 +30,7 @@ const COLUMNS: [(Key, &str, &str, bool); 7] = [
     (Key::Method, "method", "Recipe key method.name", false),
     (Key::Seed, "seed", "Recipe key seed", true),
     (Key::State, "state", "What its manifest says, and the last epoch that is on the disk", false),
-    (Key::Nll, "test NLL", "Negative log-likelihood of the test rows, nats a row; less is better", true),
+    (Key::Nll, "test NLL", "Negative log-likelihood of the test rows, nats per row; less is better", true),
     (Key::Score, "RMSE or accuracy", "Of the test rows: RMSE in the target's unit, or the share that is right", true),
     (Key::Changed, "changed", "When its metrics, results or manifest were last written", true),
 ];
@@ -67,6 +67,7 @@ impl List {
     }
 
     /// Draws the list; returns the run to open.
+    // Long: the list, column by column.
     pub fn list_ui(
         &mut self,
         ui: &mut egui::Ui,
@@ -135,7 +136,7 @@ impl List {
                 text(true, RichText::new(run.seed.map_or("–".into(), |s| s.to_string())), "");
                 let state = RichText::new(state_text(run));
                 text(false, if run.state == State::Training { state.strong() } else { state }, &run.notes.join("\n"));
-                text(true, RichText::new(run.nll.map_or("–".into(), number)), "nats a row");
+                text(true, RichText::new(run.nll.map_or("–".into(), number)), "nats per row");
                 text(
                     true,
                     RichText::new(score(run).map_or("–".into(), |(name, v)| format!("{name} {}", number(v)))),

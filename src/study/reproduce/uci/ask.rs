@@ -42,7 +42,7 @@ pub struct Asked {
     pub device: String,
 }
 
-/// A draw is told from others by seed, split and member in one number of 32 bits.
+/// A draw is identified by seed, split and member in one number of 32 bits.
 const MOST_SEEDS: u32 = 1000;
 
 impl Asked {

@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::figure::{IntervalsFigure, IntervalsSeries};
 use crate::method::{swa, swag};
 use crate::report::compare::summary;
-use crate::report::tables::{Format, TextTable};
 use crate::run::{RunFolder, write_atomic};
 use crate::study::reproduce::tables::{Report, full};
+use crate::tables::{Format, TextTable};
 
 /// A quantity of the protocol.
 struct Metric {
@@ -218,7 +218,7 @@ fn keep(p: &Prepared, out: &mut Report) -> Result<()> {
 /// A mean and, where there are several splits, its standard error.
 type Point = (f64, Option<f64>);
 
-/// Log-likelihoods beside Deep Ensembles': a row a set.
+/// Log-likelihoods beside Deep Ensembles': one row per set.
 fn figure(p: &Prepared) -> IntervalsFigure {
     let sets: Vec<&Set> =
         sets(p).into_iter().filter(|s| p.published.find(s, DEEP_ENSEMBLES, LL.name).is_some()).collect();

@@ -79,7 +79,7 @@ pub fn find(asked: &Asked) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
         };
         let names: Vec<&str> = SETS.iter().map(|s| s.name).collect();
         let layout = "each with data.csv (a line of column names first) and, unless the protocol's own splits serve, \
-                      test_index.txt (a line a split, the 0-based test rows)";
+                      test_index.txt (one line per split, the 0-based test rows)";
         let cure = format!("give with --data FOLDER the folder of {}, {layout}", names.join(", "));
         return Err(Error::data(place.to_string(), found, "", cure));
     }
@@ -108,7 +108,7 @@ impl Source {
             return Err(Error::data(
                 given.display().to_string(),
                 "is empty",
-                "a line a split, the 0-based test rows",
+                "one line per split, the 0-based test rows",
                 cure,
             ));
         }
@@ -117,7 +117,7 @@ impl Source {
         Ok(Source { set, n_splits, hash, table, file, split_file, computed, split_text })
     }
 
-    /// Writes computed splits down where the recipe of the results has them, for whoever trains it with `vifo fit`.
+    /// Writes computed splits down where the recipe of the results has them, for training it with `vifo fit`.
     pub fn write_splits(&self) -> Result<()> {
         let Some(dir) = self.split_file.parent().filter(|_| self.computed) else { return Ok(()) };
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;

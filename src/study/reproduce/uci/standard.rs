@@ -46,7 +46,7 @@ impl Mt19937 {
     }
 }
 
-/// Test rows of each split, a line a split.
+/// Test rows of each split, one line per split.
 pub fn splits(rows: usize, count: u32) -> String {
     let mut random = Mt19937::new(1);
     // Half to even, as numpy rounds.

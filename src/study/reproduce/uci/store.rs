@@ -1,5 +1,5 @@
 //! What is done and what is begun. Results of a set and a method lie in one JSON file, split by split; the state of the
-//! splits in training lies beside it, so that a stopped or killed command goes on to the bit.
+//! splits in training lies beside it, so that a stopped or killed command resumes bit-equal.
 
 use super::super::plan::FLAG;
 use super::ask::Asked;

@@ -8,8 +8,9 @@ use super::store::SplitResult;
 use super::work::{News, prepare};
 use crate::exec::Device;
 use crate::method;
-use crate::run::{RunFolder, fit};
+use crate::run::RunFolder;
 use crate::train::{Ending, Event, Flow};
+use crate::workflow::fit;
 
 fn words() -> Words {
     Words { runs: "r".into(), data: "d".into(), device: "cpu".into(), ..Default::default() }

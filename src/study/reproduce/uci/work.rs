@@ -8,11 +8,11 @@ use super::store::{Results, SplitResult, Store};
 use super::{published, report};
 use crate::data::encode::Target;
 use crate::data::load::Loaded;
+use crate::data::targets_of as targets;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::rmse;
-use crate::run::model::targets;
 use crate::study::run_set::{self, One, Outcome};
 use crate::system::stop;
 use crate::train::plan::Plan;
@@ -41,7 +41,7 @@ pub struct Unit {
     pub todo: Vec<(u32, u32)>,
 }
 
-/// What the work tells whoever listens.
+/// Progress of the work.
 pub enum News<'a> {
     /// So many splits of a set and a method begin or go on.
     Begins {
@@ -161,7 +161,7 @@ impl Prepared {
         (MOST_MEMBERS / self.asked.members as usize).clamp(1, n.max(1))
     }
 
-    /// Trains and tests what is missing. A set and method of which a split diverges is told of and left; the others go on.
+    /// Trains and tests what is missing. A set and method of which a split diverges is reported and skipped; the others go on.
     pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
         if self.todo() == 0 {
             return Ok(Outcome::Done);

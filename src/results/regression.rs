@@ -1,14 +1,14 @@
 //! The metrics of a regression.
 
-use super::against::{Losses, Rival};
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::uncertain::{Uncertain, error_of_mean, few_rows};
-use super::words::{against_constant, coverage_verdict};
-use super::{Baselines, Metric, Results};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::Regression;
 use crate::metrics::{self, normal_quantile, weighted};
+use crate::results::against::{Losses, Rival};
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::words::{against_constant, coverage_verdict};
+use crate::results::{Baselines, Metric, Results};
 use rayon::prelude::*;
 
 /// Nominal levels of the central intervals in tables.
@@ -90,7 +90,7 @@ pub fn regression(
         }
     }
     let said = weighted::effective_rows(n, w);
-    notes.extend(against_constant(&out, said, "rmse", "always giving the mean of the training rows"));
+    notes.extend(against_constant(&out, said, "rmse", "the mean baseline"));
     notes.extend(line.and_then(|r| r.does_better(&out, "rmse", &losses, w)));
     notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "rmse", &losses, w)));
     notes.extend(coverage_verdict(&out, said));

@@ -1,17 +1,19 @@
 //! What a calibration makes of predictions: tempered probabilities, columns of intervals and sets, and metrics beside
 //! those of the uncalibrated run.
 
-use super::stored::{Calibration, Level};
 use crate::data::Ids;
 use crate::data::encode::{Encoder, Target};
 use crate::method::Predictive;
 use crate::method::predictive::Classification;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::{self, normal_quantile, temperature};
-use crate::report::tables::{self, TextTable, distinct_target, full};
-use crate::run::Results;
-use crate::run::results::chance::{Chance, Judgement};
-use crate::run::results::{self, Better, Metric};
+use crate::results::Results;
+use crate::results::chance::{Chance, Judgement};
+use crate::results::predictions;
+use crate::results::predictions::distinct_target;
+use crate::results::{self, Better, Metric};
+use crate::run::calibration::stored::{Calibration, Level};
+use crate::tables::{TextTable, full};
 
 /// Width of each row's interval in the target's unit, or the number of classes in each row's set.
 pub fn sizes(level: &Level, sets: Option<Sets>, p: &Predictive) -> Vec<f64> {
@@ -50,9 +52,9 @@ impl Calibration {
         let mut notes = vec![self.used()];
         notes.extend(self.too_few());
         let mut table = match p {
-            Predictive::Regression(_) => tables::predictions(p, encoder, ids, y),
+            Predictive::Regression(_) => predictions::predictions(p, encoder, ids, y),
             Predictive::Classification(c) => {
-                tables::predictions(&Predictive::Classification(self.tempered(c)), encoder, ids, y)
+                predictions::predictions(&Predictive::Classification(self.tempered(c)), encoder, ids, y)
             }
         };
         let labels: &[String] = match &encoder.target {

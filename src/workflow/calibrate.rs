@@ -5,16 +5,8 @@
 //! Conformal scores are those of the predictions before the temperature: T is fitted on the same rows, and scores that
 //! knew them would void the guarantee.
 
-mod apply;
-mod stored;
-mod words;
-
-pub use stored::{Calibration, Level, Source, current};
-pub use words::{SLOT, no_section};
-
-use super::model::{Model, targets};
-use super::{Manifest, RunFolder};
 use crate::data::images::Part;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -22,6 +14,9 @@ use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
 use crate::report::evaluations::{Page, Run as Evaluated};
+use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
+use crate::run::model::Model;
+use crate::run::{Manifest, RunFolder};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -123,7 +118,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
         };
         let own = own.of_target(at);
         let (p, y) = (view.predict(device, own.test.inputs())?, targets(&own.test));
-        let mut results = super::fit::test(&own, &p, &y, model.recipe.baselines.boosting)?;
+        let mut results = crate::results::test(&own, &p, &y, model.recipe.baselines.boosting)?;
         calibration.beside(&mut results, &p, &y);
         run.own(&results, &p, &y)?;
     }
@@ -135,7 +130,7 @@ fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
     let mut all = vec![];
     if data.group.is_some() {
         all.push(
-            "the rows of a group are alike, so the intervals of a new group hold less surely than so many rows suggest"
+            "rows of one group are correlated, so coverage on a new group is less certain than the number of rows suggests"
                 .into(),
         );
     }
@@ -146,7 +141,7 @@ fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
         );
     }
     if data.weight.is_some() {
-        all.push("calibration takes all rows alike: the weights of data.weight do not count in it".into());
+        all.push("calibration ignores data.weight: all rows count equally".into());
     }
     all
 }
@@ -260,7 +255,7 @@ pub(crate) fn twins(rows: &Dataset, known: &Dataset) -> usize {
     keys(rows).filter(|k| known.contains(k)).count()
 }
 
-/// One number a row, of its inputs and target: equal for equal rows.
+/// One number per row, of its inputs and target: equal for equal rows.
 fn keys(data: &Dataset) -> impl Iterator<Item = u64> + '_ {
     (0..data.n).map(|i| {
         let mut hasher = DefaultHasher::new();
@@ -276,4 +271,5 @@ fn keys(data: &Dataset) -> impl Iterator<Item = u64> + '_ {
 }
 
 #[cfg(test)]
+#[path = "calibrate_tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
-//! The metrics that tell rows of the run's own kind from rows from elsewhere.
+//! The metrics of out-of-distribution detection.
 
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::{Metric, Results, metric};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::{Metric, Results, metric};
 
 pub(super) const MEAN_ENTROPY: MetricKind =
     MetricKind::new("ood_mean_entropy", Unit::Nats, Better::Higher, Shown::WhenAsked);
@@ -94,13 +94,13 @@ pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
 fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {
     let share = inside as f64 / (inside + outside).max(1) as f64;
     let mut notes = vec![format!(
-        "in-distribution rows are the positive class; a guess would have AUROC 0.5, AUPR {share:.2}, FPR95 0.95"
+        "in-distribution rows are the positive class; chance level is AUROC 0.5, AUPR {share:.2}, FPR95 0.95"
     )];
     let best = aurocs(metrics).map(|(_, auroc)| auroc).fold(f64::NAN, f64::max);
     if best < 0.6 {
         notes.push(
-            "the model does not tell these rows from its own: train with auxiliary inputs (--eta-aux 0.1 and up, VIFO), which ask it to be \
-             uncertain where it has no data"
+            "the model does not separate these rows from in-distribution ones: train VIFO with auxiliary inputs (--eta-aux 0.1 and up), \
+             which raise its uncertainty where it has no data"
                 .into(),
         );
     }

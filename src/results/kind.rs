@@ -1,6 +1,6 @@
 //! What a metric is called, what it is counted in, which way is better, and where it is shown.
 
-use super::{Metric, classification, metric, outside, regression};
+use crate::results::{Metric, classification, metric, outside, regression};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,18 +1,20 @@
-//! What a trained run's predictions rest on. Importance: how much worse the validation rows are predicted when a column's
+//! Explains a trained run's predictions. Permutation importance: how much worse the validation rows are predicted when a column's
 //! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
-//! is noise or ignorance, and which columns' values it comes from.
+//! is aleatoric or epistemic, and which columns' values it comes from.
 
-use super::model::{Model, targets};
-use super::{RunFolder, calibrate};
 use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
 use crate::metrics::{self, weighted};
-use crate::report::tables::{TextTable, full, number};
+use crate::run::RunFolder;
+use crate::run::calibration;
+use crate::run::model::Model;
+use crate::tables::{TextTable, full, number};
 use crate::train::Predictor;
 use std::time::Instant;
 
@@ -133,7 +135,7 @@ fn columns(model: &Model, train: &Dataset) -> Vec<Column> {
     model.encoder.features.iter().map(of).collect()
 }
 
-/// Explains the predictions of `rows` by a run; `announce` is told what will take long.
+/// Explains the predictions of `rows` by a run; `announce` is called before long work.
 ///
 /// Errors: images, which have no columns; a run without validation rows; a data file that is gone or has changed.
 pub fn explain(
@@ -186,8 +188,8 @@ pub fn explain(
     let importance = importance(&mut asker, &columns, &validation, &before, seed)?;
     let columns = row_columns(&mut asker, &columns, rows)?;
     let is_regression = model.encoder.n_classes().is_none();
-    if calibrate::current(folder).is_ok_and(|c| c.is_some()) {
-        notes.push("the explanation is that of the predictions before calibration".into());
+    if calibration::current(folder).is_ok_and(|c| c.is_some()) {
+        notes.push("the explanation describes the predictions before calibration".into());
     }
     let base = summary(&losses(&before, &targets(&validation)), &validation.weights, is_regression);
     let error = match is_regression {
@@ -316,7 +318,7 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
 }
 
 impl Explained {
-    /// One row a column of the data.
+    /// One row per column of the data.
     pub fn table(&self) -> TextTable {
         let (error, unit) =
             (self.error.0, if self.error.1.is_empty() { String::new() } else { format!(", {}", self.error.1) });
@@ -346,12 +348,9 @@ impl Explained {
         let weak: Vec<&str> =
             self.importance.iter().filter(|i| !is_clear(i)).map(|i| i.column.as_str()).take(8).collect();
         if weak.len() == self.importance.len() {
-            all.push(
-                "no column's importance is clear of 0: few validation rows, or columns that stand in for each other"
-                    .into(),
-            );
+            all.push("no column's importance is clearly above 0: too few validation rows, or redundant columns".into());
         } else if !weak.is_empty() {
-            all.push(format!("not clear of 0 by two standard errors: {}", weak.join(", ")));
+            all.push(format!("less than two standard errors above 0: {}", weak.join(", ")));
         }
         all.extend(self.notes.iter().cloned());
         all
@@ -373,7 +372,7 @@ impl Explained {
         let rest = if more > 0 { format!("; {more} less important columns are in {stem}.csv") } else { String::new() };
         let of = |f: fn(&Importance) -> f64| shown.iter().map(f).collect::<Vec<f64>>();
         let figure = IntervalsFigure {
-            title: "What the predictions rest on".into(),
+            title: "Importance of the columns".into(),
             x_label: "increase of the NLL when the column is permuted, nats".into(),
             note: format!("bars: 2 standard errors over {} validation rows{rest}", self.rows),
             rows: shown.iter().map(|i| i.column.clone()).collect(),

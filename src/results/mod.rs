@@ -1,22 +1,28 @@
-//! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant predictor and ordinary least squares.
+//! The numbers of an evaluation: each metric of MATH.md section 7 beside the mean baseline and ordinary least squares.
 //! `regression`, `classification` and `outside` each hold a family of metrics, a line for each; `words` says what they mean.
 
 pub(crate) mod against;
+mod baselines;
 pub(crate) mod chance;
 mod classification;
 mod kind;
+pub(crate) mod of_rows;
 mod outside;
+pub mod predictions;
 mod regression;
+mod table;
 mod uncertain;
 mod words;
 
-pub use self::classification::{classification, classification_of_rows};
-pub use self::kind::{Better, MetricKind, Shown, Unit, shown_of};
+pub use self::baselines::{Baselines, ClassBaselines};
+pub use self::of_rows::{results_of, test};
 pub(crate) use self::outside::mutual_information_error;
-pub use self::outside::{aurocs, ood_classification, ood_regression};
-pub use self::regression::{LEVELS, regression};
-pub use super::baselines::{Baselines, ClassBaselines};
+pub use self::table::of_sets;
 use crate::metrics::Measure;
+pub use crate::results::classification::{classification, classification_of_rows};
+pub use crate::results::kind::{Better, MetricKind, Shown, Unit, shown_of};
+pub use crate::results::outside::{aurocs, ood_classification, ood_regression};
+pub use crate::results::regression::{LEVELS, regression};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! The metrics of a classification.
 
-use super::against::{Losses, Rival};
-use super::kind::{Better, MetricKind, Shown, Unit};
-use super::uncertain::{Uncertain, error_of_mean, few_rows};
-use super::words::{against_constant, confidence_verdict};
-use super::{ClassBaselines, Metric, Results};
 use crate::method::predictive::Classification;
 use crate::metrics::{self, weighted};
+use crate::results::against::{Losses, Rival};
+use crate::results::kind::{Better, MetricKind, Shown, Unit};
+use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::words::{against_constant, confidence_verdict};
+use crate::results::{ClassBaselines, Metric, Results};
 
 /// In the order of the tables and of `class_numbers`; the last is of the members alone.
 pub(super) const METRICS: [MetricKind; 7] = {
@@ -44,7 +44,7 @@ fn class_numbers(probs: &[f64], y: &[usize], k: usize, w: &[f32]) -> [f64; 6] {
     ]
 }
 
-/// `shares` are the class shares of the training rows, the constant predictor.
+/// `shares` are the class shares of the training rows, the mean baseline.
 pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -> Results {
     let baselines = shares.map(|s| ClassBaselines { shares: s.to_vec(), boosted: None });
     classification_of_rows(p, y, &[], baselines.as_ref())
@@ -84,7 +84,7 @@ pub fn classification_of_rows(
     };
     let ours = losses(&p.probs);
     let mut notes: Vec<String> =
-        against_constant(&out, y.len(), "accuracy", "always naming the commonest class").into_iter().collect();
+        against_constant(&out, y.len(), "accuracy", "the majority-class baseline").into_iter().collect();
     notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
     let trees = boosted.and_then(|b| b.as_ref().ok()).map(|probs| Rival {
         name: "gradient boosting",

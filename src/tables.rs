@@ -1,16 +1,10 @@
-//! Tables for people and papers: aligned text, Markdown, LaTeX and CSV from the same rows; and predictions as CSV.
+//! Numbers, times and tables for people and papers: aligned text, Markdown, LaTeX and CSV from the same rows.
 
 use crate::base::visible::visible;
-use crate::data::Ids;
-use crate::data::encode::{Encoder, Target};
 use crate::error::{Error, Result};
 use crate::figure::exact;
-use crate::method::Predictive;
-use crate::run::results::{Better, Results};
 use crate::system::csv_text;
-use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::HashMap;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TextTable {
@@ -174,139 +168,9 @@ pub fn apart(a: f64, b: f64) -> (String, String) {
     all.into_iter().find(|(a, b)| a != b).map_or(short.clone(), |(a, b)| (as_short(a), as_short(b)))
 }
 
-impl Results {
-    /// One row a metric: ours, and the baselines where they exist.
-    pub fn table(&self, ours: &str) -> TextTable {
-        metrics_of(&[self], ours, number, true)
-    }
-}
-
-/// The metrics of all sets in one table, for a format that is read by programs or set in a paper: with a column of sets
-/// where there are several; CSV has every digit and bare names.
-pub fn of_sets(sets: &[&Results], ours: &str, format: Format) -> TextTable {
-    let is_csv = format == Format::Csv;
-    metrics_of(sets, ours, if is_csv { full as fn(f64) -> String } else { number }, !is_csv)
-}
-
-fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: bool) -> TextTable {
-    let has = |f: fn(&crate::run::Metric) -> Option<f64>| sets.iter().flat_map(|r| &r.metrics).any(|m| f(m).is_some());
-    let (constant, linear, calibrated) = (has(|m| m.constant), has(|m| m.least_squares), has(|m| m.calibrated));
-    let mut t = TextTable::new(&["metric", "unit", ours]);
-    if sets.len() > 1 {
-        t.header.insert(0, "set".into());
-    }
-    let boosting = has(|m| m.boosting);
-    let beside =
-        [(calibrated, "calibrated"), (constant, "constant"), (linear, "least squares"), (boosting, "boosting")];
-    for (is_there, name) in beside {
-        if is_there {
-            t.header.push(name.into());
-        }
-    }
-    for (set, m) in sets.iter().flat_map(|r| r.metrics.iter().map(move |m| (&r.set, m))) {
-        let mark = match m.better {
-            Better::Higher if arrows => " ↑",
-            Better::Lower if arrows => " ↓",
-            _ => "",
-        };
-        let value = m.value.value().map_or_else(|| m.value.to_string(), write);
-        let mut row = if sets.len() > 1 { vec![set.clone()] } else { vec![] };
-        row.extend([format!("{}{mark}", m.name), m.unit.clone(), value]);
-        let values = [m.calibrated, m.constant, m.least_squares, m.boosting];
-        for ((is_there, _), value) in beside.iter().zip(values) {
-            if *is_there {
-                row.push(value.map_or(String::new(), write));
-            }
-        }
-        t.rows.push(row);
-    }
-    t
-}
-
-/// Quantiles of predictions.csv.
-pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
-
-/// One row a prediction: id, target if known, then the uncertainty in the user's units (or nats).
-pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
-    let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
-    if y.is_some() {
-        t.header.push(encoder.target_name().to_string());
-    }
-    let has_target = y.is_some();
-    match predictive {
-        Predictive::Regression(r) => {
-            t.header.extend(["mean", "sd", "aleatoric_sd", "epistemic_sd"].map(String::from));
-            t.header.extend(QUANTILES.iter().map(|q| format!("q{}", q * 100.0)));
-            distinct_target(&mut t.header, has_target);
-            let of_row = |i: usize| {
-                let mut row = vec![ids.get(i).unwrap_or_default()];
-                row.extend(y.map(|y| full(y[i])));
-                row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
-                let mixture = r.row(i);
-                row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
-                row
-            };
-            t.rows = (0..r.n()).into_par_iter().map(of_row).collect();
-        }
-        Predictive::Classification(c) => {
-            let labels: Vec<String> = match &encoder.target {
-                Target::Classes { labels, .. } => labels.clone(),
-                Target::Regression { .. } => vec![],
-            };
-            let name = |j: usize| labels.get(j).cloned().unwrap_or_else(|| j.to_string());
-            t.header.push("predicted".into());
-            t.header.extend((0..c.k).map(|j| format!("p_{}", name(j))));
-            t.header.extend(["entropy", "aleatoric_entropy", "mutual_information"].map(String::from));
-            distinct_target(&mut t.header, has_target);
-            let classes = crate::metrics::confidences(&c.probs, c.k).1;
-            for i in 0..classes.len() {
-                let mut row = vec![ids.get(i).unwrap_or_default()];
-                row.extend(y.map(|y| name(y[i] as usize)));
-                row.push(name(classes[i]));
-                row.extend(c.probs[i * c.k..(i + 1) * c.k].iter().copied().map(full));
-                row.extend([c.total[i], c.aleatoric[i], c.epistemic[i]].map(full));
-                t.rows.push(row);
-            }
-        }
-    }
-    t
-}
-
-/// Adds a column "note": what there is to say of a row that was predicted (`odd`), and the reason of one that could not be,
-/// which takes its place among the others, in the order of their lines; nothing without such rows. Both are id and text.
-pub fn add_notes(table: &mut TextTable, odd: &[(String, String)], refused: &[(String, String)]) {
-    if odd.is_empty() && refused.is_empty() {
-        return;
-    }
-    let mut name = String::from("note");
-    while table.header.contains(&name) {
-        name.push('_');
-    }
-    table.header.push(name);
-    let width = table.header.len();
-    let odd: HashMap<&str, &str> = odd.iter().map(|(id, said)| (id.as_str(), said.as_str())).collect();
-    for row in &mut table.rows {
-        row.resize(width, String::new());
-        row[width - 1] = odd.get(row[0].as_str()).unwrap_or(&"").to_string();
-    }
-    for (id, reason) in refused {
-        let mut row = vec![String::new(); width];
-        (row[0], row[width - 1]) = (id.clone(), reason.clone());
-        table.rows.push(row);
-    }
-    table.rows.sort_by_key(|row| row[0].parse::<u64>().unwrap_or(u64::MAX));
-}
-
 /// Every digit: a target of Unix seconds needs more than single precision has, and what is read back is what was said.
 pub(crate) fn full(v: f64) -> String {
     exact(v)
-}
-
-/// A target named "sd" would give two columns of that name.
-pub(crate) fn distinct_target(header: &mut [String], has_target: bool) {
-    while has_target && header.iter().filter(|h| **h == header[1]).count() > 1 {
-        header[1].push_str("_target");
-    }
 }
 
 /// Writes a table to a file, or an error that names it.
@@ -319,7 +183,7 @@ pub fn write_csv(path: &std::path::Path, table: &TextTable) -> Result<()> {
             "add a file name",
         ));
     }
-    crate::run::folder::write_to(path, table.csv().as_bytes())
+    crate::system::file::write_to(path, table.csv().as_bytes())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What the metrics of one evaluation mean, in words.
 
-use super::chance::{Chance, Judgement};
-use super::{Better, FEW, Metric};
-use crate::report::tables::apart;
+use crate::results::chance::{Chance, Judgement};
+use crate::results::{Better, FEW, Metric};
+use crate::tables::apart;
 
-/// Says so where the constant predictor does better, by the metric of its `point` predictions or else by the likelihood.
+/// Says so where the mean baseline does better, by the metric of its `point` predictions or else by the likelihood.
 pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {
     let worse = |name: &str| {
         let m = metrics.iter().find(|m| m.name == name)?;
@@ -18,7 +18,7 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &st
     };
     match (worse(point), worse("nll")) {
         (Some(by), _) => Some(format!(
-            "worse than {constant} ({by}): too much or too little training, or columns that say nothing about the target"
+            "worse than {constant} ({by}): over- or underfitting, or inputs that carry no information about the target"
         )),
         (None, Some(by)) => Some(format!(
             "its predictions are no worse than {constant}, but its uncertainty is ({by}): `vifo calibrate RUN` may help"
@@ -43,8 +43,8 @@ pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
         Judgement::Holds => format!("the error bars hold: {by}"),
         Judgement::Short => format!("the error bars are too narrow: {by}"),
         Judgement::Long => format!("the error bars are too wide: {by}"),
-        Judgement::LooksShort => format!("the error bars look too narrow, but {rows} cannot settle it: {by}"),
-        Judgement::LooksLong => format!("the error bars look too wide, but {rows} cannot settle it: {by}"),
+        Judgement::LooksShort => format!("the error bars look too narrow, but {rows} are too few to be sure: {by}"),
+        Judgement::LooksLong => format!("the error bars look too wide, but {rows} are too few to be sure: {by}"),
         Judgement::Few => format!("the error bars cannot be judged by {rows}"),
     })
 }
@@ -60,8 +60,8 @@ pub fn confidence_verdict(confidence: &[f64], right: usize) -> String {
         Judgement::Holds => format!("the probabilities hold on average: {by}"),
         Judgement::Short => format!("the probabilities are too sure: {by}"),
         Judgement::Long => format!("the probabilities are too cautious: {by}"),
-        Judgement::LooksShort => format!("the probabilities look too sure, but {rows} cannot settle it: {by}"),
-        Judgement::LooksLong => format!("the probabilities look too cautious, but {rows} cannot settle it: {by}"),
+        Judgement::LooksShort => format!("the probabilities look too sure, but {rows} are too few to be sure: {by}"),
+        Judgement::LooksLong => format!("the probabilities look too cautious, but {rows} are too few to be sure: {by}"),
         Judgement::Few => format!("the probabilities cannot be judged by {rows}"),
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     fn a_verdict_does_not_contradict_its_numbers() {
         assert_eq!(
             covered(19, 25),
-            "the error bars look too narrow, but 25 rows cannot settle it: the 90 % intervals hold 76 % of the rows, where chance alone \
+            "the error bars look too narrow, but 25 rows are too few to be sure: the 90 % intervals hold 76 % of the rows, where chance alone \
              allows 80 to 100 %"
         );
         assert!(covered(23, 25).starts_with("the error bars hold: the 90 % intervals hold 92 % of the rows"));
@@ -116,7 +116,9 @@ mod tests {
         assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
         let sure = |right| confidence_verdict(&[0.9; 25], right);
         assert!(
-            sure(19).starts_with("the probabilities look too sure, but 25 rows cannot settle it: mean confidence 90 %")
+            sure(19).starts_with(
+                "the probabilities look too sure, but 25 rows are too few to be sure: mean confidence 90 %"
+            )
         );
         assert!(sure(23).starts_with("the probabilities hold on average: mean confidence 90 %, 92 % right"));
         assert!(sure(10).starts_with("the probabilities are too sure"));

@@ -1,8 +1,8 @@
-use super::*;
 use crate::data::encode::{Encoder, Target};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
-use crate::report::tables::TextTable;
+use crate::tables::TextTable;
+use crate::workflow::calibrate::*;
 
 fn regression(n: usize) -> (Regression, Vec<f64>) {
     let mean: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
@@ -161,7 +161,7 @@ fn evaluations_stand_beside_the_uncalibrated_ones() {
     let p = Predictive::Classification(c.clone());
     let fitted = fitted(&p, &y, &[0.1], Sets::Lac);
     let labels: Vec<usize> = y.iter().map(|y| *y as usize).collect();
-    let mut results = crate::run::results::classification(&c, &labels, None);
+    let mut results = crate::results::classification(&c, &labels, None);
     fitted.beside(&mut results, &p, &y);
     let t = fitted.temperature.expect("one");
     let nll = results.metrics.iter().find(|m| m.name == "nll").expect("nll");

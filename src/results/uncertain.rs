@@ -1,7 +1,7 @@
 //! How far a metric of few rows can be trusted: each has a standard error of its own.
 
 use super::Metric;
-use crate::report::tables::number;
+use crate::tables::number;
 
 /// A figure in words, with the standard error that the rows it was taken from leave it.
 pub struct Uncertain(Option<String>);
@@ -50,10 +50,10 @@ pub fn few_rows(n: usize, figures: &[Uncertain]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{classification, regression};
     use super::*;
     use crate::data::Dataset;
     use crate::method::predictive::{Classification, Regression};
+    use crate::results::{classification, regression};
 
     #[test]
     fn a7_each_figure_of_few_rows_has_its_own_error() {

@@ -1,13 +1,9 @@
-//! A trained run on test rows, shifted rows, corrupted images and rows from elsewhere. Command line and app both call this.
+//! A trained run on test rows, shifted rows, corrupted images and out-of-distribution rows. Command line and app both call this.
 
-use super::calibrate::{self, Calibration, Source};
-use super::fit::{results_of, test};
-use super::model::{Model, targets};
-use super::results::{self, Results};
-use super::{RunFolder, moved, targets as several};
 use crate::data::corrupt::Corruption;
 use crate::data::images::Part;
 use crate::data::images::pixels;
+use crate::data::targets_of as targets;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -15,6 +11,13 @@ use crate::figure::Tone;
 use crate::method::Predictive;
 use crate::report;
 use crate::report::evaluations::{self, OTHER_TEST, Page, SHIFT};
+use crate::results::{self, Results};
+use crate::results::{results_of, test};
+use crate::run::calibration;
+use crate::run::calibration::{Calibration, Source};
+use crate::run::model::Model;
+use crate::run::{RunFolder, moved, targets as several};
+use crate::workflow::calibrate;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +54,7 @@ pub fn parse_corruption(text: &str) -> Result<Vec<(Corruption, u8)>> {
     Ok(kinds.into_iter().flat_map(|k| severities.iter().map(move |s| (k, *s))).collect())
 }
 
-/// `listen` is told what is being worked on where that takes a while.
+/// `listen` is called before each long piece of work.
 pub fn evaluate(
     folder: &RunFolder,
     device: &Device,
@@ -63,7 +66,7 @@ pub fn evaluate(
         moved::replace(&mut model.recipe.data, file)?;
     }
     let mut notes = Model::caveats(folder)?;
-    let calibration = calibrate::current(folder).unwrap_or_else(|e| {
+    let calibration = calibration::current(folder).unwrap_or_else(|e| {
         notes.push(format!("calibration left out: {e}"));
         None
     });
@@ -183,14 +186,14 @@ impl OfTarget<'_> {
         let twins = self.known().map_or(0, |own| calibrate::twins(&rows, &own.train));
         if twins > 0 && 2 * twins >= rows.n {
             found.notes.push(format!(
-                "{twins} of {} rows are rows that the run was trained on, which are no test; leave --test out for the held-out rows",
+                "{twins} of {} rows are training rows of the run, which are no test; leave --test out for the held-out rows",
                 rows.n
             ));
         } else if is_training_file(model, file) {
-            found.notes.push("this is the file that the run was trained on: its training rows are no test; leave --test out for the held-out rows".into());
+            found.notes.push("the run was trained on this file: its training rows are no test; leave --test out for the held-out rows".into());
         }
         if calibration.is_some_and(|c| is_source(c, file)) {
-            found.notes.push("the run was calibrated on these rows: its calibrated figures are no test".into());
+            found.notes.push("the run was calibrated on these rows: calibrated metrics on them are no test".into());
         }
         let p = model.predict(device, rows.inputs())?;
         let r = Results { set: "test".into(), ..self.labelled(&p, &rows)? };
@@ -256,7 +259,7 @@ impl OfTarget<'_> {
         Ok(())
     }
 
-    /// Rows that are none of the run's own: how well it tells them from its test rows, of which it predicts `inside`.
+    /// Out-of-distribution rows: how well the run separates them from its test rows, of which it predicts `inside`.
     fn outside(&self, inside: &Predictive, found: &mut Found) -> Result<()> {
         let model = self.model;
         let mut outside = vec![];

@@ -1,12 +1,12 @@
-//! What a run is compared with, fitted on the rows that training saw: the constant, a straight line, boosted trees.
+//! What a run is compared with, fitted on the training rows: the mean baseline, a straight line, boosted trees.
 
 use crate::data::Dataset;
 use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
 use crate::recipe::Boosting as Asked;
-use crate::report::tables::rough_duration;
 use crate::system::stop;
+use crate::tables::rough_duration;
 
 /// Trees that take longer than this are fitted only when asked for.
 const SECONDS: f64 = 1.0;
@@ -52,7 +52,7 @@ fn trees(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
         ))));
     }
-    // Those of a large table take minutes, and the crate asks nobody between two of them.
+    // Those of a large table take minutes, and the crate cannot be interrupted between two of them.
     let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);
     let fitted = stop::abandonable(move || {
         let rows = boosting::Rows { x: &x, y: &y, weights: &weights, d };
@@ -81,7 +81,7 @@ impl Baselines {
 
 /// Baselines for classes.
 pub struct ClassBaselines {
-    /// [k]: class shares of the rows that training saw, the constant predictor.
+    /// [k]: class shares of the rows that training saw, the mean baseline.
     pub shares: Vec<f64>,
     /// Class probabilities [n, k] that the trees give to the rows in question.
     pub boosted: Option<Result<Vec<f64>, String>>,

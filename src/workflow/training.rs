@@ -1,21 +1,22 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
-use super::fit::{Fitted, test_and_report};
-use super::folder::{Manifest, RunFolder};
-use super::model::Model;
-use super::moved;
-use super::parts::{BEST, LAST};
-use super::place::{absolute, outside_of_the_images, replaceable};
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
 use crate::recipe::Recipe;
+use crate::run::Fitted;
+use crate::run::folder::{Manifest, RunFolder};
+use crate::run::model::Model;
+use crate::run::moved;
+use crate::run::parts::{BEST, LAST};
+use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::memory;
 use crate::train::plan::Plan;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
+use crate::workflow::fit::test_and_report;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -225,7 +226,7 @@ impl Training {
     /// Leaves the run so that it can be resumed.
     pub fn stop(&mut self) -> Result<Fitted> {
         self.save()?;
-        // Sums that the step of some methods at the end would change are told with it.
+        // Sums that the step of some methods at the end would change are reported with it.
         let fitted = self.fitted(Ending::Stopped);
         self.tell("stopped")?;
         self.or_left(fitted)
@@ -242,7 +243,7 @@ impl Training {
         }
     }
 
-    /// Tells readers of the folder that nobody trains it now.
+    /// Marks the run in its folder as no longer training.
     pub fn mark_stopped(&self) -> Result<()> {
         self.tell("stopped")
     }
@@ -275,7 +276,7 @@ impl Training {
     }
 
     /// Goes on with the same weights under `recipe`, whose points may be others. They stand on the scale that training began
-    /// with, so that the weights keep their meaning. False where the weights do not fit and training began anew.
+    /// with, so that the weights keep their meaning. False where the weights do not fit and training restarted.
     pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
         let data = match recipe.data.points == self.recipe.data.points {
             true => Some(self.data.clone()),
@@ -296,7 +297,7 @@ impl Training {
         Ok(false)
     }
 
-    /// Begins anew with `recipe`, in the same folder if there is one.
+    /// Restarts with `recipe`, in the same folder if there is one.
     pub fn restart(&mut self, recipe: &Recipe, device: &Device) -> Result<()> {
         let mut fresh = Self::new(recipe, device)?;
         if let Some((folder, lock)) = self.folder.take() {

@@ -1,8 +1,8 @@
-//! Whether a baseline does better than the network on the same rows, beyond what the luck of these rows explains.
+//! Whether a baseline does better than the network on the same rows, beyond chance.
 
-use super::{Better, FEW, Metric};
 use crate::metrics::weighted;
-use crate::report::tables::number;
+use crate::results::{Better, FEW, Metric};
+use crate::tables::number;
 
 /// A difference below this many standard errors is noise.
 const NOISE: f64 = 2.0;

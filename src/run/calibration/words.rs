@@ -1,12 +1,10 @@
-//! A calibration in words: what predict says of it, what it cannot promise, its table and its section of the report.
+//! A calibration in words: what predict says of it, what it cannot guarantee, its table and its section of the report.
 
 use super::apply::gaussian_half_width;
-use super::stored::{Calibration, Level, Source};
-use crate::figure::Section;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature::{LEAST_ROWS, MOST, Verdict};
-use crate::report::html;
-use crate::report::tables::{TextTable, number};
+use crate::run::calibration::stored::{Calibration, Level, Source};
+use crate::tables::{TextTable, number};
 
 impl Calibration {
     /// "intervals" or "sets".
@@ -56,7 +54,7 @@ impl Calibration {
                 )
             }
         };
-        format!("calibrated on {}: {changed}; --uncalibrated does without", self.on())
+        format!("calibrated on {}: {changed}; --uncalibrated turns it off", self.on())
     }
 
     /// Where the rows are too few for a level.
@@ -134,7 +132,7 @@ impl Calibration {
         }
     }
 
-    /// One row a level; `target` is the unit of a width.
+    /// One row per level; `target` is the unit of a width.
     pub fn levels_table(&self, target: &str) -> TextTable {
         let regression = self.sets.is_none();
         let mut t = TextTable::new(&if regression {
@@ -175,32 +173,7 @@ impl Calibration {
         }));
         out
     }
-
-    /// Its part of the report.
-    pub fn section(&self, target: &str) -> Section {
-        let mut text = vec![format!("Fitted on {} by `vifo calibrate`; `vifo predict` uses it.", self.on())];
-        text.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
-        text.push(self.definition());
-        text.push(
-            "They hold a new row that is like the calibration rows with at least the probability of their level. The last column tells by how \
-             much the coverage varies from one set of calibration rows to another."
-                .into(),
-        );
-        text.extend(self.caveats().iter().map(|n| format!("Note: {n}.")));
-        Section {
-            heading: "Calibration".into(),
-            text,
-            table: Some(html(&self.levels_table(target))),
-            slot: Some(SLOT.into()),
-            ..Default::default()
-        }
-    }
 }
 
 /// Its place in the report.
 pub const SLOT: &str = "calibration";
-
-/// The part of the report of a run that is not calibrated.
-pub fn no_section() -> Section {
-    Section { slot: Some(SLOT.into()), ..Default::default() }
-}

@@ -1,0 +1,55 @@
+//! Metrics of rows with a known target, beside the baselines.
+
+use super::{Baselines, ClassBaselines, Results};
+use crate::data::Dataset;
+use crate::data::load::Loaded;
+use crate::data::targets_of;
+use crate::error::Result;
+use crate::method::Predictive;
+use crate::recipe::Boosting;
+
+/// Metrics of the test rows beside the baselines, fitted on the rows that training saw (validation included: they chose the
+/// stopping time).
+pub fn test(data: &Loaded, predictive: &Predictive, y: &[f64], boosting: Boosting) -> Result<Results> {
+    results_of(data, predictive, &data.test, y, boosting)
+}
+
+/// The same of other rows, with targets `y`.
+pub fn results_of(
+    data: &Loaded,
+    predictive: &Predictive,
+    rows: &Dataset,
+    y: &[f64],
+    boosting: Boosting,
+) -> Result<Results> {
+    let seen = joined(&data.train, &data.validation);
+    match predictive {
+        Predictive::Regression(r) => {
+            let baselines = Baselines::fit(&seen, &targets_of(&seen), data.validation.n, boosting)?;
+            super::regression(r, y, rows, Some(&baselines), data.encoder.target_name())
+        }
+        Predictive::Classification(c) => {
+            let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
+            let k = data.encoder.n_classes().unwrap_or(0);
+            let baselines = ClassBaselines::fit(&seen, k, data.validation.n, boosting, rows)?;
+            Ok(super::classification_of_rows(c, &classes, &rows.weights, Some(&baselines)))
+        }
+    }
+}
+
+fn joined(a: &Dataset, b: &Dataset) -> Dataset {
+    // Only what the baselines read: images and names of rows would be copied for nothing.
+    let weights = match a.weights.is_empty() {
+        true => vec![],
+        false => a.weights.iter().copied().chain(b.row_weights()).collect(),
+    };
+    Dataset {
+        x: [&a.x[..], &b.x].concat().into(),
+        y: [&a.y[..], &b.y].concat(),
+        target: [&a.target[..], &b.target].concat(),
+        n: a.n + b.n,
+        d: a.d,
+        weights,
+        ..Default::default()
+    }
+}

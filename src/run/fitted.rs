@@ -1,0 +1,45 @@
+//! What a training came to, and what its run is called.
+
+use crate::data::load::Loaded;
+use crate::method::Trained;
+use crate::recipe::Recipe;
+use crate::results::Results;
+use crate::train::plan::Plan;
+use crate::train::{Ending, EpochRow};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub struct Fitted {
+    pub ending: Ending,
+    pub plan: Plan,
+    pub data: Arc<Loaded>,
+    pub trained: Trained,
+    pub rows: Vec<EpochRow>,
+    /// None where there are no test rows, or where training was stopped.
+    pub results: Option<Results>,
+    pub best: Option<(u32, f64)>,
+    pub seconds: f64,
+}
+
+/// "concrete": the recipe's name, else its data's.
+pub fn recipe_name(recipe: &Recipe) -> String {
+    if let Some(name) = &recipe.name {
+        return name.clone();
+    }
+    let stem = |p: &PathBuf| {
+        let stem =
+            p.file_name().map(|s| s.to_string_lossy().split('.').next().unwrap_or("").to_string()).unwrap_or_default();
+        // "data.csv" says nothing; its folder does.
+        match p.parent().and_then(|d| d.file_name()) {
+            Some(dir) if stem == "data" || stem == "train" => dir.to_string_lossy().to_string(),
+            _ => stem,
+        }
+    };
+    match (recipe.data.file.as_ref().or(recipe.data.images.as_ref()), &recipe.data.toy) {
+        (Some(file), _) if crate::data::source::is_stream(file) => "stream".into(),
+        (Some(file), _) => std::path::absolute(file).map_or_else(|_| stem(file), |f| stem(&f)),
+        (None, Some(toy)) => format!("{toy:?}").to_lowercase(),
+        (None, None) if recipe.data.points.is_some() => "points".into(),
+        (None, None) => "run".into(),
+    }
+}

@@ -1,0 +1,9 @@
+//! What is done with one run: fit, evaluate, calibrate, explain. Each writes what it found into the run's folder and page.
+
+pub mod calibrate;
+pub mod evaluate;
+pub mod explain;
+pub mod fit;
+pub mod training;
+
+pub use training::Training;

@@ -1,0 +1,103 @@
+//! Layers and activations.
+
+use super::*;
+
+/// PyTorch's weight is [n_out, n_in]; ours lies transposed, the bias behind it.
+fn linear<T: Real>(row: &Value) -> Vec<Check<T>> {
+    let (x, dy): (Vec<T>, Vec<T>) = (reals(&row["x"]), reals(&row["dy"]));
+    let [rows, n_in] = shape(&row["x"])[..] else { panic!("x is no matrix") };
+    let n_out = shape(&row["bias"])[0];
+    let mut w = transposed(&reals::<T>(&row["weight"]), n_out, n_in);
+    w.extend(reals::<T>(&row["bias"]));
+    let (rows_, n_in_, n_out_) = (rows as u32, n_in as u32, n_out as u32);
+    let (bias, stride) = (n_in_ * n_out_, w.len() as u32);
+    let forward = LinearForward {
+        replicas: 1,
+        share: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        bias,
+        stride,
+        activation: ACT_NONE,
+    };
+    let poison = T::of(f64::NAN);
+    let (mut y, mut pre) = (vec![poison; rows * n_out], vec![poison; 1]);
+    linear_forward(&forward, &x, &w, &mut y, &mut pre, &mut vec![poison; forward.scratch()]);
+    let data = LinearBackwardData {
+        replicas: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        stride,
+        activation: ACT_NONE,
+    };
+    let mut dx = vec![poison; rows * n_in];
+    linear_backward_data(&data, &dy, &w, &[poison], &mut dx, &mut vec![poison; data.scratch()]);
+    let weight = LinearBackwardWeight {
+        replicas: 1,
+        share: 1,
+        rows: rows_,
+        n_in: n_in_,
+        n_out: n_out_,
+        weight: 0,
+        bias,
+        stride,
+    };
+    let mut grad = vec![poison; w.len()];
+    linear_backward_weight(&weight, &x, &dy, &mut grad, &mut vec![poison; weight.scratch()]);
+    let dbias = grad.split_off(n_in * n_out);
+    vec![
+        check("y", y, &row["y"]),
+        check("dx", dx, &row["dx"]),
+        check("dweight", transposed(&grad, n_in, n_out), &row["dweight"]),
+        check("dbias", dbias, &row["dbias"]),
+    ]
+}
+
+/// An activation lives in the epilogue of a linear layer: an identity matrix without bias on either side of it.
+fn activation<T: Real>(row: &Value, activation: u32) -> Vec<Check<T>> {
+    let (x, dy): (Vec<T>, Vec<T>) = (reals(&row["x"]), reals(&row["dy"]));
+    let [rows, n] = shape(&row["x"])[..] else { panic!("x is no matrix") };
+    let identity: Vec<T> = (0..n * n + n).map(|i| T::of(f64::from(i < n * n && i / n == i % n))).collect();
+    let (rows, n, stride) = (rows as u32, n as u32, identity.len() as u32);
+    let p =
+        LinearForward { replicas: 1, share: 1, rows, n_in: n, n_out: n, weight: 0, bias: n * n, stride, activation };
+    let poison = T::of(f64::NAN);
+    let (mut y, mut pre, mut dx) = (vec![poison; x.len()], vec![poison; x.len()], vec![poison; x.len()]);
+    linear_forward(&p, &x, &identity, &mut y, &mut pre, &mut vec![poison; p.scratch()]);
+    let saved = if activation == ACT_SILU { &pre } else { &y };
+    let p = LinearBackwardData { replicas: 1, rows, n_in: n, n_out: n, weight: 0, stride, activation };
+    linear_backward_data(&p, &dy, &identity, saved, &mut dx, &mut vec![poison; p.scratch()]);
+    vec![check("y", y, &row["y"]), check("dx", dx, &row["dx"])]
+}
+
+#[test]
+fn layers() {
+    let (mut verdict, mut seen) = (Verdict::default(), [0; 3]);
+    for row in golden("layers") {
+        match text(&row, "layer") {
+            "linear" => {
+                witness!(verdict, "linear", linear(&row));
+                seen[0] += 1;
+            }
+            "relu" => {
+                witness!(verdict, "relu", activation(&row, ACT_RELU));
+                seen[1] += 1;
+            }
+            "silu" => {
+                witness!(verdict, "silu", activation(&row, ACT_SILU));
+                seen[2] += 1;
+            }
+            // Of the convolutional networks, which a later release brings.
+            "conv2d" | "max_pool2" | "avg_pool" | "batch_norm_train" => {}
+            other => panic!("unknown layer {other}"),
+        }
+    }
+    assert_eq!(seen, [4, 1, 1], "golden rows are missing");
+    verdict.close("layers", 2 * (4 * 50 + 50 * 50 + 3 * 65 + 65 * 33 + 72));
+}
+
+// ---- likelihoods ----
