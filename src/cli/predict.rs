@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let header = yes_or_no(args.header.as_deref())?;
-    let NewRows { data, notes: said, refused, odd } =
+    let NewRows { data, rows: _, notes: said, refused, odd } =
         model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
     let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::caveats(&folder)?).collect();
     let device = Device::open(&args.device)?;

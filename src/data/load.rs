@@ -82,7 +82,7 @@ pub fn keep_streams(data: &mut recipe::Data, folder: &Path) -> Result<Vec<String
 pub fn read(data: &recipe::Data, file: &Path) -> Result<Table> {
     let options = read_options(data);
     memory::room_for_table(file)?;
-    let mut table = read_table(file, &options)?;
+    let mut table = read_table(file, &options.clone().for_path(file))?;
     if let Some(target) = &data.target_file {
         memory::room_for_table(target)?;
         table.append(read_table(target, &options)?)?;
@@ -110,21 +110,26 @@ pub fn skipped_row(table: &Table) -> Result<Option<usize>> {
     Ok(text.lines().take(table.options.skip_lines).position(is_row).map(|i| i + 1))
 }
 
+/// The same of a recipe whose `data.file` is read already: `table` is taken where it was read as the recipe says.
+pub fn load_table(recipe: &recipe::Recipe, table: &Table) -> Result<Loaded> {
+    load_here(recipe, Some(table))
+}
+
 pub fn load(recipe: &recipe::Recipe) -> Result<Loaded> {
     if !stop::is_held() {
-        return load_here(recipe);
+        return load_here(recipe, None);
     }
     // Who waits for the data has runs to save: a stop abandons the reading.
     let recipe = recipe.clone();
-    stop::abandonable(move || load_here(&recipe))
+    stop::abandonable(move || load_here(&recipe, None))
 }
 
-fn load_here(recipe: &recipe::Recipe) -> Result<Loaded> {
+fn load_here(recipe: &recipe::Recipe, table: Option<&Table>) -> Result<Loaded> {
     let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
         (Some(kind), _, _) => load_toy(recipe, *kind),
         (None, Some(path), _) => crate::data::images::pixels::load(recipe, path),
         (None, None, Some(points)) => load_points(recipe, points),
-        (None, None, None) => load_file(recipe),
+        (None, None, None) => load_file(recipe, table),
     }?;
     if loaded.train.n == 0 {
         return Err(Error::data(

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More text than this is refused: a small compressed file can unpack to more than any memory.
 const MAX_TEXT_BYTES: u64 = 8 << 30;
@@ -28,14 +29,55 @@ pub(crate) fn read_source(path: &Path) -> Result<(String, Vec<String>)> {
     decoded(path, bytes)
 }
 
-/// Whether the content can be read only once: standard input and pipes.
+/// A text that no file holds, under a name by which it is read as a file would be, until this value is dropped.
+#[derive(Debug)]
+pub struct InMemory {
+    name: PathBuf,
+}
+
+type Texts = BTreeMap<PathBuf, Arc<str>>;
+
+fn in_memory() -> MutexGuard<'static, Texts> {
+    static TEXTS: Mutex<Texts> = Mutex::new(BTreeMap::new());
+    TEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl InMemory {
+    pub fn new(text: String) -> InMemory {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let name = PathBuf::from(format!("table {} in memory", NEXT.fetch_add(1, Ordering::Relaxed)));
+        in_memory().insert(name.clone(), text.into());
+        InMemory { name }
+    }
+
+    /// What stands in a recipe and in messages where a file has its path.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        in_memory().remove(&self.name);
+    }
+}
+
+/// Whether the path is the name of an [`InMemory`].
+pub fn is_in_memory(path: &Path) -> bool {
+    in_memory().contains_key(path)
+}
+
+/// Whether the content cannot be read again by another program: standard input, pipes and what is in memory.
 pub fn is_stream(path: &Path) -> bool {
-    path.as_os_str() == STDIN || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
+    is_in_memory(path) || path.as_os_str() == STDIN || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
 /// The bytes of a file. Those of a stream are kept, so that it can be asked for again.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     static STREAMS: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    if let Some(text) = in_memory().get(path) {
+        return Ok(text.as_bytes().to_vec());
+    }
     if path.is_dir() {
         return Err(Error::data(place(path), "is a folder", ALLOWED, "name a file inside it"));
     }
@@ -43,7 +85,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     if !is_stream(path) {
         return std::fs::read(path).map_err(failed);
     }
-    let mut streams = STREAMS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(bytes) = streams.get(path) {
         return Ok(bytes.clone());
     }

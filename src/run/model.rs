@@ -1,5 +1,6 @@
 //! A trained run, opened for prediction: recipe, encoder, weights, and predictions in the user's units.
 
+use super::Fitted;
 use super::RunFolder;
 use super::folder::Manifest;
 use super::moved;
@@ -35,6 +36,8 @@ pub struct Model {
 /// Rows of new data.
 pub struct NewRows {
     pub data: Dataset,
+    /// Of each row of `data` its number among those of the file, from 0.
+    pub rows: Vec<usize>,
     /// What the reader should know, a sentence each.
     pub notes: Vec<String>,
     /// Rows that cannot be predicted: id and reason, in the order of the file.
@@ -63,6 +66,17 @@ impl Model {
         }
         let trained = Self::checkpoint(run, BEST, &plan)?.trained;
         Ok(Model { recipe, encoder, plan, trained, run: run.path.clone() })
+    }
+
+    /// Of a training that has come to an end, in whatever folder it is kept, if any.
+    pub fn of(recipe: &Recipe, fitted: &Fitted) -> Model {
+        Model {
+            recipe: recipe.clone(),
+            encoder: fitted.data.encoder.clone(),
+            plan: fitted.plan.clone(),
+            trained: fitted.trained.clone(),
+            run: PathBuf::new(),
+        }
     }
 
     /// `name` is BEST or LAST.
@@ -135,9 +149,10 @@ impl Model {
             if header.is_some() {
                 notes.push("--header has no effect on images".into());
             }
-            return Ok(NewRows { data, notes, refused: vec![], odd: vec![] });
+            let rows = (0..data.n).collect();
+            return Ok(NewRows { data, rows, notes, refused: vec![], odd: vec![] });
         }
-        let mut options = read_options(&self.recipe.data);
+        let mut options = read_options(&self.recipe.data).for_path(file);
         options.skip_lines = skip_lines.unwrap_or(options.skip_lines);
         memory::room_for_table(file)?;
         options.header = header.or(options.header);
@@ -196,7 +211,7 @@ impl Model {
         let mut refused: Vec<(usize, String)> = refused.chain(usable.ragged).collect();
         refused.sort_by_key(|(line, _)| *line);
         let refused = refused.into_iter().map(|(line, reason)| (line.to_string(), reason)).collect();
-        Ok(NewRows { data, notes, refused, odd })
+        Ok(NewRows { data, rows: usable.rows, notes, refused, odd })
     }
 
     /// Where rows lie outside of what training saw: a sentence, and a few words of each such row.

@@ -2,6 +2,7 @@
 //! at a time, with changes in between.
 
 use crate::data::load::{self, Loaded};
+use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Trained;
@@ -42,6 +43,11 @@ impl Training {
     /// At its first step, with random weights or those of the recipe's file, kept in memory alone.
     pub fn new(recipe: &Recipe, device: &Device) -> Result<Training> {
         Self::of(recipe, load::load(recipe)?, device)
+    }
+
+    /// The same of a recipe whose `data.file` is read already, as `table`.
+    pub fn of_table(recipe: &Recipe, table: &Table, device: &Device) -> Result<Training> {
+        Self::of(recipe, load::load_table(recipe, table)?, device)
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {

@@ -14,13 +14,21 @@ use crate::error::{Error, Result};
 use crate::recipe;
 use crate::system::memory;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-pub(super) fn load_file(recipe: &recipe::Recipe) -> Result<Loaded> {
+/// `given` is the table of `data.file` as somebody read it; it is taken where the recipe would have it read so.
+pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Result<Loaded> {
     let data = &recipe.data;
     let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
-    let table = read(data, file)?;
-    let targets = targets_of(data.target.as_deref(), &table)?;
+    let as_wanted =
+        |t: &&Table| t.path == file && t.options == read_options(data).for_path(file) && data.target_file.is_none();
+    let table = match given.filter(as_wanted) {
+        Some(table) => Cow::Borrowed(table),
+        None => Cow::Owned(read(data, file)?),
+    };
+    let table: &Table = &table;
+    let targets = targets_of(data.target.as_deref(), table)?;
     // What was read of the other columns stands in their lines below.
     let mut notes = table.notes.clone();
     for target in &targets {
@@ -28,11 +36,11 @@ pub(super) fn load_file(recipe: &recipe::Recipe) -> Result<Loaded> {
         notes.extend(column.reading.iter().map(|r| format!("column {}: {r}", quoted(&column.name))));
     }
     // No part may be a target.
-    let roles = targets.iter().rev().map(|target| Roles::find(&table, target, data));
+    let roles = targets.iter().rev().map(|target| Roles::find(table, target, data));
     let roles = roles.collect::<Result<Vec<_>>>()?.pop().unwrap_or_default();
-    let ignore = roles.left_out(&table, data)?;
+    let ignore = roles.left_out(table, data)?;
     let rules = Rules { ignore: &ignore, ..rules(data) };
-    let kept = rows_with_all(&table, &targets, &ignore, rules.missing)?;
+    let kept = rows_with_all(table, &targets, &ignore, rules.missing)?;
     if kept.dropped > 0 {
         let what = match (rules.missing.fills(), targets.len()) {
             (true, 1) => "the target",
@@ -41,19 +49,19 @@ pub(super) fn load_file(recipe: &recipe::Recipe) -> Result<Loaded> {
         };
         notes.push(format!("{} of {} rows left out because {what} is missing", kept.dropped, table.rows()));
     }
-    let split = split_of(recipe, &table, (&roles, targets[0].as_str()), &kept.rows, &mut notes)?;
-    let (mut encoder, said) = Encoder::learn_all(&table, &targets, data.task, &rules, &split.train)?;
-    roles.explain(&table, data, &mut encoder);
-    notes.extend(column_lines(&table, &encoder, file));
+    let split = split_of(recipe, table, (&roles, targets[0].as_str()), &kept.rows, &mut notes)?;
+    let (mut encoder, said) = Encoder::learn_all(table, &targets, data.task, &rules, &split.train)?;
+    roles.explain(table, data, &mut encoder);
+    notes.extend(column_lines(table, &encoder, file));
     notes.extend(said);
-    notes.extend(crate::data::table::choices::notes(&table, &encoder, &roles, data));
+    notes.extend(crate::data::table::choices::notes(table, &encoder, &roles, data));
     notes.extend(of_several_targets(&encoder));
-    notes.extend(cautions_of(&table, &encoder, &kept.rows));
+    notes.extend(cautions_of(table, &encoder, &kept.rows));
     notes.extend(same_files(data)?);
     if !data.standardise {
         in_own_units(&mut encoder);
     }
-    let (hash, mut values) = hashes(&table, data)?;
+    let (hash, mut values) = hashes(table, data)?;
     let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();
     let read_test = |path: &PathBuf| {
         memory::room_for_table(path)?;
@@ -69,14 +77,14 @@ pub(super) fn load_file(recipe: &recipe::Recipe) -> Result<Loaded> {
             notes.extend(refused(&usable.refused, test.rows(), test));
             (test, usable.rows)
         }
-        None => (&table, split.test.clone()),
+        None => (table, split.test.clone()),
     };
-    let mut train = encoder.encode(&table, &split.train, true)?;
-    let mut validation = encoder.encode(&table, &split.validation, true)?;
+    let mut train = encoder.encode(table, &split.train, true)?;
+    let mut validation = encoder.encode(table, &split.validation, true)?;
     let mut test = encoder.encode(test_table, &test_rows, true)?;
     let parts = [
-        (&table, &split.train[..], &mut train),
-        (&table, &split.validation[..], &mut validation),
+        (table, &split.train[..], &mut train),
+        (table, &split.validation[..], &mut validation),
         (test_table, &test_rows[..], &mut test),
     ];
     roles.weigh(data.weight.as_deref(), parts, &mut notes)?;

@@ -19,7 +19,7 @@ pub mod sentence;
 pub mod split_by;
 pub mod targets;
 
-use super::source::read_source;
+use super::source::{is_in_memory, read_source};
 use super::{cell_place, counted, listed, quoted};
 use crate::error::{Error, Result};
 pub use crate::recipe::ColumnKind as Kind;
@@ -51,6 +51,16 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Names of columns that the file may have: a first row that holds them is a header.
     pub expected: Vec<String>,
+}
+
+impl ReadOptions {
+    /// The same for the table of `path`: what is in memory has names and commas, whatever is said of how files are written.
+    pub fn for_path(mut self, path: &Path) -> ReadOptions {
+        if is_in_memory(path) {
+            (self.delimiter, self.header, self.skip_lines) = (Some(b','), Some(true), 0);
+        }
+        self
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -123,10 +123,15 @@ impl Calibration {
         }
     }
 
+    /// The level that covers so much, where there is one.
+    pub fn level(&self, coverage: f64) -> Option<&Level> {
+        self.levels.iter().find(|l| (1.0 - l.alpha - coverage).abs() < 1e-9)
+    }
+
     /// Which rows of a regression lie inside the calibrated interval of this level; None where there is none of it.
     pub fn inside(&self, coverage: f64, p: &Predictive, y: &[f64]) -> Option<Vec<bool>> {
         let Predictive::Regression(r) = p else { return None };
-        let level = self.levels.iter().find(|l| (1.0 - l.alpha - coverage).abs() < 1e-9)?;
+        let level = self.level(coverage)?;
         let inside = |(i, y): (usize, &f64)| {
             let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
             low <= *y && *y <= high
