@@ -80,7 +80,7 @@ fn click(h: &mut Scene, label: &str) {
 }
 
 fn step_of(app: &App) -> u64 {
-    app.playground.group.look.step
+    app.playground.group.snapshot.step
 }
 
 fn moons() -> Recipe {
@@ -133,7 +133,7 @@ fn classes(studio: &Studio, light: &Settings) {
     click(&mut h, "Probability");
     studio.take(&mut h, "moons_probability");
     click(&mut h, "Side by side");
-    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.look.step > 2000));
+    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.snapshot.step > 2000));
     studio.take(&mut h, "side_by_side_classes");
 }
 
@@ -142,11 +142,14 @@ fn others(studio: &Studio, light: &Settings) {
     wait(&mut h, "training", |a| step_of(a) > 100);
     click(&mut h, "Pause");
     click(&mut h, "Side by side");
-    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.look.step > 2000));
+    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.snapshot.step > 2000));
     studio.take(&mut h, "side_by_side");
     click(&mut h, "Priors");
     wait(&mut h, "training", |a| {
-        a.priors.group.as_ref().is_some_and(|g| g.look.step > 1400 && g.look.lanes.iter().all(|l| l.prior.is_some()))
+        a.priors
+            .group
+            .as_ref()
+            .is_some_and(|g| g.snapshot.step > 1400 && g.snapshot.lanes.iter().all(|l| l.prior.is_some()))
     });
     studio.take(&mut h, "priors");
 }

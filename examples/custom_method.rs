@@ -2,7 +2,7 @@
 
 use vifo::data::Task;
 use vifo::exec::Device;
-use vifo::method::{self, Method, Setup, regularizer};
+use vifo::method::{self, Method, ModelSpec, regularizer};
 use vifo::program::{Buf, Builder};
 use vifo::recipe::Recipe;
 use vifo::train::Flow;
@@ -18,7 +18,7 @@ impl Method for Pulled {
         recipe.method.eta.unwrap_or(0.5)
     }
     /// Adds eta / N times |W|^2 to the loss, and its gradient to that of the weights.
-    fn record_on_weights(&self, s: &Setup, b: &mut Builder, w: Buf, dw: Buf, _: Option<Buf>) -> (Buf, Option<Buf>) {
+    fn record_on_weights(&self, s: &ModelSpec, b: &mut Builder, w: Buf, dw: Buf, _: Option<Buf>) -> (Buf, Option<Buf>) {
         let value = regularizer::record_l2(s, b, w, dw, 0..s.layout().total as u32);
         (dw, Some(value))
     }

@@ -13,7 +13,7 @@ pub struct Fault {
     /// What may stand there; empty when the cure says it already.
     pub allowed: String,
     /// What to do about it.
-    pub cure: String,
+    pub help: String,
 }
 
 impl std::fmt::Display for Fault {
@@ -22,8 +22,8 @@ impl std::fmt::Display for Fault {
         if !self.allowed.is_empty() {
             write!(f, "; allowed: {}", self.allowed)?;
         }
-        if !self.cure.is_empty() {
-            write!(f, "; {}", self.cure)?;
+        if !self.help.is_empty() {
+            write!(f, "; {}", self.help)?;
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ fn fault(
     place: impl Into<String>,
     found: impl Into<String>,
     allowed: impl Into<String>,
-    cure: impl Into<String>,
+    help: impl Into<String>,
 ) -> Fault {
     // Texts of other libraries may span lines; ours may not. A place is a name, of which every blank counts.
     let one_line = |s: String| visible(&s.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
@@ -65,7 +65,7 @@ fn fault(
         place: visible(&place.into()).into_owned(),
         found: one_line(found.into()),
         allowed: one_line(allowed.into()),
-        cure: one_line(cure.into()),
+        help: one_line(help.into()),
     }
 }
 
@@ -74,35 +74,35 @@ impl Error {
         place: impl Into<String>,
         found: impl Into<String>,
         allowed: impl Into<String>,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Self {
-        Error::Usage(fault(place, found, allowed, cure))
+        Error::Usage(fault(place, found, allowed, help))
     }
     pub fn data(
         place: impl Into<String>,
         found: impl Into<String>,
         allowed: impl Into<String>,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Self {
-        Error::Data(fault(place, found, allowed, cure))
+        Error::Data(fault(place, found, allowed, help))
     }
-    pub fn run(place: impl Into<String>, found: impl Into<String>, cure: impl Into<String>) -> Self {
-        Error::Run(fault(place, found, "", cure))
+    pub fn run(place: impl Into<String>, found: impl Into<String>, help: impl Into<String>) -> Self {
+        Error::Run(fault(place, found, "", help))
     }
     pub fn device(
         place: impl Into<String>,
         found: impl Into<String>,
         allowed: impl Into<String>,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Self {
-        Error::Device(fault(place, found, allowed, cure))
+        Error::Device(fault(place, found, allowed, help))
     }
     pub fn stopped() -> Self {
         Error::Stopped(fault("stopped", "as asked, before it was done", "", "the same command resumes or restarts"))
     }
     /// `doing` names the act: "read", "write", "create".
     pub fn io(path: &std::path::Path, doing: &str, source: &std::io::Error) -> Self {
-        let cure = match source.kind() {
+        let help = match source.kind() {
             std::io::ErrorKind::NotFound => "check the path",
             std::io::ErrorKind::PermissionDenied => "check the permissions or choose another folder",
             std::io::ErrorKind::StorageFull => "free space on the disk or choose another folder with --out",
@@ -112,7 +112,7 @@ impl Error {
         // The tempfile crate adds the temporary name, which would only confuse.
         let source = source.to_string();
         let source = source.split(" at path").next().unwrap_or(&source);
-        Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", cure))
+        Error::Io(fault(path.display().to_string(), format!("cannot {doing}: {source}"), "", help))
     }
 
     /// The same error, found while looking at `place`.

@@ -7,7 +7,7 @@ use vifo::data::encode::{Encoder, Feature, FeatureKind, Target};
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, TrainProgram};
 use vifo::recipe::Recipe;
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 
 struct Counting;
 
@@ -66,7 +66,8 @@ fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
     let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
     let features = vec![Feature { name: "x".into(), kind }];
     let encoder = Encoder { features, ..Encoder::of(target) };
-    let plan = Plan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, &encoder).expect("a plan");
+    let plan =
+        TrainingPlan::new(&Recipe::from_table(&table, "test").expect("a recipe"), 100, &encoder).expect("a plan");
     let TrainProgram { program, data_x, data_y, aux_range, weights, sums, .. } =
         plan.setup.record_training(u64::MAX).expect("a program");
     let mut exec = CpuExecutor::<f32>::new(program);

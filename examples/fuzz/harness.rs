@@ -296,7 +296,7 @@ fn trained(file: &Path, dir: &Path) -> Result<()> {
 }
 
 fn scored(file: &Path) -> Result<()> {
-    let scored = score::score(file, &ReadOptions::default(), &score::Asked::default())?;
+    let scored = score::score(file, &ReadOptions::default(), &score::ScoreRequest::default())?;
     match scored.results.metrics.iter().find(|m| matches!(m.value, Measure::Value(v) if v.is_nan())) {
         Some(metric) => Err(wrong(&format!("the metric {} is not a number", metric.name))),
         None => Ok(()),

@@ -10,54 +10,54 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-struct Asked {
+struct Options {
     seconds: u64,
     seed: u32,
     only: Option<Kind>,
 }
 
 fn main() {
-    let asked = match ask(std::env::args().skip(1)) {
-        Ok(asked) => asked,
+    let options = match ask(std::env::args().skip(1)) {
+        Ok(options) => options,
         Err(why) => {
             eprintln!("fuzz: {why}; allowed: --seconds N, --seed N, --only table|fit|score|recipe|image");
             std::process::exit(2);
         }
     };
     // A panic is an answer here; its place still goes to the terminal.
-    let wrong = run(&asked);
+    let wrong = run(&options);
     if wrong > 0 {
         eprintln!("{wrong} inputs went wrong: see tests/fixtures/fuzz");
         std::process::exit(1);
     }
 }
 
-fn ask(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut asked = Asked { seconds: 60, seed: 1, only: None };
+fn ask(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { seconds: 60, seed: 1, only: None };
     while let Some(word) = words.next() {
         let value = words.next().ok_or(format!("{word} without a value"))?;
         let number = || value.parse::<u32>().map_err(|_| format!("{word} {value}"));
         match word.as_str() {
-            "--seconds" => asked.seconds = u64::from(number()?),
-            "--seed" => asked.seed = number()?,
+            "--seconds" => options.seconds = u64::from(number()?),
+            "--seed" => options.seed = number()?,
             "--only" => {
                 let kind = Kind::ALL.into_iter().find(|k| k.name() == value);
-                asked.only = Some(kind.ok_or(format!("--only {value}"))?);
+                options.only = Some(kind.ok_or(format!("--only {value}"))?);
             }
             _ => return Err(word),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Tries mutated inputs until the time is over; returns how many went wrong.
-fn run(asked: &Asked) -> usize {
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|k| asked.only.is_none_or(|only| only == *k)).collect();
+fn run(options: &Options) -> usize {
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|k| options.only.is_none_or(|only| only == *k)).collect();
     let seeds: Vec<Vec<Vec<u8>>> = kinds.iter().map(|k| seeds(*k)).collect();
     let dir = tempfile::tempdir().expect("a folder for the inputs");
-    let mut random = Random::new(asked.seed);
+    let mut random = Random::new(options.seed);
     let mut tally: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
-    let end = Instant::now() + Duration::from_secs(asked.seconds);
+    let end = Instant::now() + Duration::from_secs(options.seconds);
     while Instant::now() < end {
         let mut which = random.below(kinds.len());
         // A training takes as long as a hundred other inputs.

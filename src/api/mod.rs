@@ -114,6 +114,6 @@ pub fn fit_with(table: &Table, options: Options, listen: &mut dyn FnMut(&Event) 
 }
 
 /// An error of who calls, with its cure.
-fn misuse(place: impl Into<String>, found: impl Into<String>, cure: impl Into<String>) -> Error {
-    Error::usage(place, found, "", cure)
+fn misuse(place: impl Into<String>, found: impl Into<String>, help: impl Into<String>) -> Error {
+    Error::usage(place, found, "", help)
 }

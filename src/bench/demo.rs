@@ -15,7 +15,7 @@ use crate::run::Fitted;
 use crate::run::model;
 use crate::run::prior;
 use crate::tables::{TextTable, number};
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::{Driver, Ending, Event, Flow, Splits};
 use crate::workflow::fit::fit;
 use std::f64::consts::PI;
@@ -181,12 +181,12 @@ fn other_seeds(
 ) -> Result<Option<Vec<[f64; 3]>>> {
     let recipes = (1..SEEDS).map(|i| recipe(name, gap, seed.wrapping_add(i))).collect::<Result<Vec<_>>>()?;
     let data = recipes.iter().map(load::load).collect::<Result<Vec<Loaded>>>()?;
-    let plan = Plan::new(&recipes[0], data[0].train.n, &data[0].encoder)?;
+    let plan = TrainingPlan::new(&recipes[0], data[0].train.n, &data[0].encoder)?;
     let mut splits = Splits::new(&plan, &data.iter().collect::<Vec<_>>(), 1, device)?;
     if Driver::default().go(&mut splits, u64::MAX, &mut |_, event| Ok(listen(&event)))? == Some(Ending::Stopped) {
         return Ok(None);
     }
-    let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
+    let trained = splits.finalize(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
     let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
     let of = |(mut p, data): (Predictive, &Loaded)| {
         if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut p, &data.encoder.target) {

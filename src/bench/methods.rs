@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{base, dirichlet, dropout, laplace, repulsive, swa, swag, vbll, vi, vifo};
 use crate::recipe::{NetName, keys};
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use crate::train::{Predictor, Trainer};
 use std::time::Instant;
@@ -58,7 +58,7 @@ struct Case {
     name: String,
     against: &'static str,
     paper: Option<f64>,
-    plan: Plan,
+    plan: TrainingPlan,
     data: Loaded,
     session: Session,
     predictor: Predictor,
@@ -92,7 +92,7 @@ impl Case {
         }
         let recipe = crate::method::checked(&table, "bench")?;
         let data = load(&recipe)?;
-        let plan = Plan::new(&recipe, data.train.n, &data.encoder)?;
+        let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder)?;
         let start = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
         let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
         session.set_weights(&start)?;
@@ -102,7 +102,7 @@ impl Case {
             trainer.advance(u64::MAX)?;
         }
         let began = Instant::now();
-        let trained = trainer.conclude(&data.train, device)?;
+        let trained = trainer.finalize(&data.train, device)?;
         let end_ms = if plan.setup.concludes() { began.elapsed().as_secs_f64() * 1e3 } else { 0.0 };
         let mut predictor = Predictor::new(&plan.setup, device, plan.seed, IMAGES)?;
         predictor.set(&trained)?;

@@ -10,12 +10,12 @@ use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::exec::cpu::CpuExecutor;
-use crate::method::{DataX, Method, Reg, Setup, base, vi, vifo};
+use crate::method::{DataX, Method, ModelSpec, Reg, base, vi, vifo};
 use crate::net::{AlexNet, Last, Net, PreResNet};
 use crate::ops::gemm::{Finish, Isa, Mat, gemm, naive, pack_len};
 use crate::ops::reduce::{SUM_STEPS, SUM_WORDS};
 use crate::recipe::{Recipe, keys};
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use std::time::Instant;
 
@@ -124,7 +124,7 @@ impl GemmRates {
 struct Case {
     name: &'static str,
     what: &'static str,
-    plan: Plan,
+    plan: TrainingPlan,
     data: Dataset,
     /// Range of auxiliary inputs.
     range: (Vec<f32>, Vec<f32>),
@@ -136,7 +136,7 @@ struct Case {
 }
 
 /// Plan, training rows, range of auxiliary inputs.
-type Prepared = (Plan, Dataset, (Vec<f32>, Vec<f32>));
+type Prepared = (TrainingPlan, Dataset, (Vec<f32>, Vec<f32>));
 
 fn setup(extra: &[(&str, &str)]) -> Result<Prepared> {
     let mut table = Recipe::parse(crate::recipe::builtin::find("sinusoid").unwrap_or_default(), "sinusoid")?;
@@ -145,7 +145,7 @@ fn setup(extra: &[(&str, &str)]) -> Result<Prepared> {
     }
     let recipe = crate::method::checked(&table, "bench")?;
     let data = load(&recipe)?;
-    let plan = Plan::new(&recipe, data.train.n, &data.encoder)?;
+    let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder)?;
     let range = data.encoder.aux_range();
     Ok((plan, data.train, range))
 }
@@ -225,7 +225,7 @@ fn image_case(net: fn(Last) -> Net, method: &'static dyn Method) -> Result<Prepa
     let (n, k) = (128, 10);
     let net = net(method.last_layer(Task::Classification, k));
     let d = net.n_in();
-    plan.setup = Setup {
+    plan.setup = ModelSpec {
         method,
         task: Task::Classification,
         k,
@@ -367,19 +367,19 @@ fn step_error(case: &Case, device: &Device) -> Result<f64> {
     let start = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
     session.set_weights(&start)?;
     let p = plan.setup.record_training(u64::MAX)?;
-    let mut twin = CpuExecutor::<f64>::new(p.program);
+    let mut reference = CpuExecutor::<f64>::new(p.program);
     let wide = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
     if let DataX::Rows(buf) = p.data_x {
-        twin.set(buf, &wide(&data.x));
+        reference.set(buf, &wide(&data.x));
     }
-    twin.set(p.data_y, &wide(&data.y));
-    twin.set(p.weights, &wide(&start));
+    reference.set(p.data_y, &wide(&data.y));
+    reference.set(p.weights, &wide(&start));
     if let Some(running) = p.running {
-        twin.set(running, &wide(&plan.setup.initial_running()));
+        reference.set(running, &wide(&plan.setup.initial_running()));
     }
     if let Some((low, high)) = p.aux_range {
-        twin.set(low, &wide(&range.0));
-        twin.set(high, &wide(&range.1));
+        reference.set(low, &wide(&range.0));
+        reference.set(high, &wide(&range.1));
     }
     let (mut got, mut want) = (vec![], vec![]);
     // Adam divides by the gradient's size: in a deep network rounding of a vanishing gradient turns a weight's first step
@@ -389,10 +389,10 @@ fn step_error(case: &Case, device: &Device) -> Result<f64> {
         session.run(&[plan.args(step)])?;
         let l = session.take_sums()?;
         got.extend([l.nll, l.regularizer, l.auxiliary]);
-        twin.set(p.sums, &vec![0.0; twin.get(p.sums).len()]);
-        twin.step(&plan.args(step).cast());
+        reference.set(p.sums, &vec![0.0; reference.get(p.sums).len()]);
+        reference.step(&plan.args(step).cast());
         let members = f64::from(plan.setup.members);
-        let sums = twin.get(p.sums).to_vec();
+        let sums = reference.get(p.sums).to_vec();
         for term in 0..3 {
             let mean = |s: &[f64]| s[term] / s[SUM_STEPS];
             want.push(sums.chunks_exact(SUM_WORDS).map(mean).sum::<f64>() / members);

@@ -17,8 +17,8 @@ pub struct Args {
 
 #[cfg(not(feature = "gui"))]
 pub fn run(_args: &Args) -> anyhow::Result<()> {
-    let cure = "build it with the app: cargo build --release (the feature `gui` is on by default)";
-    Err(Error::usage("vifo app", "this vifo was built without the desktop app", "", cure).into())
+    let help = "build it with the app: cargo build --release (the feature `gui` is on by default)";
+    Err(Error::usage("vifo app", "this vifo was built without the desktop app", "", help).into())
 }
 
 #[cfg(feature = "gui")]

@@ -5,7 +5,7 @@ use super::{hand_over, say, say_line, shell, tell};
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
 use crate::tables::Format;
-use crate::workflow::calibrate::{Asked, calibrate};
+use crate::workflow::calibrate::{CalibrateRequest, calibrate};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -42,9 +42,13 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let device = Device::open(&args.device)?;
-    let asked =
-        Asked { data: args.data.clone(), alpha: args.alpha.clone(), sets: args.sets, skip_lines: args.skip_lines };
-    let done = calibrate(&folder, &device, &asked)?;
+    let request = CalibrateRequest {
+        data: args.data.clone(),
+        alpha: args.alpha.clone(),
+        sets: args.sets,
+        skip_lines: args.skip_lines,
+    };
+    let done = calibrate(&folder, &device, &request)?;
     let c = &done.calibration;
     if args.json {
         hand_over(&serde_json::to_string(c)?);

@@ -9,7 +9,7 @@ use crate::results::Results;
 use crate::results::of_sets;
 use crate::run::targets;
 use crate::tables::Format;
-use crate::workflow::evaluate::{Asked, evaluate, parse_corruption};
+use crate::workflow::evaluate::{EvaluateRequest, evaluate, parse_corruption};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     let device = Device::open(&args.device)?;
-    let asked = Asked {
+    let request = EvaluateRequest {
         data: args.data.clone(),
         test: args.test.clone(),
         shift: args.shift.clone(),
@@ -67,8 +67,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         corrupt,
         skip_lines: args.skip_lines,
     };
-    let quiet = args.json || asked.corrupt.len() < 6;
-    let done = evaluate(&folder, &device, &asked, &mut |what| {
+    let quiet = args.json || request.corrupt.len() < 6;
+    let done = evaluate(&folder, &device, &request, &mut |what| {
         if !quiet {
             tell(what);
         }
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         done.figures.iter().for_each(|(f, caption)| tell(&format!("figure {}: {caption}", f.display())));
         return Ok(());
     }
-    let of = |r: &Results| asked.corrupt.iter().find(|(k, s)| r.set == format!("{k}.{s}"));
+    let of = |r: &Results| request.corrupt.iter().find(|(k, s)| r.set == format!("{k}.{s}"));
     for r in done.results.iter().filter(|r| of(r).is_none()) {
         say_line(&format!("{}: {} rows", r.set, r.rows));
         let names = targets::merged_names(r);

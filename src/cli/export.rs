@@ -6,7 +6,7 @@ use super::{say, shell, tell};
 use crate::data::Task;
 use crate::error::Error;
 use crate::export::onnx;
-use crate::method::{Outputs, Setup};
+use crate::method::{ModelSpec, Outputs};
 use crate::net::{Last, Net};
 use crate::program::Act;
 use crate::recipe::Link;
@@ -162,7 +162,7 @@ fn guard(args: &Args, folder: &RunFolder) -> crate::error::Result<()> {
 }
 
 /// What goes into the network and what comes out.
-fn meaning(setup: &Setup) -> String {
+fn meaning(setup: &ModelSpec) -> String {
     let k = setup.k;
     let z = match (setup.task, setup.noise_link) {
         (Task::Classification, _) => format!("the logits of {k} classes"),

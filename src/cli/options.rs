@@ -5,7 +5,7 @@ use crate::data::images::pixels;
 pub use crate::data::images::pixels::is_images;
 use crate::error::{Error, Result};
 use crate::method::check_name;
-use crate::recipe::keys::{Flag, KEYS, Key, Kind};
+use crate::recipe::keys::{Flag, KEYS, Key, ValueKind};
 use crate::recipe::{Recipe, builtin, key, keys};
 use crate::report::compare::shown;
 use crate::run::RunFolder;
@@ -77,13 +77,13 @@ fn flags<F: Flags>() -> Vec<(&'static Key, &'static Flag)> {
 
 /// A key that is false unless it is set: a flag without a value.
 fn is_switch(key: &Key) -> bool {
-    matches!(key.kind, Kind::Bool) && key.default().is_some()
+    matches!(key.kind, ValueKind::Bool) && key.default().is_some()
 }
 
 /// The key's help, with its choices and its default.
 fn help(key: &Key) -> String {
     let mut text = key.help.trim_end_matches('.').to_string();
-    if matches!(key.kind, Kind::TextList) {
+    if matches!(key.kind, ValueKind::TextList) {
         text += " (repeat for more)";
     }
     match key.value(&Recipe::default()) {
@@ -91,7 +91,7 @@ fn help(key: &Key) -> String {
         // 0, not 0.0, and no quotes.
         Some(default) => text += &format!(" [default: {}]", shown(&default)),
     }
-    if let Kind::Choice(choices) = key.kind {
+    if let ValueKind::Choice(choices) = key.kind {
         text += &format!(" [possible values: {}]", choices.join(", "));
     }
     text
@@ -102,7 +102,7 @@ fn arg(key: &'static Key, flag: &'static Flag) -> Arg {
     if is_switch(key) {
         return arg.action(ArgAction::SetTrue);
     }
-    let many = if matches!(key.kind, Kind::TextList) { ArgAction::Append } else { ArgAction::Set };
+    let many = if matches!(key.kind, ValueKind::TextList) { ArgAction::Append } else { ArgAction::Set };
     let arg = arg.value_name(flag.value).allow_hyphen_values(flag.dash).action(many);
     if key.is_file { arg.value_parser(clap::value_parser!(PathBuf)) } else { arg }
 }
@@ -149,9 +149,9 @@ impl<F> KeyFlags<F> {
             let flag = format!("--{}", flag.name);
             let last = values.last().cloned();
             let value = match key.kind {
-                Kind::TextList => list(values),
-                Kind::WholeList(..) => last.map(|numbers| format!("[{numbers}]")),
-                Kind::Bool => yes_or_no(last.as_deref())?.map(|yes| yes.to_string()),
+                ValueKind::TextList => list(values),
+                ValueKind::WholeList(..) => last.map(|numbers| format!("[{numbers}]")),
+                ValueKind::Bool => yes_or_no(last.as_deref())?.map(|yes| yes.to_string()),
                 _ => last,
             };
             set(table, key.path, &flag, value)?;
@@ -184,7 +184,7 @@ pub fn yes_or_no(text: Option<&str>) -> Result<Option<bool>> {
 /// `text` as the value of `key`; texts are quoted so that "1" stays a text where one is meant.
 pub fn set(table: &mut Table, key: &str, flag: &str, text: Option<String>) -> Result<()> {
     let Some(text) = text else { return Ok(()) };
-    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, Kind::Text | Kind::Choice(_)));
+    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, ValueKind::Text | ValueKind::Choice(_)));
     let value = if is_text { Value::String(text).to_string() } else { text };
     keys::set(table, key, &value, flag)?;
     check_name(table, flag)
@@ -224,9 +224,9 @@ pub fn input(name: &str) -> Result<Table> {
     }
     let is_run = pixels::is_run(path);
     if is_run && builtin::find(name).is_none() {
-        let cure =
+        let help =
             format!("resume with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
-        return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", cure));
+        return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", help));
     }
     let is_stdin = name == crate::data::source::STDIN;
     if is_run || (!path.exists() && !name.ends_with("#coarse") && !is_stdin) {
@@ -235,13 +235,13 @@ pub fn input(name: &str) -> Result<Table> {
         }
         let near = |n: &&str| strsim::jaro_winkler(n, &name.to_lowercase());
         let nearest = builtin::RECIPES.iter().map(|(n, _)| *n).max_by(|a, b| near(a).total_cmp(&near(b)));
-        let cure =
+        let help =
             nearest.filter(|n| near(n) > 0.85).map_or("check the path".to_string(), |n| format!("did you mean {n}?"));
         return Err(Error::usage(
             name,
             "no such file",
             format!("a table, an image set, a recipe (.toml), or a built-in recipe: {}", builtin::names()),
-            cure,
+            help,
         ));
     }
     let mut table = Table::new();

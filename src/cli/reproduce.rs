@@ -3,7 +3,9 @@
 use super::progress::{Progress, Style, duration, stopped};
 use super::{say, show, tell};
 use crate::exec::Device;
-use crate::study::reproduce::{ALL, All, Asked, News, Outcome, Prepared, Report, RunStatus, Words, prepare};
+use crate::study::reproduce::{
+    ALL, All, Outcome, Prepared, ReproduceEvent, ReproduceReport, ReproduceRequest, RunStatus, Words, prepare,
+};
 use crate::tables::Format;
 use crate::train::{Ending, Flow};
 use std::path::PathBuf;
@@ -88,13 +90,13 @@ fn made(args: &Args) -> anyhow::Result<()> {
         return super::reproduce_uci::run(args);
     }
     if args.splits.is_some() {
-        let cure = "leave it out";
-        return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci", cure).into());
+        let help = "leave it out";
+        return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci", help).into());
     }
     if args.table.eq_ignore_ascii_case(ALL) {
         return all(args);
     }
-    let prepared = prepare(Asked::new(&words(args))?)?;
+    let prepared = prepare(ReproduceRequest::new(&words(args))?)?;
     let style = Style::of(args.quiet, false);
     prepared.notes.iter().for_each(|n| note(n, style));
     let device = Device::open(&args.device)?;
@@ -147,9 +149,9 @@ fn all(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let (mut made, mut failed) = (vec![], 0);
-    for asked in &all.tables {
+    for request in &all.tables {
         // Anew: the tables before have trained runs that this one needs.
-        let prepared = prepare(asked.clone())?;
+        let prepared = prepare(request.clone())?;
         announce(&prepared, &device, false, style)?;
         let (prepared, report, n) = make(prepared, &device, args, style)?;
         failed += n;
@@ -173,9 +175,9 @@ fn make(
     device: &Device,
     args: &Args,
     style: Style,
-) -> anyhow::Result<(Prepared, Report, usize)> {
+) -> anyhow::Result<(Prepared, ReproduceReport, usize)> {
     let mut progress: Option<Progress> = None;
-    let mut listen = |news: News| listen(news, &mut progress, style);
+    let mut listen = |news: ReproduceEvent| listen(news, &mut progress, style);
     let outcome = prepared.carry_out(device, &mut listen)?;
     if outcome == Outcome::Stopped {
         stop();
@@ -222,14 +224,14 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
         n => format!(", {n} begun"),
     };
     let (all, left) = (p.runs.len(), todo.len());
-    let (name, times) = (p.asked.table.name, p.times());
+    let (name, times) = (p.request.table.name, p.times());
     let mut text = match all {
         0 if times => format!("{name}: times steps and trains nothing"),
         0 => format!("{name}: nothing to train"),
         1 => format!("{name}: 1 run, {} done{begun}", 1 - left),
         _ => format!("{name}: {all} runs, {} done{begun}", all - left),
     };
-    if p.asked.no_train {
+    if p.request.no_train {
         if style == Style::Normal {
             tell(&format!("{name}: {} of {all} runs are there; nothing is trained", all - left));
         }
@@ -260,27 +262,27 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
     Ok(())
 }
 
-fn listen(news: News, progress: &mut Option<Progress>, style: Style) -> Flow {
+fn listen(news: ReproduceEvent, progress: &mut Option<Progress>, style: Style) -> Flow {
     match news {
-        News::Begins { number, of, run } => {
+        ReproduceEvent::Begins { number, of, run } => {
             *progress = Some(Progress::new(style, &format!("[{number}/{of}] {}", run.title())));
         }
         // What there is to say of the images is the same for every run, and stands in each manifest.
-        News::Training(event, _) => {
+        ReproduceEvent::Training(event, _) => {
             if let Some(progress) = progress {
                 return progress.listen(event, &[]);
             }
         }
-        News::Ended { ending } => {
+        ReproduceEvent::Ended { ending } => {
             if let Some(progress) = progress {
                 progress.finish(if ending == Ending::Stopped { "stopped" } else { "done" });
             }
         }
-        News::Failed { run, error } => tell(&format!("failed: {}: {error}", run.title())),
-        News::Evaluates { number, of, run } if style == Style::Normal => {
+        ReproduceEvent::Failed { run, error } => tell(&format!("failed: {}: {error}", run.title())),
+        ReproduceEvent::Evaluates { number, of, run } if style == Style::Normal => {
             tell(&format!("evaluating [{number}/{of}] {}", run.title()));
         }
-        News::Times { what } if style == Style::Normal => tell(&format!("timing {what}")),
+        ReproduceEvent::Times { what } if style == Style::Normal => tell(&format!("timing {what}")),
         _ => {}
     }
     if stopped() { Flow::Stop } else { Flow::Continue }

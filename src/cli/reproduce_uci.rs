@@ -5,12 +5,12 @@ use super::reproduce::{Args, stop};
 use super::{say, show, tell};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::study::reproduce::uci::{Asked, News, Outcome, Prepared, Words, prepare};
+use crate::study::reproduce::uci::{Outcome, Prepared, UciEvent, UciRequest, Words, prepare};
 use crate::train::{Ending, Flow};
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let asked = Asked::new(&words(args)?)?;
-    let mut prepared = prepare(asked)?;
+    let request = UciRequest::new(&words(args)?)?;
+    let mut prepared = prepare(request)?;
     let style = Style::of(args.quiet, false);
     let device = Device::open(&args.device)?;
     announce(&prepared, &device, args.dry_run, style)?;
@@ -73,7 +73,7 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> Resul
     let left = p.todo();
     let rows = p.units.len();
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (sets, methods) = (counted(p.sources.len(), "set"), counted(p.asked.methods.len(), "method"));
+    let (sets, methods) = (counted(p.sources.len(), "set"), counted(p.request.methods.len(), "method"));
     let mut text = format!("uci: {sets}, {methods}");
     if left == 0 {
         text += ": all splits done";
@@ -103,23 +103,23 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> Resul
     Ok(())
 }
 
-fn listen(news: News, progress: &mut Option<Progress>, style: Style) -> Flow {
+fn listen(news: UciEvent, progress: &mut Option<Progress>, style: Style) -> Flow {
     match news {
-        News::Begins { number, of, unit, splits } => {
+        UciEvent::Begins { number, of, unit, splits } => {
             let many = if splits == 1 { "1 split".to_string() } else { format!("{splits} splits together") };
             *progress = Some(Progress::new(style, &format!("[{number}/{of}] {}, {many},", unit.title())));
         }
-        News::Training(event) => {
+        UciEvent::Training(event) => {
             if let Some(progress) = progress {
                 return progress.listen(event, &[]);
             }
         }
-        News::Ended { ending } => {
+        UciEvent::Ended { ending } => {
             if let Some(progress) = progress {
                 progress.finish(if ending == Ending::Stopped { "stopped" } else { "done" });
             }
         }
-        News::Failed { unit, error } => tell(&format!("failed: {}: {error}", unit.title())),
+        UciEvent::Failed { unit, error } => tell(&format!("failed: {}: {error}", unit.title())),
     }
     if stopped() { Flow::Stop } else { Flow::Continue }
 }

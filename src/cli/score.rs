@@ -6,7 +6,7 @@ use crate::data::load::read_options;
 use crate::recipe::key;
 use crate::results::Results;
 use crate::results::of_sets;
-use crate::study::score::{self, Asked};
+use crate::study::score::{self, ScoreRequest};
 use crate::tables::Format;
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // A prediction that is left out would flatter the rest.
     set(&mut table, key!(data.strict).path, "score", Some("true".into()))?;
     let options = read_options(&crate::method::checked(&table, &name)?.data);
-    let asked = Asked {
+    let request = ScoreRequest {
         target: args.target.clone(),
         mean: args.mean.clone(),
         sd: args.sd.clone(),
@@ -68,9 +68,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         level: args.level,
         probs: args.probs.clone(),
     };
-    let scored = score::score(&args.file, &options, &asked)?;
+    let scored = score::score(&args.file, &options, &request)?;
     let outside = match &args.ood {
-        Some(file) => Some(score::out_of_distribution(file, &options, &scored, &asked)?),
+        Some(file) => Some(score::out_of_distribution(file, &options, &scored, &request)?),
         None => None,
     };
     let figures = match &args.out {

@@ -10,8 +10,8 @@ use super::{say, say_line, shell, tell};
 use crate::error::Error;
 use crate::run::Fitted;
 use crate::study::sweep::{
-    self, Asked, Ended, Needs, Outcome, Report, Run, RunStatus, SweepFolder, Words, carry_out, check, jobs, queued,
-    report, run_one, submit, write_script,
+    self, Ended, Needs, Outcome, RunStatus, SweepFolder, SweepReport, SweepRequest, SweepRun, Words, carry_out, check,
+    jobs, queued, report, run_one, submit, write_script,
 };
 use crate::tables::Format;
 use crate::train::Ending;
@@ -53,7 +53,7 @@ enum Verb {
     /// Show the progress of a sweep, and write the table and figure of its finished runs
     Collect(CollectArgs),
     /// Train one run of a sweep folder, as a task of a job array does; resumes a stopped run
-    Run(RunArgs),
+    SweepRun(RunArgs),
 }
 
 #[derive(clap::Args)]
@@ -126,7 +126,7 @@ struct RunArgs {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.verb {
         Some(Verb::Collect(a)) => collect(a),
-        Some(Verb::Run(a)) => one(a),
+        Some(Verb::SweepRun(a)) => one(a),
         None => whole(&args.sweep),
     }
 }
@@ -141,43 +141,44 @@ fn whole(args: &SweepArgs) -> anyhow::Result<()> {
         metrics: args.show.metrics.clone(),
         slurm_options: args.slurm_option.clone(),
     };
-    let mut asked = Asked::new(&words, &input)?;
-    asked.jobs = args.jobs.map(usize::from).or(asked.jobs);
-    let runs = asked.runs()?;
-    let folder = SweepFolder::look(&asked, &runs)?;
+    let mut request = SweepRequest::new(&words, &input)?;
+    request.jobs = args.jobs.map(usize::from).or(request.jobs);
+    let runs = request.runs()?;
+    let folder = SweepFolder::look(&request, &runs)?;
     let states = runs.iter().map(|r| folder.state(r)).collect::<crate::error::Result<Vec<_>>>()?;
     if args.list {
         list(&runs, &states);
         return Ok(());
     }
     let style = Style::of(args.quiet, false);
-    let todo: Vec<&Run> = runs.iter().zip(&states).filter(|(_, s)| **s != RunStatus::Done).map(|(r, _)| r).collect();
+    let todo: Vec<&SweepRun> =
+        runs.iter().zip(&states).filter(|(_, s)| **s != RunStatus::Done).map(|(r, _)| r).collect();
     if style == Style::Normal {
-        tell(&format!("{}: {}", asked.name, counts(&states)));
-        effects(&asked, &runs);
+        tell(&format!("{}: {}", request.name, counts(&states)));
+        effects(&request, &runs);
     }
-    let needs = check(&todo, &asked.place, &|| !stopped())?;
+    let needs = check(&todo, &request.place, &|| !stopped())?;
     if stopped() {
         stop();
     }
     if let Some(job) = queued(&folder) {
-        let cure = format!("wait for it (`squeue -j {job}`), or end it with `scancel {}`", job.replace(',', " "));
-        return Err(Error::run(asked.out.display().to_string(), format!("job {job} still works on it"), cure).into());
+        let help = format!("wait for it (`squeue -j {job}`), or end it with `scancel {}`", job.replace(',', " "));
+        return Err(Error::run(request.out.display().to_string(), format!("job {job} still works on it"), help).into());
     }
-    let lock = folder.claim(&asked)?;
+    let lock = folder.claim(&request)?;
     if args.slurm {
-        return by_slurm(args, &asked, &folder, &todo, &needs);
+        return by_slurm(args, &request, &folder, &todo, &needs);
     }
-    let outcome = here(&asked, &folder, &todo, &needs, style)?;
+    let outcome = here(&request, &folder, &todo, &needs, style)?;
     if outcome == Outcome::Stopped {
         stop();
     }
-    let r = report(&folder, &asked, runs)?;
+    let r = report(&folder, &request, runs)?;
     drop(lock);
-    show(&r, &asked.out, args.show.format, style);
+    show(&r, &request.out, args.show.format, style);
     match r.failed.len() {
         0 => Ok(()),
-        n => Err(failed(&asked.out.display().to_string(), n).into()),
+        n => Err(failed(&request.out.display().to_string(), n).into()),
     }
 }
 
@@ -203,7 +204,7 @@ fn counts(states: &[RunStatus]) -> String {
     text
 }
 
-fn list(runs: &[Run], states: &[RunStatus]) {
+fn list(runs: &[SweepRun], states: &[RunStatus]) {
     let width = runs.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let digits = runs.len().to_string().len();
     for (run, state) in runs.iter().zip(states) {
@@ -222,8 +223,8 @@ fn in_words(state: &RunStatus) -> String {
 }
 
 /// Runs that repeat another because they differ in keys alone that their method does not read.
-fn effects(asked: &Asked, runs: &[Run]) {
-    let keys: Vec<String> = asked.axes.iter().map(|a| a.key.clone()).collect();
+fn effects(request: &SweepRequest, runs: &[SweepRun]) {
+    let keys: Vec<String> = request.axes.iter().map(|a| a.key.clone()).collect();
     let mut seen: HashSet<String> = HashSet::new();
     let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
     for run in runs {
@@ -240,23 +241,29 @@ fn effects(asked: &Asked, runs: &[Run]) {
     }
 }
 
-fn by_slurm(args: &SweepArgs, asked: &Asked, folder: &SweepFolder, todo: &[&Run], needs: &Needs) -> anyhow::Result<()> {
+fn by_slurm(
+    args: &SweepArgs,
+    request: &SweepRequest,
+    folder: &SweepFolder,
+    todo: &[&SweepRun],
+    needs: &Needs,
+) -> anyhow::Result<()> {
     if todo.is_empty() {
-        say(&format!("all runs are done: `vifo sweep collect {}`", shell(&asked.out)));
+        say(&format!("all runs are done: `vifo sweep collect {}`", shell(&request.out)));
         return Ok(());
     }
-    let (script, commands) = write_script(folder, asked, todo, &program()?, needs.bytes)?;
+    let (script, commands) = write_script(folder, request, todo, &program()?, needs.bytes)?;
     if args.write_only {
         let words = |c: &Vec<String>| c.iter().map(|w| shell(Path::new(w))).collect::<Vec<_>>().join(" ");
         let all = commands.iter().map(|c| format!("`sbatch {}`", words(c))).collect::<Vec<_>>().join(" and ");
         say_line(&format!("job script {}: submit it with {all}", script.display()));
         return Ok(());
     }
-    let job = submit(folder, asked, todo, &commands)?;
+    let job = submit(folder, request, todo, &commands)?;
     let n = todo.len();
     say(&format!("job {}: {n} task{}, {}", job.job, if n == 1 { "" } else { "s" }, job.tasks));
     say(&format!("look at it with `squeue -j {}`", job.job));
-    say(&format!("gather with `vifo sweep collect {}`", shell(&asked.out)));
+    say(&format!("gather with `vifo sweep collect {}`", shell(&request.out)));
     Ok(())
 }
 
@@ -265,9 +272,9 @@ fn program() -> crate::error::Result<PathBuf> {
 }
 
 fn here(
-    asked: &Asked,
+    request: &SweepRequest,
     folder: &SweepFolder,
-    todo: &[&Run],
+    todo: &[&SweepRun],
     needs: &Needs,
     style: Style,
 ) -> crate::error::Result<Outcome> {
@@ -276,7 +283,7 @@ fn here(
     }
     let cores = rayon::current_num_threads();
     let (own, why) = jobs(needs, cores, todo.len());
-    let (jobs, why) = asked.jobs.map_or((own, why), |n| (n.min(todo.len()), "as asked"));
+    let (jobs, why) = request.jobs.map_or((own, why), |n| (n.min(todo.len()), "as asked"));
     let threads = (cores / jobs).max(1);
     let lines = Lines::new(style, todo.len());
     if style == Style::Normal {
@@ -290,7 +297,7 @@ fn here(
     outcome
 }
 
-fn show(r: &Report, out: &Path, format: Format, style: Style) {
+fn show(r: &SweepReport, out: &Path, format: Format, style: Style) {
     super::show(&r.render(format), format);
     let noisy = style == Style::Normal;
     for note in r.notes.iter().filter(|_| noisy) {
@@ -312,11 +319,11 @@ fn show(r: &Report, out: &Path, format: Format, style: Style) {
 }
 
 fn collect(args: &CollectArgs) -> anyhow::Result<()> {
-    let (folder, mut asked) = SweepFolder::open(&args.folder)?;
+    let (folder, mut request) = SweepFolder::open(&args.folder)?;
     if !args.show.metrics.is_empty() {
-        asked.metrics = args.show.metrics.clone();
+        request.metrics = args.show.metrics.clone();
     }
-    let r = report(&folder, &asked, asked.runs()?)?;
+    let r = report(&folder, &request, request.runs()?)?;
     show(&r, &args.folder, args.show.format, Style::Normal);
     for (name, state) in &r.left {
         tell(&format!("{}: {name}", in_words(state)));
@@ -359,7 +366,7 @@ fn one(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn finish(run: &sweep::Run, fitted: &Fitted, progress: Option<&Progress>) {
+fn finish(run: &sweep::SweepRun, fitted: &Fitted, progress: Option<&Progress>) {
     let stops = fitted.ending == Ending::Stopped;
     if let Some(progress) = progress {
         progress.finish(if stops { "stopped" } else { "done" });

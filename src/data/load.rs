@@ -156,7 +156,7 @@ fn load_toy(recipe: &recipe::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     let split = by_fraction(train.rows(), data.validation_fraction, 0.0, seed, strata.as_deref())?;
     let mut encoder = Encoder::fit(&train, &target, Some(kind.task()), &[], Missing::Error, &split.train)?;
     if !data.standardise {
-        in_own_units(&mut encoder);
+        unstandardise(&mut encoder);
     }
     Ok(Loaded {
         train: encoder.encode(&train, &split.train, true)?,
@@ -174,7 +174,7 @@ fn load_points(recipe: &recipe::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
     let Prepared { table, split, mut encoder, notes } =
         points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
     if !data.standardise {
-        in_own_units(&mut encoder);
+        unstandardise(&mut encoder);
     }
     of_points(points, Prepared { table, split, encoder, notes })
 }
@@ -193,8 +193,8 @@ fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
 }
 
 /// Numbers as they stand in the file: the paper's toy is not standardised.
-fn in_own_units(encoder: &mut Encoder) {
-    encoder.features.iter_mut().for_each(|feature| feature.kind.in_own_units());
+fn unstandardise(encoder: &mut Encoder) {
+    encoder.features.iter_mut().for_each(|feature| feature.kind.unstandardise());
     for target in std::iter::once(&mut encoder.target).chain(&mut encoder.more_targets) {
         if let Target::Regression { mean, sd, .. } = target {
             (*mean, *sd) = (0.0, 1.0);

@@ -23,8 +23,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 /// The text, and what there is to say of how it was read.
 pub(crate) fn read_source(path: &Path) -> Result<(String, Vec<String>)> {
     let bytes = unpacked(path, read_bytes(path)?)?;
-    if let Some((found, cure)) = no_table(&bytes) {
-        return Err(Error::data(place(path), found, ALLOWED, cure));
+    if let Some((found, help)) = no_table(&bytes) {
+        return Err(Error::data(place(path), found, ALLOWED, help));
     }
     decoded(path, bytes)
 }
@@ -179,7 +179,7 @@ impl Read for Zstd<'_> {
 
 /// The only file of an archive.
 fn unzipped(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
-    let refuse = |found: String, cure: &str| Error::data(place(path), found, ALLOWED, cure);
+    let refuse = |found: String, help: &str| Error::data(place(path), found, ALLOWED, help);
     let damaged = |e: &dyn std::fmt::Display| {
         let found = format!("is a damaged zip file ({e})");
         Error::data(place(path), found, ALLOWED, "fetch or compress it again")
@@ -227,7 +227,7 @@ fn no_table(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         (b"<!doctype html", "is a web page, not the file that it offers", "fetch the file itself"),
         (b"<html", "is a web page, not the file that it offers", "fetch the file itself"),
     ];
-    let known = kinds.iter().find(|(magic, ..)| bytes.starts_with(magic)).map(|(_, found, cure)| (*found, *cure));
+    let known = kinds.iter().find(|(magic, ..)| bytes.starts_with(magic)).map(|(_, found, help)| (*found, *help));
     let json = ("is JSON", "save it as CSV: pandas.read_json(FILE).to_csv(\"data.csv\", index=False)");
     known.or_else(|| is_json(bytes).then_some(json))
 }
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_named_with_the_way_to_one() {
-        for (bytes, found, cure) in [
+        for (bytes, found, help) in [
             (&b"\x89PNG\r\n\x1a\n\0\0"[..], "is a PNG image", "name the folder"),
             (b"%PDF-1.7\n", "is a PDF document", "as CSV"),
             (b"PAR1\0\0", "is a Parquet file", "read_parquet"),
@@ -342,7 +342,7 @@ mod tests {
             (b"<!DOCTYPE html><html>", "is a web page", "fetch the file itself"),
         ] {
             let said = message(bytes);
-            assert!(said.contains(found) && said.contains(cure), "{said}");
+            assert!(said.contains(found) && said.contains(help), "{said}");
         }
         assert_eq!(read(b"[mm],{x}\n1,2\n").unwrap(), "[mm],{x}\n1,2\n");
     }

@@ -133,8 +133,8 @@ pub fn by_index_text(
         match is_test.get_mut(row) {
             None => {
                 let found = format!("row {row}, but the table has {n} rows");
-                let cure = "use the file of splits that belongs to this table";
-                return Err(Error::data(place(), found, format!("0 to {}", n.saturating_sub(1)), cure));
+                let help = "use the file of splits that belongs to this table";
+                return Err(Error::data(place(), found, format!("0 to {}", n.saturating_sub(1)), help));
             }
             Some(true) => return Err(Error::data(place(), format!("row {row} twice"), "every row once", "remove one")),
             Some(taken) => *taken = true,

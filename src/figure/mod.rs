@@ -49,7 +49,7 @@ pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers, exact};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
-pub use report::{HtmlTable, Report, Section, Tone, replace_sections, write_report};
+pub use report::{HtmlReport, HtmlTable, Section, Tone, replace_sections, write_report};
 pub use save::{Figure, png_bytes, save_csv, save_png, save_svg, svg_text};
 pub use scatter::{ScatterFigure, scatter};
 pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::system::write_atomic;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
+pub struct HtmlReport {
     pub title: String,
     /// What a reader should know first, above the key facts.
     pub lead: Vec<Section>,
@@ -91,7 +91,7 @@ fn style() -> String {
 }
 
 /// Writes the report; fails when a figure cannot be read or is not a plain SVG.
-pub fn write_report(path: &Path, report: &Report) -> Result<()> {
+pub fn write_report(path: &Path, report: &HtmlReport) -> Result<()> {
     let mut body = format!("<h1>{}</h1>\n", escape(&report.title));
     let mut figure_number = 0;
     for section in &report.lead {

@@ -76,6 +76,6 @@ fn png_of(title: &str, svg: &str) -> Result<Vec<u8>> {
     let image = bitmap(svg, SCALE);
     image.and_then(|i| encode(&i.rgb, (i.width, i.height), ExtendedColorType::Rgb8, false)).map_err(|e| {
         let (place, found) = (title.to_owned(), format!("cannot make an image of the figure: {e}"));
-        Error::Io(Fault { place, found, allowed: String::new(), cure: "save it as SVG".to_owned() })
+        Error::Io(Fault { place, found, allowed: String::new(), help: "save it as SVG".to_owned() })
     })
 }

@@ -306,7 +306,7 @@ fn wrong_names_and_places_are_errors() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
-fn sample_report(dir: &Path) -> Report {
+fn sample_report(dir: &Path) -> HtmlReport {
     let figure = bands(dir, "report_bands", &bands_figure(3)).unwrap();
     let other = curves(dir, "report_curves", &curves_figure(true)).unwrap();
     let row = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>();
@@ -317,7 +317,7 @@ fn sample_report(dir: &Path) -> Report {
         ("seed", "42"),
         ("device", "cpu, 16 threads"),
     ];
-    Report {
+    HtmlReport {
         title: "Run toy-vifo <1>".into(),
         lead: vec![],
         summary: facts.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
@@ -417,7 +417,7 @@ fn a_report_takes_a_sheet_with_its_pixels() {
     let figure = sheet(dir.path(), "sheet", &sheet_figure(32, 3)).unwrap();
     let section = Section { figures: vec![(figure.svg, "Images.".into())], ..Default::default() };
     let path = dir.path().join("report.html");
-    write_report(&path, &Report { sections: vec![section], ..Default::default() }).unwrap();
+    write_report(&path, &HtmlReport { sections: vec![section], ..Default::default() }).unwrap();
     let html = without_pixels(&std::fs::read_to_string(&path).unwrap());
     assert_eq!(html.matches("<image ").count(), 30);
     assert_eq!(html.matches("href=").count(), html.matches("href=\"data:image/png;").count());
@@ -426,7 +426,7 @@ fn a_report_takes_a_sheet_with_its_pixels() {
 #[test]
 fn a_report_refuses_what_could_run_and_names_a_missing_figure() {
     let dir = tempfile::tempdir().unwrap();
-    let with = |svg: &Path| Report {
+    let with = |svg: &Path| HtmlReport {
         sections: vec![Section { figures: vec![(svg.into(), String::new())], ..Default::default() }],
         ..Default::default()
     };

@@ -14,7 +14,7 @@ use super::panels::status;
 use super::settings::{Ground, Settings, Tab};
 use super::theme;
 use crate::error::Result;
-use crate::live::State;
+use crate::live::WorkerState;
 use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
@@ -232,7 +232,7 @@ impl App {
                 _ => super::panels::controls::toggle(group),
             }
         }
-        if group.state == State::Empty {
+        if group.state == WorkerState::Empty {
             return;
         }
         if pressed(Key::S) {

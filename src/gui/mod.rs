@@ -82,14 +82,14 @@ fn cannot_open(found: &str) -> Error {
         .map_or(found, |(_, rest)| rest)
         .trim_end_matches('.');
     let lower = found.to_lowercase();
-    let cure = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
+    let help = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
         "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`"
     } else if lower.contains("shared librar") || lower.contains("libx") {
         "install the X11 libraries (Debian, Ubuntu: apt-get install libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0)"
     } else {
         "install a Vulkan driver (Debian, Ubuntu: apt-get install mesa-vulkan-drivers); `vifo doctor` lists adapters"
     };
-    Error::device("the window", format!("cannot be opened: {found}"), "", cure)
+    Error::device("the window", format!("cannot be opened: {found}"), "", help)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What the worker's thread does: it owns the trainings, takes a slice of steps of each in turn, and looks for commands between
 //! slices.
 
-use super::lane::Lane;
-use super::picture::Look;
+use super::picture::View;
+use super::slot::TrainerSlot;
 use super::speed::Speed;
-use super::worker::{Command, Report, Snapshot, State};
+use super::worker::{Command, Snapshot, WorkerEvent, WorkerState};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::train::{Ending, EpochRow, Event, Flow};
@@ -16,28 +16,28 @@ mod commands;
 
 /// Seconds of steps between two looks for commands: what a click waits at most, if a single step is shorter.
 const SLICE: f64 = 0.012;
-/// Largest share of the time that looks may take.
-const LOOK_SHARE: f64 = 0.25;
+/// Largest share of the time that snapshots may take.
+const SNAPSHOT_SHARE: f64 = 0.25;
 /// Rows that wait for a caller who does not come; beyond, every other one goes.
 const MOST_ROWS: usize = 100_000;
 
 pub struct Body {
     commands: Receiver<Command>,
-    reports: SyncSender<Report>,
+    reports: SyncSender<WorkerEvent>,
     /// Reports that found the channel full.
-    outbox: VecDeque<Report>,
+    outbox: VecDeque<WorkerEvent>,
     rows: Vec<(usize, EpochRow)>,
-    /// Holds one look; a newer one takes the place of `waiting` until the caller has fetched it.
-    slot: SyncSender<Snapshot>,
+    /// Holds one snapshot; a newer one takes the place of `waiting` until the caller has fetched it.
+    mailbox: SyncSender<Snapshot>,
     waiting: Option<Snapshot>,
     wake: Box<dyn Fn() + Send>,
     /// As the recipe names it, and opened.
     device: Option<(String, Device)>,
-    lanes: Vec<Lane>,
+    slots: Vec<TrainerSlot>,
     report_at_end: bool,
     /// The first training's run is complete, or over: its folder is not this program's any more.
     closed: bool,
-    state: State,
+    state: WorkerState,
     /// Of a command to step.
     steps_left: Option<u64>,
     pace: Option<f64>,
@@ -47,10 +47,10 @@ pub struct Body {
     /// Of all trainings together, smoothed.
     step_seconds: f64,
     speed: Speed,
-    look: Look,
-    looked: Instant,
-    look_seconds: f64,
-    /// Something has changed since the last look.
+    view: View,
+    last_snapshot: Instant,
+    snapshot_seconds: f64,
+    /// Something has changed since the last snapshot.
     stale: bool,
     number: u64,
 }
@@ -58,8 +58,8 @@ pub struct Body {
 impl Body {
     pub fn new(
         commands: Receiver<Command>,
-        reports: SyncSender<Report>,
-        slot: SyncSender<Snapshot>,
+        reports: SyncSender<WorkerEvent>,
+        mailbox: SyncSender<Snapshot>,
         wake: Box<dyn Fn() + Send>,
     ) -> Body {
         Body {
@@ -67,23 +67,23 @@ impl Body {
             reports,
             outbox: VecDeque::new(),
             rows: vec![],
-            slot,
+            mailbox,
             waiting: None,
             wake,
             device: None,
-            lanes: vec![],
+            slots: vec![],
             report_at_end: false,
             closed: false,
-            state: State::Empty,
+            state: WorkerState::Empty,
             steps_left: None,
             pace: None,
             allowance: 0.0,
             allowed_at: Instant::now(),
             step_seconds: 0.0,
             speed: Speed::default(),
-            look: Look::default(),
-            looked: Instant::now(),
-            look_seconds: 0.0,
+            view: View::default(),
+            last_snapshot: Instant::now(),
+            snapshot_seconds: 0.0,
             stale: true,
             number: 0,
         }
@@ -95,26 +95,26 @@ impl Body {
             if !self.take_commands() {
                 break;
             }
-            if self.state == State::Running
+            if self.state == WorkerState::Running
                 && let Err(e) = self.slice()
             {
                 self.fail(e);
             }
-            self.look_if_due();
+            self.snapshot_if_due();
             self.deliver();
         }
-        for mut lane in self.lanes.drain(..) {
+        for mut slot in self.slots.drain(..) {
             // The window is gone: a full disk can no longer be reported.
-            let _ = lane.training.stop();
+            let _ = slot.training.stop();
         }
     }
 
     /// False when the caller is gone.
     fn take_commands(&mut self) -> bool {
         loop {
-            // What waits for delivery, or for a look, must not wait for a command.
+            // What waits for delivery, or for a snapshot, must not wait for a command.
             let wait = match self.state {
-                State::Running => self.pace_wait(),
+                WorkerState::Running => self.pace_wait(),
                 _ if self.stale => Some(Duration::ZERO),
                 _ if self.outbox.is_empty() && self.rows.is_empty() && self.waiting.is_none() => None,
                 _ => Some(Duration::from_millis(50)),
@@ -137,26 +137,26 @@ impl Body {
             };
             self.stale = true;
             if let Err(e) = self.obey(command) {
-                self.tell(Report::Failed(e));
+                self.tell(WorkerEvent::Failed(e));
             }
         }
     }
 
     fn started(&mut self) {
-        for i in 0..self.lanes.len() {
+        for i in 0..self.slots.len() {
             self.tell_started(i);
         }
         self.speed = Speed::default();
         self.step_seconds = 0.0;
     }
 
-    fn tell_started(&mut self, lane: usize) {
-        self.rows.retain(|r| r.0 != lane);
-        let l = &self.lanes[lane];
+    fn tell_started(&mut self, slot: usize) {
+        self.rows.retain(|r| r.0 != slot);
+        let l = &self.slots[slot];
         let t = &l.training;
-        let report = Report::Started {
-            lane,
-            of: self.lanes.len(),
+        let report = WorkerEvent::Started {
+            slot,
+            of: self.slots.len(),
             event: t.trainer.started(),
             recipe: Box::new(t.recipe.clone()),
             points: Box::new(l.points()),
@@ -168,42 +168,42 @@ impl Body {
 
     fn set_running(&mut self, running: bool) {
         self.steps_left = None;
-        let left = self.lanes.iter().any(|l| l.training.trainer.ending().is_none());
+        let left = self.slots.iter().any(|l| l.training.trainer.ending().is_none());
         let state = match (running, left) {
-            _ if self.lanes.is_empty() => State::Empty,
-            (true, true) => State::Running,
-            (false, true) => State::Paused,
-            (_, false) => State::Ended(self.lanes[0].training.trainer.ending().unwrap_or(Ending::Finished)),
+            _ if self.slots.is_empty() => WorkerState::Empty,
+            (true, true) => WorkerState::Running,
+            (false, true) => WorkerState::Paused,
+            (_, false) => WorkerState::Ended(self.slots[0].training.trainer.ending().unwrap_or(Ending::Finished)),
         };
-        if state == State::Running {
+        if state == WorkerState::Running {
             (self.allowance, self.allowed_at) = (1.0, Instant::now());
             self.speed = Speed::default();
         }
         self.set_state(state);
     }
 
-    fn set_state(&mut self, state: State) {
+    fn set_state(&mut self, state: WorkerState) {
         if state != self.state {
             self.state = state;
-            self.tell(Report::State(state));
+            self.tell(WorkerEvent::WorkerState(state));
         }
     }
 
     fn fail(&mut self, e: Error) {
         self.close();
-        self.tell(Report::Failed(e));
-        self.set_state(State::Failed);
+        self.tell(WorkerEvent::Failed(e));
+        self.set_state(WorkerState::Failed);
     }
 
     fn save(&mut self) -> Result<()> {
-        self.lanes.iter_mut().try_for_each(|l| l.training.save())
+        self.slots.iter_mut().try_for_each(|l| l.training.save())
     }
 
     /// Time until the pace allows a step; zero where it does now.
     fn pace_wait(&mut self) -> Option<Duration> {
         let Some(pace) = self.pace.filter(|_| self.steps_left.is_none()) else { return Some(Duration::ZERO) };
         let now = Instant::now();
-        // After a pause, or a slow look, no burst.
+        // After a pause, or a slow snapshot, no burst.
         let most = (pace * 0.1).max(1.0);
         self.allowance = (self.allowance + pace * now.duration_since(self.allowed_at).as_secs_f64()).min(most);
         self.allowed_at = now;
@@ -226,9 +226,9 @@ impl Body {
             self.allowance -= count as f64;
         }
         let started = Instant::now();
-        let (lanes, rows) = (&mut self.lanes, &mut self.rows);
+        let (slots, rows) = (&mut self.slots, &mut self.rows);
         let mut is_stopped = false;
-        for (i, Lane { training, driver, .. }) in lanes.iter_mut().enumerate() {
+        for (i, TrainerSlot { training, driver, .. }) in slots.iter_mut().enumerate() {
             let ending = driver.go(training, count, &mut |_, event| {
                 rows.extend(match event {
                     Event::Epoch(row) => Some((i, row)),
@@ -245,7 +245,7 @@ impl Body {
         }
         let each = started.elapsed().as_secs_f64() / count as f64;
         self.step_seconds = if self.step_seconds > 0.0 { 0.8 * self.step_seconds + 0.2 * each } else { each };
-        self.speed.mark(self.lanes.iter().map(|l| l.training.trainer.step()).max().unwrap_or(0));
+        self.speed.mark(self.slots.iter().map(|l| l.training.trainer.step()).max().unwrap_or(0));
         self.stale = true;
         if let Some(left) = &mut self.steps_left {
             *left -= count.min(*left);
@@ -253,43 +253,43 @@ impl Body {
                 self.set_running(false);
             }
         }
-        if self.lanes.iter().all(|l| l.training.trainer.ending().is_some()) {
+        if self.slots.iter().all(|l| l.training.trainer.ending().is_some()) {
             self.end()?;
         }
         Ok(())
     }
 
     fn end(&mut self) -> Result<()> {
-        let ending = self.lanes.first().and_then(|l| l.training.trainer.ending()).unwrap_or(Ending::Finished);
-        if let (true, Some(lane)) = (self.report_at_end, self.lanes.first_mut()) {
-            lane.training.report()?;
-            if let Some(path) = lane.training.folder() {
+        let ending = self.slots.first().and_then(|l| l.training.trainer.ending()).unwrap_or(Ending::Finished);
+        if let (true, Some(slot)) = (self.report_at_end, self.slots.first_mut()) {
+            slot.training.report()?;
+            if let Some(path) = slot.training.folder() {
                 let path = path.to_path_buf();
                 self.close();
-                self.tell(Report::Saved(path));
+                self.tell(WorkerEvent::Saved(path));
             }
         } else {
             self.save()?;
         }
-        self.set_state(State::Ended(ending));
+        self.set_state(WorkerState::Ended(ending));
         Ok(())
     }
 
-    fn look_if_due(&mut self) {
-        let running = self.state == State::Running;
-        let interval = if running { self.look.interval.max(self.look_seconds / LOOK_SHARE) } else { 0.0 };
-        if self.lanes.is_empty() {
+    fn snapshot_if_due(&mut self) {
+        let running = self.state == WorkerState::Running;
+        let interval = if running { self.view.interval.max(self.snapshot_seconds / SNAPSHOT_SHARE) } else { 0.0 };
+        if self.slots.is_empty() {
             // Nothing to look at: the thread may sleep.
             self.stale = false;
         }
-        if !self.stale || self.looked.elapsed().as_secs_f64() < interval {
+        if !self.stale || self.last_snapshot.elapsed().as_secs_f64() < interval {
             return;
         }
         let started = Instant::now();
-        let mut lanes = vec![];
-        for lane in &mut self.lanes {
-            match lane.look(&self.look) {
-                Ok(look) => lanes.push(look),
+        let mut slots = vec![];
+        for slot in &mut self.slots {
+            match slot.snapshot(&self.view) {
+                Ok(snapshot) => slots.push(snapshot),
                 Err(e) => {
                     self.stale = false;
                     self.fail(e);
@@ -297,30 +297,30 @@ impl Body {
                 }
             }
         }
-        self.look_seconds = started.elapsed().as_secs_f64();
+        self.snapshot_seconds = started.elapsed().as_secs_f64();
         self.number += 1;
-        let trainer = &self.lanes[0].training.trainer;
+        let trainer = &self.slots[0].training.trainer;
         self.waiting = Some(Snapshot {
             number: self.number,
             step: trainer.step(),
             epoch: trainer.epoch(),
             steps_per_second: if running { self.speed.steps_per_second() } else { 0.0 },
-            lanes,
+            slots,
         });
-        (self.looked, self.stale) = (Instant::now(), false);
+        (self.last_snapshot, self.stale) = (Instant::now(), false);
         let rows = std::mem::take(&mut self.rows);
         if !rows.is_empty() {
-            self.outbox.push_back(Report::Rows(rows));
+            self.outbox.push_back(WorkerEvent::Rows(rows));
         }
         self.deliver();
         (self.wake)();
     }
 
-    fn tell(&mut self, report: Report) {
+    fn tell(&mut self, report: WorkerEvent) {
         // Rows that were taken before it come before it.
-        if !matches!(report, Report::Rows(_)) && !self.rows.is_empty() {
+        if !matches!(report, WorkerEvent::Rows(_)) && !self.rows.is_empty() {
             let rows = std::mem::take(&mut self.rows);
-            self.outbox.push_back(Report::Rows(rows));
+            self.outbox.push_back(WorkerEvent::Rows(rows));
         }
         self.outbox.push_back(report);
         self.deliver();
@@ -328,10 +328,10 @@ impl Body {
     }
 
     fn deliver(&mut self) {
-        if let Some(look) = self.waiting.take()
-            && let Err(TrySendError::Full(look)) = self.slot.try_send(look)
+        if let Some(snapshot) = self.waiting.take()
+            && let Err(TrySendError::Full(snapshot)) = self.mailbox.try_send(snapshot)
         {
-            self.waiting = Some(look);
+            self.waiting = Some(snapshot);
         }
         while let Some(report) = self.outbox.pop_front() {
             if let Err(TrySendError::Full(report)) = self.reports.try_send(report) {
@@ -345,12 +345,12 @@ impl Body {
     /// A caller that does not come (a window that is hidden for hours) must not fill the memory.
     fn thin(&mut self) {
         let mut rows: Vec<(usize, EpochRow)> = vec![];
-        let only_rows = self.outbox.iter().all(|r| matches!(r, Report::Rows(_)));
+        let only_rows = self.outbox.iter().all(|r| matches!(r, WorkerEvent::Rows(_)));
         if !only_rows || self.outbox.len() < 2 {
             return;
         }
         for report in self.outbox.drain(..) {
-            if let Report::Rows(more) = report {
+            if let WorkerEvent::Rows(more) = report {
                 rows.extend(more);
             }
         }
@@ -361,6 +361,6 @@ impl Body {
                 keep
             });
         }
-        self.outbox.push_back(Report::Rows(rows));
+        self.outbox.push_back(WorkerEvent::Rows(rows));
     }
 }

@@ -11,21 +11,21 @@ use crate::workflow::Training;
 fn bug_1_a_refused_restart_leaves_the_old_training_running() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 20);
+    wait(&mut g, "steps", |g| g.snapshot.step > 20);
     let refused = recipe(&[("method.name", "\"dirichlet\""), ("method.eta_aux", "0")]);
     g.start(vec![refused.clone()], None, true);
     wait(&mut g, "a refusal", |g| !g.errors.is_empty());
     assert!(g.errors[0].to_string().contains("dirichlet"), "{:?}", g.errors);
-    assert!(!g.is_starting() && g.state == State::Running);
-    assert_eq!(g.lanes[0].recipe.as_deref(), Some(&recipe(&[])), "what is shown is what runs");
+    assert!(!g.is_starting() && g.state == WorkerState::Running);
+    assert_eq!(g.slots[0].recipe.as_deref(), Some(&recipe(&[])), "what is shown is what runs");
     let at = g.step();
     wait(&mut g, "further steps of the old one", |g| g.step() > at + 20);
     g.send(Command::Pause);
-    wait(&mut g, "a pause", |g| g.state == State::Paused);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
     // Of several, one is enough to refuse all.
     g.start(vec![recipe(&[("seed", "2")]), refused], None, true);
     wait(&mut g, "a second refusal", |g| g.errors.len() == 2);
-    assert_eq!((g.state, g.lanes.len()), (State::Paused, 1));
+    assert_eq!((g.state, g.slots.len()), (WorkerState::Paused, 1));
 }
 
 #[test]
@@ -33,14 +33,14 @@ fn bug_1_a_first_start_that_is_refused_leaves_a_clean_state() {
     let mut g = group();
     g.start(vec![recipe(&[("method.name", "\"dirichlet\""), ("method.eta_aux", "0")])], None, true);
     wait(&mut g, "a refusal", |g| !g.errors.is_empty());
-    assert!(g.state == State::Empty && g.lanes.is_empty() && !g.is_starting());
+    assert!(g.state == WorkerState::Empty && g.slots.is_empty() && !g.is_starting());
     for command in [Command::Run, Command::Step(1), Command::Reset, Command::Pause, Command::Stop] {
         let before = g.errors.len();
         g.send(command);
         wait(&mut g, "a word why not", |g| g.errors.len() > before);
     }
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "training", |g| g.state == State::Running && g.look.step > 5);
+    wait(&mut g, "training", |g| g.state == WorkerState::Running && g.snapshot.step > 5);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn bug_3_a_finished_run_is_free_while_its_training_is_still_shown() {
     let folder = RunFolder::open(&path).expect("a run");
     assert!(!folder.is_held());
     drop(folder.lock().expect("free for whoever calibrates it"));
-    wait(&mut g, "its end", |g| g.state == State::Ended(Ending::Finished));
+    wait(&mut g, "its end", |g| g.state == WorkerState::Ended(Ending::Finished));
     // The folder is complete: nothing may be trained into it, and that is said.
     g.send(Command::Reset);
     wait(&mut g, "a word", |g| g.errors.iter().any(|e| e.to_string().contains("is over")));
@@ -67,10 +67,10 @@ fn bug_3_a_stopped_run_is_free_too() {
     let mut g = group();
     let keep = Keep { path: path.clone(), force: true, report: true };
     g.start(vec![recipe(&[])], Some(keep), true);
-    wait(&mut g, "steps", |g| g.look.step > 20);
+    wait(&mut g, "steps", |g| g.snapshot.step > 20);
     assert!(RunFolder::open(&path).expect("a run").is_held(), "while it trains");
     g.send(Command::Stop);
-    wait(&mut g, "a stop", |g| g.state == State::Stopped);
+    wait(&mut g, "a stop", |g| g.state == WorkerState::Stopped);
     assert!(!RunFolder::open(&path).expect("a run").is_held());
 }
 
@@ -94,8 +94,8 @@ fn bug_5_a_last_batch_of_one_row_counts_for_one_row() {
 
 /// The training's points with others in place of some.
 fn with_points(g: &Group, change: impl Fn(&mut Vec<Vec<f64>>)) -> crate::recipe::Recipe {
-    let mut recipe = g.lanes[0].recipe.as_deref().expect("a recipe").clone();
-    let mut rows = recipe.data.points.take().unwrap_or_else(|| g.lanes[0].points.to_recipe());
+    let mut recipe = g.slots[0].recipe.as_deref().expect("a recipe").clone();
+    let mut rows = recipe.data.points.take().unwrap_or_else(|| g.slots[0].points.to_recipe());
     change(&mut rows);
     (recipe.data.toy, recipe.data.points, recipe.data.noise) = (None, Some(rows), None);
     (recipe.data.validation_fraction, recipe.data.test_fraction) = (0.0, 0.0);
@@ -118,20 +118,20 @@ fn bug_6_epochs_and_steps_only_rise_while_points_come_and_go() {
             }
         });
         g.change(vec![next]);
-        wait(&mut g, "its points", |g| g.lanes[0].points.train.len() == points);
+        wait(&mut g, "its points", |g| g.slots[0].points.train.len() == points);
         assert!(g.step() >= step && g.epoch() >= epoch, "{points}: {epoch} -> {}", g.epoch());
         let made = g.epoch();
         wait(&mut g, "further epochs", |g| g.epoch() > made + 3);
     }
-    wait(&mut g, "the end", |g| matches!(g.state, State::Ended(_)));
+    wait(&mut g, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
     // A change after the end trains on: counted on, not from 0.
     let (step, epoch) = (g.step(), g.epoch());
     assert_eq!(epoch, 8000);
     g.change(vec![with_points(&g, |rows| rows[0][1] += 0.5)]);
-    wait(&mut g, "further steps", |g| g.state == State::Running && g.step() > step + 10);
-    assert!(g.epoch() >= epoch && g.lanes[0].run.epochs == 16000, "{}", g.lanes[0].run.epochs);
-    wait(&mut g, "the end", |g| matches!(g.state, State::Ended(_)));
-    let rows = &g.lanes[0].run.rows;
+    wait(&mut g, "further steps", |g| g.state == WorkerState::Running && g.step() > step + 10);
+    assert!(g.epoch() >= epoch && g.slots[0].run.epochs == 16000, "{}", g.slots[0].run.epochs);
+    wait(&mut g, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
+    let rows = &g.slots[0].run.rows;
     for pair in rows.windows(2) {
         let (a, b) = (pair[0], pair[1]);
         assert!(b.step > a.step && b.epoch > a.epoch && b.epoch <= a.epoch + 2, "{a:?} {b:?}");
@@ -150,20 +150,20 @@ fn bug_6_a_closed_session_counts_on() {
     g.start(vec![recipe(&[("train.batch", "24"), ("train.evaluate_every", "1")])], Some(keep), true);
     wait(&mut g, "steps", |g| g.step() > 60);
     g.change(vec![with_points(&g, |rows| rows.push(vec![0.0, 1.0]))]);
-    wait(&mut g, "25 points", |g| g.lanes[0].points.train.len() == 25);
+    wait(&mut g, "25 points", |g| g.slots[0].points.train.len() == 25);
     let at = g.step();
     wait(&mut g, "steps", |g| g.step() > at + 30);
     g.send(Command::Pause);
-    wait(&mut g, "a pause", |g| g.state == State::Paused);
-    let number = g.look.number;
-    g.send(Command::Look(Look { band_points: 9, ..Look::default() }));
-    wait(&mut g, "a look", |g| g.look.number > number);
-    let (step, epoch) = (g.look.step, g.look.epoch);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
+    let number = g.snapshot.number;
+    g.send(Command::View(View { band_points: 9, ..View::default() }));
+    wait(&mut g, "a look", |g| g.snapshot.number > number);
+    let (step, epoch) = (g.snapshot.step, g.snapshot.epoch);
     drop(g);
     let mut again = group();
     again.send(Command::Resume { path, running: false });
-    wait(&mut again, "the session", |g| g.look.number > 0);
-    assert_eq!((again.look.step, again.look.epoch), (step, epoch));
+    wait(&mut again, "the session", |g| g.snapshot.number > 0);
+    assert_eq!((again.snapshot.step, again.snapshot.epoch), (step, epoch));
 }
 
 /// Validation rows and patience: what is shown at the end predicts as the best weights do, not as the last.
@@ -183,7 +183,7 @@ fn bug_7_what_is_shown_at_the_end_is_the_best() {
     assert_eq!(t.trainer.ending(), Some(Ending::Early), "else this test shows nothing");
     let (best, last) = (t.trainer.final_weights().expect("weights"), t.trainer.weights().expect("weights"));
     assert_ne!(best, last);
-    let shown = t.trainer.look(&t.data.train, &Device::Cpu).expect("a look");
+    let shown = t.trainer.snapshot(&t.data.train, &Device::Cpu).expect("a look");
     assert_eq!(shown, best);
 }
 
@@ -202,7 +202,7 @@ fn bug_14_the_step_that_is_told_is_that_of_the_curve() {
             ("method.eta", if seen % 2 == 0 { "0.2" } else { "0.3" }),
         ])]));
         seen += 1;
-        if let Some(last) = g.lanes.first().and_then(|l| l.run.last()) {
+        if let Some(last) = g.slots.first().and_then(|l| l.run.last()) {
             assert!(g.step() >= last.step && g.epoch() >= last.epoch);
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -214,19 +214,19 @@ fn bug_14_the_step_that_is_told_is_that_of_the_curve() {
 fn bug_8_what_nobody_sees_rests_and_goes_on_when_it_is_seen() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 5);
+    wait(&mut g, "steps", |g| g.snapshot.step > 5);
     g.in_front(false);
-    wait(&mut g, "a rest", |g| g.state == State::Paused);
+    wait(&mut g, "a rest", |g| g.state == WorkerState::Paused);
     g.in_front(false);
     g.in_front(true);
-    wait(&mut g, "training", |g| g.state == State::Running);
+    wait(&mut g, "training", |g| g.state == WorkerState::Running);
     // Paused by hand it stays so.
     g.send(Command::Pause);
-    wait(&mut g, "a pause", |g| g.state == State::Paused);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
     g.in_front(false);
     g.in_front(true);
-    let number = g.look.number;
-    g.send(Command::Look(Look { band_points: 9, ..Look::default() }));
-    wait(&mut g, "a look", |g| g.look.number > number);
-    assert_eq!(g.state, State::Paused);
+    let number = g.snapshot.number;
+    g.send(Command::View(View { band_points: 9, ..View::default() }));
+    wait(&mut g, "a look", |g| g.snapshot.number > number);
+    assert_eq!(g.state, WorkerState::Paused);
 }

@@ -1,8 +1,8 @@
-//! The caller's picture of a worker's trainings: recipes, points, curves and the latest look, kept up to date by `poll`. Plain
+//! The caller's picture of a worker's trainings: recipes, points, curves and the latest snapshot, kept up to date by `poll`. Plain
 //! data that any interface can show.
 
-use super::lane::Points;
-use super::worker::{Command, Keep, LaneSnapshot, Report, Snapshot, State, Worker};
+use super::slot::Points;
+use super::worker::{Command, Keep, SlotSnapshot, Snapshot, Worker, WorkerEvent, WorkerState};
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
 use crate::view::RunView;
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 pub struct Group {
     worker: Worker,
-    pub lanes: Vec<LaneView>,
-    pub state: State,
-    pub look: Snapshot,
+    pub slots: Vec<SlotView>,
+    pub state: WorkerState,
+    pub snapshot: Snapshot,
     /// Errors and saved folders since the caller last took them.
     pub errors: Vec<Error>,
     pub saved: Vec<PathBuf>,
@@ -36,7 +36,7 @@ struct Starting {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct LaneView {
+pub struct SlotView {
     /// As the worker has it.
     pub recipe: Option<Box<Recipe>>,
     pub points: Points,
@@ -49,9 +49,9 @@ impl Group {
     pub fn new(name: &str, wake: impl Fn() + Send + 'static) -> Result<Group> {
         Ok(Group {
             worker: Worker::spawn(name, wake)?,
-            lanes: vec![],
-            state: State::Empty,
-            look: Snapshot::default(),
+            slots: vec![],
+            state: WorkerState::Empty,
+            snapshot: Snapshot::default(),
             errors: vec![],
             saved: vec![],
             begun: 0,
@@ -75,7 +75,7 @@ impl Group {
 
     /// Sends recipes that differ from what the trainings have, and from what was sent last.
     pub fn change(&mut self, recipes: Vec<Recipe>) {
-        let have = self.lanes.iter().map(|l| l.recipe.as_deref());
+        let have = self.slots.iter().map(|l| l.recipe.as_deref());
         if self.sent.is_none() && have.eq(recipes.iter().map(Some)) {
             return;
         }
@@ -107,23 +107,23 @@ impl Group {
     }
 
     pub fn is_running(&self) -> bool {
-        self.state == State::Running
+        self.state == WorkerState::Running
     }
 
-    /// Steps made, as far as is known here: rows may be ahead of the latest look, and a curve must not end beyond the number
+    /// Steps made, as far as is known here: rows may be ahead of the latest snapshot, and a curve must not end beyond the number
     /// beside it.
     pub fn step(&self) -> u64 {
-        self.lanes.iter().filter_map(|l| l.run.last()).map(|r| r.step).fold(self.look.step, u64::max)
+        self.slots.iter().filter_map(|l| l.run.last()).map(|r| r.step).fold(self.snapshot.step, u64::max)
     }
 
     /// Whole epochs done, as far as is known here.
     pub fn epoch(&self) -> u32 {
-        self.lanes.iter().filter_map(|l| l.run.last()).map(|r| r.epoch).fold(self.look.epoch, u32::max)
+        self.slots.iter().filter_map(|l| l.run.last()).map(|r| r.epoch).fold(self.snapshot.epoch, u32::max)
     }
 
-    /// The latest look at one lane; an empty one before the first.
-    pub fn lane_look(&self, lane: usize) -> Option<&LaneSnapshot> {
-        self.look.lanes.get(lane)
+    /// The latest snapshot at one lane; an empty one before the first.
+    pub fn slot_snapshot(&self, slot: usize) -> Option<&SlotSnapshot> {
+        self.snapshot.slots.get(slot)
     }
 
     /// Takes in the messages of the worker; true if anything has changed.
@@ -133,55 +133,55 @@ impl Group {
             changed = true;
             self.fold(report);
         }
-        if let Some(look) = self.worker.snapshot() {
+        if let Some(snapshot) = self.worker.snapshot() {
             changed = true;
-            self.look = look;
+            self.snapshot = snapshot;
         }
         self.revision += u64::from(changed);
         changed
     }
 
-    fn fold(&mut self, report: Report) {
+    fn fold(&mut self, report: WorkerEvent) {
         match report {
-            Report::Started { lane, event, recipe, points, rows, notes, of } => {
-                if let Some(starting) = self.starting.take_if(|s| s.recipes.get(lane) == Some(&*recipe)) {
+            WorkerEvent::Started { slot, event, recipe, points, rows, notes, of } => {
+                if let Some(starting) = self.starting.take_if(|s| s.recipes.get(slot) == Some(&*recipe)) {
                     self.kept = starting.kept;
                 }
                 self.begun += 1;
                 // Steps of the training before are not this one's.
-                (self.look.step, self.look.epoch) = (0, 0);
+                (self.snapshot.step, self.snapshot.epoch) = (0, 0);
                 // A picture of the training before would lie under the points of this one.
-                if let Some(look) = self.look.lanes.get_mut(lane) {
-                    *look = LaneSnapshot::default();
+                if let Some(snapshot) = self.snapshot.slots.get_mut(slot) {
+                    *snapshot = SlotSnapshot::default();
                 }
-                self.lanes.resize_with(of, LaneView::default);
+                self.slots.resize_with(of, SlotView::default);
                 let mut run = RunView::default();
                 run.fold(&event);
                 run.take(&rows);
-                self.lanes[lane] = LaneView { recipe: Some(recipe), points: *points, run, notes };
+                self.slots[slot] = SlotView { recipe: Some(recipe), points: *points, run, notes };
             }
-            Report::Changed { lane, event, points, recipe } => {
-                if let Some(lane) = self.lanes.get_mut(lane) {
-                    lane.run.change(&event);
-                    (lane.points, lane.recipe) = (*points, Some(recipe));
+            WorkerEvent::Changed { slot, event, points, recipe } => {
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    slot.run.change(&event);
+                    (slot.points, slot.recipe) = (*points, Some(recipe));
                 }
             }
-            Report::Rows(rows) => {
-                for (lane, row) in rows {
-                    if let Some(lane) = self.lanes.get_mut(lane) {
-                        lane.run.fold(&crate::train::Event::Epoch(row));
+            WorkerEvent::Rows(rows) => {
+                for (slot, row) in rows {
+                    if let Some(slot) = self.slots.get_mut(slot) {
+                        slot.run.fold(&crate::train::Event::Epoch(row));
                     }
                 }
             }
-            Report::State(state) => {
+            WorkerEvent::WorkerState(state) => {
                 self.state = state;
-                if state == State::Empty {
-                    (self.lanes, self.look) = (vec![], Snapshot::default());
+                if state == WorkerState::Empty {
+                    (self.slots, self.snapshot) = (vec![], Snapshot::default());
                 }
             }
-            Report::Saved(path) => self.saved.push(path),
-            Report::Failed(error) => self.errors.push(error),
-            Report::Refused(error) => {
+            WorkerEvent::Saved(path) => self.saved.push(path),
+            WorkerEvent::Failed(error) => self.errors.push(error),
+            WorkerEvent::Refused(error) => {
                 self.starting = None;
                 self.errors.push(error);
             }

@@ -61,10 +61,10 @@ fn a_worker_with_nothing_to_do_sleeps() {
     // 400 ms of spinning are 40 ticks of 10 ms.
     assert!(idle() < 10, "before the first training");
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 20);
+    wait(&mut g, "steps", |g| g.snapshot.step > 20);
     assert!(idle() > 10, "the harness sees a worker that works");
     g.send(Command::Pause);
-    wait(&mut g, "a pause", |g| g.state == State::Paused);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
     while g.poll() {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -75,23 +75,23 @@ fn a_worker_with_nothing_to_do_sleeps() {
 fn starts_pauses_steps_resets_and_stops() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "rows", |g| g.state == State::Running && g.lanes.first().is_some_and(|l| l.run.rows.len() > 3));
-    assert_eq!(g.lanes[0].points.train.len(), 24);
+    wait(&mut g, "rows", |g| g.state == WorkerState::Running && g.slots.first().is_some_and(|l| l.run.rows.len() > 3));
+    assert_eq!(g.slots[0].points.train.len(), 24);
     g.send(Command::Pause);
-    wait(&mut g, "a pause", |g| g.state == State::Paused);
-    // The look that came before the pause may be of an earlier step.
-    let number = g.look.number;
-    g.send(Command::Look(crate::live::Look { band_points: 17, ..Default::default() }));
-    wait(&mut g, "a look at the pause", |g| g.look.number > number);
-    let at = g.look.step;
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
+    // The snapshot that came before the pause may be of an earlier step.
+    let number = g.snapshot.number;
+    g.send(Command::View(crate::live::View { band_points: 17, ..Default::default() }));
+    wait(&mut g, "a snapshot at the pause", |g| g.snapshot.number > number);
+    let at = g.snapshot.step;
     g.send(Command::Step(1));
-    wait(&mut g, "one more", |g| g.look.step > at);
-    assert_eq!(g.look.step, at + 1);
+    wait(&mut g, "one more", |g| g.snapshot.step > at);
+    assert_eq!(g.snapshot.step, at + 1);
     g.send(Command::Reset);
-    wait(&mut g, "step 0", |g| g.look.step == 0 && g.lanes[0].run.rows.is_empty());
-    assert_eq!(g.state, State::Paused);
+    wait(&mut g, "step 0", |g| g.snapshot.step == 0 && g.slots[0].run.rows.is_empty());
+    assert_eq!(g.state, WorkerState::Paused);
     g.send(Command::Stop);
-    wait(&mut g, "a stop", |g| g.state == State::Stopped);
+    wait(&mut g, "a stop", |g| g.state == WorkerState::Stopped);
     assert!(g.errors.is_empty(), "{:?}", g.errors);
 }
 
@@ -99,11 +99,11 @@ fn starts_pauses_steps_resets_and_stops() {
 fn the_band_is_finite_and_covers_the_range_that_is_asked_for() {
     let mut g = group();
     g.start(vec![recipe(&[("method.members", "3")])], None, false);
-    wait(&mut g, "a look", |g| !g.look.lanes.is_empty());
-    g.send(Command::Look(crate::live::Look { x_range: Some((-10.0, 20.0)), band_points: 31, ..Default::default() }));
-    let covers = |g: &Group| matches!(&g.look.lanes[0].picture, Picture::Band(b) if b.x.len() == 31);
+    wait(&mut g, "a snapshot", |g| !g.snapshot.slots.is_empty());
+    g.send(Command::View(crate::live::View { x_range: Some((-10.0, 20.0)), band_points: 31, ..Default::default() }));
+    let covers = |g: &Group| matches!(&g.snapshot.slots[0].picture, Picture::Band(b) if b.x.len() == 31);
     wait(&mut g, "the range", covers);
-    let Picture::Band(band) = &g.look.lanes[0].picture else { panic!("no band") };
+    let Picture::Band(band) = &g.snapshot.slots[0].picture else { panic!("no band") };
     assert_eq!((band.x[0], band.x[30], band.members.len()), (-10.0, 20.0, 3));
     assert!((0..31).all(|i| band.total_sd(i) > 0.0 && band.mean[i].is_finite()));
     // The mean of the members is the mean of the whole (an equal mixture).
@@ -115,37 +115,37 @@ fn the_band_is_finite_and_covers_the_range_that_is_asked_for() {
 fn a_live_change_keeps_the_step_and_another_network_begins_anew() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 50);
+    wait(&mut g, "steps", |g| g.snapshot.step > 50);
     g.change(vec![recipe(&[("method.eta", "3"), ("train.lr", "0.002")])]);
-    wait(&mut g, "the change", |g| g.lanes[0].recipe.as_ref().is_some_and(|r| r.method.eta == Some(3.0)));
-    assert!(g.look.step > 50 && !g.lanes[0].run.rows.is_empty());
-    let rows = g.lanes[0].run.rows.len();
-    wait(&mut g, "a row with the new rate", |g| g.lanes[0].run.rows.len() > rows + 1);
-    let last = *g.lanes[0].run.last().expect("a row");
+    wait(&mut g, "the change", |g| g.slots[0].recipe.as_ref().is_some_and(|r| r.method.eta == Some(3.0)));
+    assert!(g.snapshot.step > 50 && !g.slots[0].run.rows.is_empty());
+    let rows = g.slots[0].run.rows.len();
+    wait(&mut g, "a row with the new rate", |g| g.slots[0].run.rows.len() > rows + 1);
+    let last = *g.slots[0].run.last().expect("a row");
     assert_eq!((last.learning_rate, last.eta), (0.002, Some(3.0)));
     g.change(vec![recipe(&[("net.hidden", "[5, 5]")])]);
-    wait(&mut g, "the restart", |g| g.lanes[0].recipe.as_ref().is_some_and(|r| r.net.hidden == Some(vec![5, 5])));
-    assert_eq!(g.state, State::Running, "it trains on");
+    wait(&mut g, "the restart", |g| g.slots[0].recipe.as_ref().is_some_and(|r| r.net.hidden == Some(vec![5, 5])));
+    assert_eq!(g.state, WorkerState::Running, "it trains on");
 }
 
 #[test]
 fn points_change_while_training_goes_on() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 20);
+    wait(&mut g, "steps", |g| g.snapshot.step > 20);
     let mut with_points = recipe(&[]);
     with_points.data.toy = None;
     with_points.data.test_fraction = 0.0;
-    let mut rows = g.lanes[0].points.to_recipe();
+    let mut rows = g.slots[0].points.to_recipe();
     rows.push(vec![0.0, 5.0]);
     with_points.data.points = Some(rows);
     g.change(vec![with_points.clone()]);
-    wait(&mut g, "25 points", |g| g.lanes[0].points.train.len() == 25);
-    let added = |g: &Group| g.lanes[0].points.train.iter().any(|p| p[0].abs() < 1e-5 && (p[1] - 5.0).abs() < 1e-5);
-    assert!(added(&g), "{:?}", g.lanes[0].points.train);
-    assert!(g.look.step > 20, "the same training");
-    let at = g.look.step;
-    wait(&mut g, "further steps", |g| g.look.step > at + 20);
+    wait(&mut g, "25 points", |g| g.slots[0].points.train.len() == 25);
+    let added = |g: &Group| g.slots[0].points.train.iter().any(|p| p[0].abs() < 1e-5 && (p[1] - 5.0).abs() < 1e-5);
+    assert!(added(&g), "{:?}", g.slots[0].points.train);
+    assert!(g.snapshot.step > 20, "the same training");
+    let at = g.snapshot.step;
+    wait(&mut g, "further steps", |g| g.snapshot.step > at + 20);
     assert!(g.errors.is_empty(), "{:?}", g.errors);
 }
 
@@ -155,22 +155,22 @@ fn lanes_go_in_step_from_one_seed() {
     let methods = ["base", "vifo-naive", "vi-mean"];
     let recipes = methods.map(|m| recipe(&[("method.eta_aux", "0"), ("method.name", m), ("train.epochs", "30")]));
     g.start(recipes.to_vec(), None, true);
-    wait(&mut g, "the end", |g| g.state == State::Ended(Ending::Finished));
-    wait(&mut g, "all rows", |g| g.lanes.iter().all(|l| l.run.rows.len() == 6));
-    let points: Vec<_> = g.lanes.iter().map(|l| l.points.train.clone()).collect();
+    wait(&mut g, "the end", |g| g.state == WorkerState::Ended(Ending::Finished));
+    wait(&mut g, "all rows", |g| g.slots.iter().all(|l| l.run.rows.len() == 6));
+    let points: Vec<_> = g.slots.iter().map(|l| l.points.train.clone()).collect();
     assert!(points[0] == points[1] && points[1] == points[2]);
-    assert!(g.lanes.iter().all(|l| l.run.last().is_some_and(|r| r.step == 90)));
+    assert!(g.slots.iter().all(|l| l.run.last().is_some_and(|r| r.step == 90)));
 }
 
 #[test]
 fn an_impossible_rate_is_told_and_reset_mends_it() {
     let mut g = group();
     g.start(vec![recipe(&[("train.lr", "1000"), ("train.clip", "0"), ("train.optimizer", "sgd")])], None, true);
-    wait(&mut g, "a failure", |g| g.state == State::Failed);
+    wait(&mut g, "a failure", |g| g.state == WorkerState::Failed);
     let said = g.errors[0].to_string();
     assert!(said.contains("not a finite number") && said.contains("lower"), "{said}");
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "training", |g| g.state == State::Running && g.look.step > 5);
+    wait(&mut g, "training", |g| g.state == WorkerState::Running && g.snapshot.step > 5);
 }
 
 #[test]
@@ -180,18 +180,18 @@ fn closing_loses_nothing_and_the_folder_resumes() {
     let keep = Keep { path: path.clone(), force: true, report: false };
     let mut g = group();
     g.start(vec![recipe(&[])], Some(keep), true);
-    wait(&mut g, "steps", |g| g.look.step > 200);
-    let at = g.look.step;
+    wait(&mut g, "steps", |g| g.snapshot.step > 200);
+    let at = g.snapshot.step;
     drop(g);
     let mut again = group();
     again.send(Command::Resume { path, running: false });
-    wait(&mut again, "the session", |g| g.look.number > 0);
-    assert!(again.look.step >= at, "{} < {at}", again.look.step);
-    assert_eq!(again.state, State::Paused);
-    assert!(!again.lanes[0].run.rows.is_empty());
+    wait(&mut again, "the session", |g| g.snapshot.number > 0);
+    assert!(again.snapshot.step >= at, "{} < {at}", again.snapshot.step);
+    assert_eq!(again.state, WorkerState::Paused);
+    assert!(!again.slots[0].run.rows.is_empty());
     again.send(Command::Run);
-    let at = again.look.step;
-    wait(&mut again, "more steps", |g| g.look.step > at + 10);
+    let at = again.snapshot.step;
+    wait(&mut again, "more steps", |g| g.snapshot.step > at + 10);
     assert!(again.errors.is_empty(), "{:?}", again.errors);
 }
 
@@ -201,16 +201,16 @@ fn saving_writes_a_whole_run_and_training_goes_on() {
     let path = home.path().join("run");
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 50);
-    g.send(Command::Save { lane: 0, path: path.clone(), force: false });
+    wait(&mut g, "steps", |g| g.snapshot.step > 50);
+    g.send(Command::Save { slot: 0, path: path.clone(), force: false });
     wait(&mut g, "the report", |g| g.saved.contains(&path));
     for file in ["report.html", "recipe.toml", "predictions.csv", "figures/bands.png", "checkpoints/best.safetensors"] {
         assert!(path.join(file).is_file(), "{file}");
     }
-    let at = g.look.step;
-    wait(&mut g, "further steps", |g| g.look.step > at + 10);
+    let at = g.snapshot.step;
+    wait(&mut g, "further steps", |g| g.snapshot.step > at + 10);
     // A second time the folder is taken: said, and nothing is harmed.
-    g.send(Command::Save { lane: 0, path: path.clone(), force: false });
+    g.send(Command::Save { slot: 0, path: path.clone(), force: false });
     wait(&mut g, "a refusal", |g| !g.errors.is_empty());
     assert!(g.errors[0].to_string().contains("already exists"), "{:?}", g.errors);
 }
@@ -225,7 +225,7 @@ fn the_recipe_repeats_the_training_on_the_command_line() {
     let keep = Keep { path: ours.clone(), force: true, report: true };
     g.start(vec![recipe(&sets)], Some(keep), true);
     wait(&mut g, "the report", |g| g.saved.contains(&ours));
-    let text = g.lanes[0].recipe.as_ref().expect("a recipe").to_toml().expect("TOML");
+    let text = g.slots[0].recipe.as_ref().expect("a recipe").to_toml().expect("TOML");
     let again = Recipe::from_table(&Recipe::parse(&text, "copied").expect("a recipe"), "copied").expect("a recipe");
     let silent = &mut |_: &crate::train::Event, _: &[String]| crate::train::Flow::Continue;
     crate::workflow::fit::fit(&again, &theirs, false, &crate::exec::Device::Cpu, silent).expect("a run");
@@ -243,7 +243,7 @@ fn the_recipe_repeats_the_training_on_the_command_line() {
 fn a_change_does_not_overtake_a_start() {
     let mut g = group();
     g.start(vec![recipe(&[])], None, true);
-    wait(&mut g, "steps", |g| g.look.step > 5);
+    wait(&mut g, "steps", |g| g.snapshot.step > 5);
     let other = recipe(&[("net.hidden", "[5]")]);
     g.start(vec![other.clone()], None, true);
     assert!(g.is_starting());
@@ -253,5 +253,5 @@ fn a_change_does_not_overtake_a_start() {
         std::thread::sleep(Duration::from_millis(5));
         g.poll();
     }
-    assert_eq!(g.lanes[0].recipe.as_deref(), Some(&other));
+    assert_eq!(g.slots[0].recipe.as_deref(), Some(&other));
 }

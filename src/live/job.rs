@@ -36,8 +36,8 @@ impl<T: Send + 'static> Job<T> {
             Ok(result) => Some(result),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                let cure = "try again; if it comes back, please report it as a bug of vifo";
-                Some(Err(Error::run(self.what.clone(), "ended without a result", cure)))
+                let help = "try again; if it comes back, please report it as a bug of vifo";
+                Some(Err(Error::run(self.what.clone(), "ended without a result", help)))
             }
         }
     }

@@ -8,16 +8,16 @@ mod bug_tests;
 pub mod change;
 pub mod group;
 pub mod job;
-pub mod lane;
 pub mod picture;
+pub mod slot;
 mod speed;
 #[cfg(test)]
 mod walk_tests;
 pub mod worker;
 
 pub use change::{Effect, effect_of};
-pub use group::{Group, LaneView};
+pub use group::{Group, SlotView};
 pub use job::Job;
-pub use lane::Points;
-pub use picture::{Look, Picture};
-pub use worker::{Command, Keep, Report, Snapshot, State, Worker};
+pub use picture::{Picture, View};
+pub use slot::Points;
+pub use worker::{Command, Keep, Snapshot, Worker, WorkerEvent, WorkerState};

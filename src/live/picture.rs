@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::train::Predictor;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 
-/// What is to be computed at each look, and how often.
+/// What is to be computed at each snapshot, and how often.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
-    /// Least seconds between two looks while training runs.
+pub struct View {
+    /// Least seconds between two snapshots while training runs.
     pub interval: f64,
     /// In the inputs' units; None = the training range widened by half its length on either side.
     pub x_range: Option<(f64, f64)>,
@@ -24,9 +24,9 @@ pub struct Look {
     pub prior: Option<(u32, u32)>,
 }
 
-impl Default for Look {
+impl Default for View {
     fn default() -> Self {
-        Look { interval: 0.04, x_range: None, y_range: None, band_points: 161, map_cells: 56, prior: None }
+        View { interval: 0.04, x_range: None, y_range: None, band_points: 161, map_cells: 56, prior: None }
     }
 }
 
@@ -111,7 +111,7 @@ pub fn ranges(encoder: &Encoder) -> Vec<(f64, f64)> {
     }
 }
 
-/// A predictor that is kept between looks.
+/// A predictor that is kept between snapshots.
 #[derive(Default)]
 pub struct Painter {
     predictor: Option<(usize, Predictor)>,
@@ -120,20 +120,20 @@ pub struct Painter {
 impl Painter {
     pub fn paint(
         &mut self,
-        plan: &Plan,
+        plan: &TrainingPlan,
         encoder: &Encoder,
         device: &Device,
         trained: &Trained,
-        look: &Look,
+        view: &View,
     ) -> Result<Picture> {
         if ranges(encoder).is_empty() {
             return Ok(Picture::None);
         }
         let axes: Vec<Axis> = encoder.features.iter().filter_map(Axis::of).collect();
-        let x_range = range(look.x_range, &axes[0]);
+        let x_range = range(view.x_range, &axes[0]);
         match encoder.task() {
             Task::Regression => {
-                let n = look.band_points.clamp(2, 2000);
+                let n = view.band_points.clamp(2, 2000);
                 let at = |i: usize| x_range.0 + (x_range.1 - x_range.0) * i as f64 / (n - 1) as f64;
                 let x: Vec<f64> = (0..n).map(at).collect();
                 let grid: Vec<f32> = x.iter().map(|x| axes[0].standard(*x)).collect();
@@ -159,8 +159,8 @@ impl Painter {
                 }))
             }
             Task::Classification => {
-                let n = look.map_cells.clamp(2, 400);
-                let y_range = range(look.y_range, &axes[1]);
+                let n = view.map_cells.clamp(2, 400);
+                let y_range = range(view.y_range, &axes[1]);
                 let at = |(low, high): (f64, f64), i: usize| low + (high - low) * (i as f64 + 0.5) / n as f64;
                 let grid: Vec<f32> = (0..n * n)
                     .flat_map(|i| [axes[0].standard(at(x_range, i % n)), axes[1].standard(at(y_range, i / n))])
@@ -183,7 +183,7 @@ impl Painter {
 
     fn predict(
         &mut self,
-        plan: &Plan,
+        plan: &TrainingPlan,
         device: &Device,
         trained: &Trained,
         grid: &[f32],

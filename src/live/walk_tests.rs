@@ -64,8 +64,8 @@ fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
         7 => Command::Reset,
         8 | 9 => Command::Change(vec![any_recipe(rng)]),
         10 => Command::Pace([None, Some(1e9), Some(2000.0), Some(f64::NAN)][(rng.next_u64() % 4) as usize]),
-        11 => Command::Look(Look { band_points: 3, map_cells: 3, prior: Some((2, 1)), ..Look::default() }),
-        12 => Command::Save { lane: (rng.next_u64() % 2) as usize, path: home.join("saved"), force: running },
+        11 => Command::View(View { band_points: 3, map_cells: 3, prior: Some((2, 1)), ..View::default() }),
+        12 => Command::Save { slot: (rng.next_u64() % 2) as usize, path: home.join("saved"), force: running },
         _ => {
             std::thread::sleep(Duration::from_millis(rng.next_u64() % 20));
             g.poll();
@@ -82,11 +82,11 @@ fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
     said
 }
 
-/// After all that was sent: a look that is asked for last comes last, or a word that there is nothing to look at.
+/// After all that was sent: a snapshot that is asked for last comes last, or a word that there is nothing to snapshot at.
 fn settle(g: &mut Group, what: &str) {
     let before = g.errors.len();
     // Answered in every state, and after all that was sent before.
-    g.send(Command::Save { lane: 9, path: "nowhere".into(), force: false });
+    g.send(Command::Save { slot: 9, path: "nowhere".into(), force: false });
     g.send(Command::Pause);
     let began = Instant::now();
     loop {
@@ -94,7 +94,7 @@ fn settle(g: &mut Group, what: &str) {
         let answer =
             |e: &crate::error::Error| ["no number 9", "there is none"].iter().any(|w| e.to_string().contains(w));
         let answered = g.errors[before..].iter().any(answer);
-        if answered && g.state != State::Running && !g.is_starting() {
+        if answered && g.state != WorkerState::Running && !g.is_starting() {
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(60), "hangs after {what}: {:?}", g.state);
@@ -108,13 +108,13 @@ fn every_control_answers(g: &mut Group, what: &str) {
         [("run", Command::Run), ("step", Command::Step(1)), ("reset", Command::Reset), ("stop", Command::Stop)]
     {
         let (errors, step, state) = (g.errors.len(), g.step(), g.state);
-        let number = g.look.number;
+        let number = g.snapshot.number;
         g.send(command);
         let began = Instant::now();
         loop {
             g.poll();
-            // A look after the command is the answer of one that found nothing to do: it has ended, or is at step 0 already.
-            let acted = g.state != state || g.step() != step || g.look.number > number;
+            // A snapshot after the command is the answer of one that found nothing to do: it has ended, or is at step 0 already.
+            let acted = g.state != state || g.step() != step || g.snapshot.number > number;
             if acted || g.errors.len() > errors {
                 break;
             }
@@ -152,15 +152,15 @@ fn every_state_can_be_left() {
         let valid = recipe(&[("seed", "77")]);
         g.start(vec![valid.clone()], None, true);
         wait(&mut g, &format!("training after {what}"), |g| {
-            let ours = g.lanes.first().is_some_and(|l| l.recipe.as_deref() == Some(&valid));
-            ours && !g.is_starting() && g.state == State::Running && g.look.step > 5
+            let ours = g.slots.first().is_some_and(|l| l.recipe.as_deref() == Some(&valid));
+            ours && !g.is_starting() && g.state == WorkerState::Running && g.snapshot.step > 5
         });
         g.send(Command::Pause);
-        wait(&mut g, &format!("a pause after {what}"), |g| g.state == State::Paused);
+        wait(&mut g, &format!("a pause after {what}"), |g| g.state == WorkerState::Paused);
         g.send(Command::Reset);
-        wait(&mut g, &format!("step 0 after {what}"), |g| g.step() == 0 && !g.look.lanes.is_empty());
+        wait(&mut g, &format!("step 0 after {what}"), |g| g.step() == 0 && !g.snapshot.slots.is_empty());
         g.send(Command::Step(1));
-        wait(&mut g, &format!("one step after {what}"), |g| g.look.step == 1);
+        wait(&mut g, &format!("one step after {what}"), |g| g.snapshot.step == 1);
         let began = Instant::now();
         drop(g);
         assert!(began.elapsed() < Duration::from_secs(30), "closing took {:?} after {what}", began.elapsed());

@@ -1,8 +1,8 @@
 //! The caller's end of a worker thread, and what goes up and down between the two. The caller never waits.
 
 use super::body::Body;
-use super::lane::Points;
-use super::picture::{Look, Picture};
+use super::picture::{Picture, View};
+use super::slot::Points;
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
 use crate::train::session::Losses;
@@ -36,10 +36,10 @@ pub enum Command {
     Change(Vec<Recipe>),
     /// Steps per second; None = unlimited.
     Pace(Option<f64>),
-    Look(Look),
-    /// Writes training `lane` as a whole run with test, figures and report, and goes on.
+    View(View),
+    /// Writes training `slot` as a whole run with test, figures and report, and goes on.
     Save {
-        lane: usize,
+        slot: usize,
         path: PathBuf,
         force: bool,
     },
@@ -56,10 +56,10 @@ pub struct Keep {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Report {
+pub enum WorkerEvent {
     /// A training starts or restarts: curves so far are of the past.
     Started {
-        lane: usize,
+        slot: usize,
         of: usize,
         event: Event,
         recipe: Box<Recipe>,
@@ -69,14 +69,14 @@ pub enum Report {
     },
     /// It goes on, with this recipe and these points.
     Changed {
-        lane: usize,
+        slot: usize,
         /// Epochs and their steps, which other points may have changed.
         event: Event,
         recipe: Box<Recipe>,
         points: Box<Points>,
     },
     Rows(Vec<(usize, EpochRow)>),
-    State(State),
+    WorkerState(WorkerState),
     /// A run folder is complete.
     Saved(PathBuf),
     Failed(Error),
@@ -85,7 +85,7 @@ pub enum Report {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum State {
+pub enum WorkerState {
     /// Nothing to train.
     #[default]
     Empty,
@@ -106,11 +106,11 @@ pub struct Snapshot {
     pub step: u64,
     pub epoch: u32,
     pub steps_per_second: f64,
-    pub lanes: Vec<LaneSnapshot>,
+    pub slots: Vec<SlotSnapshot>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct LaneSnapshot {
+pub struct SlotSnapshot {
     pub picture: Picture,
     /// [curves][band points]: y at the x of the band.
     pub prior: Option<Vec<Vec<f64>>>,
@@ -123,7 +123,7 @@ pub struct Worker {
     commands: Option<SyncSender<Command>>,
     /// Commands that found the channel full.
     backlog: VecDeque<Command>,
-    reports: Receiver<Report>,
+    reports: Receiver<WorkerEvent>,
     looks: Receiver<Snapshot>,
     thread: Option<JoinHandle<()>>,
 }
@@ -145,7 +145,7 @@ impl Worker {
     /// Hands a command over without waiting.
     pub fn send(&mut self, command: Command) {
         // What supersedes an earlier command of its kind takes its place.
-        let supersedes = matches!(command, Command::Change(_) | Command::Look(_) | Command::Pace(_));
+        let supersedes = matches!(command, Command::Change(_) | Command::View(_) | Command::Pace(_));
         let same = |c: &Command| supersedes && std::mem::discriminant(&command) == std::mem::discriminant(c);
         if self.backlog.back().is_some_and(same) {
             self.backlog.pop_back();
@@ -164,15 +164,15 @@ impl Worker {
     }
 
     /// All reports since the last call.
-    pub fn poll(&mut self) -> Vec<Report> {
+    pub fn poll(&mut self) -> Vec<WorkerEvent> {
         self.flush();
-        let mut all: Vec<Report> = self.reports.try_iter().collect();
+        let mut all: Vec<WorkerEvent> = self.reports.try_iter().collect();
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
             self.thread = None;
             self.commands = None;
-            let cure = "start again; please report it as a bug of vifo";
-            all.push(Report::Failed(Error::run("training", "its thread ended without a message", cure)));
-            all.push(Report::State(State::Failed));
+            let help = "start again; please report it as a bug of vifo";
+            all.push(WorkerEvent::Failed(Error::run("training", "its thread ended without a message", help)));
+            all.push(WorkerEvent::WorkerState(WorkerState::Failed));
         }
         all
     }

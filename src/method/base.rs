@@ -1,7 +1,7 @@
 //! The plain network: loss -log p(y|z), one pass in prediction (MATH.md section 5, base). Weight-space VI has the same
 //! head on each of its weight samples.
 
-use super::{Head, Method, Setup};
+use super::{Head, Method, ModelSpec};
 use crate::data::Task;
 use crate::ops::Op;
 use crate::ops::head::{GaussianHead, SoftmaxHead};
@@ -29,7 +29,7 @@ impl Method for Base {
 }
 
 /// Returns (terms [R, rows, 3], gradient of the outputs).
-pub fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+pub fn record_head(setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
     let Head { z, y, share, .. } = head;
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);

@@ -1,7 +1,7 @@
 //! Evidential classification: a Dirichlet distribution over the class probabilities, its concentrations
 //! relu(z) + 1; expected -log p under it, and eta * KL to the flat one (MATH.md section 5, Dirichlet).
 
-use super::{Head, Method, Outputs, Setup};
+use super::{Head, Method, ModelSpec, Outputs};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -34,22 +34,22 @@ impl Method for Dirichlet {
         if self.learns(task) {
             return Ok(());
         }
-        let cure = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
-        Err(Error::usage(key!(method.name).path, "\"dirichlet\" with a regression", "a classification", cure))
+        let help = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
+        Err(Error::usage(key!(method.name).path, "\"dirichlet\" with a regression", "a classification", help))
     }
     fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
         recipe.method.eta.unwrap_or(self.usual_eta(task))
     }
-    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    fn record_head(&self, setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
         record_head(setup, b, head)
     }
-    fn outputs(&self, _setup: &Setup) -> Outputs {
+    fn outputs(&self, _setup: &ModelSpec) -> Outputs {
         Outputs::Concentrations
     }
 }
 
 /// Returns (terms [R, rows, 3], gradient of the outputs).
-fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+fn record_head(setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
     let Head { z, y, share, .. } = head;
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);

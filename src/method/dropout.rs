@@ -2,7 +2,7 @@
 //! (MATH.md section 5, dropout). All rows of a pass see the same one, so a row's prediction does not depend on its place
 //! in the file; batch normalisation takes its running statistics.
 
-use super::{Knob, KnobValue, Method, Networks, Setup, Usual};
+use super::{Knob, KnobValue, Method, ModelSpec, Networks, Usual};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::Masks;
@@ -48,19 +48,19 @@ impl Method for Dropout {
     fn knobs(&self) -> Vec<Knob> {
         vec![Knob::new(key!(net.dropout).path, |r| KnobValue::Optional(&mut r.net.dropout, RATE))]
     }
-    fn copies(&self, setup: &Setup) -> u32 {
+    fn copies(&self, setup: &ModelSpec) -> u32 {
         setup.predict_samples
     }
     fn masks(&self) -> Masks {
         Masks::Shared
     }
-    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+    fn record_networks(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
         Networks { weights: record_networks(setup, b, numbers), posterior: vec![] }
     }
 }
 
 /// Weights [E S, P]: each member's, once per pass.
-fn record_networks(setup: &Setup, b: &mut Builder, weights: Buf) -> Buf {
+fn record_networks(setup: &ModelSpec, b: &mut Builder, weights: Buf) -> Buf {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);
     b.push(Op::RepeatWeights(RepeatWeights { members, samples, count }), &[weights], &[networks]);

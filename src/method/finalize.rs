@@ -1,13 +1,13 @@
 //! The inputs of a method when training ends, and the work that it may leave to the host in prediction.
 
 use super::laplace::VarianceForm;
-use super::{Chunk, Setup, Trained};
+use super::{Chunk, ModelSpec, Trained};
 use crate::data::Dataset;
 use crate::error::Result;
 
 /// The end of a training.
 pub struct Finish<'a> {
-    pub setup: &'a Setup,
+    pub setup: &'a ModelSpec,
     /// The weights as training left them.
     pub last: Trained,
     /// What `Method::record_collect` collected, by name; empty unless `Method::collects`.
@@ -42,7 +42,7 @@ pub trait HostLayer: Send {
     fn replicas(&self) -> usize;
 
     /// From features [n, width] and outputs [n, n_out] of the network: calls `write` with replica, row and that row of outputs,
-    /// `Setup::output_width` numbers.
+    /// `ModelSpec::output_width` numbers.
     fn outputs(&self, features: &[f32], z: &[f32], write: &mut dyn FnMut(usize, usize, &[f32]));
 
     /// The same as constants, for programs that run a graph (`export`); None where it has no such form.

@@ -92,8 +92,8 @@ impl Posterior {
         }
         if !log_likelihood.is_finite() || weights.iter().any(|w| !w.is_finite()) {
             let term = if log_likelihood.is_finite() { "last-layer weights" } else { "log-likelihood" };
-            let cure = "take an earlier checkpoint or train with a lower learning rate";
-            return Err(Error::run("Laplace", format!("the {term} are not finite"), cure));
+            let help = "take an earlier checkpoint or train with a lower learning rate";
+            return Err(Error::run("Laplace", format!("the {term} are not finite"), help));
         }
         let spectrum = curvature.decompose()?;
         let mut posterior = Posterior { k, d, weights: weights.to_vec(), log_likelihood, delta: f64::NAN, spectrum };

@@ -44,7 +44,7 @@ pub fn of(recipe: &Recipe) -> Result<&'static dyn Method> {
 pub fn known(name: &str, place: &str) -> Result<&'static dyn Method> {
     find(name).ok_or_else(|| {
         let found = format!("{} is not allowed", Value::String(name.into()));
-        Error::usage(format!("{place}: {NAME}"), found, allowed(), cure(name))
+        Error::usage(format!("{place}: {NAME}"), found, allowed(), help(name))
     })
 }
 
@@ -67,11 +67,11 @@ pub fn default_name() -> String {
 }
 
 /// What to write instead of a name that is none of ours.
-fn cure(name: &str) -> String {
+fn help(name: &str) -> String {
     let name = name.to_lowercase().replace('_', "-");
     let methods = all();
-    if let Some((_, cure)) = methods.iter().flat_map(|m| m.aliases()).find(|(alias, _)| *alias == name) {
-        return cure.to_string();
+    if let Some((_, help)) = methods.iter().flat_map(|m| m.aliases()).find(|(alias, _)| *alias == name) {
+        return help.to_string();
     }
     let score = |m: &&dyn Method| strsim::jaro_winkler(m.name(), &name);
     let nearest = methods.into_iter().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|m| score(m) > 0.85);

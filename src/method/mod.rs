@@ -10,6 +10,7 @@ mod hypercube;
 mod knob;
 pub mod laplace;
 mod list;
+mod model_spec;
 mod prediction;
 pub mod predictive;
 pub mod quadrature;
@@ -17,7 +18,6 @@ pub mod regularizer;
 pub mod repulsive;
 mod rules;
 pub mod scale_mixture;
-mod setup;
 pub mod swa;
 pub mod swag;
 pub mod trained;
@@ -30,11 +30,11 @@ pub use finalize::{Finish, HostLayer, LayerForm, Rows};
 pub use hypercube::Hypercube;
 pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
+pub use model_spec::{ImageInput, MethodOptions, ModelSpec};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
-pub use setup::{ImageInput, MethodOptions, Setup};
 pub use trained::{Named, Trained};
 pub use training::{DataX, Head, TrainProgram};
 
@@ -175,7 +175,7 @@ pub trait Method: Send + Sync {
     }
 
     /// Networks of a member in prediction.
-    fn copies(&self, _setup: &Setup) -> u32 {
+    fn copies(&self, _setup: &ModelSpec) -> u32 {
         1
     }
 
@@ -185,25 +185,25 @@ pub trait Method: Send + Sync {
     }
 
     /// Whether all members must see the same rows: their outputs are compared.
-    fn shares_rows(&self, _setup: &Setup) -> bool {
+    fn shares_rows(&self, _setup: &ModelSpec) -> bool {
         false
     }
 
     // ---- A training step
 
     /// The weights [R, P] of the networks of a step, from the members' numbers.
-    fn record_step_networks(&self, _setup: &Setup, _b: &mut Builder, numbers: Buf) -> Buf {
+    fn record_step_networks(&self, _setup: &ModelSpec, _b: &mut Builder, numbers: Buf) -> Buf {
         numbers
     }
 
     /// The loss of each row and its gradient: (terms [R, rows, 3], gradient of the outputs, as large as `head.z`). The terms
     /// are loss, regularizer and auxiliary regularizer.
-    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    fn record_head(&self, setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
         base::record_head(setup, b, head)
     }
 
     /// Adds to the gradient of the outputs what compares members; returns the value [E] of what it added.
-    fn record_on_outputs(&self, _setup: &Setup, _b: &mut Builder, _z: Tensor, _dz: Buf) -> Option<Buf> {
+    fn record_on_outputs(&self, _setup: &ModelSpec, _b: &mut Builder, _z: Tensor, _dz: Buf) -> Option<Buf> {
         None
     }
 
@@ -211,7 +211,7 @@ pub trait Method: Send + Sync {
     /// `record_on_outputs` gave. Returns the gradient of the members' numbers and the value [E], which counts eta / N each.
     fn record_on_weights(
         &self,
-        _setup: &Setup,
+        _setup: &ModelSpec,
         _b: &mut Builder,
         _numbers: Buf,
         dweights: Buf,
@@ -222,7 +222,7 @@ pub trait Method: Send + Sync {
 
     /// State to collect after the optimizer's step, where `StepArgs::collect` is not 0 (see [`Method::collects`]); each by its
     /// name in checkpoints, "method.what", which is also its buffer's.
-    fn record_collect(&self, _setup: &Setup, _b: &mut Builder, _numbers: Buf) -> Vec<(&'static str, Buf)> {
+    fn record_collect(&self, _setup: &ModelSpec, _b: &mut Builder, _numbers: Buf) -> Vec<(&'static str, Buf)> {
         vec![]
     }
 
@@ -252,7 +252,7 @@ pub trait Method: Send + Sync {
 
     /// The networks that predict, [`Method::copies`] a member. Their numbers begin at `first_sample`, so that a part of them
     /// may be recorded alone.
-    fn record_networks(&self, _setup: &Setup, _b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+    fn record_networks(&self, _setup: &ModelSpec, _b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
         Networks { weights: numbers, posterior: vec![] }
     }
 
@@ -277,12 +277,12 @@ pub trait Method: Send + Sync {
     }
 
     /// What makes outputs of features and outputs on the host, one per member; none where the network's own are the outputs.
-    fn host_layers(&self, _setup: &Setup, _trained: &Trained, _seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
+    fn host_layers(&self, _setup: &ModelSpec, _trained: &Trained, _seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
         Ok(vec![])
     }
 
     /// What a row of outputs means.
-    fn outputs(&self, _setup: &Setup) -> Outputs {
+    fn outputs(&self, _setup: &ModelSpec) -> Outputs {
         Outputs::Plain
     }
 
@@ -294,7 +294,7 @@ pub trait Method: Send + Sync {
     // ---- Notes for users
 
     /// What it cannot show with these settings, a sentence each.
-    fn caveats(&self, _setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
+    fn caveats(&self, _setup: &ModelSpec, _epochs: u32, _swa_start: u32) -> Vec<String> {
         vec![]
     }
 
@@ -304,17 +304,17 @@ pub trait Method: Send + Sync {
     }
 
     /// What `record_collect` collects, and what would need less.
-    fn collected(&self, setup: &Setup) -> (String, String) {
+    fn collected(&self, setup: &ModelSpec) -> (String, String) {
         (format!("what {} collects", self.name()), format!("lower method.members (now {})", setup.members))
     }
 
     /// Numbers of its largest buffer beside weights and their samples, by what they are.
-    fn largest_buffer(&self, _setup: &Setup) -> Option<(&'static str, u64)> {
+    fn largest_buffer(&self, _setup: &ModelSpec) -> Option<(&'static str, u64)> {
         None
     }
 
     /// What the end of training needs in the computer's own memory.
-    fn host_needs(&self, _setup: &Setup) -> Vec<Need> {
+    fn host_needs(&self, _setup: &ModelSpec) -> Vec<Need> {
         vec![]
     }
 }

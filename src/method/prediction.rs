@@ -49,7 +49,7 @@ pub struct Chunk<'a> {
     pub features: &'a [f32],
 }
 
-impl Setup {
+impl ModelSpec {
     /// Records the networks that predict; returns the buffers of the members' numbers and of what is drawn with them.
     fn record_networks(&self, b: &mut Builder, first_sample: u32) -> (Buf, Vec<(&'static str, Buf)>) {
         let numbers = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
@@ -94,7 +94,7 @@ impl Setup {
     /// the first P numbers of each member, or copies `first_sample .. first_sample + copies` that have statistics of their own.
     pub fn record_statistics(&self, rows: u32, first_sample: u32) -> Result<PredictProgram> {
         let method: &'static dyn Method = if self.method.has_own_statistics() { self.method } else { &base::Base };
-        let setup = Setup { method, ..self.clone() };
+        let setup = ModelSpec { method, ..self.clone() };
         let replicas = setup.members * setup.copies();
         let (p, q) = (setup.layout().total as u32, setup.layout().running);
         let mut b = Builder::new(replicas, p);

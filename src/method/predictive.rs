@@ -3,7 +3,7 @@
 
 use super::hypercube::{self, Hypercube};
 use super::scale_mixture::ScaleMixture;
-use super::{Setup, laplace};
+use super::{ModelSpec, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
 use crate::metrics::{Mixture, mutual_information, weighted};
@@ -30,13 +30,13 @@ pub enum Outputs {
 }
 
 /// Of a setup, a row of outputs and a class.
-pub type LogitSd = fn(&Setup, &[f32], usize) -> f64;
+pub type LogitSd = fn(&ModelSpec, &[f32], usize) -> f64;
 
 /// How a row of outputs of one target is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     /// Of a regression.
-    pub moments: fn(&Setup, &[f32]) -> Moments,
+    pub moments: fn(&ModelSpec, &[f32]) -> Moments,
     /// Standard deviation of the logit of class c, whose mean is output c; None where outputs are the logits.
     pub logit_sd: Option<LogitSd>,
 }
@@ -185,7 +185,7 @@ impl Regression {
     }
 }
 
-impl Setup {
+impl ModelSpec {
     /// `outputs` [replicas, n, n_out] of all members in order.
     pub fn predictive(&self, outputs: &[f32], n: usize, seed: u32) -> Predictive {
         self.predictive_of(0, outputs, n, seed)

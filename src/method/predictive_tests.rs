@@ -4,9 +4,9 @@ use crate::net::{Mlp, Net};
 use crate::program::Act;
 use crate::recipe::{Link, Optimizer};
 
-fn setup(task: Task, k: u32, members: u32) -> Setup {
+fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
     let method: &'static dyn Method = &vifo::MEAN;
-    Setup {
+    ModelSpec {
         method,
         task,
         k,
@@ -50,7 +50,7 @@ fn logits() -> Vec<f32> {
     (0..400).flat_map(row).collect()
 }
 
-fn classes(setup: &Setup, outputs: &[f32], seed: u32) -> Classification {
+fn classes(setup: &ModelSpec, outputs: &[f32], seed: u32) -> Classification {
     match setup.predictive(outputs, outputs.len() / 6, seed) {
         Predictive::Classification(c) => c,
         Predictive::Regression(_) => panic!("classes"),
@@ -62,11 +62,11 @@ fn classes(setup: &Setup, outputs: &[f32], seed: u32) -> Classification {
 #[test]
 fn a6_the_mean_mutual_information_hardly_depends_on_the_seed() {
     let (s, outputs) = (setup(Task::Classification, 3, 1), logits());
-    let mean = |s: &Setup, seed: u32| {
+    let mean = |s: &ModelSpec, seed: u32| {
         let c = classes(s, &outputs, seed);
         c.epistemic.iter().sum::<f64>() / c.epistemic.len() as f64
     };
-    let limit = mean(&Setup { predict_samples: 10_000, ..s.clone() }, 99);
+    let limit = mean(&ModelSpec { predict_samples: 10_000, ..s.clone() }, 99);
     let shares: Vec<f64> = (0..20).map(|seed| mean(&s, seed) / limit).collect();
     println!("mean mutual information over its limit: {shares:.3?}");
     assert!(shares.iter().all(|r| (0.9..1.05).contains(r)), "{shares:?}");

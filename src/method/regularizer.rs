@@ -1,6 +1,6 @@
 //! The regularizers, with their prior's parameters and constants (MATH.md section 3).
 
-use super::{Knob, KnobValue, Setup};
+use super::{Knob, KnobValue, ModelSpec};
 use crate::ops::Op;
 use crate::ops::optimizer::L2Gradient;
 use crate::ops::reduce::SumSquares;
@@ -100,7 +100,7 @@ impl Reg {
 }
 
 /// eta / N times the sum of squares of a part of each member's weights: adds to the gradient, returns the sum per member.
-pub fn record_l2(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
+pub fn record_l2(setup: &ModelSpec, b: &mut Builder, weights: Buf, dweights: Buf, part: Range<u32>) -> Buf {
     let (replicas, stride) = (setup.members, setup.layout().total as u32);
     let (first, length, scale) = (part.start, part.end - part.start, 1.0 / setup.observations() as f32);
     b.push(Op::L2Gradient(L2Gradient { replicas, stride, first, length, scale }), &[weights], &[dweights]);

@@ -1,7 +1,7 @@
 //! Repulsive ensembles: members follow the gradient of their posterior and keep away from each other by a kernel density
 //! estimate, in the space of functions (their outputs on the batch) or of weights (MATH.md section 5, repulsive).
 
-use super::{Knob, KnobValue, Method, MethodOptions, Setup};
+use super::{Knob, KnobValue, Method, MethodOptions, ModelSpec};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -54,17 +54,17 @@ impl Method for Repulsive {
     fn is_coupled(&self) -> bool {
         true
     }
-    fn shares_rows(&self, setup: &Setup) -> bool {
+    fn shares_rows(&self, setup: &ModelSpec) -> bool {
         setup.options.space == Space::Function
     }
     /// In function space.
-    fn record_on_outputs(&self, setup: &Setup, b: &mut Builder, z: Tensor, dz: Buf) -> Option<Buf> {
+    fn record_on_outputs(&self, setup: &ModelSpec, b: &mut Builder, z: Tensor, dz: Buf) -> Option<Buf> {
         self.shares_rows(setup).then(|| record(setup, b, z.buf, dz, z.rows * z.cols(), z.cols()))
     }
     /// In weight space.
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -73,7 +73,7 @@ impl Method for Repulsive {
         let count = setup.member_len() as u32;
         (dweights, Some(value.unwrap_or_else(|| record(setup, b, numbers, dweights, count, 0))))
     }
-    fn caveats(&self, setup: &Setup, _epochs: u32, _swa_start: u32) -> Vec<String> {
+    fn caveats(&self, setup: &ModelSpec, _epochs: u32, _swa_start: u32) -> Vec<String> {
         let alone =
             "a single repulsive member has no other to be repelled from, and no epistemic spread: raise method.members";
         if setup.members == 1 { vec![alone.into()] } else { vec![] }
@@ -81,7 +81,7 @@ impl Method for Repulsive {
 }
 
 /// Adds to the gradient of outputs or weights; returns the value per member.
-fn record(setup: &Setup, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
+fn record(setup: &ModelSpec, b: &mut Builder, v: Buf, dv: Buf, count: u32, cols: u32) -> Buf {
     let replicas = setup.members;
     // Members of other data sets are other ensembles.
     let group = if setup.per_set == 0 { replicas } else { setup.per_set };

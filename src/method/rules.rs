@@ -16,7 +16,7 @@ pub fn checked(table: &Table, place: &str) -> Result<Recipe> {
 
 /// What the method cannot take, whatever the data are.
 pub fn check(recipe: &Recipe, place: &str) -> Result<()> {
-    let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
+    let err = |found: &str, help: &str| Err(Error::usage(place, found, "", help));
     let (method, m) = (super::known(&recipe.method.name, place)?, &recipe.method);
     if m.eta_aux > 0.0 && !method.takes_auxiliary_inputs() {
         return err(

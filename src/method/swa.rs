@@ -1,7 +1,7 @@
 //! Stochastic weight averaging: the running mean of the weights, one snapshot per epoch from `swa_start` on; batch
 //! normalisation's statistics are computed anew for it (MATH.md section 5, SWA).
 
-use super::{Finish, Method, Setup, Trained, Usual};
+use super::{Finish, Method, ModelSpec, Trained, Usual};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -33,7 +33,7 @@ impl Method for Swa {
     fn collects(&self) -> bool {
         true
     }
-    fn record_collect(&self, setup: &Setup, b: &mut Builder, numbers: Buf) -> Vec<(&'static str, Buf)> {
+    fn record_collect(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf) -> Vec<(&'static str, Buf)> {
         record_collect(setup, b, numbers)
     }
     fn ends_with(&self) -> Option<&'static str> {
@@ -47,7 +47,7 @@ impl Method for Swa {
         let mean = Trained::plain(finish.collected(MEAN), vec![]);
         Ok(Trained { running: finish.rows.statistics(&mean)?, ..mean })
     }
-    fn collected(&self, setup: &Setup) -> (String, String) {
+    fn collected(&self, setup: &ModelSpec) -> (String, String) {
         ("SWA's mean".into(), format!("lower method.members (now {})", setup.members))
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn own_schedule(recipe: &mut Recipe) {
 }
 
 /// The average's place in the training state.
-fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
+fn record_collect(setup: &ModelSpec, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
     let (replicas, count) = (setup.members, setup.member_len() as u32);
     let mean = b.buffer(MEAN, (replicas * count) as usize, Role::State);
     b.push(Op::SwaCollect(SwaCollect { replicas, count }), &[weights], &[mean]);

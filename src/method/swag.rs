@@ -1,7 +1,7 @@
 //! SWAG: a Gaussian around the averaged weights, its covariance half the diagonal of the snapshots' variances, half the span
 //! of their last deviations (MATH.md section 5, SWAG). Several members are multiSWAG.
 
-use super::{Finish, Method, MethodOptions, Named, Networks, Setup, Trained, Usual, swa};
+use super::{Finish, Method, MethodOptions, ModelSpec, Named, Networks, Trained, Usual, swa};
 use crate::base::rng::Stream;
 use crate::data::Task;
 use crate::error::Result;
@@ -44,20 +44,20 @@ impl Method for Swag {
     fn options(&self, recipe: &Recipe) -> MethodOptions {
         MethodOptions { swag_columns: recipe.swag.columns, ..Default::default() }
     }
-    fn copies(&self, setup: &Setup) -> u32 {
+    fn copies(&self, setup: &ModelSpec) -> u32 {
         setup.predict_samples
     }
     fn collects(&self) -> bool {
         true
     }
-    fn record_collect(&self, setup: &Setup, b: &mut Builder, numbers: Buf) -> Vec<(&'static str, Buf)> {
+    fn record_collect(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf) -> Vec<(&'static str, Buf)> {
         record_collect(setup, b, numbers)
     }
     fn ends_with(&self) -> Option<&'static str> {
         Some("average of weights")
     }
     fn finalize(&self, finish: Finish) -> Result<Trained> {
-        let setup = finish.setup;
+        let setup = finish.model_spec;
         let (deviations, variance) = (finish.collected(DEVIATIONS), finish.collected(VARIANCE));
         let (weights, filled) = match finish.snapshots {
             0 => (finish.last.weights, 0),
@@ -76,7 +76,7 @@ impl Method for Swag {
         let mean = Trained { weights, running: vec![], posterior };
         Ok(Trained { running: finish.rows.statistics(&mean)?, ..mean })
     }
-    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, first_sample: u32) -> Networks {
+    fn record_networks(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf, first_sample: u32) -> Networks {
         record_networks(setup, b, numbers, first_sample)
     }
     /// Filled columns of the deviations.
@@ -86,7 +86,7 @@ impl Method for Swag {
     fn has_own_statistics(&self) -> bool {
         true
     }
-    fn caveats(&self, _setup: &Setup, epochs: u32, swa_start: u32) -> Vec<String> {
+    fn caveats(&self, _setup: &ModelSpec, epochs: u32, swa_start: u32) -> Vec<String> {
         if epochs != swa_start + 1 {
             return vec![];
         }
@@ -98,20 +98,20 @@ impl Method for Swag {
         let statistics = if has_statistics { ", with the statistics of its first sample" } else { "" };
         Some(format!("these are SWAG's mean weights{statistics}; its covariance stays in the run"))
     }
-    fn collected(&self, setup: &Setup) -> (String, String) {
+    fn collected(&self, setup: &ModelSpec) -> (String, String) {
         let columns = setup.options.swag_columns;
         (
             format!("SWAG's mean, variance and {columns} deviations"),
             format!("lower swag.columns (now {columns}) or method.members (now {})", setup.members),
         )
     }
-    fn largest_buffer(&self, setup: &Setup) -> Option<(&'static str, u64)> {
+    fn largest_buffer(&self, setup: &ModelSpec) -> Option<(&'static str, u64)> {
         let (p, columns) = (setup.layout().total as u64, u64::from(setup.options.swag_columns));
         Some(("deviations of SWAG", p.saturating_mul(u64::from(setup.members)).saturating_mul(columns)))
     }
 }
 
-fn moments(setup: &Setup, b: &mut Builder) -> (Buf, Buf) {
+fn moments(setup: &ModelSpec, b: &mut Builder) -> (Buf, Buf) {
     let len = setup.members as usize * setup.member_len();
     let variance = b.buffer(VARIANCE, len, Role::State);
     let deviations = b.buffer(DEVIATIONS, len * setup.options.swag_columns as usize, Role::State);
@@ -119,7 +119,7 @@ fn moments(setup: &Setup, b: &mut Builder) -> (Buf, Buf) {
 }
 
 /// The moments' places in the training state.
-fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
+fn record_collect(setup: &ModelSpec, b: &mut Builder, weights: Buf) -> Vec<(&'static str, Buf)> {
     let (replicas, count, columns) = (setup.members, setup.member_len() as u32, setup.options.swag_columns);
     let mean = b.buffer(MEAN, (replicas * count) as usize, Role::State);
     let (variance, deviations) = moments(setup, b);
@@ -130,7 +130,7 @@ fn record_collect(setup: &Setup, b: &mut Builder, weights: Buf) -> Vec<(&'static
 
 /// Weights [E S, P] drawn around the mean; the step's `n_samples` says how many columns are filled. Also returns the places
 /// of the moments.
-fn record_networks(setup: &Setup, b: &mut Builder, mean: Buf, first_sample: u32) -> Networks {
+fn record_networks(setup: &ModelSpec, b: &mut Builder, mean: Buf, first_sample: u32) -> Networks {
     let (members, samples, count) = (setup.members, setup.copies(), setup.layout().total as u32);
     let (variance, deviations) = moments(setup, b);
     let networks = b.buffer("w", (members * samples * count) as usize, Role::Scratch);

@@ -12,7 +12,7 @@ pub struct Named {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trained {
-    /// All members' numbers in flat order, [E, `Setup::member_len`].
+    /// All members' numbers in flat order, [E, `ModelSpec::member_len`].
     pub weights: Vec<f32>,
     /// Running statistics of batch normalisation, one or several sets per member; empty where the network has none.
     pub running: Vec<f32>,

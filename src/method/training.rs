@@ -1,6 +1,6 @@
 //! The recording of a training step: gather, forward, head, backward, regularizer, optimizer, collection.
 
-use super::{BETA1, BETA2, Setup};
+use super::{BETA1, BETA2, ModelSpec};
 use crate::error::{Error, Result};
 use crate::net::Pass;
 use crate::ops::Op;
@@ -55,7 +55,7 @@ pub struct TrainProgram {
     pub running: Option<Buf>,
 }
 
-impl Setup {
+impl ModelSpec {
     /// Records one training step: gather, forward, head, backward, optimizer. `max_bytes` = largest buffer of bytes that
     /// the device can bind.
     // Long: a training step in the order in which it runs.

@@ -1,7 +1,7 @@
 //! Variational Bayesian last layer: a Gaussian over the last layer's weights and a noise of its own, trained by a closed
 //! bound on the likelihood (MATH.md section 5, VBLL; Harrison et al. 2024).
 
-use super::{Head, Knob, KnobValue, Method, Outputs, Setup};
+use super::{Head, Knob, KnobValue, Method, ModelSpec, Outputs};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::Last;
@@ -29,8 +29,8 @@ impl Method for Vbll {
             return Ok(());
         }
         let found = format!("{:?} with {targets} targets", recipe.method.name);
-        let cure = "take vifo-mean, or a run of its own for each target";
-        Err(Error::usage(key!(method.name).path, found, "one target", cure))
+        let help = "take vifo-mean, or a run of its own for each target";
+        Err(Error::usage(key!(method.name).path, found, "one target", help))
     }
     fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
         recipe.vbll.regularizer
@@ -42,12 +42,12 @@ impl Method for Vbll {
     fn last_layer(&self, task: Task, k: u32) -> Last {
         Last::Vbll(if task == Task::Classification { k } else { 1 })
     }
-    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    fn record_head(&self, setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
         record_head(setup, b, head)
     }
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -55,13 +55,13 @@ impl Method for Vbll {
     ) -> (Buf, Option<Buf>) {
         (dweights, Some(record_regularizer(setup, b, numbers, dweights)))
     }
-    fn outputs(&self, _setup: &Setup) -> Outputs {
+    fn outputs(&self, _setup: &ModelSpec) -> Outputs {
         Outputs::VariancesAndNoise
     }
 }
 
 /// Returns (terms [R, rows, 3], gradient of the outputs (mean, variance, log noise)).
-fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+fn record_head(setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
     let Head { z: out, y, share, .. } = head;
     let (replicas, rows) = (out.replicas, out.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
@@ -72,7 +72,7 @@ fn record_head(setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
 }
 
 /// KL divergence of the last layer's weights and the prior of its noise: adds to the gradient, returns the value per member.
-fn record_regularizer(setup: &Setup, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
+fn record_regularizer(setup: &ModelSpec, b: &mut Builder, weights: Buf, dweights: Buf) -> Buf {
     let (replicas, layout) = (setup.members, setup.layout());
     let value = b.buffer("regularizer", replicas as usize, Role::Scratch);
     // The last layer's views are mean, log scale and log noise.

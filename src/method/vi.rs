@@ -1,7 +1,7 @@
 //! Weight-space variational inference: q(W) = N(mu, diag softplus(rho)^2), M weight samples as M replicas
 //! (MATH.md section 4).
 
-use super::{Knob, KnobValue, Method, Networks, PriorDraw, Reg, Setup};
+use super::{Knob, KnobValue, Method, ModelSpec, Networks, PriorDraw, Reg};
 use crate::base::rng::Stream;
 use crate::data::Task;
 use crate::net::Layout;
@@ -76,15 +76,15 @@ impl Method for Vi {
     fn samples_weights(&self) -> bool {
         true
     }
-    fn copies(&self, setup: &Setup) -> u32 {
+    fn copies(&self, setup: &ModelSpec) -> u32 {
         setup.predict_samples
     }
-    fn record_step_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf) -> Buf {
+    fn record_step_networks(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf) -> Buf {
         record_sample(setup, b, numbers, Stream::Weights)
     }
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -94,8 +94,8 @@ impl Method for Vi {
         (dq, Some(value))
     }
     /// `predict_samples` weight samples per member, from a stream of their own.
-    fn record_networks(&self, setup: &Setup, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
-        let setup = Setup { samples: setup.predict_samples, ..setup.clone() };
+    fn record_networks(&self, setup: &ModelSpec, b: &mut Builder, numbers: Buf, _first_sample: u32) -> Networks {
+        let setup = ModelSpec { samples: setup.predict_samples, ..setup.clone() };
         Networks { weights: record_sample(&setup, b, numbers, Stream::Predict), posterior: vec![] }
     }
     fn prior_draw(&self) -> PriorDraw {
@@ -112,7 +112,7 @@ impl Method for Vi {
 }
 
 /// W [E M, P] from q [E, 2P].
-fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> Buf {
+fn record_sample(setup: &ModelSpec, b: &mut Builder, q: Buf, stream: Stream) -> Buf {
     let count = setup.layout().total as u32;
     let samples = setup.samples;
     let w = b.buffer("w", (setup.members * samples * count) as usize, Role::Scratch);
@@ -126,7 +126,7 @@ fn record_sample(setup: &Setup, b: &mut Builder, q: Buf, stream: Stream) -> Buf 
 }
 
 /// The gradient of (mu, rho) [E, 2P] and the regularizer's value [E].
-fn record_gradient(setup: &Setup, b: &mut Builder, reg: Reg, q: Buf, dweights: Buf) -> (Buf, Buf) {
+fn record_gradient(setup: &ModelSpec, b: &mut Builder, reg: Reg, q: Buf, dweights: Buf) -> (Buf, Buf) {
     let layout = setup.layout();
     let count = layout.total as u32;
     let members = setup.members;

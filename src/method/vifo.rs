@@ -1,7 +1,7 @@
 //! VIFO: q(z|x) = N(mu(x), diag s2(x)) from one network with 2K outputs (MATH.md section 2). Expected loss, regularizer
 //! and auxiliary regularizer are one fused kernel over the rows of the batch and the auxiliary rows behind them.
 
-use super::{Head, Knob, KnobValue, Method, Outputs, PriorDraw, Reg, Setup, regularizer};
+use super::{Head, Knob, KnobValue, Method, ModelSpec, Outputs, PriorDraw, Reg, regularizer};
 use crate::data::Task;
 use crate::net::Last;
 use crate::ops::Op;
@@ -82,12 +82,12 @@ impl Method for Vifo {
     fn last_layer(&self, _task: Task, k: u32) -> Last {
         Last::Linear(2 * k)
     }
-    fn record_head(&self, setup: &Setup, b: &mut Builder, head: Head) -> (Buf, Buf) {
+    fn record_head(&self, setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf) {
         record_head(setup, b, self.reg, head)
     }
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -99,7 +99,7 @@ impl Method for Vifo {
         let all = 0..setup.layout().total as u32;
         (dweights, Some(regularizer::record_l2(setup, b, numbers, dweights, all)))
     }
-    fn outputs(&self, _setup: &Setup) -> Outputs {
+    fn outputs(&self, _setup: &ModelSpec) -> Outputs {
         Outputs::Sigmas
     }
     fn prior_draw(&self) -> PriorDraw {
@@ -113,7 +113,7 @@ impl Method for Vifo {
 
 /// Returns (terms [R, rows, 3], gradient of the outputs). The weights of the rows count in the means that some regularizers
 /// take over them.
-fn record_head(setup: &Setup, b: &mut Builder, reg: Reg, head: Head) -> (Buf, Buf) {
+fn record_head(setup: &ModelSpec, b: &mut Builder, reg: Reg, head: Head) -> (Buf, Buf) {
     let Head { z: out, y, row_weights: weights, share, data_rows } = head;
     let (replicas, rows, k) = (out.replicas, out.rows, setup.k);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);

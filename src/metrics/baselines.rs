@@ -125,8 +125,8 @@ impl LinearModel {
     }
 }
 
-fn refuse(found: impl Into<String>, cure: &str) -> Error {
-    Error::run("linear baseline", found, cure)
+fn refuse(found: impl Into<String>, help: &str) -> Error {
+    Error::run("linear baseline", found, help)
 }
 
 fn check_sizes<X>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<()> {
@@ -135,8 +135,8 @@ fn check_sizes<X>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<()> {
         return Err(refuse(found, "give at least one row and one column, and rows x columns inputs"));
     }
     if d > MAX_LINEAR_COLUMNS || n as f64 * d as f64 * n.min(d) as f64 > MAX_WORK {
-        let cure = format!("none needed: up to {MAX_LINEAR_COLUMNS} columns, fewer with many rows, are fitted");
-        return Err(refuse(format!("skipped: too many columns ({d}, with {n} rows)"), &cure));
+        let help = format!("none needed: up to {MAX_LINEAR_COLUMNS} columns, fewer with many rows, are fitted");
+        return Err(refuse(format!("skipped: too many columns ({d}, with {n} rows)"), &help));
     }
     Ok(())
 }

@@ -123,8 +123,8 @@ pub fn seconds(n: usize, d: usize, classes: usize) -> f64 {
 const NANOSECONDS_A_BIN: f64 = 10.0;
 const NANOSECONDS_A_NUMBER: f64 = 12.0;
 
-fn refuse(found: impl Into<String>, cure: &str) -> Error {
-    Error::run("gradient boosting", found, cure)
+fn refuse(found: impl Into<String>, help: &str) -> Error {
+    Error::run("gradient boosting", found, help)
 }
 
 fn check(rows: Rows, classes: usize) -> Result<()> {
@@ -135,8 +135,8 @@ fn check(rows: Rows, classes: usize) -> Result<()> {
         return Err(refuse(found, "give rows x columns inputs"));
     }
     if n < LEAST_ROWS {
-        let cure = format!("none needed: from {LEAST_ROWS} rows on it is fitted");
-        return Err(refuse(format!("skipped: too few rows ({n})"), &cure));
+        let help = format!("none needed: from {LEAST_ROWS} rows on it is fitted");
+        return Err(refuse(format!("skipped: too few rows ({n})"), &help));
     }
     if !rows.x.iter().chain(rows.weights).all(|v| v.is_finite()) || !rows.y.iter().all(|v| v.is_finite()) {
         return Err(refuse("a value is not finite", "clean the data"));

@@ -3,7 +3,7 @@
 use super::{Element, Program, Role};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct BufferPlan {
     /// Slot of each buffer of scalars; `usize::MAX` for bytes, whose place is the executor's own.
     pub slot: Vec<usize>,
     /// Elements of each slot.
@@ -11,7 +11,7 @@ pub struct Plan {
 }
 
 /// First fit by order of birth. Buffers that outlive a step have a slot of their own.
-pub fn plan(program: &Program) -> Plan {
+pub fn plan(program: &Program) -> BufferPlan {
     let n = program.buffers.len();
     let (mut birth, mut death) = (vec![usize::MAX; n], vec![0; n]);
     for (i, step) in program.steps.iter().enumerate() {
@@ -40,10 +40,10 @@ pub fn plan(program: &Program) -> Plan {
         slot_len[s] = slot_len[s].max(info.len);
         free_at[s] = if shareable { death[b] + 1 } else { usize::MAX };
     }
-    Plan { slot, slot_len }
+    BufferPlan { slot, slot_len }
 }
 
-impl Plan {
+impl BufferPlan {
     pub fn elements(&self) -> usize {
         self.slot_len.iter().sum()
     }

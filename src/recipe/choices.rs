@@ -1,6 +1,6 @@
 //! The values of keys that are choices: one enum each, with the texts beside the variants.
 
-use super::declaration::{Field, Kind};
+use super::declaration::{Field, ValueKind};
 use super::keys::Data;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ macro_rules! choice {
         }
 
         impl Field for $name {
-            const KIND: Kind = Kind::Choice($name::NAMES);
+            const KIND: ValueKind = ValueKind::Choice($name::NAMES);
             fn value(&self) -> Option<Value> {
                 Some(Value::String(self.name().into()))
             }

@@ -12,7 +12,7 @@ pub const MAX: f64 = points::MAX_SIZE;
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum ValueKind {
     Text,
     Choice(&'static [&'static str]),
     Bool,
@@ -81,7 +81,7 @@ pub struct Widget {
 pub struct Key {
     /// "train.lr", or "seed" outside of the sections.
     pub path: &'static str,
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub help: &'static str,
     pub flag: Option<Flag>,
     pub widget: Option<Widget>,
@@ -147,8 +147,8 @@ impl Key {
     /// Whole numbers in [low, high], or lists of them.
     pub(super) const fn whole(mut self, low: i64, high: i64) -> Key {
         self.kind = match self.kind {
-            Kind::Whole(..) => Kind::Whole(low, high),
-            Kind::WholeList(..) => Kind::WholeList(low, high),
+            ValueKind::Whole(..) => ValueKind::Whole(low, high),
+            ValueKind::WholeList(..) => ValueKind::WholeList(low, high),
             _ => panic!("whole() is for whole numbers"),
         };
         self
@@ -156,15 +156,15 @@ impl Key {
 
     /// Numbers in [low, high].
     pub(super) const fn range(mut self, low: f64, high: f64) -> Key {
-        assert!(matches!(self.kind, Kind::Number(..)), "range() is for numbers");
-        self.kind = Kind::Number(low, high);
+        assert!(matches!(self.kind, ValueKind::Number(..)), "range() is for numbers");
+        self.kind = ValueKind::Number(low, high);
         self
     }
 
     /// Numbers in (low, high].
     pub(super) const fn above(mut self, low: f64, high: f64) -> Key {
-        assert!(matches!(self.kind, Kind::Number(..)), "above() is for numbers");
-        self.kind = Kind::Above(low, high);
+        assert!(matches!(self.kind, ValueKind::Number(..)), "above() is for numbers");
+        self.kind = ValueKind::Above(low, high);
         self
     }
 
@@ -193,7 +193,7 @@ impl Key {
 
     /// `--name VALUE` of `vifo fit`.
     pub(super) const fn flag(mut self, name: &'static str, value: &'static str) -> Key {
-        let dash = matches!(self.kind, Kind::Whole(..) | Kind::Number(..) | Kind::Above(..));
+        let dash = matches!(self.kind, ValueKind::Whole(..) | ValueKind::Number(..) | ValueKind::Above(..));
         self.flag = Some(Flag { name, value, reads: false, dash });
         self
     }
@@ -222,8 +222,8 @@ impl Key {
     /// A field of the app, for all values that are allowed.
     pub(super) const fn label(mut self, label: &'static str) -> Key {
         let (low, high) = match self.kind {
-            Kind::Whole(low, high) => (low as f64, high as f64),
-            Kind::Number(low, high) | Kind::Above(low, high) => (low, high),
+            ValueKind::Whole(low, high) => (low as f64, high as f64),
+            ValueKind::Number(low, high) | ValueKind::Above(low, high) => (low, high),
             _ => (0.0, 0.0),
         };
         self.widget = Some(Widget { label, low, high });
@@ -238,7 +238,7 @@ impl Key {
 
 /// A type that a key can have.
 pub(super) trait Field {
-    const KIND: Kind;
+    const KIND: ValueKind;
     const IS_FILE: bool = false;
     /// As TOML; None where it is absent.
     fn value(&self) -> Option<Value>;
@@ -250,7 +250,7 @@ pub(super) trait Field {
 macro_rules! fields {
     ($($type:ty, $kind:expr, |$v:ident| $value:expr;)*) => {$(
         impl Field for $type {
-            const KIND: Kind = $kind;
+            const KIND: ValueKind = $kind;
             fn value(&self) -> Option<Value> {
                 let $v = self;
                 Some($value)
@@ -260,22 +260,22 @@ macro_rules! fields {
 }
 
 fields! {
-    f64, Kind::Number(f64::MIN, f64::MAX), |v| Value::Float(*v);
-    u32, Kind::Whole(0, u32::MAX as i64), |v| Value::Integer(i64::from(*v));
-    usize, Kind::Whole(0, u32::MAX as i64), |v| Value::Integer(*v as i64);
-    bool, Kind::Bool, |v| Value::Boolean(*v);
-    String, Kind::Text, |v| Value::String(v.clone());
-    Act, Kind::Choice(&["relu", "silu"]), |v| Value::String(match v { Act::Relu => "relu", Act::Silu => "silu" }.into());
-    Vec<String>, Kind::TextList, |v| Value::Array(v.iter().cloned().map(Value::String).collect());
-    Vec<u32>, Kind::WholeList(0, u32::MAX as i64), |v| Value::Array(v.iter().map(|n| Value::Integer(i64::from(*n))).collect());
-    Vec<Vec<f64>>, Kind::PointList, |rows| {
+    f64, ValueKind::Number(f64::MIN, f64::MAX), |v| Value::Float(*v);
+    u32, ValueKind::Whole(0, u32::MAX as i64), |v| Value::Integer(i64::from(*v));
+    usize, ValueKind::Whole(0, u32::MAX as i64), |v| Value::Integer(*v as i64);
+    bool, ValueKind::Bool, |v| Value::Boolean(*v);
+    String, ValueKind::Text, |v| Value::String(v.clone());
+    Act, ValueKind::Choice(&["relu", "silu"]), |v| Value::String(match v { Act::Relu => "relu", Act::Silu => "silu" }.into());
+    Vec<String>, ValueKind::TextList, |v| Value::Array(v.iter().cloned().map(Value::String).collect());
+    Vec<u32>, ValueKind::WholeList(0, u32::MAX as i64), |v| Value::Array(v.iter().map(|n| Value::Integer(i64::from(*n))).collect());
+    Vec<Vec<f64>>, ValueKind::PointList, |rows| {
         let row = |row: &Vec<f64>| Value::Array(row.iter().copied().map(Value::Float).collect());
         Value::Array(rows.iter().map(row).collect())
     };
 }
 
 impl Field for PathBuf {
-    const KIND: Kind = Kind::Text;
+    const KIND: ValueKind = ValueKind::Text;
     const IS_FILE: bool = true;
     fn value(&self) -> Option<Value> {
         Some(Value::String(self.display().to_string()))
@@ -283,7 +283,7 @@ impl Field for PathBuf {
 }
 
 impl<T: Field> Field for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: ValueKind = T::KIND;
     const IS_FILE: bool = T::IS_FILE;
     fn value(&self) -> Option<Value> {
         self.as_ref().and_then(T::value)

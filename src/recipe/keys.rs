@@ -4,7 +4,7 @@
 
 use super::choices::*;
 use super::declaration::{Access, Field, MAX, keys, live, restart};
-pub use super::declaration::{Effect, Flag, Key, Kind, Widget};
+pub use super::declaration::{Effect, Flag, Key, ValueKind, Widget};
 use super::effects::{of_clip, of_data, of_eta_aux};
 use super::points;
 use crate::base::Act;
@@ -185,20 +185,20 @@ pub fn difference(there: &Recipe, wanted: &Recipe, places: &[&Key]) -> Option<(&
     Some((key.path, text(there), text(wanted)))
 }
 
-impl Kind {
+impl ValueKind {
     /// "a number from 0 to 1": what the key may hold, in words.
     pub fn allowed(&self) -> String {
         let end = |high: f64| if high >= MAX { String::new() } else { format!(" and at most {high}") };
         match self {
-            Kind::Text => "a text in quotes".into(),
-            Kind::Choice(c) => c.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", "),
-            Kind::Bool => "true, false".into(),
-            Kind::Whole(low, high) => format!("a whole number from {low} to {high}"),
-            Kind::Number(low, high) => format!("a number of at least {low}{}", end(*high)),
-            Kind::Above(low, high) => format!("a number above {low}{}", end(*high)),
-            Kind::TextList => "a list of texts".into(),
-            Kind::WholeList(low, high) => format!("a list of whole numbers from {low} to {high}"),
-            Kind::PointList => format!(
+            ValueKind::Text => "a text in quotes".into(),
+            ValueKind::Choice(c) => c.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", "),
+            ValueKind::Bool => "true, false".into(),
+            ValueKind::Whole(low, high) => format!("a whole number from {low} to {high}"),
+            ValueKind::Number(low, high) => format!("a number of at least {low}{}", end(*high)),
+            ValueKind::Above(low, high) => format!("a number above {low}{}", end(*high)),
+            ValueKind::TextList => "a list of texts".into(),
+            ValueKind::WholeList(low, high) => format!("a list of whole numbers from {low} to {high}"),
+            ValueKind::PointList => format!(
                 "a list of at most {} points, all [x, y] or all [x1, x2, class] with a whole number from 0 to {} as class",
                 points::MAX_POINTS,
                 points::MAX_CLASS
@@ -211,20 +211,22 @@ impl Kind {
         let number = |v: &Value| v.as_float().or_else(|| v.as_integer().map(|i| i as f64));
         let whole = |v: &Value, low: i64, high: i64| v.as_integer().is_some_and(|i| (low..=high).contains(&i));
         let ok = match self {
-            Kind::Text => value.is_str(),
-            Kind::Choice(c) => value.as_str().is_some_and(|s| c.contains(&s)),
-            Kind::Bool => value.is_bool(),
+            ValueKind::Text => value.is_str(),
+            ValueKind::Choice(c) => value.as_str().is_some_and(|s| c.contains(&s)),
+            ValueKind::Bool => value.is_bool(),
             // 1e3 is as whole as 1000.
-            Kind::Whole(low, high) if value.as_float().is_some_and(|x| x.fract() == 0.0 && x.abs() < 1e15) => {
+            ValueKind::Whole(low, high) if value.as_float().is_some_and(|x| x.fract() == 0.0 && x.abs() < 1e15) => {
                 let whole = Value::Integer(value.as_float().unwrap_or(0.0) as i64);
                 return whole.as_integer().filter(|i| (low..=high).contains(&i)).map(Value::Integer);
             }
-            Kind::Whole(low, high) => whole(value, *low, *high),
-            Kind::Number(low, high) => return number(value).filter(|x| x >= low && x <= high).map(Value::Float),
-            Kind::Above(low, high) => return number(value).filter(|x| x > low && x <= high).map(Value::Float),
-            Kind::TextList => value.as_array().is_some_and(|a| a.iter().all(Value::is_str)),
-            Kind::WholeList(low, high) => value.as_array().is_some_and(|a| a.iter().all(|v| whole(v, *low, *high))),
-            Kind::PointList => return admit_points(value, "").ok(),
+            ValueKind::Whole(low, high) => whole(value, *low, *high),
+            ValueKind::Number(low, high) => return number(value).filter(|x| x >= low && x <= high).map(Value::Float),
+            ValueKind::Above(low, high) => return number(value).filter(|x| x > low && x <= high).map(Value::Float),
+            ValueKind::TextList => value.as_array().is_some_and(|a| a.iter().all(Value::is_str)),
+            ValueKind::WholeList(low, high) => {
+                value.as_array().is_some_and(|a| a.iter().all(|v| whole(v, *low, *high)))
+            }
+            ValueKind::PointList => return admit_points(value, "").ok(),
         };
         ok.then(|| value.clone())
     }
@@ -249,7 +251,7 @@ pub fn check(table: &Table, place: &str) -> Result<Table> {
 
 fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     let Some(key) = find(path) else { return Err(unknown(path, place)) };
-    if matches!(key.kind, Kind::PointList) {
+    if matches!(key.kind, ValueKind::PointList) {
         return admit_points(value, &format!("{place}: {path}"));
     }
     key.kind.admit(value).ok_or_else(|| {
@@ -262,14 +264,14 @@ fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     })
 }
 
-/// `Kind::PointList`, with the row in the error: one wrong number among thousands is hard to find.
+/// `ValueKind::PointList`, with the row in the error: one wrong number among thousands is hard to find.
 fn admit_points(value: &Value, place: &str) -> Result<Value> {
     let shown = |v: &Value| {
         let text = v.to_string();
         if text.chars().count() > 40 { text.chars().take(40).collect::<String>() + "..." } else { text }
     };
     let Some(list) = value.as_array() else {
-        return Err(Error::usage(place, format!("{} is no list", shown(value)), Kind::PointList.allowed(), ""));
+        return Err(Error::usage(place, format!("{} is no list", shown(value)), ValueKind::PointList.allowed(), ""));
     };
     let row = |(i, row): (usize, &Value)| {
         let refuse = |found| Error::usage(points::row_place(place, i), found, "numbers in brackets: [1.5, 2]", "");
@@ -296,7 +298,7 @@ impl Key {
     pub fn is_allowed(&self, recipe: &Recipe) -> bool {
         match (self.kind, &recipe.data.points) {
             // Thousands of points are checked as they are.
-            (Kind::PointList, rows) => rows.as_ref().is_none_or(|rows| points::check(rows, "").is_ok()),
+            (ValueKind::PointList, rows) => rows.as_ref().is_none_or(|rows| points::check(rows, "").is_ok()),
             _ => self.value(recipe).is_none_or(|v| self.kind.admit(&v).is_some()),
         }
     }
@@ -307,8 +309,8 @@ pub fn unknown(path: &str, place: &str) -> Error {
     if !path.contains('.')
         && let Some(section) = SECTIONS.iter().find(|s| strsim::jaro_winkler(s, path) > 0.85)
     {
-        let cure = format!("did you mean the section [{section}]? `vifo fit --keys` lists all keys");
-        return Error::usage(format!("{place}: {path}"), "no such key or section", "", cure);
+        let help = format!("did you mean the section [{section}]? `vifo fit --keys` lists all keys");
+        return Error::usage(format!("{place}: {path}"), "no such key or section", "", help);
     }
     let last = |p: &str| p.rsplit('.').next().unwrap_or(p).to_string();
     let nearest = KEYS
@@ -332,7 +334,7 @@ pub fn unknown(path: &str, place: &str) -> Error {
 pub fn set(table: &mut Table, path: &str, text: &str, place: &str) -> Result<()> {
     let Some(key) = find(path) else { return Err(unknown(path, place)) };
     let parsed = format!("v = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("v"));
-    let textual = matches!(key.kind, Kind::Text | Kind::Choice(_));
+    let textual = matches!(key.kind, ValueKind::Text | ValueKind::Choice(_));
     let value = match parsed {
         Some(v) if !textual || v.is_str() => v,
         _ => Value::String(text.to_string()),

@@ -111,7 +111,7 @@ impl Recipe {
 
     /// What no single key can say.
     pub(crate) fn check(&self, place: &str) -> Result<()> {
-        let err = |found: &str, cure: &str| Err(Error::usage(place, found, "", cure));
+        let err = |found: &str, help: &str| Err(Error::usage(place, found, "", help));
         if let Some(name) = &self.name
             && let Some(found) = no_name(name)
         {
@@ -216,15 +216,15 @@ mod tests {
             let value = match (key.path, key.kind) {
                 ("data.toy", _) => continue,
                 ("net.depth", _) => "26".into(),
-                (_, keys::Kind::Choice(c)) => format!("\"{}\"", c[c.len() - 1]),
-                (_, keys::Kind::Text) => "\"x\"".into(),
-                (_, keys::Kind::Bool) => "true".into(),
-                (_, keys::Kind::Whole(low, _)) => format!("{}", low + 3),
-                (_, keys::Kind::Number(low, _) | keys::Kind::Above(low, _)) => format!("{}", low + 0.25),
+                (_, keys::ValueKind::Choice(c)) => format!("\"{}\"", c[c.len() - 1]),
+                (_, keys::ValueKind::Text) => "\"x\"".into(),
+                (_, keys::ValueKind::Bool) => "true".into(),
+                (_, keys::ValueKind::Whole(low, _)) => format!("{}", low + 3),
+                (_, keys::ValueKind::Number(low, _) | keys::ValueKind::Above(low, _)) => format!("{}", low + 0.25),
                 ("data.as", _) => "[\"q=text\"]".into(),
-                (_, keys::Kind::TextList) => "[\"q\"]".into(),
-                (_, keys::Kind::WholeList(..)) => "[7]".into(),
-                (_, keys::Kind::PointList) => "[[1, -2.5], [3, 1e-9]]".into(),
+                (_, keys::ValueKind::TextList) => "[\"q\"]".into(),
+                (_, keys::ValueKind::WholeList(..)) => "[7]".into(),
+                (_, keys::ValueKind::PointList) => "[[1, -2.5], [3, 1e-9]]".into(),
             };
             keys::set(&mut t, key.path, &value, "t").expect("allowed");
         }

@@ -21,12 +21,12 @@ pub fn check(points: &[Vec<f64>], place: &str) -> Result<Option<Task>> {
         n => return Err(Error::usage(row_place(place, 0), format!("has {}", counted(n, "number")), SHAPES, "")),
     };
     if points.len() > MAX_POINTS {
-        let cure = "leave some out, or write them to a file and name it as data.file";
-        return Err(Error::usage(place, counted(points.len(), "point"), format!("at most {MAX_POINTS}"), cure));
+        let help = "leave some out, or write them to a file and name it as data.file";
+        return Err(Error::usage(place, counted(points.len(), "point"), format!("at most {MAX_POINTS}"), help));
     }
     for (i, row) in points.iter().enumerate() {
-        let refuse = |found: String, allowed: &str, cure: &str| {
-            Err(Error::usage(row_place(place, i), found, allowed, cure)) as Result<Option<Task>>
+        let refuse = |found: String, allowed: &str, help: &str| {
+            Err(Error::usage(row_place(place, i), found, allowed, help)) as Result<Option<Task>>
         };
         if row.len() != first {
             let found = format!("has {} where row 1 has {first}", counted(row.len(), "number"));

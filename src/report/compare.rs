@@ -39,7 +39,7 @@ const NOT_THE_DATA: [&str; 11] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct ComparedRun {
     pub path: PathBuf,
     pub recipe: Recipe,
     pub results: Results,
@@ -86,7 +86,7 @@ pub struct Group {
     /// Share of the cells of this data set that the group wins against all others; None without another group.
     pub wins: Option<f64>,
     #[serde(skip)]
-    members: Vec<Run>,
+    members: Vec<ComparedRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -201,16 +201,16 @@ fn data_names(data: &[Keys], recipes: &[&Recipe]) -> Vec<String> {
     (0..data.len()).map(name).collect()
 }
 
-fn pair(run: &Run) -> (u32, usize) {
+fn pair(run: &ComparedRun) -> (u32, usize) {
     (run.recipe.seed, run.recipe.data.split)
 }
 
 /// Groups, summarises and pairs. `wanted` names the metrics to show; empty = the main ones, "all" = all.
-pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Result<Comparison> {
+pub fn compare(runs: Vec<ComparedRun>, wanted: &[String], mut notes: Vec<String>) -> Result<Comparison> {
     let metrics = columns(runs.iter().map(|r| &r.results), wanted)?;
     let (mut data, mut methods): (Vec<Keys>, Vec<Keys>) = (vec![], vec![]);
     // (data, method) -> runs, in the order in which they were named.
-    let mut cells: BTreeMap<(usize, usize), Vec<Run>> = BTreeMap::new();
+    let mut cells: BTreeMap<(usize, usize), Vec<ComparedRun>> = BTreeMap::new();
     for run in runs {
         let (d, m) = identity(&run.recipe, &run.hash)?;
         let cell = cells.entry((place_of(&mut data, d), place_of(&mut methods, m))).or_default();
@@ -234,7 +234,7 @@ pub fn compare(runs: Vec<Run>, wanted: &[String], mut notes: Vec<String>) -> Res
     let mut tally = Tally::new(labels.len());
     for (d, block) in blocks.iter_mut().enumerate() {
         let own = cells.range((d, 0)..(d + 1, 0)).map(|((_, m), runs)| (method_of[*m], runs.clone()));
-        let own: Vec<(usize, Vec<Run>)> = own.collect();
+        let own: Vec<(usize, Vec<ComparedRun>)> = own.collect();
         let mut of_block = Tally::new(labels.len());
         of_block.add(&own, &metrics);
         tally.merge(&of_block);
@@ -293,9 +293,9 @@ pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]
     } else {
         let find = |w: &String| {
             let near = |m: &&&Metric| strsim::jaro_winkler(&m.name, w);
-            let cure = || all.iter().max_by(|a, b| near(a).total_cmp(&near(b))).map_or("", |m| m.name.as_str());
+            let help = || all.iter().max_by(|a, b| near(a).total_cmp(&near(b))).map_or("", |m| m.name.as_str());
             let none =
-                || Error::usage("--metric", format!("no metric '{w}'"), names(), format!("did you mean {}?", cure()));
+                || Error::usage("--metric", format!("no metric '{w}'"), names(), format!("did you mean {}?", help()));
             let is_it = |m: &&Metric| m.name == *w || of_several(&m.name) == Some(w);
             let found: Vec<&Metric> = all.iter().copied().filter(is_it).collect();
             if found.is_empty() { Err(none()) } else { Ok(found) }
@@ -306,7 +306,7 @@ pub fn columns<'a>(results: impl Iterator<Item = &'a Results>, wanted: &[String]
     Ok(chosen.into_iter().map(column).collect())
 }
 
-fn group(label: String, members: Vec<Run>, metrics: &[Column]) -> Group {
+fn group(label: String, members: Vec<ComparedRun>, metrics: &[Column]) -> Group {
     let summary = |column: &Column| {
         let values: Vec<f64> = members.iter().filter_map(|r| r.results.get(&column.name)).collect();
         (!values.is_empty()).then(|| summary(&values))

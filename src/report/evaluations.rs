@@ -92,7 +92,7 @@ impl<'a> Page<'a> {
 }
 
 /// The run that is evaluated, as every section needs it: one target of it.
-pub struct Run<'a> {
+pub struct EvaluatedRun<'a> {
     page: &'a Page<'a>,
     pub encoder: &'a Encoder,
     pub calibration: Option<&'a Calibration>,
@@ -103,12 +103,17 @@ pub struct Run<'a> {
     figures: PathBuf,
 }
 
-impl<'a> Run<'a> {
+impl<'a> EvaluatedRun<'a> {
     /// `view` is one target's view of `model` (`Model::views`).
-    pub fn new(page: &'a Page<'a>, model: &Model, view: &'a Model, calibration: Option<&'a Calibration>) -> Run<'a> {
+    pub fn new(
+        page: &'a Page<'a>,
+        model: &Model,
+        view: &'a Model,
+        calibration: Option<&'a Calibration>,
+    ) -> EvaluatedRun<'a> {
         let names: Vec<String> = model.encoder.targets().map(|t| t.name().to_string()).collect();
         let (at, encoder) = (view.encoder.target_at, &view.encoder);
-        Run {
+        EvaluatedRun {
             page,
             encoder,
             calibration,
@@ -281,7 +286,7 @@ impl<'a> Run<'a> {
 }
 
 /// "Shifted rows: No, they are too narrow ...".
-pub fn said(name: &str, run: &Run, p: &Predictive, y: &[f64]) -> (Tone, String) {
+pub fn said(name: &str, run: &EvaluatedRun, p: &Predictive, y: &[f64]) -> (Tone, String) {
     let verdict = Verdict::new(p, y, run.encoder, run.calibration, "rows");
     (verdict.tone(), format!("{name}: {}", verdict.headline()))
 }

@@ -3,7 +3,7 @@
 use super::{Drawn, evaluations, verdict};
 use crate::data::targets_of as targets;
 use crate::error::Result;
-use crate::figure::{self, HtmlTable, Report, Section};
+use crate::figure::{self, HtmlReport, HtmlTable, Section};
 use crate::method::Predictive;
 use crate::recipe::Recipe;
 use crate::results::Results;
@@ -50,7 +50,7 @@ pub fn write(
     let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
     let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
     let title = format!("vifo: {}", recipe_name(recipe));
-    let report = Report { title, lead, summary: summary(recipe, fitted, device), sections };
+    let report = HtmlReport { title, lead, summary: summary(recipe, fitted, device), sections };
     figure::write_report(&folder.file("report.html"), &report)
 }
 

@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
-use crate::recipe::Boosting as Asked;
+use crate::recipe::Boosting;
 use crate::system::stop;
 use crate::tables::rough_duration;
 
@@ -39,14 +39,14 @@ fn trees(
     y: &[f64],
     validation: usize,
     classes: usize,
-    asked: Asked,
+    boosting: Boosting,
 ) -> crate::error::Result<Option<Trees>> {
     // Pixels are no columns.
-    if asked == Asked::Off || seen.x.is_empty() {
+    if boosting == Boosting::Off || seen.x.is_empty() {
         return Ok(None);
     }
     let seconds = boosting::seconds(seen.n, seen.d, classes);
-    if asked == Asked::Auto && seconds > SECONDS {
+    if boosting == Boosting::Auto && seconds > SECONDS {
         let about = rough_duration(seconds);
         return Ok(Some(Err(format!(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
@@ -72,9 +72,9 @@ impl Baselines {
     ///
     /// # Errors
     /// A stop.
-    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, asked: Asked) -> crate::error::Result<Baselines> {
+    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, boosting: Boosting) -> crate::error::Result<Baselines> {
         let linear = LinearModel::fit_weighed(&seen.x, y, &seen.weights, seen.n, seen.d).map_err(found);
-        let boosting = trees(seen, y, validation, 0, asked)?;
+        let boosting = trees(seen, y, validation, 0, boosting)?;
         Ok(Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting })
     }
 }
@@ -96,7 +96,7 @@ impl ClassBaselines {
         seen: &Dataset,
         classes: usize,
         validation: usize,
-        asked: Asked,
+        boosting: Boosting,
         rows: &Dataset,
     ) -> crate::error::Result<ClassBaselines> {
         let mut shares = vec![0.0; classes];
@@ -106,7 +106,7 @@ impl ClassBaselines {
         let total: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|s| *s /= if total > 0.0 { total } else { 1.0 });
         let y: Vec<f64> = seen.y.iter().map(|&y| f64::from(y)).collect();
-        let boosted = trees(seen, &y, validation, classes, asked)?
+        let boosted = trees(seen, &y, validation, classes, boosting)?
             .map(|t| t.and_then(|t| t.probabilities(&rows.x, rows.n).map_err(found)));
         Ok(ClassBaselines { shares, boosted })
     }
@@ -122,11 +122,11 @@ mod tests {
         let x: Vec<f32> = (0..n * 4).map(|i| (i as f32 * 0.37).sin()).collect();
         let large = Dataset { x: x.into(), y: vec![0.0; n], n, d: 4, ..Default::default() };
         let y: Vec<f64> = vec![0.0; n];
-        let trees = |rows: &Dataset, y: &[f64], asked| trees(rows, y, 10, 0, asked).expect("no stop");
-        let why = trees(&large, &y, Asked::Auto).expect("an answer").err().expect("a reason");
+        let trees = |rows: &Dataset, y: &[f64], boosting| trees(rows, y, 10, 0, boosting).expect("no stop");
+        let why = trees(&large, &y, Boosting::Auto).expect("an answer").err().expect("a reason");
         assert!(why.starts_with("left out: it would take about ") && why.contains("baselines.boosting"), "{why}");
-        assert!(trees(&large, &y, Asked::Off).is_none());
+        assert!(trees(&large, &y, Boosting::Off).is_none());
         let image = Dataset { y: vec![0.0; 30], n: 30, d: 64, ..Default::default() };
-        assert!(trees(&image, &y[..30], Asked::On).is_none());
+        assert!(trees(&image, &y[..30], Boosting::On).is_none());
     }
 }

@@ -4,14 +4,14 @@ use crate::data::load::Loaded;
 use crate::method::Trained;
 use crate::recipe::Recipe;
 use crate::results::Results;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::{Ending, EpochRow};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub struct Fitted {
     pub ending: Ending,
-    pub plan: Plan,
+    pub plan: TrainingPlan,
     pub data: Arc<Loaded>,
     pub trained: Trained,
     pub rows: Vec<EpochRow>,

@@ -11,14 +11,14 @@ use crate::data::images::Part;
 use crate::data::images::pixels;
 use crate::data::load::{self, read_options, skipped_row};
 use crate::data::table::roles;
-use crate::data::table::{Kind, read_table};
+use crate::data::table::{ColumnKind, read_table};
 use crate::data::{Dataset, Inputs, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::recipe::Recipe;
 use crate::system::memory;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::{Checkpoint, Predictor};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 pub struct Model {
     pub recipe: Recipe,
     pub encoder: Encoder,
-    pub plan: Plan,
+    pub plan: TrainingPlan,
     pub trained: Trained,
     /// Its folder, for messages.
     run: PathBuf,
@@ -54,7 +54,7 @@ impl Model {
         let recipe = run.recipe()?;
         let encoder = run.encoder()?;
         let n_rows = run.manifest()?.train_rows;
-        let plan = Plan::new(&recipe, n_rows, &encoder)?;
+        let plan = TrainingPlan::new(&recipe, n_rows, &encoder)?;
         let path = run.best();
         if !path.is_file() {
             return Err(Error::data(
@@ -80,7 +80,7 @@ impl Model {
     }
 
     /// `name` is BEST or LAST.
-    pub(crate) fn checkpoint(run: &RunFolder, name: &str, plan: &Plan) -> Result<Checkpoint> {
+    pub(crate) fn checkpoint(run: &RunFolder, name: &str, plan: &TrainingPlan) -> Result<Checkpoint> {
         let parts::Read { bytes, verdict } = run.read_part(name)?;
         let (s, path) = (&plan.setup, run.file(name));
         let checkpoint = Checkpoint::from_bytes(&bytes, &path, &s.layout(), s.members as usize, s.member_len())?;
@@ -161,9 +161,9 @@ impl Model {
             options.expected.push(feature.name.clone());
             if !options.kinds.iter().any(|(name, _)| *name == feature.name) {
                 let kind = match feature.kind {
-                    FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. } => Kind::Number,
-                    FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => Kind::Text,
-                    FeatureKind::Date(_) => Kind::Date,
+                    FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. } => ColumnKind::Number,
+                    FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => ColumnKind::Text,
+                    FeatureKind::Date(_) => ColumnKind::Date,
                 };
                 options.kinds.push((feature.name.clone(), kind));
             }
@@ -276,7 +276,13 @@ impl Model {
 }
 
 /// The same for a run that has just been trained.
-pub fn predict(plan: &Plan, encoder: &Encoder, trained: &Trained, device: &Device, x: Inputs) -> Result<Predictive> {
+pub fn predict(
+    plan: &TrainingPlan,
+    encoder: &Encoder,
+    trained: &Trained,
+    device: &Device,
+    x: Inputs,
+) -> Result<Predictive> {
     let n = x.len() / encoder.n_inputs().max(1);
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;
     predictor.set(trained)?;

@@ -68,8 +68,8 @@ pub fn replace(data: &mut Data, file: &Path) -> Result<()> {
     match (&mut data.file, &mut data.images) {
         (Some(own), _) | (None, Some(own)) => *own = absolute,
         (None, None) => {
-            let cure = "leave it out";
-            return Err(Error::usage("--data", "the run was not trained on a file", "", cure));
+            let help = "leave it out";
+            return Err(Error::usage("--data", "the run was not trained on a file", "", help));
         }
     }
     Ok(())

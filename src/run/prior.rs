@@ -6,15 +6,15 @@ use crate::data::encode::{Encoder, FeatureKind};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
-use crate::method::{PriorDraw, Setup, base};
+use crate::method::{ModelSpec, PriorDraw, base};
 use crate::ops::head::noise_variance;
 use crate::train::Predictor;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 
 /// `count` curves of y at `x`, in the target's unit, from the first member's prior; None unless the task is a regression on
 /// one number and the method's prior one that can be drawn from. `seed` chooses the draw.
 pub fn curves(
-    plan: &Plan,
+    plan: &TrainingPlan,
     encoder: &Encoder,
     weights: &[f32],
     device: &Device,
@@ -56,7 +56,7 @@ pub fn curves(
                     })
                 })
                 .collect();
-            let plain = Setup { method: &base::Base, members: count, ..setup.clone() };
+            let plain = ModelSpec { method: &base::Base, members: count, ..setup.clone() };
             let mut predictor = Predictor::new(&plain, device, plan.seed, n)?;
             predictor.set_weights(&weights)?;
             first(&predictor.outputs(Inputs::Rows(&standard))?)

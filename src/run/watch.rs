@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::recipe::Recipe;
 use crate::run::folder::inside;
 use crate::train::EpochRow;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum RunState {
     /// A process writes to it.
     Training,
     /// Its process has ended without a word.
@@ -24,23 +24,23 @@ pub enum State {
     Unreadable,
 }
 
-impl State {
+impl RunState {
     pub fn word(&self) -> &str {
         match self {
-            State::Training => "training",
-            State::Interrupted => "interrupted",
-            State::Ended(word) => word,
-            State::Unreadable => "unreadable",
+            RunState::Training => "training",
+            RunState::Interrupted => "interrupted",
+            RunState::Ended(word) => word,
+            RunState::Unreadable => "unreadable",
         }
     }
 }
 
 /// The state of a run by its manifest and by whether a process holds its folder.
-pub fn state_of(manifest: &Manifest, held: bool) -> State {
+pub fn state_of(manifest: &Manifest, held: bool) -> RunState {
     match manifest.state.as_str() {
-        "training" if held => State::Training,
-        "training" => State::Interrupted,
-        word => State::Ended(word.into()),
+        "training" if held => RunState::Training,
+        "training" => RunState::Interrupted,
+        word => RunState::Ended(word.into()),
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Seen {
     /// Empty without a recipe.
     pub method: String,
     pub seed: Option<u32>,
-    pub state: State,
+    pub state: RunState,
     /// Of the last evaluation that is on the disk; 0 before it.
     pub epoch: u32,
     /// None where recipe, manifest and encoder do not tell.
@@ -119,7 +119,7 @@ pub fn scan(root: &Path, before: &[Arc<Seen>]) -> Result<Found> {
 
 fn look(folder: &RunFolder, before: Option<&Arc<Seen>>) -> Arc<Seen> {
     // A writer's end shows in the manifest before it lets go of the lock: so the lock comes first, then the files.
-    let watched = before.is_none_or(|s| s.state == State::Training);
+    let watched = before.is_none_or(|s| s.state == RunState::Training);
     let held = watched && folder.is_held();
     let now = stamps(folder);
     match before {
@@ -147,24 +147,24 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         notes.push(format!("metrics.csv, line {line}: not a row of numbers; the curves end before it"));
     }
     let state = match &manifest {
-        None => State::Unreadable,
+        None => RunState::Unreadable,
         Some(manifest) => state_of(manifest, held),
     };
     let has_checkpoint = folder.last().is_file();
     match &state {
-        State::Interrupted => {
+        RunState::Interrupted => {
             let path = shell(&path.display().to_string());
             notes.push(format!("interrupted: resume with `vifo fit --resume {path}`"));
         }
-        State::Ended(word) if !has_checkpoint => notes.push(format!("{word}, but its checkpoint is missing")),
+        RunState::Ended(word) if !has_checkpoint => notes.push(format!("{word}, but its checkpoint is missing")),
         _ => {}
     }
     let tested = manifest.as_ref().is_some_and(|m| m.test_rows > 0);
-    if matches!(&state, State::Ended(word) if word != "stopped") && !has_results {
+    if matches!(&state, RunState::Ended(word) if word != "stopped") && !has_results {
         notes.push(if tested { "results.json is missing".into() } else { "no results: no rows to test on".into() });
     }
     let metric = |name: &str| results.as_ref().and_then(|r| r.get(name));
-    let plan = || Plan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
+    let plan = || TrainingPlan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
     let hash = match (&recipe, &manifest) {
         (Some(r), _) if r.data.toy.is_some() => String::new(),
         (_, Some(m)) if m.values.is_empty() => m.data.clone(),
@@ -253,7 +253,7 @@ mod tests {
         let (first, _) = look(dir.path(), &[]);
         assert_eq!(first.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["live", "still"]);
         let s = &first[0];
-        assert_eq!((s.state.clone(), s.epoch, s.epochs, s.seed), (State::Training, 1, Some(40), Some(3)));
+        assert_eq!((s.state.clone(), s.epoch, s.epochs, s.seed), (RunState::Training, 1, Some(40), Some(3)));
         assert_eq!((s.method.as_str(), s.rows.clone()), ("vifo-mean", vec![row(1)]));
         assert!(s.notes.is_empty(), "{:?}", s.notes);
 
@@ -268,7 +268,7 @@ mod tests {
         // Killed: no file has changed, but the lock is free.
         drop(lock);
         let (third, notes) = look(dir.path(), &second);
-        assert_eq!(third[0].state, State::Interrupted);
+        assert_eq!(third[0].state, RunState::Interrupted);
         let path = dir.path().join("live");
         assert_eq!(notes[0], format!("live: interrupted: resume with `vifo fit --resume {}`", path.display()));
         assert!(Arc::ptr_eq(&look(dir.path(), &third).0[0], &third[0]));
@@ -277,10 +277,10 @@ mod tests {
         let lock = live.lock().expect("looking on holds nothing");
         tell(&live, "training");
         let (fourth, _) = look(dir.path(), &third);
-        assert_eq!(fourth[0].state, State::Training);
+        assert_eq!(fourth[0].state, RunState::Training);
         tell(&live, "stopped early");
         drop(lock);
-        assert_eq!(look(dir.path(), &fourth).0[0].state, State::Ended("stopped early".into()));
+        assert_eq!(look(dir.path(), &fourth).0[0].state, RunState::Ended("stopped early".into()));
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         let has = |what: &str| assert!(notes.iter().any(|n| n.contains(what)), "{what}: {notes:#?}");
         assert_eq!((seen[0].epoch, seen[0].rows.clone()), (1, vec![row(1)]));
         has("cut: stopped, but its checkpoint is missing");
-        assert_eq!((seen[1].state.clone(), seen[1].method.as_str()), (State::Unreadable, "vifo-mean"));
+        assert_eq!((seen[1].state.clone(), seen[1].method.as_str()), (RunState::Unreadable, "vifo-mean"));
         has("manifest.json");
         assert_eq!(seen[2].rows, [row(1)]);
         has("odd: metrics.csv, line 3");

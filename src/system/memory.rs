@@ -30,17 +30,17 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// An error where `bytes` are more than may be taken: "PLACE: needs about ...".
-pub fn room_for(place: &Path, bytes: u64, cure: &str) -> Result<()> {
-    fits(place, bytes, usable(), cure)
+pub fn room_for(place: &Path, bytes: u64, help: &str) -> Result<()> {
+    fits(place, bytes, usable(), help)
 }
 
-fn fits(place: &Path, bytes: u64, usable: Option<u64>, cure: &str) -> Result<()> {
+fn fits(place: &Path, bytes: u64, usable: Option<u64>, help: &str) -> Result<()> {
     match usable.filter(|usable| bytes > *usable) {
         None => Ok(()),
         Some(usable) => {
             let found = format!("needs about {} of memory", size(bytes));
             let allowed = format!("the {} that may be taken here", size(usable));
-            Err(Error::data(place.display().to_string(), found, allowed, cure))
+            Err(Error::data(place.display().to_string(), found, allowed, help))
         }
     }
 }

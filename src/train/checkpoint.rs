@@ -178,8 +178,8 @@ impl Checkpoint {
 }
 
 fn broken(path: &Path, found: String) -> Error {
-    let cure = "the file is damaged or not of this run: restore it, or train again with `vifo fit`";
-    Error::data(path.display().to_string(), found, "", cure)
+    let help = "the file is damaged or not of this run: restore it, or train again with `vifo fit`";
+    Error::data(path.display().to_string(), found, "", help)
 }
 
 /// The tensors of a checkpoint's file, read by what the recipe asks for.

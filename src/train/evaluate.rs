@@ -4,7 +4,7 @@ use crate::data::Inputs;
 use crate::error::{Error, Result};
 use crate::exec::{Device, Executor};
 pub use crate::method::Chunk;
-use crate::method::{Features, HostLayer, Predictive, Setup, Trained};
+use crate::method::{Features, HostLayer, ModelSpec, Predictive, Trained};
 use crate::ops::StepArgs;
 use crate::program::Buf;
 use crate::system::stop;
@@ -15,7 +15,7 @@ const CHUNK: usize = 512;
 const CHUNK_NUMBERS: u64 = 16 << 20;
 
 pub struct Predictor {
-    setup: Setup,
+    setup: ModelSpec,
     seed: u32,
     exec: Box<dyn Executor>,
     x: Buf,
@@ -34,7 +34,7 @@ pub struct Predictor {
 
 impl Predictor {
     /// `n` = rows to expect; smaller sets get a smaller program.
-    pub fn new(setup: &Setup, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
+    pub fn new(setup: &ModelSpec, device: &Device, seed: u32, n: usize) -> Result<Predictor> {
         let p = setup.record_prediction(Self::chunk_rows(setup, n) as u32)?;
         Ok(Predictor {
             setup: setup.clone(),
@@ -54,7 +54,7 @@ impl Predictor {
     }
 
     /// Rows that go through at once, of `n`.
-    pub fn chunk_rows(setup: &Setup, n: usize) -> usize {
+    pub fn chunk_rows(setup: &ModelSpec, n: usize) -> usize {
         let replicas = u64::from(setup.members) * u64::from(setup.copies());
         let fit = (CHUNK_NUMBERS / (setup.net.widest() * replicas).max(1)).clamp(1, CHUNK as u64) as usize;
         n.clamp(1, fit)
@@ -112,7 +112,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Outputs [replicas, n, `Setup::output_width`] of x [n, n_in], or of x [S, n, n_in] where the setup has S data sets.
+    /// Outputs [replicas, n, `ModelSpec::output_width`] of x [n, n_in], or of x [S, n, n_in] where the setup has S data sets.
     pub fn outputs(&mut self, x: Inputs) -> Result<Vec<f32>> {
         let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
         let n = x.len() / d / self.setup.sets().1 as usize;
@@ -174,7 +174,7 @@ impl Predictor {
 }
 
 /// Bytes as `gather_images` makes them numbers, without its shifts and mirrors.
-fn normalise(setup: &Setup, bytes: &[u8], out: &mut [f32]) {
+fn normalise(setup: &ModelSpec, bytes: &[u8], out: &mut [f32]) {
     let Some(image) = setup.image else { return };
     let c = image.size.2 as usize;
     for (to, from) in out.chunks_exact_mut(c).zip(bytes.chunks_exact(c)) {
@@ -198,7 +198,13 @@ const STATISTICS_NUMBERS: u64 = 64 << 20;
 /// Running statistics of batch normalisation for weights that were not trained step by step: the average over the batches
 /// of `x`, each by the number of its rows, of their means and unbiased variances, as PyTorch's `update_bn` has it. One set a
 /// member, or one for each of SWAG's networks; empty where the network normalises nothing.
-pub fn recompute_running(setup: &Setup, device: &Device, trained: &Trained, seed: u32, x: Inputs) -> Result<Vec<f32>> {
+pub fn recompute_running(
+    setup: &ModelSpec,
+    device: &Device,
+    trained: &Trained,
+    seed: u32,
+    x: Inputs,
+) -> Result<Vec<f32>> {
     if setup.layout().running == 0 {
         return Ok(vec![]);
     }
@@ -214,7 +220,7 @@ pub fn recompute_running(setup: &Setup, device: &Device, trained: &Trained, seed
         let member = trained.member(m, members);
         for first in (0..setup.predict_samples).step_by(fit as usize) {
             let predict_samples = fit.min(setup.predict_samples - first);
-            let part = Setup { predict_samples, first_member: 0, ..setup.part(m as u32, 1) };
+            let part = ModelSpec { predict_samples, first_member: 0, ..setup.part(m as u32, 1) };
             let number = (setup.first_member + m as u32) * setup.predict_samples + first;
             all.extend(statistics_of(&part, device, &member, (seed, number), x)?);
         }
@@ -224,7 +230,7 @@ pub fn recompute_running(setup: &Setup, device: &Device, trained: &Trained, seed
 
 /// `from` = seed, and number of the first network among all.
 fn statistics_of(
-    setup: &Setup,
+    setup: &ModelSpec,
     device: &Device,
     trained: &Trained,
     (seed, first_network): (u32, u32),

@@ -1,6 +1,6 @@
 //! Events of a training. Command line, run folder and app fold the same events.
 
-use super::plan::Plan;
+use super::plan::TrainingPlan;
 use serde::{Deserialize, Serialize};
 
 /// One evaluation: a row of metrics.csv. Losses are per-row means in nats of the standardised target; validation
@@ -50,7 +50,7 @@ pub enum Event {
 
 impl Event {
     /// Of a training on `device` that has `epoch` whole epochs behind it.
-    pub fn started(plan: &Plan, device: &str, epoch: u32) -> Event {
+    pub fn started(plan: &TrainingPlan, device: &str, epoch: u32) -> Event {
         Event::Started {
             device: device.into(),
             parameters: plan.setup.member_len(),

@@ -1,7 +1,7 @@
 //! Memory that a run will need, by name, estimated before it begins; what does not fit is refused with a cheaper form.
 
 use super::Predictor;
-use super::plan::Plan;
+use super::plan::TrainingPlan;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -16,7 +16,7 @@ pub use crate::system::memory::size;
 const WORTH_TELLING: u64 = 1 << 30;
 
 /// All needs, the largest first. Recording reserves nothing, so this is cheap.
-pub fn needs(plan: &Plan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
+pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let s = &plan.setup;
     let recorded = s.record_training(device.max_bytes_binding())?;
     let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.");
@@ -56,7 +56,7 @@ pub const PROCESS: u64 = 100 << 20;
 
 /// Bytes of a whole training process on this computer: the program's buffers; weights on the host (best, checkpoint, its file,
 /// each with the optimizer's state); rows as they were read and as they are trained on; what the method takes at its end.
-pub fn of_process(plan: &Plan, data: &Loaded) -> Result<u64> {
+pub fn of_process(plan: &TrainingPlan, data: &Loaded) -> Result<u64> {
     let recorded = plan.setup.record_training(u64::MAX)?;
     let buffers = 4 * place(&recorded.program).elements() as u64;
     let weights = recorded.program.info(recorded.weights).len as u64 * 4;
@@ -83,7 +83,7 @@ fn scratch_of(program: &Program) -> u64 {
 }
 
 /// Refuses what this computer cannot hold; otherwise the line that says what a large run needs.
-pub fn check(plan: &Plan, data: &Loaded, device: &Device) -> Result<Option<String>> {
+pub fn check(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Option<String>> {
     let needs = needs(plan, data, device)?;
     judge(&needs, device.is_cpu(), memory::usable())
 }
@@ -94,12 +94,12 @@ fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Op
     let listed: Vec<String> = needs.iter().take(3).map(|n| format!("{} {}", n.what, size(n.bytes))).collect();
     let listed = listed.join(", ");
     if let Some(available) = available.filter(|a| host > *a) {
-        let cure = needs.iter().find(|n| all_on_host || n.on_host).map_or("", |n| n.cheaper.as_str());
+        let help = needs.iter().find(|n| all_on_host || n.on_host).map_or("", |n| n.cheaper.as_str());
         return Err(Error::usage(
             "memory",
             format!("the run needs about {}: {listed}", size(host)),
             format!("the {} that a run may take here", size(available)),
-            cure,
+            help,
         ));
     }
     let cheaper = needs.first().map_or("", |n| n.cheaper.as_str());
@@ -120,7 +120,7 @@ mod tests {
         }
         let recipe = method::checked(&t, "t").expect("a recipe");
         let data = crate::data::load::load(&recipe).expect("data");
-        let plan = Plan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
+        let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
         needs(&plan, &data, &Device::Cpu).expect("needs")
     }
 

@@ -2,10 +2,10 @@
 //! It does not depend on terminals, windows or run folders.
 
 pub mod checkpoint;
-pub mod conclude;
 pub mod drive;
 pub mod evaluate;
 pub mod event;
+pub mod finalize;
 pub mod memory;
 pub mod plan;
 pub mod session;

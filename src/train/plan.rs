@@ -3,15 +3,15 @@
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
-use crate::method::{self, BETA1, BETA2, ImageInput, Setup};
+use crate::method::{self, BETA1, BETA2, ImageInput, ModelSpec};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::step::Prior;
 use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
-pub struct Plan {
-    pub setup: Setup,
+pub struct TrainingPlan {
+    pub setup: ModelSpec,
     pub train: crate::recipe::Train,
     /// Learning rate at the start.
     pub first_lr: f64,
@@ -32,9 +32,9 @@ pub struct Plan {
     pub init_rho: f32,
 }
 
-impl Plan {
+impl TrainingPlan {
     // Long: each value of a plan with what it is where the recipe leaves it open.
-    pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<Plan> {
+    pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<TrainingPlan> {
         let m = &recipe.method;
         let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
         let method = method::of(recipe)?;
@@ -75,7 +75,7 @@ impl Plan {
             ImageInput { size, crop: p.crop, flip: p.flip, mean: three(&p.mean), inv_sd: three(&inv_sd) }
         });
         let is_image = image.is_some();
-        let setup = Setup {
+        let setup = ModelSpec {
             method,
             task,
             k,
@@ -122,7 +122,7 @@ impl Plan {
                 "lower it or raise train.epochs",
             ));
         }
-        Ok(Plan {
+        Ok(TrainingPlan {
             setup,
             train: recipe.train.clone(),
             first_lr,
@@ -142,7 +142,7 @@ impl Plan {
     }
 
     /// What to do when training diverged; checkpoints written before stay intact.
-    pub fn cure(&self) -> String {
+    pub fn help(&self) -> String {
         let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
         format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.first_lr)
     }
@@ -250,8 +250,8 @@ const WARM_LR: f64 = 0.001;
 
 /// The network that the recipe names, or the one that suits the data.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
-    fn refuse<T>(key: &str, found: String, allowed: &str, cure: &str) -> Result<T> {
-        Err(Error::usage(key, found, allowed, cure))
+    fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
+        Err(Error::usage(key, found, allowed, help))
     }
     let Some(pixels) = &encoder.pixels else {
         let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
@@ -313,7 +313,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
 const LEAST_STEPS: u32 = 3000;
 
 /// Element counters and buffer sizes are 32-bit words on every device.
-fn fits_counters(s: &Setup) -> Result<()> {
+fn fits_counters(s: &ModelSpec) -> Result<()> {
     let p = s.layout().total as u64;
     let samples = u64::from(s.copies().max(s.train_copies()));
     let widest = s.net.widest();

@@ -5,7 +5,7 @@
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::{Device, Executor};
-use crate::method::{DataX, Setup, TrainProgram};
+use crate::method::{DataX, ModelSpec, TrainProgram};
 use crate::ops::StepArgs;
 use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
 use crate::program::Buf;
@@ -59,13 +59,18 @@ pub fn write_inputs(exec: &mut dyn Executor, to: DataX, data: &Dataset) -> Resul
 const TERMS: [&str; 3] = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
 
 impl Session {
-    pub fn new(setup: &Setup, device: &Device, data: &Dataset, aux_range: &(Vec<f32>, Vec<f32>)) -> Result<Session> {
+    pub fn new(
+        setup: &ModelSpec,
+        device: &Device,
+        data: &Dataset,
+        aux_range: &(Vec<f32>, Vec<f32>),
+    ) -> Result<Session> {
         Self::of_sets(setup, device, &[data], &[aux_range])
     }
 
-    /// Of several data sets on the replica axis (`Setup::per_set`), with the range of the auxiliary inputs of each.
+    /// Of several data sets on the replica axis (`ModelSpec::per_set`), with the range of the auxiliary inputs of each.
     pub fn of_sets(
-        setup: &Setup,
+        setup: &ModelSpec,
         device: &Device,
         data: &[&Dataset],
         aux_range: &[&(Vec<f32>, Vec<f32>)],

@@ -2,18 +2,18 @@
 //! `per_set` members per set. Each set stops early by its own validation rows and keeps its own best weights, so that it ends
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
-use super::conclude::conclude;
 use super::drive::Steps;
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
-use super::plan::Plan;
+use super::finalize::finalize;
+use super::plan::TrainingPlan;
 use super::session::Session;
 use super::trainer::{Ending, MAX_STEPS, score};
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Predictive, Setup, Trained};
+use crate::method::{ModelSpec, Predictive, Trained};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -36,7 +36,7 @@ pub struct SplitsState {
 }
 
 pub struct Splits {
-    plan: Plan,
+    plan: TrainingPlan,
     session: Session,
     validation: Forward,
     /// [S].
@@ -53,15 +53,15 @@ pub struct Splits {
 impl Splits {
     /// `plan` is that of one set; the sets are numbered from `first_set` on, and member m of set s draws as member
     /// `s * members + m` of a single ensemble would: what a set draws depends on its number, not on its neighbours.
-    pub fn new(plan: &Plan, data: &[&Loaded], first_set: u32, device: &Device) -> Result<Splits> {
+    pub fn new(plan: &TrainingPlan, data: &[&Loaded], first_set: u32, device: &Device) -> Result<Splits> {
         let sizes = |d: &Loaded| (d.train.n, d.validation.n);
         if data.is_empty() || data.iter().any(|d| sizes(d) != sizes(data[0])) {
-            let cure = "this is a bug of vifo: please report it";
-            return Err(Error::run("splits side by side", "none, or of unequal sizes", cure));
+            let help = "this is a bug of vifo: please report it";
+            return Err(Error::run("splits side by side", "none, or of unequal sizes", help));
         }
         let mut plan = plan.clone();
         let per_set = plan.setup.members;
-        plan.setup = Setup {
+        plan.setup = ModelSpec {
             members: per_set * data.len() as u32,
             first_member: per_set * first_set,
             per_set,
@@ -118,7 +118,7 @@ impl Splits {
         self.seconds
     }
     /// The plan of all sets together.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &TrainingPlan {
         &self.plan
     }
     /// Epoch and validation NLL of each set's best weights.
@@ -159,9 +159,9 @@ impl Splits {
         let losses = self.session.take_sums_of(|s| wanted[s])?;
         if let Some((step, term)) = losses.bad {
             let found = format!("the {term} is not a finite number");
-            return Err(Error::run(format!("step {step}"), found, self.plan.cure()));
+            return Err(Error::run(format!("step {step}"), found, self.plan.help()));
         }
-        self.look(&wanted)?;
+        self.keep_better(&wanted)?;
         self.seconds += started.elapsed().as_secs_f64();
         let args = self.plan.args(self.step.saturating_sub(1));
         let known: Vec<f64> = self.best.iter().flatten().map(|b| b.1).collect();
@@ -196,7 +196,7 @@ impl Splits {
     }
 
     /// Evaluates the sets that were trained, and keeps weights that are better.
-    fn look(&mut self, wanted: &[bool]) -> Result<()> {
+    fn keep_better(&mut self, wanted: &[bool]) -> Result<()> {
         let epoch = self.epoch();
         let now = Trained::plain(self.session.weights()?, vec![]);
         let (y, weights, sd) = (&self.y, &self.weights, &self.target_sd);
@@ -206,7 +206,7 @@ impl Splits {
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {
             if !nll.is_finite() {
                 let found = "the validation negative log-likelihood is not a finite number";
-                return Err(Error::run(format!("epoch {epoch}, data set {s}"), found, self.plan.cure()));
+                return Err(Error::run(format!("epoch {epoch}, data set {s}"), found, self.plan.help()));
             }
             if self.best[s].is_none_or(|(_, best)| nll < best) {
                 self.best[s] = Some((epoch, nll));
@@ -227,7 +227,7 @@ impl Splits {
 
     /// What to predict with, of all sets one after another: `final_weights`, averaged or with the posterior around them where
     /// the method ends so. `train` = the rows that each set was trained on.
-    pub fn conclude(&mut self, train: &[&Dataset], device: &Device) -> Result<Trained> {
+    pub fn finalize(&mut self, train: &[&Dataset], device: &Device) -> Result<Trained> {
         let last = Trained::plain(self.final_weights()?, vec![]);
         if !self.plan.setup.concludes() {
             return Ok(last);
@@ -235,10 +235,10 @@ impl Splits {
         let state = if self.plan.setup.averages() { self.session.optimizer()? } else { vec![] };
         let (sets, per_set) = (train.len(), self.plan.setup.per_set);
         let one = |s: usize| {
-            let plan = Plan { setup: self.plan.setup.part(s as u32 * per_set, per_set), ..self.plan.clone() };
+            let plan = TrainingPlan { setup: self.plan.setup.part(s as u32 * per_set, per_set), ..self.plan.clone() };
             let part = |all: &[f32]| all[s * all.len() / sets..(s + 1) * all.len() / sets].to_vec();
             let state: Vec<_> = state.iter().map(|(name, all)| (name.clone(), part(all))).collect();
-            conclude(&plan, last.part(s..s + 1, sets), &state, self.snapshots, train[s], device)
+            finalize(&plan, last.part(s..s + 1, sets), &state, self.snapshots, train[s], device)
         };
         let all: Result<Vec<Trained>> = match device.is_cpu() {
             true => (0..sets).into_par_iter().map(one).collect(),
@@ -247,7 +247,7 @@ impl Splits {
         Ok(Trained::join(all?))
     }
 
-    /// The predictive distributions, in standardised units, of each set's own rows by what `conclude` gave.
+    /// The predictive distributions, in standardised units, of each set's own rows by what `finalize` gave.
     pub fn predict(&self, trained: &Trained, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
         let mut forward = Forward::new(&self.plan.setup, self.plan.seed, device, rows)?;
         let all = forward.each(trained, &vec![true; rows.len()], |_, p| p.clone())?;
@@ -284,7 +284,7 @@ struct Forward {
 struct ForwardPart {
     /// Place of the first set, and the setup of each.
     first: usize,
-    setups: Vec<Setup>,
+    setups: Vec<ModelSpec>,
     predictor: Predictor,
     /// [S, n, d].
     x: Vec<f32>,
@@ -293,7 +293,7 @@ struct ForwardPart {
 
 impl Forward {
     /// `rows` of each set, equally many.
-    fn new(setup: &Setup, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
+    fn new(setup: &ModelSpec, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
         let per_set = setup.per_set;
         let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, rows.len()) } else { 1 };
         let mut parts = vec![];

@@ -2,11 +2,11 @@
 //! step numbers and seeds, never of the clock, so that a resumed or repeated run is bit-equal.
 
 use super::checkpoint::Checkpoint;
-use super::conclude::conclude;
 use super::drive::{self, Steps};
 use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
-use super::plan::Plan;
+use super::finalize::finalize;
+use super::plan::TrainingPlan;
 use super::session::{Losses, Session};
 use crate::data::Dataset;
 use crate::data::load::Loaded;
@@ -41,18 +41,18 @@ pub enum Ending {
 }
 
 /// Rows that are looked at in training but not trained on.
-struct Held {
+struct HeldOut {
     predictor: Predictor,
     rows: Dataset,
 }
 
-impl Held {
-    fn new(plan: &Plan, rows: &Dataset, device: &Device, wanted: bool) -> Result<Option<Held>> {
+impl HeldOut {
+    fn new(plan: &TrainingPlan, rows: &Dataset, device: &Device, wanted: bool) -> Result<Option<HeldOut>> {
         if rows.n == 0 || !wanted {
             return Ok(None);
         }
         let predictor = Predictor::new(&plan.setup.in_training(), device, plan.seed, rows.n)?;
-        Ok(Some(Held { predictor, rows: rows.clone() }))
+        Ok(Some(HeldOut { predictor, rows: rows.clone() }))
     }
 
     /// NLL and RMSE in the user's unit, or NLL and accuracy. Of several targets the means, each in units of its own sd.
@@ -73,11 +73,11 @@ impl Held {
 }
 
 pub struct Trainer {
-    plan: Plan,
+    plan: TrainingPlan,
     session: Session,
-    validation: Option<Held>,
+    validation: Option<HeldOut>,
     /// Watched, never chosen by.
-    test: Option<Held>,
+    test: Option<HeldOut>,
     target_sd: f64,
     /// Steps made.
     step: u64,
@@ -102,17 +102,17 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    pub fn new(plan: &Plan, data: &Loaded, device: &Device) -> Result<Trainer> {
+    pub fn new(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
         let mut trainer = Self::without_weights(plan, data, device)?;
         trainer.session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
         Ok(trainer)
     }
 
-    fn without_weights(plan: &Plan, data: &Loaded, device: &Device) -> Result<Trainer> {
+    fn without_weights(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
         Ok(Trainer {
             session: Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?,
-            validation: Held::new(plan, &data.validation, device, true)?,
-            test: Held::new(plan, &data.test, device, plan.train.watch_test)?,
+            validation: HeldOut::new(plan, &data.validation, device, true)?,
+            test: HeldOut::new(plan, &data.test, device, plan.train.watch_test)?,
             target_sd: data.encoder.target_sd(),
             plan: plan.clone(),
             step: 0,
@@ -153,7 +153,7 @@ impl Trainer {
 
     /// Goes on with the same weights and optimizer under another plan, on other rows, or both. The network must be the same;
     /// the best weights so far belong to the data before and are forgotten.
-    pub fn rebuild(&mut self, plan: &Plan, data: &Loaded, device: &Device) -> Result<()> {
+    pub fn rebuild(&mut self, plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<()> {
         let mut next = Self::without_weights(plan, data, device)?;
         next.session.set_weights(&self.session.weights()?)?;
         next.session.set_running(&self.session.running()?)?;
@@ -170,7 +170,7 @@ impl Trainer {
     /// What changes from step to step, from the next step on: eta, eta_aux (if it was above 0), the prior, the learning
     /// rate, M of the VIFO head. Everything else of `plan` must be as before. The best weights so far were the best of
     /// another objective and are forgotten.
-    pub fn steer(&mut self, plan: &Plan) {
+    pub fn update_hyperparameters(&mut self, plan: &TrainingPlan) {
         self.plan = plan.clone();
         (self.best, self.best_weights) = (None, None);
     }
@@ -193,7 +193,7 @@ impl Trainer {
     pub fn step(&self) -> u64 {
         self.step
     }
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &TrainingPlan {
         &self.plan
     }
     pub fn device(&self) -> &str {
@@ -247,13 +247,13 @@ impl Trainer {
 
     /// What to predict with, after the step that some methods end with: `final_weights`, averaged or with the posterior
     /// around them. `train` = the rows that training saw.
-    pub fn conclude(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
+    pub fn finalize(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
         let last = self.final_weights()?;
         self.concluded(last, train, device)
     }
 
     /// The same of the weights as they are now, for a look in the course of training; after its end, of those it ends with.
-    pub fn look(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
+    pub fn snapshot(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
         let now = if self.ending().is_some() { self.final_weights()? } else { self.weights()? };
         self.concluded(now, train, device)
     }
@@ -261,7 +261,7 @@ impl Trainer {
     fn concluded(&mut self, weights: Trained, train: &Dataset, device: &Device) -> Result<Trained> {
         // Only averages are made of what was collected; reading the rest would cost every look of the app.
         let state = if self.plan.setup.averages() { self.session.optimizer()? } else { vec![] };
-        conclude(&self.plan, weights, &state, self.snapshots, train, device)
+        finalize(&self.plan, weights, &state, self.snapshots, train, device)
     }
 
     /// What to predict with, as a checkpoint without optimizer state.
@@ -340,7 +340,7 @@ impl Trainer {
             return Err(Error::run(
                 format!("step {step}"),
                 format!("the {term} is not a finite number"),
-                self.plan.cure(),
+                self.plan.help(),
             ));
         }
         let args = self.plan.args(self.at.saturating_sub(1));
@@ -372,7 +372,7 @@ impl Trainer {
                 return Err(Error::run(
                     format!("epoch {}", row.epoch),
                     "the validation negative log-likelihood is not a finite number",
-                    self.plan.cure(),
+                    self.plan.help(),
                 ));
             }
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
@@ -392,7 +392,7 @@ impl Trainer {
                         i / self.plan.setup.member_len(),
                         weights[i]
                     ),
-                    self.plan.cure(),
+                    self.plan.help(),
                 ));
             }
         }

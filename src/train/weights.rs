@@ -3,7 +3,7 @@
 //! `Checkpoint` holds a whole run; this holds nothing but numbers. Bytes in, bytes out: never the disk.
 
 use crate::error::{Error, Result};
-use crate::method::Setup;
+use crate::method::ModelSpec;
 use crate::net::{Layout, View};
 use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -202,11 +202,11 @@ fn check_names(names: &[&str], prefix: &str, slots: &[Slot], place: &str) -> Res
         };
         let near =
             extra.iter().max_by(|a, b| strsim::jaro_winkler(a, first).total_cmp(&strsim::jaro_winkler(b, first)));
-        let cure = match near {
+        let help = match near {
             Some(name) => format!("rename {} (the nearest name in the file) to it, or {network}", shown(name)),
             None => format!("save all tensors of the model's state_dict(), or {network}"),
         };
-        return Err(Error::data(format!("{place}, tensor {}", shown(first)), format!("is missing{others}"), "", cure));
+        return Err(Error::data(format!("{place}, tensor {}", shown(first)), format!("is missing{others}"), "", help));
     }
     if !extra.is_empty() {
         let (tensors, them) = if extra.len() == 1 { ("tensor", "it") } else { ("tensors", "them") };
@@ -223,7 +223,7 @@ fn check_shapes(found: &[(&Slot, String, TensorView)], layout: &Layout, place: &
     let in_last = |slot: &Slot| matches!(slot.part, Part::View(v) if Some(v.layer) == last);
     let (ours, theirs) = (&slot.shape, tensor.shape());
     let same_inputs = ours.len() == theirs.len() && ours.get(1..) == theirs.get(1..);
-    let cure = match (ours.first(), theirs.first()) {
+    let help = match (ours.first(), theirs.first()) {
         (Some(&ours), Some(&theirs)) if same_inputs && wrong.iter().all(|(s, ..)| in_last(s)) => {
             let doubled = if ours == 2 * theirs {
                 "VIFO doubles the last layer: take the file of a VIFO network, or method.name = \"base\""
@@ -237,7 +237,7 @@ fn check_shapes(found: &[(&Slot, String, TensorView)], layout: &Layout, place: &
         _ => "give the network the sizes that the file's has (kind, widths, hidden units, channels of an image)".into(),
     };
     let at = format!("{place}, tensor {}", shown(name));
-    Err(Error::data(at, format!("shape {theirs:?}"), format!("{ours:?}"), cure))
+    Err(Error::data(at, format!("shape {theirs:?}"), format!("{ours:?}"), help))
 }
 
 /// A tensor's numbers; `at` names it.
@@ -249,8 +249,8 @@ fn floats(tensor: &TensorView, at: &str) -> Result<Vec<f32>> {
         Dtype::F16 => data.as_chunks().0.iter().map(|b| half(u16::from_le_bytes(*b))).collect(),
         Dtype::BF16 => data.as_chunks().0.iter().map(|b| brain(u16::from_le_bytes(*b))).collect(),
         other => {
-            let cure = "save the model in one of them: model.float().state_dict()";
-            return Err(Error::data(at, format!("numbers of type {other:?}"), "F32, F64, F16, BF16", cure));
+            let help = "save the model in one of them: model.float().state_dict()";
+            return Err(Error::data(at, format!("numbers of type {other:?}"), "F32, F64, F16, BF16", help));
         }
     };
     if let Some(i) = wide.iter().position(|v| !(*v as f32).is_finite()) {
@@ -327,9 +327,9 @@ pub fn export(layout: &Layout, weights: &[f32], running: &[f32]) -> Result<Vec<u
 }
 
 /// Weights and running statistics of all members, each started from the network that `import` read. `initial` =
-/// `Setup::initial_weights`: VI's rho stays as it is there, since such a file says nothing of it. Members start alike and
+/// `ModelSpec::initial_weights`: VI's rho stays as it is there, since such a file says nothing of it. Members start alike and
 /// part through the order of their rows (and dropout, and VI's samples) alone.
-pub fn start_from(setup: &Setup, initial: &[f32], imported: (&[f32], &[f32])) -> Result<(Vec<f32>, Vec<f32>)> {
+pub fn start_from(setup: &ModelSpec, initial: &[f32], imported: (&[f32], &[f32])) -> Result<(Vec<f32>, Vec<f32>)> {
     let (layout, members) = (setup.layout(), setup.members as usize);
     let (weights, running) = imported;
     let wanted = (members * setup.member_len(), layout.total, layout.running);

@@ -227,8 +227,8 @@ fn no_bytes_make_it_panic() {
     assert!(n_refused > header, "only {n_refused} refused");
 }
 
-fn setup(method: &'static dyn Method, members: u32, net: Net) -> Setup {
-    Setup {
+fn setup(method: &'static dyn Method, members: u32, net: Net) -> ModelSpec {
+    ModelSpec {
         method,
         task: Task::Classification,
         k: 2,

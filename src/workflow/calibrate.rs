@@ -22,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct CalibrateRequest {
     /// Rows of their own instead of the validation part.
     pub data: Option<PathBuf>,
     /// Shares of rows that may fall outside; `ALPHA` where none is named.
@@ -43,11 +43,11 @@ pub struct Calibrated {
 }
 
 /// Fits, stores it in the folder and in the report. Nobody else may write to the run meanwhile.
-pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<Calibrated> {
-    let alphas = alphas(&asked.alpha)?;
+pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest) -> Result<Calibrated> {
+    let alphas = alphas(&request.alpha)?;
     let _lock = folder.lock()?;
     let model = Model::open(folder)?;
-    if let (Some(_), Task::Regression) = (asked.sets, model.task()) {
+    if let (Some(_), Task::Regression) = (request.sets, model.task()) {
         let found = "the run predicts a number";
         return Err(Error::usage(
             "--sets",
@@ -57,15 +57,15 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
         ));
     }
     let mut notes = Model::caveats(folder)?;
-    let (rows, source) = match &asked.data {
+    let (rows, source) = match &request.data {
         Some(file) => {
-            let (rows, said) = fresh(&model, folder, file, asked.skip_lines)?;
+            let (rows, said) = fresh(&model, folder, file, request.skip_lines)?;
             notes.extend(said);
             let file = crate::data::images::pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
             (rows, Source::File(file))
         }
         None => {
-            if asked.skip_lines.is_some() {
+            if request.skip_lines.is_some() {
                 notes.push("--skip-lines has no effect without --data".into());
             }
             (validation(&model, folder)?, Source::Validation)
@@ -86,7 +86,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, asked: &Asked) -> Result<C
     let mut fitted = vec![];
     for (at, view) in model.views().iter().enumerate() {
         let (mut own, y) = (empty.clone(), targets(&rows.of_target(at, model.encoder.n_targets())));
-        fit(&mut own, &view.predict(device, rows.inputs())?, &y, &alphas, asked.sets.unwrap_or(Sets::Aps))?;
+        fit(&mut own, &view.predict(device, rows.inputs())?, &y, &alphas, request.sets.unwrap_or(Sets::Aps))?;
         fitted.push(own);
     }
     let mut fitted = fitted.into_iter();
@@ -147,13 +147,13 @@ fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
 }
 
 /// Each alpha once, in the order given.
-fn alphas(asked: &[f64]) -> Result<Vec<f64>> {
+fn alphas(request: &[f64]) -> Result<Vec<f64>> {
     let mut out: Vec<f64> = vec![];
-    for &alpha in if asked.is_empty() { &[ALPHA] } else { asked } {
+    for &alpha in if request.is_empty() { &[ALPHA] } else { request } {
         if !(ALPHAS.0..=ALPHAS.1).contains(&alpha) {
             let allowed = format!("{} to {}", ALPHAS.0, ALPHAS.1);
-            let cure = "it is the share of rows that may fall outside: 0.1 for 90 % intervals";
-            return Err(Error::usage("--alpha", alpha.to_string(), allowed, cure));
+            let help = "it is the share of rows that may fall outside: 0.1 for 90 % intervals";
+            return Err(Error::usage("--alpha", alpha.to_string(), allowed, help));
         }
         if !out.iter().any(|a| stored::percent(*a) == stored::percent(alpha)) {
             out.push(alpha);
@@ -212,9 +212,9 @@ fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
 fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usize>) -> Result<(Dataset, Vec<String>)> {
     let d = &model.recipe.data;
     let refuse = |found: String| {
-        let cure = "name fresh rows, or leave --data out for the validation part";
+        let help = "name fresh rows, or leave --data out for the validation part";
         let allowed = "rows that the run was neither trained nor tested on";
-        Err(Error::usage(file.display().to_string(), found, allowed, cure))
+        Err(Error::usage(file.display().to_string(), found, allowed, help))
     };
     if same(d.file.as_deref(), file) || same(d.images.as_deref(), file) {
         return refuse("is what the run was trained on".into());
@@ -232,12 +232,12 @@ fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usiz
         return Ok((rows, notes));
     };
     for (part, name) in [(&own.train, "training"), (&own.test, "test")] {
-        let twins = twins(&rows, part);
-        if 2 * twins > rows.n {
-            return refuse(format!("{twins} of its {} rows are {name} rows of the run", rows.n));
+        let duplicates = duplicates(&rows, part);
+        if 2 * duplicates > rows.n {
+            return refuse(format!("{duplicates} of its {} rows are {name} rows of the run", rows.n));
         }
-        if twins > 0 {
-            notes.push(format!("{twins} of {} rows are {name} rows of the run too", rows.n));
+        if duplicates > 0 {
+            notes.push(format!("{duplicates} of {} rows are {name} rows of the run too", rows.n));
         }
     }
     Ok((rows, notes))
@@ -250,7 +250,7 @@ fn same(own: Option<&Path>, file: &Path) -> bool {
 }
 
 /// How many of the rows are among the known, by inputs and target.
-pub(crate) fn twins(rows: &Dataset, known: &Dataset) -> usize {
+pub(crate) fn duplicates(rows: &Dataset, known: &Dataset) -> usize {
     let known: HashSet<u64> = keys(known).collect();
     keys(rows).filter(|k| known.contains(k)).count()
 }

@@ -196,8 +196,8 @@ fn a_damaged_file_is_refused() {
     ] {
         assert!(text.contains(from), "{from} in {text}");
         let error = said(&text.replace(from, to));
-        let cure = error.contains("vifo calibrate run") && error.lines().count() == 1;
-        assert!(error.contains(found) && cure && error.starts_with("run/calibration.json: "), "{to}: {error}");
+        let help = error.contains("vifo calibrate run") && error.lines().count() == 1;
+        assert!(error.contains(found) && help && error.starts_with("run/calibration.json: "), "{to}: {error}");
     }
     let hot =
         Calibration { temperature: whole.temperature.map(|t| temperature::Temperature { value: 0.0, ..t }), ..whole };

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct EvaluateRequest {
     /// Where the run's own data is now; where its recipe says if absent.
     pub data: Option<PathBuf>,
     /// Rows to test on; the run's own test rows if absent.
@@ -58,11 +58,11 @@ pub fn parse_corruption(text: &str) -> Result<Vec<(Corruption, u8)>> {
 pub fn evaluate(
     folder: &RunFolder,
     device: &Device,
-    asked: &Asked,
+    request: &EvaluateRequest,
     listen: &mut dyn FnMut(&str),
 ) -> Result<Evaluation> {
     let mut model = Model::open(folder)?;
-    if let Some(file) = &asked.data {
+    if let Some(file) = &request.data {
         moved::replace(&mut model.recipe.data, file)?;
     }
     let mut notes = Model::caveats(folder)?;
@@ -81,7 +81,7 @@ pub fn evaluate(
         let shown = evaluations::Run::new(&page, &model, view, calibration);
         let data = data.as_ref().map(|d| d.of_target(at));
         let data = data.as_ref().map(|d| &**d).map_err(|e| (*e).clone());
-        let one = OfTarget { folder, device, asked, model: view, data, changed, calibration, shown };
+        let one = OfTarget { folder, device, request, model: view, data, changed, calibration, shown };
         let evaluated = one.evaluate(listen)?;
         notes.extend(evaluated.notes);
         figures.extend(evaluated.figures);
@@ -106,7 +106,7 @@ const NOTHING: &str = "nothing was written";
 struct OfTarget<'a> {
     folder: &'a RunFolder,
     device: &'a Device,
-    asked: &'a Asked,
+    request: &'a EvaluateRequest,
     model: &'a Model,
     data: Result<&'a load::Loaded>,
     /// The data file is not what it was.
@@ -145,7 +145,7 @@ impl OfTarget<'_> {
     fn evaluate(self, listen: &mut dyn FnMut(&str)) -> Result<Evaluation> {
         let mut found = Found::default();
         let (rows, inside) = self.test_rows(&mut found)?;
-        if let Some(file) = &self.asked.shift {
+        if let Some(file) = &self.request.shift {
             self.shifted(file, &mut found)?;
         }
         self.corrupted(&rows, &mut found, listen)?;
@@ -165,7 +165,7 @@ impl OfTarget<'_> {
     /// The run's own test rows or those of the file that is named; and what is predicted of them.
     fn test_rows(&self, found: &mut Found) -> Result<(Dataset, Predictive)> {
         let OfTarget { model, device, calibration, shown, .. } = self;
-        let Some(file) = &self.asked.test else {
+        let Some(file) = &self.request.test else {
             let data = self.data.clone()?;
             own_test_rows(self.folder, data, self.changed)?;
             let p = model.predict(device, data.test.inputs())?;
@@ -179,14 +179,14 @@ impl OfTarget<'_> {
             found.results.push(r);
             return Ok((data.test.clone(), p));
         };
-        let (rows, said) = model.read(file, Part::Test, true, self.asked.skip_lines)?;
+        let (rows, said) = model.read(file, Part::Test, true, self.request.skip_lines)?;
         found.notes.extend(said);
         // By their values: a copy under another name is no better. By the path where the training rows
         // cannot be read, or where a limit or an augmentation leaves few of them as they stand in the file.
-        let twins = self.known().map_or(0, |own| calibrate::twins(&rows, &own.train));
-        if twins > 0 && 2 * twins >= rows.n {
+        let duplicates = self.known().map_or(0, |own| calibrate::duplicates(&rows, &own.train));
+        if duplicates > 0 && 2 * duplicates >= rows.n {
             found.notes.push(format!(
-                "{twins} of {} rows are training rows of the run, which are no test; leave --test out for the held-out rows",
+                "{duplicates} of {} rows are training rows of the run, which are no test; leave --test out for the held-out rows",
                 rows.n
             ));
         } else if is_training_file(model, file) {
@@ -210,7 +210,7 @@ impl OfTarget<'_> {
         let (shifted, partner, said) = match model.encoder.pixels {
             Some(_) => pixels::read_shifted(&model.encoder, file)?,
             None => {
-                let (rows, said) = model.read(file, Part::All, true, self.asked.skip_lines)?;
+                let (rows, said) = model.read(file, Part::All, true, self.request.skip_lines)?;
                 let all = vec![true; rows.n];
                 (rows, all, said)
             }
@@ -239,7 +239,7 @@ impl OfTarget<'_> {
     fn corrupted(&self, rows: &Dataset, found: &mut Found, listen: &mut dyn FnMut(&str)) -> Result<()> {
         let model = self.model;
         let grey = model.encoder.pixels.as_ref().is_some_and(|p| p.c == 1);
-        let mut corrupt = self.asked.corrupt.clone();
+        let mut corrupt = self.request.corrupt.clone();
         let several = corrupt.iter().any(|(kind, _)| *kind != Corruption::Saturate);
         if grey && several && corrupt.iter().any(|(kind, _)| *kind == Corruption::Saturate) {
             corrupt.retain(|(kind, _)| *kind != Corruption::Saturate);
@@ -263,9 +263,9 @@ impl OfTarget<'_> {
     fn outside(&self, inside: &Predictive, found: &mut Found) -> Result<()> {
         let model = self.model;
         let mut outside = vec![];
-        for file in &self.asked.ood {
+        for file in &self.request.ood {
             // That they lie outside is what they are for.
-            let (rows, said) = model.read(file, Part::Test, false, self.asked.skip_lines)?;
+            let (rows, said) = model.read(file, Part::Test, false, self.request.skip_lines)?;
             if model.encoder.pixels.is_some() {
                 found.notes.extend(said);
             }
@@ -274,12 +274,12 @@ impl OfTarget<'_> {
                 (Predictive::Classification(a), Predictive::Classification(b)) => results::ood_classification(a, b),
                 (Predictive::Regression(a), Predictive::Regression(b)) => results::ood_regression(a, b),
                 _ => {
-                    let cure = "this is a bug of vifo: please report it";
-                    return Err(Error::run("evaluate", "two kinds of prediction", cure));
+                    let help = "this is a bug of vifo: please report it";
+                    return Err(Error::run("evaluate", "two kinds of prediction", help));
                 }
             };
             let name = name_of(file);
-            let set = if self.asked.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
+            let set = if self.request.ood.len() == 1 { "ood".into() } else { format!("ood {name}") };
             let r = Results { set, ..r };
             found.lines.extend(evaluations::told_apart(&name, &r));
             found.results.push(r.clone());
@@ -340,8 +340,8 @@ fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Resu
         ));
     }
     if data.test.n == 0 {
-        let cure = "name a table or image set with --test FILE";
-        return Err(Error::usage(place, "the run has no test rows of its own", "", cure));
+        let help = "name a table or image set with --test FILE";
+        return Err(Error::usage(place, "the run has no test rows of its own", "", help));
     }
     Ok(())
 }

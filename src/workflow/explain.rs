@@ -146,8 +146,8 @@ pub fn explain(
     announce: &mut dyn FnMut(&str),
 ) -> Result<Explained> {
     if model.encoder.pixels.is_some() {
-        let cure = "leave --explain out: `vifo evaluate --corrupt all` shows what an image model rests on";
-        return Err(Error::usage("--explain", "the run is on images, which have no columns", "a run on a table", cure));
+        let help = "leave --explain out: `vifo evaluate --corrupt all` shows what an image model rests on";
+        return Err(Error::usage("--explain", "the run is on images, which have no columns", "a run on a table", help));
     }
     let data = model.data()?;
     let place = folder.path.display().to_string();

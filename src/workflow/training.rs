@@ -14,7 +14,7 @@ use crate::run::moved;
 use crate::run::parts::{BEST, LAST};
 use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::memory;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
 use crate::workflow::fit::test_and_report;
 use std::fs::File;
@@ -51,7 +51,7 @@ impl Training {
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
-        let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+        let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
         data.notes.extend(plan.caveats());
         data.notes.extend(memory::check(&plan, &data, device)?);
         let mut trainer = Trainer::new(&plan, &data, device)?;
@@ -268,9 +268,9 @@ impl Training {
     }
 
     /// Takes over what `recipe` changes from step to step; the next step sees it.
-    pub fn steer(&mut self, recipe: &Recipe) -> Result<()> {
-        let plan = Plan::new(recipe, self.data.train.n, &self.data.encoder)?;
-        self.trainer.steer(&plan);
+    pub fn update_hyperparameters(&mut self, recipe: &Recipe) -> Result<()> {
+        let plan = TrainingPlan::new(recipe, self.data.train.n, &self.data.encoder)?;
+        self.trainer.update_hyperparameters(&plan);
         (self.recipe, self.recipe_is_new) = (recipe.clone(), true);
         Ok(())
     }
@@ -283,7 +283,7 @@ impl Training {
             false => load::load_on_scale(recipe, &self.data.encoder)?.map(Arc::new),
         };
         if let Some(data) = data {
-            let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
+            let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
             let fits = plan.setup.member_len() == self.trainer.plan().setup.member_len()
                 && plan.setup.members == self.trainer.plan().setup.members;
             if fits {
@@ -331,7 +331,7 @@ impl Training {
     }
 
     fn fitted(&mut self, ending: Ending) -> Result<Fitted> {
-        let trained = self.trainer.conclude(&self.data.train, &self.device)?;
+        let trained = self.trainer.finalize(&self.data.train, &self.device)?;
         if let (Some((folder, _)), true) = (&self.folder, self.trainer.plan().setup.concludes()) {
             let best = self.trainer.best_checkpoint(trained.clone())?.to_bytes(&self.trainer.layout())?;
             folder.write(BEST, &best)?;

@@ -11,7 +11,7 @@ use vifo::gui::app::{App, Open};
 use vifo::gui::panels::keys;
 use vifo::gui::panels::playground::first_recipe;
 use vifo::gui::settings::{Settings, Tab};
-use vifo::live::{Picture, State};
+use vifo::live::{Picture, WorkerState};
 use vifo::recipe::Recipe;
 use vifo::train::Flow;
 use vifo::workflow::Training;
@@ -66,7 +66,7 @@ fn bug_1_a_refused_restart_leaves_training_truth_and_controls_as_they_were() {
     click(&mut h, "Undo");
     assert_eq!(app(&mut h).playground.draft, running);
     click(&mut h, "Pause");
-    wait(&mut h, "a pause", |a| a.playground.group.state == State::Paused);
+    wait(&mut h, "a pause", |a| a.playground.group.state == WorkerState::Paused);
     click(&mut h, "Reset");
     wait(&mut h, "step 0", |a| step_of(a) == 0);
 }
@@ -80,7 +80,7 @@ fn bug_1_a_recipe_that_cannot_begin_says_so_and_can_be_changed() {
     assert!(says(&h, "This recipe could not start") && !says(&h, "starting"));
     app(&mut h).playground.draft.method.name = "vifo-mean".into();
     click(&mut h, "Start");
-    wait(&mut h, "training", |a| a.playground.group.state == State::Running && step_of(a) > 5);
+    wait(&mut h, "training", |a| a.playground.group.state == WorkerState::Running && step_of(a) > 5);
     assert_eq!(app(&mut h).playground.truth, Some(ToyKind::Sinusoid));
 }
 
@@ -97,9 +97,9 @@ fn bug_2_a_method_in_the_list_changes_nothing_before_one_agrees() {
     assert_eq!(app(&mut h).playground.draft.method.eta_aux, 0.0, "it suits the new method");
     let at = step_of(app(&mut h));
     wait(&mut h, "steps", |a| step_of(a) > at + 50);
-    let trained = |a: &mut App| a.playground.group.lanes[0].recipe.as_deref().expect("a recipe").clone();
+    let trained = |a: &mut App| a.playground.group.slots[0].recipe.as_deref().expect("a recipe").clone();
     assert_eq!(trained(app(&mut h)), before);
-    assert!(app(&mut h).playground.group.lanes[0].run.last().is_some_and(|r| r.eta_aux == Some(before.method.eta_aux)));
+    assert!(app(&mut h).playground.group.slots[0].run.last().is_some_and(|r| r.eta_aux == Some(before.method.eta_aux)));
     click(&mut h, "Undo");
     assert_eq!(app(&mut h).playground.draft, before);
 }
@@ -128,22 +128,22 @@ fn bug_8_side_by_side_and_priors_rest_behind_other_pages() {
             _ => a.priors.group.as_ref().map(|g| (g.state, g.step())),
         };
         tab(&mut h, page);
-        wait(&mut h, name, |a| group(a).is_some_and(|g| g.0 == State::Running && g.1 > 3));
+        wait(&mut h, name, |a| group(a).is_some_and(|g| g.0 == WorkerState::Running && g.1 > 3));
         tab(&mut h, Tab::Recipe);
-        wait(&mut h, "a rest", |a| group(a).is_some_and(|g| g.0 == State::Paused));
+        wait(&mut h, "a rest", |a| group(a).is_some_and(|g| g.0 == WorkerState::Paused));
         tab(&mut h, page);
-        wait(&mut h, "it goes on", |a| group(a).is_some_and(|g| g.0 == State::Running));
+        wait(&mut h, "it goes on", |a| group(a).is_some_and(|g| g.0 == WorkerState::Running));
     }
     // Nothing but the bar at the foot follows the playground here: it asks for one look a second.
     tab(&mut h, Tab::Runs);
     h.step();
-    let number = app(&mut h).playground.group.look.number;
+    let number = app(&mut h).playground.group.snapshot.number;
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(1500) {
         h.step();
         std::thread::sleep(Duration::from_millis(5));
     }
-    let looks = app(&mut h).playground.group.look.number - number;
+    let looks = app(&mut h).playground.group.snapshot.number - number;
     assert!(looks <= 3, "{looks} looks in 1.5 s that nobody sees");
 }
 
@@ -213,7 +213,8 @@ fn bug_10_a_new_class_asks_before_it_restarts() {
     let text = "[data]\ntoy = \"moons\"\nrows = 60\nvalidation_fraction = 0.0\n[net]\nhidden = [8]\n[train]\nepochs = 1000000\nschedule = \"constant\"\n";
     let mut h = bench(Settings::default(), Some(Open::Recipe(Box::new(recipe(text)))));
     wait(&mut h, "a map", |a| {
-        step_of(a) > 20 && a.playground.group.look.lanes.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)))
+        step_of(a) > 20
+            && a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)))
     });
     click(&mut h, "new class");
     let points = app(&mut h).playground.points().len();
@@ -230,7 +231,7 @@ fn bug_10_a_new_class_asks_before_it_restarts() {
     wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
     click(&mut h, "Restart with changes");
     wait(&mut h, "three classes", |a| {
-        a.playground.group.look.lanes.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
+        a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
     });
 }
 
@@ -259,7 +260,7 @@ fn bug_14_the_bar_says_the_step_of_the_curve() {
     for _ in 0..200 {
         h.step();
         let app = app(&mut h);
-        let last = app.playground.group.lanes[0].run.last().map_or(0, |r| r.step);
+        let last = app.playground.group.slots[0].run.last().map_or(0, |r| r.step);
         let step = step_of(app);
         assert!(step >= last);
         assert!(says(&h, &format!("step {step}, epoch ")), "not the bar's step: {step}");

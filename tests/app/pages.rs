@@ -266,7 +266,7 @@ fn a_run_that_was_stopped_opens_with_its_curves() {
     look_at(&mut test, &path);
     until(&mut test, "the report", |t| has(t, "60 rows, 4 columns"));
     train(&mut test, 100_000);
-    until(&mut test, "some epochs", |t| t.state_mut().app().data.group.look.epoch > 20);
+    until(&mut test, "some epochs", |t| t.state_mut().app().data.group.snapshot.epoch > 20);
     assert!(has(&test, "While it trains"));
     shot(&mut test, "data_training");
     press(&mut test, "Stop");

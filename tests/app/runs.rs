@@ -11,7 +11,7 @@ use vifo::gui::app::App;
 use vifo::gui::settings::{CurveOptions, Ground, Settings, Tab};
 use vifo::recipe::Recipe;
 use vifo::report::compare;
-use vifo::run::watch::State;
+use vifo::run::watch::RunState;
 use vifo::tables::{Format, number};
 use vifo::train::{Event, Flow};
 use vifo::workflow::fit::fit;
@@ -213,7 +213,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     let epoch = |t: &Test| t.state().app().runs.seen().first().map_or(0, |s| s.epoch);
     until(&mut test, "the run", |t| count(t, "live") > 0 && epoch(t) > 0);
     let first = epoch(&test);
-    assert_eq!(test.state().app().runs.seen()[0].state, State::Training);
+    assert_eq!(test.state().app().runs.seen()[0].state, RunState::Training);
     until(&mut test, "its next epochs", |t| epoch(t) > first && says(t, "training, epoch ") && says(t, " of 100000"));
     click(&mut test, Role::CheckBox, "Tick live");
     until(&mut test, "a word on its results", |t| says(t, "live: no results to compare (training)"));

@@ -7,10 +7,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use vifo::gui::app::App;
 use vifo::gui::settings::{Settings, Tab};
-use vifo::live::{Picture, State};
+use vifo::live::{Picture, WorkerState};
 
 fn step_of(app: &App) -> u64 {
-    app.playground.group.look.step
+    app.playground.group.snapshot.step
 }
 
 fn click(h: &mut Bench, label: &str) {
@@ -32,8 +32,8 @@ fn running(settings: Settings) -> Bench {
 fn the_first_launch_trains_the_sinusoid_and_says_what_the_band_means() {
     let mut h = running(Settings::default());
     assert!(h.query_by_label_contains("The shaded band is where the network predicts new points").is_some());
-    assert_eq!(app(&mut h).playground.group.state, State::Running);
-    assert!(matches!(app(&mut h).playground.group.look.lanes[0].picture, Picture::Band(_)));
+    assert_eq!(app(&mut h).playground.group.state, WorkerState::Running);
+    assert!(matches!(app(&mut h).playground.group.snapshot.slots[0].picture, Picture::Band(_)));
     assert_eq!(app(&mut h).playground.points().len(), 100);
 }
 
@@ -41,25 +41,27 @@ fn the_first_launch_trains_the_sinusoid_and_says_what_the_band_means() {
 fn start_pause_step_and_reset_by_button_and_by_key() {
     let mut h = running(Settings::default());
     click(&mut h, "Pause");
-    wait(&mut h, "a pause", |a| a.playground.group.state == State::Paused);
-    let number = app(&mut h).playground.group.look.number;
+    wait(&mut h, "a pause", |a| a.playground.group.state == WorkerState::Paused);
+    let number = app(&mut h).playground.group.snapshot.number;
     click(&mut h, "Step");
-    wait(&mut h, "a step", |a| a.playground.group.look.number > number && a.playground.group.state == State::Paused);
+    wait(&mut h, "a step", |a| {
+        a.playground.group.snapshot.number > number && a.playground.group.state == WorkerState::Paused
+    });
     let at = step_of(app(&mut h));
     h.key_press(Key::S);
     wait(&mut h, "another", |a| step_of(a) == at + 1);
     h.key_press(Key::Space);
-    wait(&mut h, "training", |a| a.playground.group.state == State::Running && step_of(a) > at + 5);
+    wait(&mut h, "training", |a| a.playground.group.state == WorkerState::Running && step_of(a) > at + 5);
     h.key_press(Key::Space);
-    wait(&mut h, "a pause", |a| a.playground.group.state == State::Paused);
+    wait(&mut h, "a pause", |a| a.playground.group.state == WorkerState::Paused);
     h.key_press(Key::R);
     wait(&mut h, "step 0", |a| step_of(a) == 0);
     click(&mut h, "Start");
     wait(&mut h, "training", |a| step_of(a) > 5);
     click(&mut h, "Stop");
-    wait(&mut h, "a stop", |a| a.playground.group.state == State::Stopped);
+    wait(&mut h, "a stop", |a| a.playground.group.state == WorkerState::Stopped);
     click(&mut h, "Start");
-    wait(&mut h, "anew", |a| a.playground.group.state == State::Running);
+    wait(&mut h, "anew", |a| a.playground.group.state == WorkerState::Running);
 }
 
 fn screen(h: &mut Bench, at: [f64; 2]) -> Pos2 {
@@ -76,13 +78,13 @@ fn button(h: &mut Bench, pos: Pos2, button: PointerButton, pressed: bool) {
 #[test]
 fn a_point_is_added_dragged_and_removed_and_the_loss_moves() {
     let mut h = running(Settings::default());
-    wait(&mut h, "a fit", |a| a.playground.group.lanes[0].run.last().is_some_and(|r| r.step > 100));
-    let before = app(&mut h).playground.group.lanes[0].run.last().expect("a row").expected_nll;
+    wait(&mut h, "a fit", |a| a.playground.group.slots[0].run.last().is_some_and(|r| r.step > 100));
+    let before = app(&mut h).playground.group.slots[0].run.last().expect("a row").expected_nll;
     // Between the two groups of points there is nothing.
     let empty = screen(&mut h, [0.0, 1.0]);
     button(&mut h, empty, PointerButton::Primary, true);
     button(&mut h, empty, PointerButton::Primary, false);
-    wait(&mut h, "101 points in training", |a| a.playground.group.lanes[0].points.train.len() == 101);
+    wait(&mut h, "101 points in training", |a| a.playground.group.slots[0].points.train.len() == 101);
     let added = app(&mut h).playground.points()[100];
     assert!(added[0].abs() < 0.1 && (added[1] - 1.0).abs() < 0.1, "{added:?}");
     // Far from the curve: the loss must feel it.
@@ -97,7 +99,7 @@ fn a_point_is_added_dragged_and_removed_and_the_loss_moves() {
     let moved = app(&mut h).playground.points()[100];
     assert!((moved[0] - 0.5).abs() < 0.1 && (moved[1] + 2.0).abs() < 0.1, "{moved:?}");
     let trained = move |a: &App| {
-        a.playground.group.lanes[0]
+        a.playground.group.slots[0]
             .points
             .train
             .iter()
@@ -105,13 +107,13 @@ fn a_point_is_added_dragged_and_removed_and_the_loss_moves() {
     };
     wait(&mut h, "training on it", trained);
     let at = step_of(app(&mut h));
-    wait(&mut h, "a row after it", |a| a.playground.group.lanes[0].run.last().is_some_and(|r| r.step > at + 20));
-    let after = app(&mut h).playground.group.lanes[0].run.last().expect("a row").expected_nll;
+    wait(&mut h, "a row after it", |a| a.playground.group.slots[0].run.last().is_some_and(|r| r.step > at + 20));
+    let after = app(&mut h).playground.group.slots[0].run.last().expect("a row").expected_nll;
     assert!(after > before, "{before} -> {after}: a point off the curve costs");
     let at = screen(&mut h, [moved[0], moved[1]]);
     button(&mut h, at, PointerButton::Secondary, true);
     button(&mut h, at, PointerButton::Secondary, false);
-    wait(&mut h, "100 points again", |a| a.playground.group.lanes[0].points.train.len() == 100);
+    wait(&mut h, "100 points again", |a| a.playground.group.slots[0].points.train.len() == 100);
     assert!(step_of(app(&mut h)) > 100, "never begun anew");
 }
 
@@ -121,7 +123,7 @@ fn eta_takes_effect_in_the_running_training_and_a_network_waits_for_consent() {
     let at = step_of(app(&mut h));
     h.get_by_role_and_label(Role::Slider, "eta").set_value_accesskit(2.5);
     wait(&mut h, "the weight in a row", |a| {
-        a.playground.group.lanes[0].run.last().is_some_and(|r| r.eta.is_some_and(|e| (e - 2.5).abs() < 0.1))
+        a.playground.group.slots[0].run.last().is_some_and(|r| r.eta.is_some_and(|e| (e - 2.5).abs() < 0.1))
     });
     assert!(step_of(app(&mut h)) >= at);
     app(&mut h).playground.draft.net.hidden = Some(vec![7]);
@@ -132,7 +134,7 @@ fn eta_takes_effect_in_the_running_training_and_a_network_waits_for_consent() {
     wait(&mut h, "steps of the old network", |a| step_of(a) > at);
     click(&mut h, "Restart with changes");
     wait(&mut h, "the new network", |a| {
-        a.playground.group.lanes[0].recipe.as_ref().is_some_and(|r| r.net.hidden == Some(vec![7]))
+        a.playground.group.slots[0].recipe.as_ref().is_some_and(|r| r.net.hidden == Some(vec![7]))
     });
     app(&mut h).playground.draft.seed = 9;
     wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
@@ -166,7 +168,8 @@ fn moons_show_a_map_a_boundary_and_points_of_any_class() {
     wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
     h.step();
     click(&mut h, "Restart with changes");
-    let is_map = |a: &App| a.playground.group.look.lanes.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)));
+    let is_map =
+        |a: &App| a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)));
     wait(&mut h, "a map", is_map);
     wait(&mut h, "steps", |a| step_of(a) > 50 && is_map(a));
     for kind in ["Total entropy", "Mutual information", "Probability"] {
@@ -178,7 +181,7 @@ fn moons_show_a_map_a_boundary_and_points_of_any_class() {
     let n = app(&mut h).playground.points().len();
     button(&mut h, place, PointerButton::Primary, true);
     button(&mut h, place, PointerButton::Primary, false);
-    wait(&mut h, "the point", move |a| a.playground.group.lanes[0].points.train.len() == n + 1);
+    wait(&mut h, "the point", move |a| a.playground.group.slots[0].points.train.len() == n + 1);
     assert_eq!(app(&mut h).playground.points()[n][2], 1.0);
     click(&mut h, "new class");
     let place = screen(&mut h, [2.0, 1.3]);
@@ -187,7 +190,7 @@ fn moons_show_a_map_a_boundary_and_points_of_any_class() {
     wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
     click(&mut h, "Restart with changes");
     wait(&mut h, "three classes", |a| {
-        a.playground.group.look.lanes.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
+        a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(&l.picture, Picture::Map(m) if m.k == 3))
     });
 }
 
@@ -246,7 +249,7 @@ fn a_recipe_is_copied_and_pasted_back() {
     h.step();
     click(&mut h, "Train this recipe");
     wait(&mut h, "the pasted network", |a| {
-        a.playground.group.lanes[0]
+        a.playground.group.slots[0]
             .recipe
             .as_ref()
             .is_some_and(|r| r.method.eta == Some(0.7) && r.net.hidden.as_ref().is_some_and(|n| n[0] == 3))
@@ -257,22 +260,26 @@ fn a_recipe_is_copied_and_pasted_back() {
 fn side_by_side_and_priors_train_and_draw() {
     let mut h = running(Settings { pace: 0.0, ..Settings::default() });
     click(&mut h, "Side by side");
-    wait(&mut h, "three bands", |a| a.side.group.as_ref().is_some_and(|g| g.look.lanes.len() == 3 && g.look.step > 20));
+    wait(&mut h, "three bands", |a| {
+        a.side.group.as_ref().is_some_and(|g| g.snapshot.slots.len() == 3 && g.snapshot.step > 20)
+    });
     click(&mut h, "Add method");
     click(&mut h, "Restart with changes");
-    wait(&mut h, "four bands", |a| a.side.group.as_ref().is_some_and(|g| g.look.lanes.len() == 4 && g.look.step > 5));
+    wait(&mut h, "four bands", |a| {
+        a.side.group.as_ref().is_some_and(|g| g.snapshot.slots.len() == 4 && g.snapshot.step > 5)
+    });
     click(&mut h, "Priors");
     let drawn = |a: &App| {
         let group = a.priors.group.as_ref()?;
-        group.look.lanes.iter().map(|l| l.prior.clone()).collect::<Option<Vec<_>>>()
+        group.snapshot.slots.iter().map(|l| l.prior.clone()).collect::<Option<Vec<_>>>()
     };
     wait(&mut h, "three priors", |a| drawn(a).is_some_and(|d| d.len() == 3 && d.iter().all(|c| c.len() == 40)));
     click(&mut h, "Pause");
-    wait(&mut h, "a pause", |a| a.priors.group.as_ref().is_some_and(|g| g.state == State::Paused));
+    wait(&mut h, "a pause", |a| a.priors.group.as_ref().is_some_and(|g| g.state == WorkerState::Paused));
     let number = app(&mut h).priors.group.as_ref().expect("a group").look.number;
     let before = drawn(app(&mut h));
     click(&mut h, "Resample");
-    wait(&mut h, "another draw", |a| a.priors.group.as_ref().is_some_and(|g| g.look.number > number));
+    wait(&mut h, "another draw", |a| a.priors.group.as_ref().is_some_and(|g| g.snapshot.number > number));
     assert_ne!(drawn(app(&mut h)), before);
 }
 
@@ -287,7 +294,7 @@ fn what_was_closed_goes_on_at_the_next_start() {
     let again = Desk { app: None, settings, open: None, home };
     let mut h: Bench = Harness::builder().with_size([1280.0, 800.0]).with_max_steps(40).build_ui_state(frame, again);
     wait(&mut h, "the session", |a| step_of(a) >= at);
-    assert!(!self::app(&mut h).playground.group.lanes[0].run.rows.is_empty());
+    assert!(!self::app(&mut h).playground.group.slots[0].run.rows.is_empty());
 }
 
 /// Whole views at step 0 of a fixed seed, without the status bar (it names the machine). Text is drawn by the CPU; what may
@@ -306,10 +313,10 @@ fn whole_views_look_as_they_did() {
             .build_ui_state(frame, desk(settings, None));
         wait(&mut h, "steps", |a| step_of(a) > 5);
         click(&mut h, "Pause");
-        wait(&mut h, "a pause", |a| a.playground.group.state == State::Paused);
-        let number = app(&mut h).playground.group.look.number;
+        wait(&mut h, "a pause", |a| a.playground.group.state == WorkerState::Paused);
+        let number = app(&mut h).playground.group.snapshot.number;
         click(&mut h, "Reset");
-        wait(&mut h, "step 0", |a| step_of(a) == 0 && a.playground.group.look.number > number);
+        wait(&mut h, "step 0", |a| step_of(a) == 0 && a.playground.group.snapshot.number > number);
         for _ in 0..10 {
             h.step();
         }

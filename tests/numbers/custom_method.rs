@@ -7,11 +7,11 @@ use vifo::data::encode::Target;
 use vifo::data::load::Loaded;
 use vifo::data::{Inputs, Task};
 use vifo::exec::{Device, gpu};
-use vifo::method::{self, Method, Moments, Outputs, Predictive, Reading, Setup, regularizer};
+use vifo::method::{self, Method, ModelSpec, Moments, Outputs, Predictive, Reading, regularizer};
 use vifo::program::{Buf, Builder};
 use vifo::recipe::Recipe;
 use vifo::run::{Model, RunFolder};
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 use vifo::train::{Flow, Trainer};
 use vifo::workflow::fit::fit;
 
@@ -36,7 +36,7 @@ impl Method for Toy {
     }
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -45,8 +45,8 @@ impl Method for Toy {
         let all = 0..setup.layout().total as u32;
         (dweights, Some(regularizer::record_l2(setup, b, numbers, dweights, all)))
     }
-    fn outputs(&self, _setup: &Setup) -> Outputs {
-        let moments = |_: &Setup, z: &[f32]| Moments { m: z[0].into(), v: VARIANCE, l: z[1].into(), sd: 0.0 };
+    fn outputs(&self, _setup: &ModelSpec) -> Outputs {
+        let moments = |_: &ModelSpec, z: &[f32]| Moments { m: z[0].into(), v: VARIANCE, l: z[1].into(), sd: 0.0 };
         Outputs::Own(Reading { moments, logit_sd: None })
     }
 }
@@ -58,7 +58,7 @@ fn register() {
 
 const CURVE: &str = "[data]\ntoy = \"sinusoid\"\nrows = 40\nvalidation_fraction = 0.0\n[net]\nhidden = [8, 8]\n[train]\nepochs = 12\nbatch = 20\nlr = 0.01\npatience = 0\noptimizer = \"sgd\"\n[method]\nmembers = 2";
 
-fn fixture(name: &str, eta: &str) -> (Plan, Loaded) {
+fn fixture(name: &str, eta: &str) -> (TrainingPlan, Loaded) {
     register();
     prepare(CURVE, &format!("method.name = {name}\nmethod.eta = {eta}"))
 }

@@ -6,7 +6,7 @@ use vifo::data::Inputs;
 use vifo::data::load::Loaded;
 use vifo::exec::Device;
 use vifo::method::{METHODS, Predictive, Trained};
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 use vifo::train::{Flow, Predictor, Trainer};
 
 /// A curve, classes in the plane, and images for the two networks of the paper, each small.
@@ -25,7 +25,7 @@ const FIXTURES: [(&str, &str); 4] = [
 
 const SHORT: &str = "method.members = 2\ntrain.epochs = 5\ntrain.batch = 20\ntrain.lr = 0.01\npredict.samples = 3\ntrain.patience = 0\nmethod.samples = 2\nswag.columns = 3";
 
-fn fixture(base: &str, method: &str, extra: &str) -> (Plan, Loaded) {
+fn fixture(base: &str, method: &str, extra: &str) -> (TrainingPlan, Loaded) {
     prepare(base, &format!("{SHORT}\nmethod.name = {method}\n{extra}"))
 }
 
@@ -33,13 +33,13 @@ fn suits(method: &str, base: &str) -> bool {
     !(method == "dirichlet" && base.contains("sinusoid"))
 }
 
-fn trained(plan: &Plan, data: &Loaded) -> Trained {
+fn trained(plan: &TrainingPlan, data: &Loaded) -> Trained {
     let mut trainer = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
     trainer.run(|_, _| Ok(Flow::Continue)).unwrap_or_else(|e| panic!("{e}"));
-    trainer.conclude(&data.train, &Device::Cpu).unwrap_or_else(|e| panic!("{e}"))
+    trainer.finalize(&data.train, &Device::Cpu).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn predict(plan: &Plan, trained: &Trained, x: Inputs) -> Predictive {
+fn predict(plan: &TrainingPlan, trained: &Trained, x: Inputs) -> Predictive {
     let n = x.len() / plan.setup.net.n_in() as usize;
     let mut predictor = Predictor::new(&plan.setup, &Device::Cpu, plan.seed, n).expect("a predictor");
     predictor.set(trained).unwrap_or_else(|e| panic!("{e}"));
@@ -118,7 +118,7 @@ fn predictions_are_distributions_and_survive_a_checkpoint() {
                 let (plan, data) = fixture(base, method, extra);
                 let mut trainer = Trainer::new(&plan, &data, &Device::Cpu).expect("a trainer");
                 trainer.run(|_, _| Ok(Flow::Continue)).unwrap_or_else(|e| panic!("{e}"));
-                let trained = trainer.conclude(&data.train, &Device::Cpu).unwrap_or_else(|e| panic!("{e}"));
+                let trained = trainer.finalize(&data.train, &Device::Cpu).unwrap_or_else(|e| panic!("{e}"));
                 let p = predict(&plan, &trained, data.train.inputs());
                 match &p {
                     Predictive::Regression(r) => {
@@ -231,7 +231,7 @@ fn without_temperature_vifo_and_vi_are_maximum_a_posteriori() {
 }
 
 /// z = W x + b of the trained means, [3, 3] with b last, and the mean sd of outputs or weights.
-fn linear_map(plan: &Plan, trained: &Trained, method: &str) -> (Vec<f64>, f64) {
+fn linear_map(plan: &TrainingPlan, trained: &Trained, method: &str) -> (Vec<f64>, f64) {
     let softplus = |rho: f32| f64::from(rho).exp().ln_1p();
     if method == "vi-naive" {
         let layout = plan.setup.layout();
@@ -274,10 +274,10 @@ fn maximum_a_posteriori(data: &Loaded, c: f64, on_weights: bool) -> Vec<f64> {
 
 /// Ten losses of each method on each fixture, as they were when the golden tests of its parts last agreed. Another order of
 /// the sums moves a loss by some 1e-6 and ten steps widen that; 5e-4 is far below what any change of a method does.
-/// `VIFO_PRINT_LADDERS=1 cargo test --test numbers methods::ladders` writes the file anew.
+/// `VIFO_PRINT_LOSS_TRACES=1 cargo test --test numbers methods::loss_traces` writes the file anew.
 #[test]
-fn ladders() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ladders.json");
+fn loss_traces() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/loss_traces.json");
     let mut found = serde_json::Map::new();
     for (name, base) in FIXTURES {
         for method in METHODS.iter().map(|m| m.name()).filter(|m| suits(m, base)) {
@@ -287,11 +287,11 @@ fn ladders() {
             found.insert(format!("{name}, {method}"), serde_json::json!(losses));
         }
     }
-    if std::env::var_os("VIFO_PRINT_LADDERS").is_some() {
+    if std::env::var_os("VIFO_PRINT_LOSS_TRACES").is_some() {
         std::fs::write(&path, serde_json::to_string_pretty(&found).expect("JSON")).expect("written");
         return;
     }
-    let text = std::fs::read_to_string(&path).expect("tests/golden/ladders.json");
+    let text = std::fs::read_to_string(&path).expect("tests/golden/loss_traces.json");
     let pinned: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).expect("JSON");
     assert_eq!(found.keys().collect::<Vec<_>>(), pinned.keys().collect::<Vec<_>>());
     for (name, losses) in &found {

@@ -4,10 +4,10 @@
 use vifo::data::Task;
 use vifo::data::load::load;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{DataX, Method, Setup, base, vi};
+use vifo::method::{DataX, Method, ModelSpec, base, vi};
 use vifo::net::{AlexNet, Last, Net, PreResNet};
 use vifo::recipe::Recipe;
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 
 const CLASSES: u32 = 10;
 
@@ -21,10 +21,10 @@ fn two_steps(method: &'static dyn Method, net: fn(Last) -> Net, batch: u32, trai
     let table = Recipe::parse(&recipe, "test").unwrap_or_else(|e| panic!("{e}"));
     let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
     let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
-    let mut plan = Plan::new(&recipe, 100, &data.encoder).unwrap_or_else(|e| panic!("{e}"));
+    let mut plan = TrainingPlan::new(&recipe, 100, &data.encoder).unwrap_or_else(|e| panic!("{e}"));
     let net = net(method.last_layer(Task::Classification, CLASSES));
     let inputs = (batch * net.n_in()) as usize;
-    plan.setup = Setup {
+    plan.setup = ModelSpec {
         method,
         task: Task::Classification,
         k: CLASSES,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use vifo::data::{Inputs, Task};
 use vifo::exec::Device;
-use vifo::method::{Setup, Trained, base};
+use vifo::method::{ModelSpec, Trained, base};
 use vifo::net::{AlexNet, Cnn, Net, PreResNet};
 use vifo::program::Act;
 use vifo::recipe::{Link, Optimizer};
@@ -81,8 +81,8 @@ fn case((name, net): (&'static str, Net)) -> Case {
     }
 }
 
-fn setup(net: &Net) -> Setup {
-    Setup {
+fn setup(net: &Net) -> ModelSpec {
+    ModelSpec {
         method: &base::Base,
         task: Task::Classification,
         k: net.n_out(),

@@ -2,7 +2,7 @@
 
 use crate::cli::progress::{Style, duration, stopped};
 use crate::cli::tell;
-use crate::study::sweep::News;
+use crate::study::sweep::SweepEvent;
 use crate::train::Flow;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -28,14 +28,16 @@ impl Lines {
         Lines { style, all, ended: 0, start: Instant::now(), bar }
     }
 
-    pub fn listen(&mut self, news: &News) -> Flow {
+    pub fn listen(&mut self, news: &SweepEvent) -> Flow {
         match news {
-            News::Begins { run, epoch } if *epoch > 0 => {
+            SweepEvent::Begins { run, epoch } if *epoch > 0 => {
                 self.tell(&format!("{} resumes after epoch {epoch}", run.name))
             }
-            News::Done { run, seconds } => self.ended(&run.name, &format!("done in {}", duration(*seconds)), true),
+            SweepEvent::Done { run, seconds } => {
+                self.ended(&run.name, &format!("done in {}", duration(*seconds)), true)
+            }
             // Errors are printed even without progress.
-            News::Failed { run, line } => self.ended(&run.name, &format!("failed: {line}"), false),
+            SweepEvent::Failed { run, line } => self.ended(&run.name, &format!("failed: {line}"), false),
             _ => {}
         }
         if let Some(bar) = &self.bar {

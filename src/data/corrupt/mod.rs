@@ -139,8 +139,8 @@ pub fn corrupt(set: &ImageSet, kind: Corruption, severity: u8, seed: u64) -> Res
         return Err(Error::usage("severity", severity.to_string(), "1 to 5", "choose a severity"));
     };
     if kind == Corruption::Saturate && set.c != 3 {
-        let cure = "choose another corruption: grey has no saturation";
-        return Err(Error::usage("corruption saturate", "grey images", "images of three channels", cure));
+        let help = "choose another corruption: grey has no saturation";
+        return Err(Error::usage("corruption saturate", "grey images", "images of three channels", help));
     }
     let apply = plan(kind, constants, (set.h, set.w, set.c));
     let size = set.pixels();

@@ -1,6 +1,6 @@
 //! The cells of a column as a feature reads them, and the inputs that they become.
 
-use super::feature::{Fault, FeatureKind, Reading, Strange};
+use super::feature::{CellFault, FeatureKind, Reading, Strange};
 use crate::data::quoted;
 use crate::data::table::{Cells, Column};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ pub(super) fn write_rows(
     x: &mut [f32],
     rows: &[usize],
     d: usize,
-) -> std::result::Result<(), (usize, usize, Fault)> {
+) -> std::result::Result<(), (usize, usize, CellFault)> {
     let mut at = 0;
     for (number, cells) in features.iter().enumerate() {
         let width = cells.kind.inputs();
@@ -59,13 +59,13 @@ impl<'t> Cellwise<'t> {
     }
 
     /// How far a cell is from training; `lost`: what stands in the file where the column has no number.
-    pub fn judge(&self, row: usize, lost: Option<&str>) -> std::result::Result<Strange, Fault> {
+    pub fn judge(&self, row: usize, lost: Option<&str>) -> std::result::Result<Strange, CellFault> {
         match (self.at(row), lost) {
             (Ok((_, strange)), None) => Ok(strange),
             (Ok(_), Some(_)) => Ok(Strange::Unread),
             (Err(fault), None) => Err(fault),
             (Err(fault), Some(text)) => {
-                Err(Fault { found: format!("{} cannot be read as {}", quoted(text), self.kind.unread()), ..fault })
+                Err(CellFault { found: format!("{} cannot be read as {}", quoted(text), self.kind.unread()), ..fault })
             }
         }
     }

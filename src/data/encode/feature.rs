@@ -116,13 +116,13 @@ pub(crate) enum Strange {
 
 /// Why a cell cannot be encoded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fault {
+pub(crate) struct CellFault {
     pub found: String,
     pub allowed: String,
-    pub cure: &'static str,
+    pub help: &'static str,
 }
 
-pub(crate) type Reading = std::result::Result<(Value, Strange), Fault>;
+pub(crate) type Reading = std::result::Result<(Value, Strange), CellFault>;
 
 impl FeatureKind {
     pub fn inputs(&self) -> usize {
@@ -168,7 +168,7 @@ impl FeatureKind {
     }
 
     /// Numbers as they stand in the file.
-    pub(crate) fn in_own_units(&mut self) {
+    pub(crate) fn unstandardise(&mut self) {
         match self {
             FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => (*mean, *sd) = (0.0, 1.0),
             FeatureKind::Date(c) => (c.trend.mean, c.trend.sd) = (0.0, 1.0),
@@ -202,10 +202,10 @@ impl FeatureKind {
         match (knows, fills) {
             (true, _) => Ok((value, Strange::No)),
             (false, true) => Ok((value, Strange::Filled)),
-            (false, false) => Err(Fault {
+            (false, false) => Err(CellFault {
                 found: "the cell is missing".into(),
                 allowed: "a value in every row".into(),
-                cure: "fill it in, or use --missing drop or --missing mean in training",
+                help: "fill it in, or use --missing drop or --missing mean in training",
             }),
         }
     }
@@ -215,10 +215,10 @@ impl FeatureKind {
             FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => {
                 // Beyond the range of an f32.
                 if !(((value - mean) / sd) as f32).is_finite() {
-                    return Err(Fault {
+                    return Err(CellFault {
                         found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
                         allowed: "up to 1e38 sd".into(),
-                        cure: "fix the cell",
+                        help: "fix the cell",
                     });
                 }
                 Ok((Value::Number(value), Strange::No))
@@ -231,10 +231,10 @@ impl FeatureKind {
     pub(crate) fn text(&self, text: &str, index: &HashMap<&str, usize>, fills: bool) -> Reading {
         match self {
             FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. } => {
-                let value = text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| Fault {
+                let value = text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| CellFault {
                     found: quoted(text),
                     allowed: "a number, as in training".into(),
-                    cure: "fix the cell, or leave it empty if it is missing",
+                    help: "fix the cell, or leave it empty if it is missing",
                 })?;
                 self.number(value, index, fills)
             }
@@ -249,10 +249,10 @@ impl FeatureKind {
             }
             FeatureKind::Date(c) => match calendar::parse(text, c.order) {
                 Some(moment) => Ok((Value::Date(moment), Strange::No)),
-                None => self.missing(fills).map(|(value, _)| (value, Strange::Unread)).map_err(|_| Fault {
+                None => self.missing(fills).map(|(value, _)| (value, Strange::Unread)).map_err(|_| CellFault {
                     found: quoted(text),
                     allowed: "a date, as in training".into(),
-                    cure: "fix the cell, or leave it empty if it is missing",
+                    help: "fix the cell, or leave it empty if it is missing",
                 }),
             },
             FeatureKind::Levels { levels, unseen } => match (position(index, levels, text), unseen) {
@@ -359,11 +359,11 @@ impl FeatureKind {
     }
 }
 
-pub(crate) fn unseen_level(text: &str, names: &[String], what: &str) -> Fault {
-    Fault {
+pub(crate) fn unseen_level(text: &str, names: &[String], what: &str) -> CellFault {
+    CellFault {
         found: format!("{what} {} was not seen in training", quoted(text)),
         allowed: listed(names.iter().map(String::as_str)),
-        cure: "correct the cell, leave the row out, or train again with such rows",
+        help: "correct the cell, leave the row out, or train again with such rows",
     }
 }
 

@@ -44,24 +44,24 @@ fn kept_rows(table: &Table, inputs: &[&Column], target: &Column, missing: Missin
         }
     }
     if let (Missing::Error, Some((row, name, is_target))) = (missing, first) {
-        let (found, cure) = match is_target {
+        let (found, help) = match is_target {
             true => ("the target is missing", "fill it in, or use --missing drop to leave such rows out".to_string()),
             false => {
-                let cure = format!("fill it in, use --missing drop or --missing mean, or --ignore {}", quoted(name));
-                ("the cell is missing", cure)
+                let help = format!("fill it in, use --missing drop or --missing mean, or --ignore {}", quoted(name));
+                ("the cell is missing", help)
             }
         };
-        return Err(Error::data(table.place(row, name), found, "a value in every row", cure));
+        return Err(Error::data(table.place(row, name), found, "a value in every row", help));
     }
     let rows: Vec<usize> = (0..table.rows()).filter(|&row| keep[row]).collect();
     if rows.is_empty() {
-        let (found, cure) = match missing.fills() {
+        let (found, help) = match missing.fills() {
             true => (format!("the target {} is missing in every row", quoted(&target.name)), "choose another --target"),
             false => {
                 ("every row has a missing cell".into(), "use --missing mean, or --ignore the columns with most of them")
             }
         };
-        return Err(Error::data(table.path.display().to_string(), found, "complete rows", cure));
+        return Err(Error::data(table.path.display().to_string(), found, "complete rows", help));
     }
     Ok(Kept { dropped: table.rows() - rows.len(), rows })
 }

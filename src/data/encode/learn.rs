@@ -249,16 +249,16 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
     if let Some(&row) = rows.iter().find(|&&row| column.is_missing(row)) {
-        let cure = "fill it in, or use --missing drop to leave such rows out";
-        return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", cure));
+        let help = "fill it in, or use --missing drop to leave such rows out";
+        return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", help));
     }
     match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
         (Task::Regression, Cells::Text(texts)) => {
             let is_text = |row: &&usize| texts.get(**row).is_some_and(|text| text.parse::<f64>().is_err());
             let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
             let found = format!("the text {} as target of a regression", quoted(texts.get(row).unwrap_or("")));
-            let cure = "fix the cell, use --task classification, or choose another --target";
-            Err(Error::data(table.place(row, &name), found, "numbers", cure))
+            let help = "fix the cell, use --task classification, or choose another --target";
+            Err(Error::data(table.place(row, &name), found, "numbers", help))
         }
         (Task::Regression, Cells::Number(values)) => {
             let stats = Stats::of(&known(values, rows));
@@ -272,8 +272,8 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
             }
             if !SCALES.contains(&sd) {
                 let found = format!("a standard deviation of {sd:e}");
-                let cure = "give it in another unit, multiplied by a power of ten";
-                return Err(Error::data(place(), found, "1e-30 to 1e30", cure));
+                let help = "give it in another unit, multiplied by a power of ten";
+                return Err(Error::data(place(), found, "1e-30 to 1e30", help));
             }
             Ok(Target::Regression { name, mean, sd, min, max })
         }
@@ -283,8 +283,8 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
                 && texts.levels().len() > 2
                 && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
             {
-                let cure = format!("choose another --target{}; the date can be an input", proposal(table, &name));
-                return Err(Error::data(place(), "dates", "a number or classes to predict", cure));
+                let help = format!("choose another --target{}; the date can be an input", proposal(table, &name));
+                return Err(Error::data(place(), "dates", "a number or classes to predict", help));
             }
             let seen = match &column.cells {
                 Cells::Number(values) => {
@@ -293,17 +293,17 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
                 Cells::Text(texts) => rows.iter().map(|&row| texts.code(row)).collect::<HashSet<_>>().len(),
             };
             if seen < 2 {
-                let cure = "add rows of another class, or choose another --target";
-                return Err(Error::data(place(), "only one class in the training rows", "at least 2 classes", cure));
+                let help = "add rows of another class, or choose another --target";
+                return Err(Error::data(place(), "only one class in the training rows", "at least 2 classes", help));
             }
             if seen * 2 > rows.len() {
                 let found =
                     format!("{seen} classes in {} training rows: this looks like a number or an id", rows.len());
-                let cure = match column.cells {
+                let help = match column.cells {
                     Cells::Number(_) => "use --task regression, or choose another --target".to_string(),
                     Cells::Text(_) => format!("choose another --target{}", proposal(table, &name)),
                 };
-                return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), cure));
+                return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), help));
             }
             Ok(Target::Classes { name, labels: labels_of(column) })
         }

@@ -7,7 +7,7 @@ use super::learn::{Stats, known, labels_of, range_error};
 use super::{Encoder, Missing, number_text};
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
-use crate::data::table::{Cells, Column, Kind, Table};
+use crate::data::table::{Cells, Column, ColumnKind, Table};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ pub(crate) fn of(
     notes: &mut Vec<String>,
 ) -> Result<Meaning> {
     let said = table.kind_of(column);
-    if said == Some(Kind::Ignore) {
+    if said == Some(ColumnKind::Ignore) {
         return Ok(Meaning::Nothing("ignored (--as)".into()));
     }
     let meaning = match &column.cells {
@@ -73,7 +73,7 @@ fn of_numbers(
     values: &[f64],
     rules: &Rules,
     rows: &[usize],
-    said: Option<Kind>,
+    said: Option<ColumnKind>,
 ) -> Result<Meaning> {
     let known = known(values, rows);
     let Some(stats) = Stats::of(&known) else {
@@ -87,7 +87,8 @@ fn of_numbers(
         return Err(range_error(table, column, stats));
     }
     let has_gaps = known.len() < rows.len();
-    if said != Some(Kind::Number) && (!rules.strict || said == Some(Kind::Date)) && min >= 1e7 && max < 3e7 {
+    if said != Some(ColumnKind::Number) && (!rules.strict || said == Some(ColumnKind::Date)) && min >= 1e7 && max < 3e7
+    {
         let moments: Option<Vec<Moment>> =
             known.iter().map(|v| calendar::parse(&number_text(*v), Default::default())).collect();
         if let Some(moments) = moments {
@@ -194,7 +195,7 @@ fn of_texts(
     texts: &crate::data::table::column::Texts,
     rules: &Rules,
     rows: &[usize],
-    said: Option<Kind>,
+    said: Option<ColumnKind>,
     notes: &mut Vec<String>,
 ) -> Result<Meaning> {
     let levels = texts.levels();
@@ -211,7 +212,7 @@ fn of_texts(
         return Ok(Meaning::Nothing(format!("constant in the training rows ({level})")));
     }
     let flag = missing > 0 && rules.missing == Missing::Flag;
-    if rules.strict && said != Some(Kind::Date) {
+    if rules.strict && said != Some(ColumnKind::Date) {
         return of_strict(table, column, rules);
     }
     let words = || seen.iter().map(|&code| levels[code].as_str());
@@ -222,7 +223,7 @@ fn of_texts(
         return Ok(Meaning::Input(FeatureKind::Switch { no, yes, share, flag }));
     }
     // A few texts among dates are missing dates, where those are filled.
-    let is_text = said == Some(Kind::Text);
+    let is_text = said == Some(ColumnKind::Text);
     let all_dates = |order| words().all(|text| calendar::parse(text, order).is_some());
     if let Some(found) = calendar::detect(words()).filter(|f| !is_text && (rules.missing.fills() || all_dates(f.order)))
     {
@@ -239,7 +240,7 @@ fn of_texts(
         let flag = rules.missing == Missing::Flag && moments.len() < rows.len();
         return Ok(of_dates(&moments, found.order, flag));
     }
-    if said == Some(Kind::Date) {
+    if said == Some(ColumnKind::Date) {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
         let found = "dates that cannot be read, or no dates";
         return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", "take back --as"));
@@ -261,8 +262,8 @@ fn of_strict(table: &Table, column: &Column, rules: &Rules) -> Result<Meaning> {
     if levels.len() > rules.max_levels {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
         let found = format!("text with {} levels", levels.len());
-        let cure = format!("use --ignore {}, or group its values", quoted(&column.name));
-        return Err(Error::data(place, found, format!("up to {} levels", rules.max_levels), cure));
+        let help = format!("use --ignore {}, or group its values", quoted(&column.name));
+        return Err(Error::data(place, found, format!("up to {} levels", rules.max_levels), help));
     }
     Ok(Meaning::Input(FeatureKind::Levels { levels, unseen: Unseen::Refuse }))
 }

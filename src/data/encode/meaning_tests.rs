@@ -87,7 +87,7 @@ fn b0_missing_cells_get_the_mean_and_a_flag() {
     assert!(learn(&table, &Rules { missing: Missing::Error, ..Rules::default() }).is_err());
     // In the file's own units the fill is the mean too: of 0..40 without every fourth, 20.33.
     let mut own = encoder.clone();
-    own.features[0].kind.in_own_units();
+    own.features[0].kind.unstandardise();
     let x = own.encode(&table, &[0], true).unwrap().x;
     assert!((f64::from(x[0]) - 20.0).abs() < 1.0, "{x:?}");
 }

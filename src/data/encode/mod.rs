@@ -22,7 +22,7 @@ use super::{Dataset, Ids, Task, listed, quoted};
 use crate::error::{Error, Result};
 pub use crate::recipe::Missing;
 use cells::{BLOCK, Cellwise, write_rows};
-use feature::Fault;
+use feature::CellFault;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -209,12 +209,12 @@ impl Encoder {
     }
 }
 
-pub(super) fn fault_error(table: &Table, name: &str, row: usize, fault: Fault) -> Error {
-    Error::data(table.place(row, name), fault.found, fault.allowed, fault.cure)
+pub(super) fn fault_error(table: &Table, name: &str, row: usize, fault: CellFault) -> Error {
+    Error::data(table.place(row, name), fault.found, fault.allowed, fault.help)
 }
 
 pub(super) fn absent(table: &Table, name: &str) -> Error {
-    let cure = match table.header {
+    let help = match table.header {
         true => "rename the column, or add it",
         false => {
             "the file has no header: give the same columns in the same places as in training, the target's included"
@@ -225,7 +225,7 @@ pub(super) fn absent(table: &Table, name: &str) -> Error {
         table.path.display().to_string(),
         format!("no column {}; the file has {columns}", quoted(name)),
         "",
-        cure,
+        help,
     )
 }
 

@@ -1,6 +1,6 @@
 //! A target: its name and scale or its classes, and what a cell of it is.
 
-use super::feature::{Fault, Scale, position, unseen_level};
+use super::feature::{CellFault, Scale, position, unseen_level};
 use super::{absent, fault_error, number_text};
 use crate::data::quoted;
 use crate::data::table::{Column, Table};
@@ -57,13 +57,13 @@ impl Target {
     }
 
     /// Whether the target of a row can be encoded.
-    pub(super) fn takes(&self, column: &Column, row: usize) -> std::result::Result<(), Fault> {
+    pub(super) fn takes(&self, column: &Column, row: usize) -> std::result::Result<(), CellFault> {
         match self {
             Target::Regression { .. } => number_of(column, row).and_then(|value| {
-                self.standard(value).map(|_| ()).ok_or_else(|| Fault {
+                self.standard(value).map(|_| ()).ok_or_else(|| CellFault {
                     found: format!("{value:e} is too far from the training mean"),
                     allowed: "up to 1e38 sd".into(),
-                    cure: "fix the cell",
+                    help: "fix the cell",
                 })
             }),
             Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
@@ -71,24 +71,24 @@ impl Target {
     }
 }
 
-fn missing_target() -> Fault {
-    Fault {
+fn missing_target() -> CellFault {
+    CellFault {
         found: "the target is missing".into(),
         allowed: "a value in every row".into(),
-        cure: "fill it in, or leave the row out",
+        help: "fill it in, or leave the row out",
     }
 }
 
 /// The number in a cell of a target.
-pub(super) fn number_of(column: &Column, row: usize) -> std::result::Result<f64, Fault> {
+pub(super) fn number_of(column: &Column, row: usize) -> std::result::Result<f64, CellFault> {
     if column.is_missing(row) {
         return Err(missing_target());
     }
     let text = column.text(row);
-    column.number(row).or_else(|| text?.parse().ok()).filter(|v: &f64| v.is_finite()).ok_or_else(|| Fault {
+    column.number(row).or_else(|| text?.parse().ok()).filter(|v: &f64| v.is_finite()).ok_or_else(|| CellFault {
         found: quoted(text.unwrap_or("")),
         allowed: "a number, as in training".into(),
-        cure: "fix the cell, or leave it empty if it is missing",
+        help: "fix the cell, or leave it empty if it is missing",
     })
 }
 
@@ -98,7 +98,7 @@ fn class_of(
     row: usize,
     labels: &[String],
     index: &HashMap<&str, usize>,
-) -> std::result::Result<usize, Fault> {
+) -> std::result::Result<usize, CellFault> {
     let number;
     let text = match column.number(row) {
         Some(value) => {

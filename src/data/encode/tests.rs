@@ -1,6 +1,6 @@
 //! Tests of fit and encode.
 
-use super::super::table::{Kind, ReadOptions, read_table};
+use super::super::table::{ColumnKind, ReadOptions, read_table};
 use super::learn::{Stats, detect_task, strata};
 use super::*;
 use crate::data::table::Cells;
@@ -265,7 +265,7 @@ fn an_unreadable_cell_is_no_missing_one_and_a_ragged_line_is_given_back() {
     let path = dir.path().join("new.csv");
     let plain_rows: String = (0..20).map(|i| format!("{},{i},a\n", i % 7)).collect();
     std::fs::write(&path, format!("x,z,c\n1,2,a\noops,2,b\n,3,Emperor\n1,2\n{plain_rows}")).unwrap();
-    let kinds = vec![("x".to_string(), Kind::Number), ("c".to_string(), Kind::Text)];
+    let kinds = vec![("x".to_string(), ColumnKind::Number), ("c".to_string(), ColumnKind::Text)];
     let fresh = read_table(&path, &ReadOptions { kinds, ..Default::default() }).unwrap();
     let usable = plain().usable(&fresh, false).unwrap();
     let odd = [

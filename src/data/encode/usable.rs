@@ -1,7 +1,7 @@
 //! Which rows of new data can be encoded, and warnings for those unlike the training rows.
 
 use super::cells::Cellwise;
-use super::feature::{Fault, Feature, FeatureKind, Strange, Unseen};
+use super::feature::{CellFault, Feature, FeatureKind, Strange, Unseen};
 use super::{Encoder, fault_error, number_text};
 use crate::data::table::Table;
 use crate::data::table::rows::Lost;
@@ -38,7 +38,7 @@ impl Encoder {
                 first = Some((row, error));
             }
         };
-        let of_cell = |name: &str, fault: &Fault| format!("column {}: {}", quoted(name), fault.found);
+        let of_cell = |name: &str, fault: &CellFault| format!("column {}: {}", quoted(name), fault.found);
         // Per row: how many cells say nothing, and whether one is not as in training.
         let (mut blank, mut is_odd) = (vec![0usize; table.rows()], vec![false; table.rows()]);
         for (at, cells) in cells.iter().enumerate() {

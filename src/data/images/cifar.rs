@@ -12,22 +12,22 @@ const PLANE: usize = SIDE * SIDE;
 const PIXELS: usize = 3 * PLANE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Layout {
     Ten,
     Hundred,
 }
 
-impl Kind {
+impl Layout {
     fn record(self) -> usize {
-        PIXELS + if self == Kind::Ten { 1 } else { 2 }
+        PIXELS + if self == Layout::Ten { 1 } else { 2 }
     }
 }
 
 /// CIFAR-10 or CIFAR-100 by the size of the file; by its name where both fit.
 pub(crate) fn format_of(path: &Path) -> Result<Format> {
     let size = std::fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?.len();
-    let fits = |kind: Kind| size > 0 && size % kind.record() as u64 == 0;
-    match (fits(Kind::Ten), fits(Kind::Hundred)) {
+    let fits = |kind: Layout| size > 0 && size % kind.record() as u64 == 0;
+    match (fits(Layout::Ten), fits(Layout::Hundred)) {
         (true, false) => Ok(Format::Cifar10),
         (false, true) => Ok(Format::Cifar100),
         (true, true) => {
@@ -46,7 +46,7 @@ pub(crate) fn format_of(path: &Path) -> Result<Format> {
     }
 }
 
-pub(crate) fn read(path: &Path, kind: Kind, coarse: bool) -> Result<ImageSet> {
+pub(crate) fn read(path: &Path, kind: Layout, coarse: bool) -> Result<ImageSet> {
     let record = kind.record();
     let raw = read_bytes(path)?;
     let n = raw.len() / record;
@@ -56,30 +56,30 @@ pub(crate) fn read(path: &Path, kind: Kind, coarse: bool) -> Result<ImageSet> {
     }
     let classes = class_names(path, kind, coarse);
     let (note, bytes) = rayon::join(|| known::note(&raw), || to_nhwc(&raw, record));
-    let at = if kind == Kind::Hundred && !coarse { 1 } else { 0 };
+    let at = if kind == Layout::Hundred && !coarse { 1 } else { 0 };
     let labels: Vec<u32> = raw.chunks_exact(record).map(|r| u32::from(r[at])).collect();
     check_labels(path, &raw, kind, at, classes.len())?;
     let mut notes: Vec<String> = note.into_iter().collect();
-    if kind == Kind::Ten && coarse {
+    if kind == Layout::Ten && coarse {
         notes.push(format!("{} has no coarse labels: its own are given.", file_name(path)));
     }
     Ok(ImageSet { bytes, labels, n, h: SIDE, w: SIDE, c: 3, classes, notes, ..Default::default() })
 }
 
-fn check_labels(path: &Path, raw: &[u8], kind: Kind, at: usize, n_classes: usize) -> Result<()> {
+fn check_labels(path: &Path, raw: &[u8], kind: Layout, at: usize, n_classes: usize) -> Result<()> {
     // Both bytes of a CIFAR-100 record are checked: a shifted file shows itself in either.
     let limit = |byte: usize| match kind {
-        Kind::Ten => n_classes,
-        Kind::Hundred if byte == at => n_classes,
-        Kind::Hundred => [20, 100][byte],
+        Layout::Ten => n_classes,
+        Layout::Hundred if byte == at => n_classes,
+        Layout::Hundred => [20, 100][byte],
     };
     for (i, record) in raw.chunks_exact(kind.record()).enumerate() {
         for (byte, &label) in record[..kind.record() - PIXELS].iter().enumerate() {
             if usize::from(label) >= limit(byte) {
                 let place = format!("{}, record {i} counted from 0", place(path));
                 let allowed = format!("0 to {}", limit(byte) - 1);
-                let cure = "fetch the file again, or check that it is the binary version";
-                return Err(Error::data(place, format!("label {label}"), allowed, cure));
+                let help = "fetch the file again, or check that it is the binary version";
+                return Err(Error::data(place, format!("label {label}"), allowed, help));
             }
         }
     }
@@ -99,11 +99,11 @@ fn to_nhwc(raw: &[u8], record: usize) -> Vec<u8> {
     bytes
 }
 
-fn class_names(path: &Path, kind: Kind, coarse: bool) -> Vec<String> {
+fn class_names(path: &Path, kind: Layout, coarse: bool) -> Vec<String> {
     let (file, standard): (&str, &[&str]) = match (kind, coarse) {
-        (Kind::Ten, _) => ("batches.meta.txt", &CIFAR10),
-        (Kind::Hundred, false) => ("fine_label_names.txt", &CIFAR100_FINE),
-        (Kind::Hundred, true) => ("coarse_label_names.txt", &CIFAR100_COARSE),
+        (Layout::Ten, _) => ("batches.meta.txt", &CIFAR10),
+        (Layout::Hundred, false) => ("fine_label_names.txt", &CIFAR100_FINE),
+        (Layout::Hundred, true) => ("coarse_label_names.txt", &CIFAR100_COARSE),
     };
     names_beside(path, file).filter(|names| names.len() <= 256).unwrap_or_else(|| owned(standard))
 }

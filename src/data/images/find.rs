@@ -86,10 +86,10 @@ const SOURCES: [(&str, &str); 7] = [
 ];
 
 /// Where to get what the path seems to mean, or `otherwise`.
-fn cure(path: &Path, otherwise: &str) -> String {
+fn help(path: &Path, otherwise: &str) -> String {
     let words = path.to_string_lossy().to_lowercase().replace(['-', '_', ' '], "");
     let source = SOURCES.iter().find(|(word, _)| words.contains(word));
-    source.map_or(otherwise, |(_, cure)| cure).to_string()
+    source.map_or(otherwise, |(_, help)| help).to_string()
 }
 
 pub(crate) fn find(path: &Path) -> Result<Found> {
@@ -97,7 +97,7 @@ pub(crate) fn find(path: &Path) -> Result<Found> {
         Ok(meta) if meta.is_dir() => find_in_folder(path),
         Ok(_) => find_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::data(place(path), "no such file or folder", "", cure(path, "check the path")))
+            Err(Error::data(place(path), "no such file or folder", "", help(path, "check the path")))
         }
         Err(e) => Err(Error::io(path, "read", &e)),
     }
@@ -110,8 +110,8 @@ fn find_file(path: &Path) -> Result<Found> {
     let format = if ends("x.bin") {
         Format::Stl10
     } else if ends("y.bin") {
-        let cure = "name the file with the pixels, ..._X.bin, or the folder";
-        return Err(Error::data(place(path), "holds labels only", "", cure));
+        let help = "name the file with the pixels, ..._X.bin, or the folder";
+        return Err(Error::data(place(path), "holds labels only", "", help));
     } else if ends(".bin") {
         super::cifar::format_of(path)?
     } else if ends(".mat") {
@@ -153,7 +153,7 @@ fn refuse_archive(path: &Path, name: &str) -> Result<()> {
             place(path),
             found,
             "the binary version (files ending in .bin)",
-            cure(path, SOURCES[1].1),
+            help(path, SOURCES[1].1),
         ));
     }
     Ok(())
@@ -231,7 +231,7 @@ fn find_in_folder(dir: &Path) -> Result<Found> {
         true => "is an empty folder".to_string(),
         false => format!("holds no images: {}", listed(&names, 5)),
     };
-    Err(Error::data(place(dir), found, READABLE, cure(dir, "name another folder, or the table itself")))
+    Err(Error::data(place(dir), found, READABLE, help(dir, "name another folder, or the table itself")))
 }
 
 fn find_binary(dir: &Path, files: &[PathBuf]) -> Result<Option<Found>> {
@@ -339,8 +339,8 @@ impl Found {
                 true => format!("has no {what} part of its own"),
                 false => format!("has no {what} part, only {}", listed(&names, 5)),
             };
-            let cure = cure(path, "bring the missing part, or ask for all images and divide them");
-            Err(Error::data(place(path), found, "", cure))
+            let help = help(path, "bring the missing part, or ask for all images and divide them");
+            Err(Error::data(place(path), found, "", help))
         };
         let files = match part {
             Part::All => {

@@ -191,7 +191,7 @@ fn refuse_broken(root: &Path, mut broken: Vec<Broken>, of: usize) -> Error {
     let n = broken.len();
     match broken.into_iter().next() {
         Some((_, Error::Data(mut fault))) if n == 1 => {
-            fault.cure.push_str(&format!("; {SKIP} it"));
+            fault.help.push_str(&format!("; {SKIP} it"));
             Error::Data(fault)
         }
         Some((_, error)) if n == 1 => error,

@@ -47,8 +47,8 @@ fn broken(path: &Path, e: &image::ImageError) -> Error {
 fn decoder<'a>(path: &Path, raw: &'a [u8]) -> Result<(ImageFormat, impl ImageDecoder + 'a)> {
     let reader = ImageReader::new(Cursor::new(raw)).with_guessed_format().map_err(|e| Error::io(path, "read", &e))?;
     let Some(format) = reader.format().filter(|f| f.reading_enabled()) else {
-        let cure = "bring a whole file, or take it out of the folder";
-        return Err(Error::data(place(path), "is no image by its first bytes", ALLOWED, cure));
+        let help = "bring a whole file, or take it out of the folder";
+        return Err(Error::data(place(path), "is no image by its first bytes", ALLOWED, help));
     };
     let decoder = reader.into_decoder().map_err(|e| broken(path, &e))?;
     if decoder.total_bytes() > MAX_PICTURE_BYTES {
@@ -139,8 +139,8 @@ fn on_white(picture: DynamicImage, transparent: &mut bool) -> Vec<u8> {
 /// Refuses a JPEG without an end marker, which the decoder would fill with grey in silence; says whether it is CMYK.
 fn check_jpeg(path: &Path, raw: &[u8]) -> Result<bool> {
     let cut = || {
-        let cure = "bring a whole file, or take it out of the folder";
-        Error::data(place(path), "is a JPEG that ends before its end marker", ALLOWED, cure)
+        let help = "bring a whole file, or take it out of the folder";
+        Error::data(place(path), "is a JPEG that ends before its end marker", ALLOWED, help)
     };
     let (mut at, mut components) = (2, 0u8);
     loop {

@@ -118,8 +118,8 @@ fn parse(path: &Path, magic: u32, mut from: impl Read) -> Result<(Vec<usize>, Ve
             LABELS => "2049, labels".to_string(),
             other => format!("{other}"),
         };
-        let cure = if found == LABELS { "name the file with the images" } else { REFETCH };
-        return Err(Error::data(place(path), format!("magic number {}", what(found)), what(magic), cure));
+        let help = if found == LABELS { "name the file with the images" } else { REFETCH };
+        return Err(Error::data(place(path), format!("magic number {}", what(found)), what(magic), help));
     }
     let mut sizes = Vec::new();
     for _ in 0..magic & 0xFF {

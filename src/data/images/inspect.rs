@@ -93,18 +93,18 @@ pub(crate) fn warnings(set: &ImageSet, test: Option<&ImageSet>) -> Vec<String> {
         out.push(format!("the classes are uneven: {least} to {most} images"));
     }
     let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(set.n);
-    let (mut twins, mut contradictions, mut constant) = (0, 0, 0);
+    let (mut duplicates, mut contradictions, mut constant) = (0, 0, 0);
     for (i, image) in set.bytes.chunks_exact(set.pixels().max(1)).enumerate() {
         constant += usize::from(image.iter().all(|v| *v == image[0]));
         match seen.insert(image, i) {
             Some(other) if !set.labels.is_empty() && set.labels[other] != set.labels[i] => contradictions += 1,
-            Some(_) => twins += 1,
+            Some(_) => duplicates += 1,
             None => {}
         }
     }
     let shared = test.map_or(0, |t| t.bytes.chunks_exact(t.pixels().max(1)).filter(|i| seen.contains_key(i)).count());
     for (n, what) in [
-        (twins, "duplicated within a class"),
+        (duplicates, "duplicated within a class"),
         (contradictions, "with conflicting labels (the same image in another class)"),
         (constant, "of one colour throughout"),
     ] {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_contradictions_and_rare_classes_are_told() {
+    fn duplicates_contradictions_and_rare_classes_are_told() {
         let set = ImageSet {
             bytes: vec![1, 2, 1, 2, 1, 2, 5, 5],
             labels: vec![0, 0, 1, 1],

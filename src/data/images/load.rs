@@ -134,8 +134,8 @@ pub fn load(recipe: &Recipe, path: &Path) -> Result<Loaded> {
             notes.extend(said);
             if let Some(y) = rows.y.iter().find(|y| !present.contains(&(**y as u32))) {
                 let found = format!("the class '{}' has test images and no training image", set.classes[*y as usize]);
-                let cure = "add training images of it, or leave its test images out";
-                return Err(Error::data(source, found, "classes seen in training", cure));
+                let help = "add training images of it, or leave its test images out";
+                return Err(Error::data(source, found, "classes seen in training", help));
             }
             rows
         }

@@ -63,7 +63,7 @@ const HEADER: usize = 128;
 
 /// Whether the file is big-endian.
 fn header(path: &Path, raw: &[u8]) -> Result<bool> {
-    let refuse = |found: &str, cure: &str| Err(Error::data(place(path), found, ALLOWED, cure));
+    let refuse = |found: &str, help: &str| Err(Error::data(place(path), found, ALLOWED, help));
     if raw.starts_with(b"MATLAB 7.3") || raw.starts_with(b"\x89HDF") {
         return refuse(
             "is a MATLAB 7.3 (HDF5) file",

@@ -105,8 +105,8 @@ impl ImageSet {
     fn append(&mut self, other: ImageSet, path: &Path) -> Result<()> {
         let shape = |set: &ImageSet| format!("{} x {} x {}", set.h, set.w, set.c);
         let refuse = |found: String| {
-            let cure = "name the part or the file that is wanted";
-            Err(Error::data(path.display().to_string(), found, "files that agree with each other", cure))
+            let help = "name the part or the file that is wanted";
+            Err(Error::data(path.display().to_string(), found, "files that agree with each other", help))
         };
         if (self.h, self.w, self.c) != (other.h, other.w, other.c) {
             return refuse(format!("images of {} beside images of {}", shape(self), shape(&other)));
@@ -231,8 +231,8 @@ const MAX_SET_BYTES: u64 = 16 << 30;
 
 fn read_file(format: Format, file: &Path, options: &Options) -> Result<ImageSet> {
     match format {
-        Format::Cifar10 => cifar::read(file, cifar::Kind::Ten, options.coarse),
-        Format::Cifar100 => cifar::read(file, cifar::Kind::Hundred, options.coarse),
+        Format::Cifar10 => cifar::read(file, cifar::Layout::Ten, options.coarse),
+        Format::Cifar100 => cifar::read(file, cifar::Layout::Hundred, options.coarse),
         Format::Stl10 => stl10::read(file),
         Format::Svhn => svhn::read(file),
         Format::Idx | Format::Folder | Format::Digits => idx::read(file),

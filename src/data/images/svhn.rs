@@ -19,16 +19,16 @@ pub(crate) fn read(path: &Path) -> Result<ImageSet> {
                 true => "holds no arrays".to_string(),
                 false => format!("has no array '{name}' among {}", super::listed(&names, 5)),
             };
-            let cure = "name a file of SVHN's format 2 (cropped digits)";
-            Error::data(place(path), found, "the arrays X and y", cure)
+            let help = "name a file of SVHN's format 2 (cropped digits)";
+            Error::data(place(path), found, "the arrays X and y", help)
         })
     };
     let (x, y) = (named("X")?, named("y")?);
 
     let shape = format!("{:?}", x.dims);
     let refuse = |found: String| {
-        let cure = "name a file of SVHN's format 2 (cropped digits)";
-        Err(Error::data(place(path), found, "X: uint8 [32, 32, 3, n]", cure))
+        let help = "name a file of SVHN's format 2 (cropped digits)";
+        Err(Error::data(place(path), found, "X: uint8 [32, 32, 3, n]", help))
     };
     let (h, w, n) = match x.dims[..] {
         [h, w, 3, n] => (h, w, n),

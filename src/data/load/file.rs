@@ -1,7 +1,7 @@
 //! A table of a recipe, divided and encoded.
 
 use super::hash::{add_text, add_values, hash, hex};
-use super::{Loaded, in_own_units, read, read_options, rules};
+use super::{Loaded, read, read_options, rules, unstandardise};
 use crate::data::encode::Encoder;
 use crate::data::encode::meaning::{self, Rules};
 use crate::data::split::{Split, by_index_file};
@@ -59,7 +59,7 @@ pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Resul
     notes.extend(cautions_of(table, &encoder, &kept.rows));
     notes.extend(same_files(data)?);
     if !data.standardise {
-        in_own_units(&mut encoder);
+        unstandardise(&mut encoder);
     }
     let (hash, mut values) = hashes(table, data)?;
     let expected = || encoder.features.iter().map(|f| f.name.clone()).collect();

@@ -36,12 +36,12 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
     if let Some(group) = roles.group {
         let group = &table.columns[group];
         let inputs = encoder.features.iter().filter_map(|f| column(&f.name));
-        let twins: Vec<&str> =
+        let duplicates: Vec<&str> =
             inputs.filter(|c| names_groups(c, group, table.rows())).map(|c| c.name.as_str()).collect();
-        if !twins.is_empty() {
+        if !duplicates.is_empty() {
             all.push(format!(
                 "{} identify most groups of {} as its own name does: --ignore leaves them out",
-                listed(twins.into_iter()),
+                listed(duplicates.into_iter()),
                 quoted(&group.name)
             ));
         }

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct TableReport {
     pub file: String,
     pub rows: usize,
     /// "comma", "semicolon", "tab", "bar", "spaces", or the character.
@@ -88,7 +88,7 @@ pub struct LevelCount {
 }
 
 /// `target` (a name or an index) is the last column unless given; `task` is detected unless given.
-pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &Rules) -> Result<Report> {
+pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &Rules) -> Result<TableReport> {
     if table.columns.is_empty() {
         let place = table.path.display().to_string();
         return Err(Error::data(place, "no column", "at least two columns", "check the file"));
@@ -128,7 +128,7 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
         warnings.extend(cautions::of(table, &learnt.encoder, &learnt.kept.rows));
     }
     let left_out: Vec<String> = columns.iter().filter(|c| c.role == Role::Ignored).map(|c| c.name.clone()).collect();
-    Ok(Report {
+    Ok(TableReport {
         file: table.path.display().to_string(),
         rows: table.rows(),
         delimiter: match table.delimiter {

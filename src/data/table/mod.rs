@@ -22,7 +22,7 @@ pub mod targets;
 use super::source::{is_in_memory, read_source};
 use super::{cell_place, counted, listed, quoted};
 use crate::error::{Error, Result};
-pub use crate::recipe::ColumnKind as Kind;
+pub use crate::recipe::ColumnKind;
 use cell::Sign;
 pub use column::{Cells, Column, Lines, Texts};
 use header::Header;
@@ -44,7 +44,7 @@ pub struct ReadOptions {
     /// Columns (names or indices) that are text even if their cells look like numbers.
     pub text_columns: Vec<String>,
     /// What the user said of columns (names or indices). The reader heeds `Number` and `Text`, the encoder the others.
-    pub kinds: Vec<(String, Kind)>,
+    pub kinds: Vec<(String, ColumnKind)>,
     /// Texts that stand for a missing cell, instead of the usual ones; an empty cell always does.
     pub missing_markers: Option<Vec<String>>,
     /// Stop at the first cell or row that would be left out.
@@ -106,10 +106,10 @@ impl Table {
     }
 
     /// The kind that the user declared for a column.
-    pub fn kind_of(&self, column: &Column) -> Option<Kind> {
+    pub fn kind_of(&self, column: &Column) -> Option<ColumnKind> {
         let is_it = |name: &str| self.column_index(name).is_ok_and(|i| self.columns[i].name == column.name);
         let told = self.options.kinds.iter().rev().find(|(name, _)| is_it(name)).map(|(_, kind)| *kind);
-        told.or_else(|| self.options.text_columns.iter().any(|name| is_it(name)).then_some(Kind::Text))
+        told.or_else(|| self.options.text_columns.iter().any(|name| is_it(name)).then_some(ColumnKind::Text))
     }
 
     /// Place of a cell for a message.
@@ -155,11 +155,11 @@ fn find_column(path: &Path, names: &[&str], wanted: &str) -> Result<usize> {
     }
     let near = |name: &&&str| strsim::jaro_winkler(&name.to_lowercase(), &wanted.to_lowercase());
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b))).filter(|name| near(name) > 0.7);
-    let cure = match nearest {
+    let help = match nearest {
         Some(name) => format!("did you mean {}?", quoted(name)),
         None => "name a column of the file, or give its index".into(),
     };
-    Err(Error::usage(place, format!("no column {}", quoted(wanted)), listed(names.iter().copied()), cure))
+    Err(Error::usage(place, format!("no column {}", quoted(wanted)), listed(names.iter().copied()), help))
 }
 
 /// Reads a delimited text file, plain or compressed.
@@ -218,10 +218,10 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
 }
 
 /// What the user said of each column.
-fn kinds(path: &Path, names: &[String], options: &ReadOptions) -> Result<Vec<Option<Kind>>> {
+fn kinds(path: &Path, names: &[String], options: &ReadOptions) -> Result<Vec<Option<ColumnKind>>> {
     let list: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut kinds = vec![None; names.len()];
-    let texts = options.text_columns.iter().map(|name| (name, Kind::Text));
+    let texts = options.text_columns.iter().map(|name| (name, ColumnKind::Text));
     for (name, kind) in texts.chain(options.kinds.iter().map(|(name, kind)| (name, *kind))) {
         match find_column(path, &list, name) {
             Ok(index) => kinds[index] = Some(kind),
@@ -237,7 +237,7 @@ fn read_columns(
     path: &Path,
     (body, width): (Body<'_>, usize),
     names: &[String],
-    kinds: &[Option<Kind>],
+    kinds: &[Option<ColumnKind>],
     lines: &Lines,
     found: Vec<Found<'_>>,
     options: &ReadOptions,
@@ -286,7 +286,7 @@ pub(crate) fn is_bare_number(text: &str) -> bool {
 }
 
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {
-    let (line, found, cure) = match flaw {
+    let (line, found, help) = match flaw {
         Flaw::OpenQuote { line } => {
             (line, "a quote is opened and never closed", "close it, or double it inside a cell")
         }
@@ -294,7 +294,7 @@ fn flaw_error(path: &Path, flaw: Flaw) -> Error {
             (line, "text follows a closing quote", "double the quotes inside a cell, or force --delimiter")
         }
     };
-    Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", cure)
+    Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", help)
 }
 
 fn cells(n: usize) -> String {

@@ -4,7 +4,7 @@
 use super::cell::{self, Sign};
 use super::column::{Cells, Column, Lines, Texts};
 use super::scan::Found;
-use super::{Kind, ReadOptions};
+use super::{ColumnKind, ReadOptions};
 use crate::data::{cell_place, counted, quoted};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -78,7 +78,7 @@ pub(crate) struct Reader<'r> {
     pub options: &'r ReadOptions,
     pub name: &'r str,
     /// What the user or the caller says that the column is.
-    pub kind: Option<Kind>,
+    pub kind: Option<ColumnKind>,
     pub lines: &'r Lines,
     pub sign: Sign,
     pub is_guess: bool,
@@ -100,7 +100,7 @@ fn mostly(like: usize, known: usize, rows: usize) -> bool {
 
 impl Reader<'_> {
     pub fn read(&self, found: Found<'_>) -> Result<Outcome> {
-        if self.kind == Some(Kind::Text) {
+        if self.kind == Some(ColumnKind::Text) {
             return Ok(self.as_text(&found, vec![]));
         }
         if self.sign == Sign::Comma && found.plain.pointed > 0 {
@@ -109,7 +109,7 @@ impl Reader<'_> {
         let counts = found.counts();
         let levels: Vec<Level> = found.levels.par_iter().map(|level| self.level(level)).collect();
         let tally = Tally::of(&found, &levels, &counts);
-        if self.kind == Some(Kind::Number) {
+        if self.kind == Some(ColumnKind::Number) {
             if tally.numbers() == 0 && tally.known() > 0 {
                 let at = levels.iter().position(|l| *l != Level::Missing).unwrap_or(0);
                 let place = cell_place(self.path, self.lines.get(counts[at].1), self.name);
@@ -268,8 +268,8 @@ impl Reader<'_> {
         let line = self.lines.get(row);
         let place = cell_place(self.path, line, self.name);
         if is_infinite {
-            let cure = "give the number, or leave the cell empty if it is missing";
-            return Error::data(place, format!("{text} is infinite"), "finite numbers", cure);
+            let help = "give the number, or leave the cell empty if it is missing";
+            return Error::data(place, format!("{text} is infinite"), "finite numbers", help);
         }
         // Near the top a text among numbers is more likely a title or a second header than a cell.
         let title = if row < 2 {
@@ -277,11 +277,11 @@ impl Reader<'_> {
         } else {
             String::new()
         };
-        let cure = format!(
+        let help = format!(
             "{title}fix it, leave the cell empty if it is missing, or say that the column is text with --as {}",
             super::inspect::shell(&format!("{}=text", self.name))
         );
-        Error::data(place, format!("{text} in a column of numbers"), "numbers", cure)
+        Error::data(place, format!("{text} in a column of numbers"), "numbers", help)
     }
 
     /// Markers that a reader may not expect to be missing values.

@@ -1,6 +1,6 @@
 //! The preflight report as text: at most 100 characters wide, and readable without other context. Must not compute.
 
-use super::inspect::{ColumnKind, ColumnReport, LevelCount, NumberReport, Report, Role};
+use super::inspect::{ColumnKind, ColumnReport, LevelCount, NumberReport, Role, TableReport};
 use crate::data::quoted;
 use std::fmt::{Display, Formatter, Result, Write};
 
@@ -9,7 +9,7 @@ const WIDTH: usize = 100;
 const MAX_COLUMNS: usize = 60;
 const NAME_WIDTH: usize = 24;
 
-impl Display for Report {
+impl Display for TableReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let header = if self.header { "header in the first line" } else { "no header (names are column numbers)" };
         let columns = self.columns.len();

@@ -37,16 +37,16 @@ impl Roles {
             let Some(column) = column else { continue };
             let name = quoted(&table.columns[*column].name);
             if *column == target {
-                let cure = "choose another column, or another target";
-                return Err(Error::usage(*key, format!("column {name} is the target"), "any other column", cure));
+                let help = "choose another column, or another target";
+                return Err(Error::usage(*key, format!("column {name} is the target"), "any other column", help));
             }
             if let Some((other, _)) = named[..i].iter().find(|(_, c)| *c == Some(*column)) {
                 return Err(Error::usage(*key, format!("column {name} is {other} already"), "one of them", "drop one"));
             }
         }
         if roles.group.is_some() && roles.time.is_some() {
-            let cure = "choose one: a group may reach from the past into the future";
-            return Err(Error::usage("data.time", "data.group is set, too", "one of them", cure));
+            let help = "choose one: a group may reach from the past into the future";
+            return Err(Error::usage("data.time", "data.group is set, too", "one of them", help));
         }
         for (key, column) in &named[..2] {
             if column.is_some() && data.split_file.is_some() {
@@ -142,8 +142,8 @@ impl Roles {
         for &row in rows {
             let Some(cell) = text(table, column, row) else { continue };
             let when = moment(&cell, order.unwrap_or_default()).ok_or_else(|| {
-                let cure = "write such times as 2024-03-01 or 2024-03-01T12:30, or choose another column";
-                Error::data(table.place(row, name), quoted(&cell), "numbers or dates", cure)
+                let help = "write such times as 2024-03-01 or 2024-03-01T12:30, or choose another column";
+                Error::data(table.place(row, name), quoted(&cell), "numbers or dates", help)
             })?;
             moments.push(when);
             known.push(row);
@@ -194,8 +194,8 @@ impl Roles {
                 mean = high * weights.iter().map(|w| w / high).sum::<f64>() / weights.len().max(1) as f64;
                 if !(mean > 0.0 && mean.is_finite()) {
                     let found = format!("all training rows weigh {low}");
-                    let cure = "give some rows a weight above 0, or choose another column";
-                    return Err(Error::data(format!("data.weight, column {}", quoted(name)), found, "", cure));
+                    let help = "give some rows a weight above 0, or choose another column";
+                    return Err(Error::data(format!("data.weight, column {}", quoted(name)), found, "", help));
                 }
                 let (low, high) = (super::report::number(low / mean), super::report::number(high / mean));
                 notes.push(format!(
@@ -223,8 +223,8 @@ fn weights_of(table: &Table, column: usize, rows: &[usize]) -> Result<Vec<f64>> 
     let name = &table.columns[column].name;
     let of = |&row: &usize| {
         let refuse = |found: String| {
-            let cure = "fix the cell, or leave the row out (weight 0 keeps it without effect)";
-            Error::data(table.place(row, name), found, "a weight of at least 0 in every row", cure)
+            let help = "fix the cell, or leave the row out (weight 0 keeps it without effect)";
+            Error::data(table.place(row, name), found, "a weight of at least 0 in every row", help)
         };
         let cell = text(table, column, row).ok_or_else(|| refuse("the weight is missing".into()))?;
         let value = cell.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
@@ -246,7 +246,7 @@ pub fn weights(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f32>> {
 fn at_column(error: Error, key: &str, name: &str) -> Error {
     match error {
         Error::Usage(f) if f.place == "split" => {
-            Error::usage(format!("{key}, column {}", quoted(name)), f.found, f.allowed, f.cure)
+            Error::usage(format!("{key}, column {}", quoted(name)), f.found, f.allowed, f.help)
         }
         other => other,
     }

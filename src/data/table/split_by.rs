@@ -18,8 +18,8 @@ fn shares(validation_fraction: f64, test_fraction: f64) -> Result<([f64; PARTS],
 
 fn too_few(found: String, parts: usize) -> Error {
     let allowed = format!("at least {parts}: one for each of training, validation and test that is wanted");
-    let cure = "set data.validation_fraction or data.test_fraction to 0, or choose another column";
-    Error::usage("split", found, allowed, cure)
+    let help = "set data.validation_fraction or data.test_fraction to 0, or choose another column";
+    Error::usage("split", found, allowed, help)
 }
 
 /// Spreads whole groups over the parts: `groups` [n] numbers the group of each row from 0 without a gap. The groups come in

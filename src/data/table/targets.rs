@@ -69,8 +69,8 @@ impl Encoder {
             let column = &table.columns[table.column_index(target)?];
             if task.unwrap_or_else(|| detect_task(column)) == Task::Classification {
                 let found = format!("{} targets, of which {} is classes", targets.len(), quoted(&column.name));
-                let cure = "--task regression if its classes are numbers, else a run of its own for each target";
-                return Err(Error::usage("data.target", found, "several targets that are all numbers", cure));
+                let help = "--task regression if its classes are numbers, else a run of its own for each target";
+                return Err(Error::usage("data.target", found, "several targets that are all numbers", help));
             }
             if rules
                 .ignore

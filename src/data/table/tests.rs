@@ -204,7 +204,7 @@ fn b8_leading_zeros_and_long_digits_stay_as_they_are() {
     assert_eq!((t.columns[1].text(0), t.columns[1].text(1)), (Some("9007199254740992"), Some("9007199254740993")));
     assert_eq!(numbers(&t.columns[2]), [1.0, 2.0, 3.0]);
     assert!(t.said()[0].contains("--as zip=number"), "{:?}", t.said());
-    let options = ReadOptions { kinds: vec![("zip".into(), Kind::Number)], ..Default::default() };
+    let options = ReadOptions { kinds: vec![("zip".into(), ColumnKind::Number)], ..Default::default() };
     let t = read_with("zip,n\n01234,1\n1234,2\n", &options).unwrap();
     assert_eq!(numbers(&t.columns[0]), [1234.0, 1234.0]);
 }
@@ -223,14 +223,15 @@ fn b9_na_is_a_region_among_codes_and_none_a_class() {
 
 #[test]
 fn columns_are_what_they_are_said_to_be() {
-    let with = |column: &str, kind: Kind| ReadOptions { kinds: vec![(column.into(), kind)], ..Default::default() };
+    let with =
+        |column: &str, kind: ColumnKind| ReadOptions { kinds: vec![(column.into(), kind)], ..Default::default() };
     let text = "a,b\n1.50,x\n2,y\n";
-    assert_eq!(read_with(text, &with("a", Kind::Text)).unwrap().columns[0].text(0), Some("1.50"));
-    let m = read_with(text, &with("b", Kind::Number)).unwrap_err().to_string();
+    assert_eq!(read_with(text, &with("a", ColumnKind::Text)).unwrap().columns[0].text(0), Some("1.50"));
+    let m = read_with(text, &with("b", ColumnKind::Number)).unwrap_err().to_string();
     assert!(m.contains("line 2, column 'b': 'x' is no number"), "{m}");
-    let m = read_with(text, &with("c", Kind::Text)).unwrap_err().to_string();
+    let m = read_with(text, &with("c", ColumnKind::Text)).unwrap_err().to_string();
     assert!(m.contains("no column 'c'"), "{m}");
-    let t = read_with("a,b,c\n1,x,1\nz,y,2\n", &with("a", Kind::Number)).unwrap();
+    let t = read_with("a,b,c\n1,x,1\nz,y,2\n", &with("a", ColumnKind::Number)).unwrap();
     assert_eq!(t.columns[0].number(1), None);
 }
 

@@ -3,7 +3,7 @@
 use super::device::Gpu;
 use super::variants::{CURE, Form, Variant, beyond, choose, form, most_bytes};
 use crate::error::{Error, Result};
-use crate::program::plan::{Plan, plan};
+use crate::program::plan::{BufferPlan, plan};
 use crate::program::{Buf, BufferInfo, Element, Program};
 
 const CURE_BYTES: &str = "use --device cpu or fewer images";
@@ -29,15 +29,15 @@ fn size_of(info: &BufferInfo) -> u64 {
 
 /// Refuses, before anything is created, what the adapter cannot hold or start. The form of each step is the one that the
 /// table chooses, or the wanted variant's where an op has it.
-pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -> Result<(Plan, Vec<Form>)> {
+pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -> Result<(BufferPlan, Vec<Form>)> {
     let limits = &gpu.limits;
-    let refuse = |found: String, allowed: String, cure: &str| {
-        Err(Error::device(gpu.report().name.clone(), found, allowed, cure))
+    let refuse = |found: String, allowed: String, help: &str| {
+        Err(Error::device(gpu.report().name.clone(), found, allowed, help))
     };
     let plan = plan(program);
     for info in &program.buffers {
         let need = size_of(info);
-        let (most, cure) = match info.kind {
+        let (most, help) = match info.kind {
             Element::Scalar => (most_bytes(limits), CURE),
             Element::Bytes => (gpu.max_bytes_binding(), CURE_BYTES),
         };
@@ -45,7 +45,7 @@ pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -
             return refuse(
                 format!("buffer '{}' needs {need} bytes ({})", info.name, mib(need)),
                 format!("{most} bytes ({}) a buffer", mib(most)),
-                cure,
+                help,
             );
         }
     }
@@ -53,8 +53,8 @@ pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -
     for step in &program.steps {
         let variant = wanted.unwrap_or_else(|| choose(&step.op, gpu.class, limits));
         let form = form(&step.op, variant, most_bytes(limits)).unwrap_or_else(|| Form::plain(&step.op));
-        if let Some((found, allowed, cure)) = beyond(&form, limits) {
-            return refuse(found, allowed, cure);
+        if let Some((found, allowed, help)) = beyond(&form, limits) {
+            return refuse(found, allowed, help);
         }
         forms.push(form);
     }
@@ -66,7 +66,7 @@ fn mib(bytes: u64) -> String {
 }
 
 impl Memory {
-    pub fn new(gpu: &Gpu, program: &Program, plan: Plan, forms: &[Form]) -> Result<Self> {
+    pub fn new(gpu: &Gpu, program: &Program, plan: BufferPlan, forms: &[Form]) -> Result<Self> {
         let (mut slot, size) = (plan.slot, program.buffers.iter().map(size_of).collect::<Vec<_>>());
         let mut slot_size: Vec<u64> = plan.slot_len.iter().map(|len| (*len as u64).max(1) * 4).collect();
         slot_size.iter_mut().for_each(|size| *size = size.next_multiple_of(QUAD));

@@ -259,17 +259,17 @@ impl Gpu {
         let out_of_memory = pollster::block_on(memory.pop());
         let made = made?;
         if out_of_memory.is_some() {
-            let cure = "use a smaller --batch, fewer members or --device cpu";
+            let help = "use a smaller --batch, fewer members or --device cpu";
             return Err(Error::device(
                 self.report.name.clone(),
                 format!("{what}: not enough memory on the device"),
                 "",
-                cure,
+                help,
             ));
         }
         if let Some(e) = invalid {
-            let cure = "use --device cpu and please report it with the recipe";
-            return Err(Error::device(self.report.name.clone(), format!("{what}: {e}"), "", cure));
+            let help = "use --device cpu and please report it with the recipe";
+            return Err(Error::device(self.report.name.clone(), format!("{what}: {e}"), "", help));
         }
         self.check()?;
         Ok(made)

@@ -105,8 +105,8 @@ pub fn bytes(graph: &ModelProto) -> Result<Vec<u8>> {
     let len = graph.encoded_len();
     if len > i32::MAX as usize {
         let found = format!("the graph takes {:.1} GB", len as f64 / 1e9);
-        let cure = "train with fewer members or a smaller predict.samples, or export the weights as .safetensors";
-        return Err(Error::usage("an ONNX file", found, "less than 2.1 GB", cure));
+        let help = "train with fewer members or a smaller predict.samples, or export the weights as .safetensors";
+        return Err(Error::usage("an ONNX file", found, "less than 2.1 GB", help));
     }
     Ok(graph.encode_to_vec())
 }

@@ -1,4 +1,4 @@
-//! The networks of a prediction as nodes: walks over the program that `Setup::record_prediction` records, so that a layer is
+//! The networks of a prediction as nodes: walks over the program that `ModelSpec::record_prediction` records, so that a layer is
 //! told once for training, prediction and export. What does not depend on a row, drawn weights and batch normalisation's
 //! statistics, comes from one run of that program on the CPU and is to the bit what `predict` takes.
 //!
@@ -8,7 +8,7 @@
 use super::graph::{Graph, Val, int, ints};
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{PredictProgram, Setup, Trained};
+use crate::method::{ModelSpec, PredictProgram, Trained};
 use crate::ops::conv::Conv2dForward;
 use crate::ops::gather::{Dropout, dropout};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, LinearForward};
@@ -46,7 +46,7 @@ struct Walk<'a> {
 }
 
 /// `x`: rows [n, d], or images [n, c, h, w] where the run is on images.
-pub fn networks(g: &mut Graph, x: Val, setup: &Setup, trained: &Trained, seed: u32) -> Result<Networks> {
+pub fn networks(g: &mut Graph, x: Val, setup: &ModelSpec, trained: &Trained, seed: u32) -> Result<Networks> {
     if setup.sets().1 > 1 {
         return Err(bug("several data sets"));
     }
@@ -72,7 +72,7 @@ fn bug(what: &str) -> Error {
 }
 
 /// Runs the program once: the weights that its layers read, and the statistics of batch normalisation.
-fn host_values(p: &PredictProgram, setup: &Setup, trained: &Trained, seed: u32) -> Result<HashMap<Buf, Vec<f32>>> {
+fn host_values(p: &PredictProgram, setup: &ModelSpec, trained: &Trained, seed: u32) -> Result<HashMap<Buf, Vec<f32>>> {
     let mut program = p.program.clone();
     let mut wanted: Vec<Buf> = vec![];
     for step in &program.steps {

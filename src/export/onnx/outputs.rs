@@ -8,7 +8,7 @@ use super::special;
 
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::method::{LayerForm, Outputs, Setup, Trained};
+use crate::method::{LayerForm, ModelSpec, Outputs, Trained};
 use crate::ops::head::NOISE_EXP;
 use crate::recipe::Link;
 
@@ -22,20 +22,20 @@ pub struct Moments {
 }
 
 /// Outputs and inputs of the last layer, its bias among the inputs.
-fn last_layer(setup: &Setup) -> (usize, usize) {
+fn last_layer(setup: &ModelSpec) -> (usize, usize) {
     let layout = setup.layout();
     let weight = &layout.views[layout.views.len() - 2];
     (weight.shape[0], weight.shape[1] + 1)
 }
 
 /// The error for outputs that only a function of the method's own can read.
-fn no_form(setup: &Setup) -> Error {
+fn no_form(setup: &ModelSpec) -> Error {
     let found = format!("{} reads its outputs by a function of its own", setup.method.name());
     Error::usage("export", found, "outputs in a form that `method::Outputs` names", "export the weights (.safetensors)")
 }
 
 /// Outputs [R, n, width] and R, from what the networks say and what their last layers on the host add: variances, or draws of the layer.
-pub fn outputs(setup: &Setup, g: &mut Graph, nets: Networks, trained: &Trained, seed: u32) -> Result<(Val, usize)> {
+pub fn outputs(setup: &ModelSpec, g: &mut Graph, nets: Networks, trained: &Trained, seed: u32) -> Result<(Val, usize)> {
     let replicas = (setup.members * setup.copies()) as usize;
     let Some(features) = nets.features.as_ref().filter(|_| setup.method.needs_features()) else {
         return Ok((nets.outputs, replicas));
@@ -87,7 +87,7 @@ pub fn outputs(setup: &Setup, g: &mut Graph, nets: Networks, trained: &Trained, 
 }
 
 /// Of target `at` of a regression, from outputs [R, n, width].
-pub fn moments(setup: &Setup, g: &mut Graph, z: &Val, at: usize) -> Result<Moments> {
+pub fn moments(setup: &ModelSpec, g: &mut Graph, z: &Val, at: usize) -> Result<Moments> {
     // Variances of the host stand behind the outputs of all targets.
     let n_out = setup.net.n_out() as usize;
     let width = n_out / setup.targets as usize;
@@ -117,7 +117,7 @@ pub fn moments(setup: &Setup, g: &mut Graph, z: &Val, at: usize) -> Result<Momen
 }
 
 /// The link of the noise variance; a logarithm of the noise has always the exponential.
-pub fn noise_link(setup: &Setup) -> u32 {
+pub fn noise_link(setup: &ModelSpec) -> u32 {
     match setup.method.outputs(setup) {
         Outputs::VariancesAndNoise => NOISE_EXP,
         _ => setup.noise_code(),
@@ -125,13 +125,13 @@ pub fn noise_link(setup: &Setup) -> u32 {
 }
 
 /// Whether a row of outputs holds a distribution of the logits, of which the graph keeps draws.
-pub fn has_open_logits(setup: &Setup) -> bool {
+pub fn has_open_logits(setup: &ModelSpec) -> bool {
     let open = matches!(setup.method.outputs(setup), Outputs::Sigmas | Outputs::Variances | Outputs::VariancesAndNoise);
     open && setup.task == Task::Classification
 }
 
 /// Standard deviations of the logits [R, n, k], where they are open.
-pub fn logit_sd(setup: &Setup, g: &mut Graph, z: &Val) -> Option<Val> {
+pub fn logit_sd(setup: &ModelSpec, g: &mut Graph, z: &Val) -> Option<Val> {
     let k = setup.k as usize;
     if !has_open_logits(setup) {
         return None;
@@ -154,12 +154,12 @@ pub fn logit_sd(setup: &Setup, g: &mut Graph, z: &Val) -> Option<Val> {
 }
 
 /// Whether outputs are the concentrations of a Dirichlet distribution.
-pub fn is_evidential(setup: &Setup) -> bool {
+pub fn is_evidential(setup: &ModelSpec) -> bool {
     matches!(setup.method.outputs(setup), Outputs::Concentrations)
 }
 
 /// The average probabilities [n, k] where they are not those of the draws: the probit approximation.
-pub fn own_average(setup: &Setup, g: &mut Graph, z: &Val) -> Option<Val> {
+pub fn own_average(setup: &ModelSpec, g: &mut Graph, z: &Val) -> Option<Val> {
     if !matches!(setup.method.outputs(setup), Outputs::Variances) {
         return None;
     }

@@ -7,7 +7,7 @@ use super::proto::Element;
 use super::special;
 use crate::data::encode::Target;
 use crate::error::Result;
-use crate::method::Setup;
+use crate::method::ModelSpec;
 use crate::metrics::conformal::Sets;
 use crate::run::Calibration;
 
@@ -22,7 +22,7 @@ fn or_nan(g: &mut Graph, value: &Val, valid: Option<&Val>, wide: bool, element: 
 }
 
 /// Mean, aleatoric and epistemic variance [n] of target `at`, standardised.
-pub fn regression(setup: &Setup, g: &mut Graph, z: &Val, at: usize) -> Result<(Val, Val, Val)> {
+pub fn regression(setup: &ModelSpec, g: &mut Graph, z: &Val, at: usize) -> Result<(Val, Val, Val)> {
     let Moments { m, l, v, sd } = outputs::moments(setup, g, z, at)?;
     let link = outputs::noise_link(setup);
     let noise = match sd {
@@ -103,7 +103,7 @@ pub struct Classes {
 }
 
 /// `z` [R, n, width]; `draws` [R, S, 1, k] where the logits are open.
-pub fn classes(setup: &Setup, g: &mut Graph, z: &Val, draws: Option<&Val>) -> Classes {
+pub fn classes(setup: &ModelSpec, g: &mut Graph, z: &Val, draws: Option<&Val>) -> Classes {
     if outputs::is_evidential(setup) {
         return evidential(g, z);
     }

@@ -1,16 +1,16 @@
 //! Start, pause, step, reset, stop: the same for every group of trainings.
 
-use crate::live::{Command, Group, State};
+use crate::live::{Command, Group, WorkerState};
 use crate::train::Ending;
 use eframe::egui;
 
 /// Start what is paused, pause what runs, restart what has ended. Where nothing is there yet, its owner may start something.
 pub fn toggle(group: &mut Group) {
     match group.state {
-        State::Running => group.send(Command::Pause),
-        State::Paused => group.send(Command::Run),
+        WorkerState::Running => group.send(Command::Pause),
+        WorkerState::Paused => group.send(Command::Run),
         // A finished run folder is a result: only a new training may follow it.
-        State::Ended(_) | State::Failed | State::Stopped if !group.kept => {
+        WorkerState::Ended(_) | WorkerState::Failed | WorkerState::Stopped if !group.kept => {
             group.send(Command::Reset);
             group.send(Command::Run);
         }
@@ -23,21 +23,21 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
     let mut begin = false;
     ui.horizontal(|ui| {
         let (name, tip) = match group.state {
-            State::Running => ("Pause", "Hold training where it is (Space)"),
-            State::Paused => ("Start", "Train on from here (Space)"),
+            WorkerState::Running => ("Pause", "Hold training where it is (Space)"),
+            WorkerState::Paused => ("Start", "Train on from here (Space)"),
             _ => ("Start", "Train from step 0 (Space)"),
         };
         let ready = match group.state {
-            State::Empty => can_begin && !group.is_starting(),
-            State::Running | State::Paused => true,
+            WorkerState::Empty => can_begin && !group.is_starting(),
+            WorkerState::Running | WorkerState::Paused => true,
             _ => !group.kept,
         };
         if ui.add_enabled(ready, egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).on_hover_text(tip).clicked()
         {
-            begin = group.state == State::Empty;
+            begin = group.state == WorkerState::Empty;
             toggle(group);
         }
-        let can_step = matches!(group.state, State::Running | State::Paused);
+        let can_step = matches!(group.state, WorkerState::Running | WorkerState::Paused);
         if ui
             .add_enabled(can_step, egui::Button::new("Step"))
             .on_hover_text("One optimizer step, then pause (S)")
@@ -46,7 +46,7 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
             group.send(Command::Step(1));
         }
         let reset = egui::Button::new("Reset");
-        let ready = ready && group.state != State::Empty;
+        let ready = ready && group.state != WorkerState::Empty;
         if !group.kept && ui.add_enabled(ready, reset).on_hover_text("Back to step 0 with fresh weights (R)").clicked()
         {
             group.send(Command::Reset);
@@ -65,14 +65,14 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
 /// "running", "paused at step 3", in words.
 pub fn state_text(group: &Group) -> &'static str {
     match group.state {
-        State::Empty if group.is_starting() => "starting",
-        State::Empty => "nothing to train yet",
-        State::Paused => "paused",
-        State::Running => "training",
-        State::Stopped => "stopped",
-        State::Failed if group.kept => "failed: train again",
-        State::Failed => "failed: press Reset to restart",
-        State::Ended(Ending::Early) => "stopped early: the best weights are kept and shown",
-        State::Ended(_) => "all epochs done",
+        WorkerState::Empty if group.is_starting() => "starting",
+        WorkerState::Empty => "nothing to train yet",
+        WorkerState::Paused => "paused",
+        WorkerState::Running => "training",
+        WorkerState::Stopped => "stopped",
+        WorkerState::Failed if group.kept => "failed: train again",
+        WorkerState::Failed => "failed: press Reset to restart",
+        WorkerState::Ended(Ending::Early) => "stopped early: the best weights are kept and shown",
+        WorkerState::Ended(_) => "all epochs done",
     }
 }

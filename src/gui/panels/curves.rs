@@ -157,8 +157,8 @@ impl CurvesPage {
         runs: &RunsPage,
         exports: &mut Exports,
     ) {
-        if let Some(lane) = data.group.lanes.first() {
-            self.data.update(&lane.run.rows);
+        if let Some(slot) = data.group.slots.first() {
+            self.data.update(&slot.run.rows);
         }
         let ticked = runs.series(&settings.curves);
         egui::CentralPanel::default().show(ui, |ui| {
@@ -173,7 +173,7 @@ impl CurvesPage {
             if !self.hide_playground {
                 all.extend(from("playground", playground.curves.shown(&settings.curves)));
             }
-            if !data.group.lanes.is_empty() {
+            if !data.group.slots.is_empty() {
                 all.extend(from("your data", self.data.shown(&settings.curves)));
             }
             for (name, series) in ticked.iter() {

@@ -15,12 +15,12 @@ use crate::data::images::pixels;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
-use crate::live::{Command, Group, Job, Keep, Look, State};
+use crate::live::{Command, Group, Job, Keep, View, WorkerState};
 use crate::method;
 use crate::recipe::{Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
-use content::{Choice, Content, Kind};
+use content::{Choice, Content, ContentKind};
 use eframe::egui::{self, ComboBox, DragValue};
 use std::path::{Path, PathBuf};
 
@@ -128,10 +128,10 @@ impl DataPage {
             training.complete = true;
             self.finished = Some(training.folder.clone());
         }
-        if let Some(lane) = self.group.lanes.first() {
-            self.curves.update(&lane.run.rows);
+        if let Some(slot) = self.group.slots.first() {
+            self.curves.update(&slot.run.rows);
             if training.draft.is_none() {
-                training.draft = lane.recipe.as_deref().cloned();
+                training.draft = slot.recipe.as_deref().cloned();
             }
         } else if failed {
             // It could not begin: an empty folder would only stand in the way.
@@ -148,7 +148,7 @@ impl DataPage {
 
     /// Whether the controls' training has not come to its end.
     fn is_busy(&self) -> bool {
-        self.training.is_some() && matches!(self.group.state, State::Running | State::Paused)
+        self.training.is_some() && matches!(self.group.state, WorkerState::Running | WorkerState::Paused)
             || self.training.as_ref().is_some_and(|t| t.draft.is_none())
     }
 
@@ -161,10 +161,10 @@ impl DataPage {
         match claimed {
             Ok((folder, name, recipe)) => {
                 // What is left of the training before must not pass for this one's.
-                self.group.lanes.clear();
-                self.group.state = State::Empty;
+                self.group.slots.clear();
+                self.group.state = WorkerState::Empty;
                 self.curves = super::curves::CurveCache::default();
-                self.group.send(Command::Look(Look { interval: 0.1, ..Look::default() }));
+                self.group.send(Command::View(View { interval: 0.1, ..View::default() }));
                 let keep = Keep { path: folder.clone(), force: true, report: true };
                 self.group.start(vec![recipe], Some(keep), true);
                 self.training = Some(Training { name, folder, draft: None, complete: false });
@@ -259,8 +259,8 @@ impl DataPage {
             None => (vec![], vec![]),
         };
         match &content.kind {
-            Kind::Table { report, .. } => table::report_ui(ui, report, &mut ignore),
-            Kind::Images(report) => images::report_ui(ui, report),
+            ContentKind::Table { report, .. } => table::report_ui(ui, report, &mut ignore),
+            ContentKind::Images(report) => images::report_ui(ui, report),
         }
         if ignore != before {
             if let Some(choice) = &mut self.choice {
@@ -283,7 +283,7 @@ impl DataPage {
     fn settings_ui(&mut self, ui: &mut egui::Ui, settings: &Settings, banner: &mut Banner) {
         let (Some(content), Some(mut choice)) = (&self.content, self.choice.clone()) else { return };
         ui.add_space(4.0);
-        if let Kind::Table { report, .. } = &content.kind {
+        if let ContentKind::Table { report, .. } = &content.kind {
             ui.heading("What to learn");
             columns_ui(ui, report, &mut choice);
             ui.separator();
@@ -298,8 +298,8 @@ impl DataPage {
         keys::whole_ui(ui, key!(method.members), &mut choice.members);
         if choice.method != method::base::NAME {
             let task = match &content.kind {
-                Kind::Table { report, .. } => report.task,
-                Kind::Images(_) => Task::Classification,
+                ContentKind::Table { report, .. } => report.task,
+                ContentKind::Images(_) => Task::Classification,
             };
             let usual = method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task));
             let before = choice.eta.unwrap_or(usual);
@@ -313,7 +313,7 @@ impl DataPage {
             let mut chosen = choice.epochs.is_some();
             let tick = ui.checkbox(&mut chosen, "set the epochs").on_hover_text(keys::tip(key!(train.epochs)));
             if tick.changed() {
-                let usual = if matches!(content.kind, Kind::Images(_)) { 20 } else { 200 };
+                let usual = if matches!(content.kind, ContentKind::Images(_)) { 20 } else { 200 };
                 choice.epochs = chosen.then_some(usual);
             }
             if let Some(epochs) = &mut choice.epochs {
@@ -356,7 +356,7 @@ impl DataPage {
 }
 
 /// Target, task and what to do about missing cells.
-fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::Report, choice: &mut Choice) {
+fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::TableReport, choice: &mut Choice) {
     let shown = choice.target.clone().unwrap_or_else(|| report.target.clone());
     ComboBox::from_label("target").width(170.0).selected_text(&shown).height(400.0).show_ui(ui, |ui| {
         for column in &report.columns {

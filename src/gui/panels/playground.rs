@@ -11,7 +11,7 @@ use crate::gui::plots::{curves, map};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::change::split;
-use crate::live::{Command, Group, Keep, Look, Picture, State};
+use crate::live::{Command, Group, Keep, Picture, View, WorkerState};
 use crate::recipe::{Recipe, Schedule, builtin};
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
@@ -43,7 +43,7 @@ pub struct Playground {
     asked: Option<[(f64, f64); 2]>,
     pace: f64,
     interval: f64,
-    look: Look,
+    view: View,
     /// The recipe that the settings hold.
     stored: Option<Recipe>,
     fell_back: bool,
@@ -127,7 +127,7 @@ impl Playground {
             asked: None,
             pace: f64::NAN,
             interval: 0.0,
-            look: Look::default(),
+            view: View::default(),
             stored: None,
             fell_back: false,
             show_all: false,
@@ -161,20 +161,20 @@ impl Playground {
 
     /// From step 0 with what the controls say. The curve behind points that were moved stays.
     pub fn begin(&mut self) {
-        let moved = self.draft.data.points.is_some() && !self.group.lanes.is_empty();
+        let moved = self.draft.data.points.is_some() && !self.group.slots.is_empty();
         self.taking = Some(self.draft.data.toy.or(self.truth.filter(|_| moved)));
         self.start(true);
     }
 
     /// Nothing is in training and nothing is about to be: a start was refused.
     pub fn is_empty(&self) -> bool {
-        self.group.lanes.is_empty() && !self.group.is_starting() && self.fell_back
+        self.group.slots.is_empty() && !self.group.is_starting() && self.fell_back
     }
 
     /// As `controls::toggle`; where nothing is in training it begins with what the controls say.
     pub fn toggle(&mut self) {
         match self.group.state {
-            State::Empty if self.is_empty() => self.begin(),
+            WorkerState::Empty if self.is_empty() => self.begin(),
             _ => controls::toggle(&mut self.group),
         }
     }
@@ -203,7 +203,7 @@ impl Playground {
             self.pace = settings.pace;
             self.group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
         }
-        let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+        let recipe = self.group.slots.first().and_then(|l| l.recipe.as_deref());
         if let Some(recipe) = recipe.filter(|r| self.stored.as_ref() != Some(r)) {
             // What is trained is what the next start of the app goes on with.
             settings.recipe = recipe.to_toml().unwrap_or_default();
@@ -213,7 +213,7 @@ impl Playground {
         for e in self.group.errors.drain(..) {
             banner.error(e);
         }
-        if failed && self.group.lanes.is_empty() && !self.fell_back {
+        if failed && self.group.slots.is_empty() && !self.fell_back {
             // The last session cannot be gone on with (another window holds it, its file is gone): begin anew.
             self.fell_back = true;
             self.start(true);
@@ -225,27 +225,27 @@ impl Playground {
             self.interval = interval;
             self.send_look();
         }
-        if let Some(lane) = self.group.lanes.first() {
-            self.curves.update(&lane.run.rows);
+        if let Some(slot) = self.group.slots.first() {
+            self.curves.update(&slot.run.rows);
         }
     }
 
     fn send_look(&mut self) {
-        let look = Look {
+        let view = View {
             interval: self.interval.max(0.02),
             x_range: self.asked.map(|a| a[0]),
             y_range: self.asked.map(|a| a[1]),
-            ..Look::default()
+            ..View::default()
         };
-        if look != self.look {
-            self.look = look.clone();
-            self.group.send(Command::Look(look));
+        if view != self.view {
+            self.view = view.clone();
+            self.group.send(Command::View(view));
         }
     }
 
     /// Hands on what the controls have changed and a running training can take up; the rest waits for a restart.
     fn send_changes(&mut self) {
-        let recipe = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+        let recipe = self.group.slots.first().and_then(|l| l.recipe.as_deref());
         let Some(recipe) = recipe.filter(|_| !self.group.is_starting()) else { return };
         if *recipe != self.draft || self.group.owes(&self.draft) {
             let (next, _) = split(recipe, &self.draft);
@@ -257,7 +257,7 @@ impl Playground {
 
     /// Keys that wait for a restart, "net.hidden" and so on.
     pub fn waiting(&self) -> Vec<String> {
-        match self.group.lanes.first().and_then(|l| l.recipe.as_deref()) {
+        match self.group.slots.first().and_then(|l| l.recipe.as_deref()) {
             _ if self.group.is_starting() => vec![],
             Some(recipe) if *recipe != self.draft => split(recipe, &self.draft).1,
             _ => vec![],
@@ -268,12 +268,12 @@ impl Playground {
     pub fn points(&self) -> Vec<[f64; 3]> {
         match &self.draft.data.points {
             Some(rows) => rows.iter().map(|r| [r[0], r[1], r.get(2).copied().unwrap_or(0.0)]).collect(),
-            None => self.group.lanes.first().map_or(vec![], |l| l.points.train.clone()),
+            None => self.group.slots.first().map_or(vec![], |l| l.points.train.clone()),
         }
     }
 
     pub fn task(&self) -> Task {
-        match (&self.draft.data.points, self.group.lanes.first().and_then(|l| l.points.task)) {
+        match (&self.draft.data.points, self.group.slots.first().and_then(|l| l.points.task)) {
             (Some(rows), _) => match rows.first().map(Vec::len) {
                 Some(3) => Task::Classification,
                 _ => Task::Regression,
@@ -286,7 +286,7 @@ impl Playground {
     /// What the controls ask for; None where only the data will tell.
     pub fn asked_task(&self) -> Option<Task> {
         let of_running = || {
-            let running = self.group.lanes.first()?;
+            let running = self.group.slots.first()?;
             let same = running.recipe.as_ref().is_some_and(|r| r.data == self.draft.data);
             running.points.task.filter(|_| same)
         };
@@ -301,13 +301,13 @@ impl Playground {
     /// Whether the points may be moved: those of a table or images may not.
     fn can_edit(&self) -> bool {
         self.draft.data.points.is_some()
-            || (self.draft.data.toy.is_some() && self.group.lanes.first().is_some_and(|l| !l.points.train.is_empty()))
+            || (self.draft.data.toy.is_some() && self.group.slots.first().is_some_and(|l| !l.points.train.is_empty()))
     }
 
     /// The recipe's own points, taken over from its toy if need be.
     fn rows(&mut self) -> Option<&mut Vec<Vec<f64>>> {
         if self.draft.data.points.is_none() && self.draft.data.toy.is_some() {
-            let points = self.group.lanes.first()?.points.to_recipe();
+            let points = self.group.slots.first()?.points.to_recipe();
             let data = &mut self.draft.data;
             (data.toy, data.points, data.noise) = (None, Some(points), None);
             (data.validation_fraction, data.test_fraction) = (0.0, 0.0);
@@ -331,8 +331,8 @@ impl Playground {
         egui::CentralPanel::default().show(ui, |ui| {
             self.hint_ui(ui, settings);
             let height = ui.available_height();
-            let names = (self.group.lanes.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
-            let picture = self.group.lane_look(0).map(|l| l.picture.clone()).unwrap_or_default();
+            let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
+            let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
             let plot_height = (height * 0.62).max(160.0);
             match picture {
                 Picture::None => self.no_picture_ui(ui, plot_height),

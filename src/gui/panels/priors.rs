@@ -10,7 +10,7 @@ use crate::gui::plots::symlog::Scale;
 use crate::gui::plots::{axes, bands, prior};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
-use crate::live::{Command, Group, Look, Picture};
+use crate::live::{Command, Group, Picture, View};
 use crate::method::vi;
 use eframe::egui::{self, Slider};
 
@@ -22,7 +22,7 @@ pub struct Priors {
     pub group: Option<Group>,
     /// Chooses the draw.
     seed: u32,
-    look: Look,
+    view: View,
     interval: f64,
     pace: f64,
 }
@@ -82,16 +82,16 @@ impl Priors {
             ui.weak("The prior predictive of each method: VI's prior on weights is uninformative, VIFO's learned prior on outputs follows the data.");
         });
         egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
-        let look = Look {
+        let view = View {
             interval: self.interval.max(0.1),
             band_points: 101,
             prior: Some((settings.prior_curves, self.seed)),
-            ..Look::default()
+            ..View::default()
         };
         if let Some(group) = &mut self.group {
-            if look != self.look {
-                self.look = look.clone();
-                group.send(Command::Look(look));
+            if view != self.view {
+                self.view = view.clone();
+                group.send(Command::View(view));
             }
             if self.pace.to_bits() != settings.pace.to_bits() {
                 self.pace = settings.pace;
@@ -103,7 +103,7 @@ impl Priors {
 
     fn plots_ui(&self, ui: &mut egui::Ui, settings: &Settings) {
         let Some(group) = &self.group else { return };
-        let n = group.lanes.len().min(group.look.lanes.len());
+        let n = group.slots.len().min(group.snapshot.slots.len());
         if n == 0 {
             ui.weak("starting");
             return;
@@ -113,16 +113,17 @@ impl Priors {
         let height = ui.available_height() - 26.0;
         // Priors of weights reach a hundred times further than the data: one scale that holds both.
         let scale = Scale { linear_below: Some(1.0) };
-        let all = group.look.lanes.iter().flat_map(|l| l.prior.iter().flatten().flatten()).filter(|v| v.is_finite());
+        let all =
+            group.snapshot.slots.iter().flat_map(|l| l.prior.iter().flatten().flatten()).filter(|v| v.is_finite());
         let (low, high) = all.fold((-3.0, 3.0), |(l, h): (f64, f64), v| (l.min(*v), h.max(*v)));
         let link = egui::Id::unique("priors");
         ui.horizontal(|ui| {
             for i in 0..n {
-                let (lane, look) = (&group.lanes[i], &group.look.lanes[i]);
-                let Picture::Band(band) = &look.picture else { continue };
+                let (slot, snapshot) = (&group.slots[i], &group.snapshot.slots[i]);
+                let Picture::Band(band) = &snapshot.picture else { continue };
                 ui.vertical(|ui| {
                     ui.set_width(width);
-                    let method = lane.recipe.as_ref().map_or("", |r| r.method.name.as_str());
+                    let method = slot.recipe.as_ref().map_or("", |r| r.method.name.as_str());
                     ui.strong(keys::method_name(method));
                     axes::plot(ui, format!("prior {i}"), "x", "y, logarithmic, linear near zero")
                         .width(width)
@@ -133,13 +134,13 @@ impl Priors {
                         .y_grid_spacer(move |input| scale.marks(input))
                         .y_axis_formatter(move |mark, _| scale.label(mark.value))
                         .show(ui, |plot| {
-                            if let Some(curves) = &look.prior {
+                            if let Some(curves) = &snapshot.prior {
                                 let drawn: Vec<Vec<f64>> =
                                     curves.iter().map(|c| c.iter().map(|y| scale.to(*y)).collect()).collect();
                                 let ink = colours.series(i).gamma_multiply(settings.prior_opacity);
                                 prior::curves_ui(plot, &band.x, &drawn, settings.prior_curves as usize, ink);
                             }
-                            let points = lane.points.train.iter().map(|p| [p[0], scale.to(p[1])]);
+                            let points = slot.points.train.iter().map(|p| [p[0], scale.to(p[1])]);
                             bands::points_ui(plot, "training points", points, Some(colours.point), colours.point_edge);
                         });
                 });
@@ -150,17 +151,17 @@ impl Priors {
     fn plottables(&self) -> Vec<Plottable> {
         let Some(group) = &self.group else { return vec![] };
         let panels: Vec<PriorPanel> = group
-            .lanes
+            .slots
             .iter()
-            .zip(&group.look.lanes)
-            .filter_map(|(lane, look)| {
-                let Picture::Band(band) = &look.picture else { return None };
+            .zip(&group.snapshot.slots)
+            .filter_map(|(slot, snapshot)| {
+                let Picture::Band(band) = &snapshot.picture else { return None };
                 Some(PriorPanel {
-                    title: keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str())).into(),
+                    title: keys::method_name(slot.recipe.as_ref().map_or("", |r| r.method.name.as_str())).into(),
                     x: band.x.clone(),
-                    samples: look.prior.clone()?,
-                    train_x: lane.points.train.iter().map(|p| p[0]).collect(),
-                    train_y: lane.points.train.iter().map(|p| p[1]).collect(),
+                    samples: snapshot.prior.clone()?,
+                    train_x: slot.points.train.iter().map(|p| p[0]).collect(),
+                    train_y: slot.points.train.iter().map(|p| p[1]).collect(),
                 })
             })
             .collect();

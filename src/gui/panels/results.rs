@@ -20,7 +20,7 @@ use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
 use crate::run::recipe_name;
-use crate::run::watch::State;
+use crate::run::watch::RunState;
 use crate::tables::write_csv;
 use crate::workflow::calibrate::{self, Calibrated, calibrate};
 use crate::workflow::evaluate::Evaluation;
@@ -315,15 +315,17 @@ impl ResultsPage {
     fn unfinished_ui(&self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         let text = match (&run.state, run.manifest.test_rows) {
-            (State::Training, _) => "No results yet: this run is in training. They appear here when it ends.",
-            (State::Interrupted, _) => "No results yet: this training was interrupted before its end.",
-            (State::Ended(word), _) if word == "stopped" => "No results yet: this training was stopped before its end.",
+            (RunState::Training, _) => "No results yet: this run is in training. They appear here when it ends.",
+            (RunState::Interrupted, _) => "No results yet: this training was interrupted before its end.",
+            (RunState::Ended(word), _) if word == "stopped" => {
+                "No results yet: this training was stopped before its end."
+            }
             (_, 0) => "No test rows were held out: predict rows of another file below.",
             _ => "No predictions in this folder.",
         };
         ui.add(Label::new(text).wrap());
-        let stopped = matches!(&run.state, State::Ended(word) if word == "stopped");
-        if !self.removed && (stopped || run.state == State::Interrupted) {
+        let stopped = matches!(&run.state, RunState::Ended(word) if word == "stopped");
+        if !self.removed && (stopped || run.state == RunState::Interrupted) {
             let path = shell(&run.folder.path.display().to_string());
             ui.add(Label::new(format!("Resume with: vifo fit --resume {path}")).wrap());
         }
@@ -393,7 +395,7 @@ fn calibrate_ui(ui: &mut egui::Ui, run: &Run, job: &mut Option<Job<Calibrated>>)
                     Predictions of new rows have them from then on";
         if ui.add_enabled(job.is_none(), egui::Button::new(name)).on_hover_text(hint).clicked() {
             let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
-            let work = move || calibrate(&folder, &Device::open("auto")?, &calibrate::Asked::default());
+            let work = move || calibrate(&folder, &Device::open("auto")?, &calibrate::CalibrateRequest::default());
             *job = Some(Job::start("Calibrating", move || wake.request_repaint(), work));
         }
         if job.is_some() {

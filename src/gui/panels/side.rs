@@ -10,7 +10,7 @@ use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::{axes, bands, map};
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
-use crate::live::{Command, Group, Look, Picture};
+use crate::live::{Command, Group, Picture, View};
 use crate::method::{self, vifo};
 use crate::recipe::Recipe;
 use crate::tables::number;
@@ -63,8 +63,8 @@ impl SideBySide {
             Ok(mut group) => {
                 self.started = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
                 let look =
-                    Look { interval: self.interval.max(0.05), band_points: 121, map_cells: 40, ..Look::default() };
-                group.send(Command::Look(look));
+                    View { interval: self.interval.max(0.05), band_points: 121, map_cells: 40, ..View::default() };
+                group.send(Command::View(look));
                 group.start(self.started.clone(), None, true);
                 self.group = Some(group);
             }
@@ -135,17 +135,17 @@ impl SideBySide {
     // Long: the panel from top to bottom.
     fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
         let Some(group) = &self.group else { return };
-        let n = group.lanes.len().min(group.look.lanes.len());
+        let n = group.slots.len().min(group.snapshot.slots.len());
         if n == 0 {
-            let idle = group.lanes.is_empty() && !group.is_starting();
+            let idle = group.slots.is_empty() && !group.is_starting();
             ui.weak(if idle { "Nothing is in training: choose other methods, then start." } else { "starting" });
             return;
         }
-        if matches!(group.look.lanes[0].picture, Picture::Band(_)) {
+        if matches!(group.snapshot.slots[0].picture, Picture::Band(_)) {
             let members =
-                group.look.lanes.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
+                group.snapshot.slots.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
             band_options_ui(ui, &mut settings.bands, members, false, |_| {});
-            if let Picture::Band(band) = &group.look.lanes[0].picture {
+            if let Picture::Band(band) = &group.snapshot.slots[0].picture {
                 let colours = Colours::of(ui);
                 let mut entries = bands::band_entries(band, &settings.bands, &colours);
                 entries.push(entry(Mark::Dot, colours.point, "training points"));
@@ -172,26 +172,26 @@ impl SideBySide {
         for row in 0..rows {
             ui.horizontal(|ui| {
                 for i in row * columns..((row + 1) * columns).min(n) {
-                    let (lane, look) = (&group.lanes[i], &group.look.lanes[i]);
-                    let method = lane.recipe.as_ref().map_or("", |r| r.method.name.as_str());
+                    let (slot, look) = (&group.slots[i], &group.snapshot.slots[i]);
+                    let method = slot.recipe.as_ref().map_or("", |r| r.method.name.as_str());
                     ui.vertical(|ui| {
                         ui.set_width(width);
                         ui.horizontal(|ui| {
                             ui.strong(keys::method_name(method));
-                            if let Some(last) = lane.run.last() {
+                            if let Some(last) = slot.run.last() {
                                 let test =
                                     last.test_nll.or(last.validation_nll).map(|v| format!(", test NLL {}", number(v)));
                                 ui.weak(format!("loss {}{}", number(last.loss), test.unwrap_or_default()));
                             }
                         });
-                        let x_label = lane.points.inputs.first().map_or("x", String::as_str);
-                        let y_label = lane.points.inputs.get(1).unwrap_or(&lane.points.target);
+                        let x_label = slot.points.inputs.first().map_or("x", String::as_str);
+                        let y_label = slot.points.inputs.get(1).unwrap_or(&slot.points.target);
                         let plot = axes::plot(ui, format!("side {i}"), x_label, y_label);
                         let plot = plot.width(width).height(height).link_axis(link, true);
                         match &look.picture {
                             Picture::Band(band) => {
                                 let shown =
-                                    lane.points.train.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| {
+                                    slot.points.train.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| {
                                         (l.min(p[1]), h.max(p[1]))
                                     });
                                 let reach = (shown.1 - shown.0).max(1e-6);
@@ -201,7 +201,7 @@ impl SideBySide {
                                     .show(ui, |plot| {
                                         bands::band_ui(plot, band, &settings.bands, &colours);
                                         if settings.bands.points {
-                                            let points = lane.points.train.iter().map(|p| [p[0], p[1]]);
+                                            let points = slot.points.train.iter().map(|p| [p[0], p[1]]);
                                             bands::points_ui(
                                                 plot,
                                                 "training points",
@@ -213,7 +213,7 @@ impl SideBySide {
                                     });
                             }
                             Picture::Map(picture) => {
-                                self.textures[i].update(ui, picture, settings.map, group.look.number);
+                                self.textures[i].update(ui, picture, settings.map, group.snapshot.number);
                                 let segments = map::boundary(picture);
                                 plot.show(ui, |plot| {
                                     self.textures[i].draw(plot, picture);
@@ -224,7 +224,7 @@ impl SideBySide {
                                     };
                                     map::boundary_ui(plot, &segments, ink);
                                     for class in 0..picture.k {
-                                        let of = lane
+                                        let of = slot
                                             .points
                                             .train
                                             .iter()
@@ -253,17 +253,17 @@ impl SideBySide {
     fn plottables(&self) -> Vec<Plottable> {
         let Some(group) = &self.group else { return vec![] };
         let (mut panels, mut maps, mut points) = (vec![], vec![], vec![]);
-        for (lane, look) in group.lanes.iter().zip(&group.look.lanes) {
-            let name = keys::method_name(lane.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
-            points = lane.points.train.clone();
+        for (slot, look) in group.slots.iter().zip(&group.snapshot.slots) {
+            let name = keys::method_name(slot.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
+            points = slot.points.train.clone();
             match &look.picture {
-                Picture::Band(band) => panels.push(band_panel(name, band, &lane.points.train, None)),
+                Picture::Band(band) => panels.push(band_panel(name, band, &slot.points.train, None)),
                 Picture::Map(map) => maps.extend(map_panels(name, map).into_iter().take(2)),
                 Picture::None => {}
             }
         }
-        let labels = |i: usize| group.lanes.first().and_then(|l| l.points.inputs.get(i)).map_or("x", String::as_str);
-        let target = group.lanes.first().map_or("y", |l| l.points.target.as_str());
+        let labels = |i: usize| group.slots.first().and_then(|l| l.points.inputs.get(i)).map_or("x", String::as_str);
+        let target = group.slots.first().map_or("y", |l| l.points.target.as_str());
         match (panels.is_empty(), maps.is_empty()) {
             (false, _) => {
                 vec![Plottable::bands("side_by_side", "Predictions of several methods", labels(0), target, panels)]

@@ -20,30 +20,30 @@ pub fn status_ui(
     let group: &Group = match tab {
         Tab::SideBySide => side.group.as_ref().unwrap_or(&playground.group),
         Tab::Priors => priors.group.as_ref().unwrap_or(&playground.group),
-        Tab::Data if !data.group.lanes.is_empty() => &data.group,
+        Tab::Data if !data.group.slots.is_empty() => &data.group,
         _ => &playground.group,
     };
     ui.horizontal(|ui| {
-        let Some(lane) = group.lanes.first() else {
+        let Some(slot) = group.slots.first() else {
             ui.label(state_text(group));
             return;
         };
         ui.label(state_text(group));
         ui.separator();
-        ui.label(&lane.run.device)
+        ui.label(&slot.run.device)
             .on_hover_text("Training device: the CPU, or the adapter that the recipe's device key names");
         ui.separator();
-        ui.label(format!("step {}, epoch {} of {}", group.step(), group.epoch(), lane.run.epochs));
+        ui.label(format!("step {}, epoch {} of {}", group.step(), group.epoch(), slot.run.epochs));
         ui.separator();
-        ui.label(format!("{} steps/s", rate(group.look.steps_per_second)));
+        ui.label(format!("{} steps/s", rate(group.snapshot.steps_per_second)));
         ui.separator();
         if let Some(bytes) = memory() {
             ui.label(format!("{} MB", bytes / 1_000_000)).on_hover_text("Memory of the whole program");
             ui.separator();
         }
-        ui.label(format!("seed {}", lane.recipe.as_ref().map_or(0, |r| r.seed)));
+        ui.label(format!("seed {}", slot.recipe.as_ref().map_or(0, |r| r.seed)));
         ui.separator();
-        ui.label(format!("{} parameters per network", lane.run.parameters));
+        ui.label(format!("{} parameters per network", slot.run.parameters));
     });
 }
 

@@ -3,8 +3,8 @@
 use super::Body;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::live::lane::Lane;
-use crate::live::worker::{Command, Keep, Report, State};
+use crate::live::slot::TrainerSlot;
+use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState};
 use crate::recipe::Recipe;
 use crate::workflow::Training;
 use std::path::Path;
@@ -16,17 +16,17 @@ impl Body {
         match command {
             Command::Start { recipes, keep, running } => {
                 if let Err(e) = self.start(&recipes, keep, running) {
-                    self.tell(Report::Refused(e));
+                    self.tell(WorkerEvent::Refused(e));
                 }
             }
             Command::Resume { path, running } => {
                 if let Err(e) = self.resume(&path, running) {
-                    self.tell(Report::Refused(e));
+                    self.tell(WorkerEvent::Refused(e));
                 }
             }
             Command::Run => self.set_running(true),
             Command::Pause => {
-                if self.state == State::Running {
+                if self.state == WorkerState::Running {
                     self.set_running(false);
                 }
                 self.save()?;
@@ -36,21 +36,21 @@ impl Body {
                 self.steps_left = Some(n);
             }
             Command::Stop => {
-                let save = |l: &mut Lane| l.training.save().and_then(|()| l.training.mark_stopped());
-                let saved = self.lanes.iter_mut().try_for_each(save);
+                let save = |l: &mut TrainerSlot| l.training.save().and_then(|()| l.training.mark_stopped());
+                let saved = self.slots.iter_mut().try_for_each(save);
                 self.close();
                 self.steps_left = None;
                 // A full disk is no reason to train on.
-                self.set_state(State::Stopped);
+                self.set_state(WorkerState::Stopped);
                 saved?;
             }
             Command::Reset => {
-                let running = self.state == State::Running;
-                let restart = |lane: &mut Lane| {
-                    let recipe = lane.training.recipe.clone();
-                    lane.training.restart(&recipe, &lane.device)
+                let running = self.state == WorkerState::Running;
+                let restart = |slot: &mut TrainerSlot| {
+                    let recipe = slot.training.recipe.clone();
+                    slot.training.restart(&recipe, &slot.device)
                 };
-                let all = self.lanes.iter_mut().try_for_each(restart);
+                let all = self.slots.iter_mut().try_for_each(restart);
                 // Those that restarted are reported even where another could not.
                 self.started();
                 self.set_running(running);
@@ -61,15 +61,15 @@ impl Body {
                 self.pace = pace.filter(|p| p.is_finite() && *p > 0.0);
                 (self.allowance, self.allowed_at) = (0.0, Instant::now());
             }
-            Command::Look(look) => self.look = look,
-            Command::Save { lane, path, force } => {
-                let n = self.lanes.len();
-                let Some(training) = self.lanes.get_mut(lane).map(|l| &mut l.training) else {
-                    let found = format!("there is no number {lane} to save, among {n} from 0 on");
+            Command::View(view) => self.view = view,
+            Command::Save { slot, path, force } => {
+                let n = self.slots.len();
+                let Some(training) = self.slots.get_mut(slot).map(|l| &mut l.training) else {
+                    let found = format!("there is no number {slot} to save, among {n} from 0 on");
                     return Err(Error::run("training", found, "choose one that is shown"));
                 };
                 training.report_in(&path, force)?;
-                self.tell(Report::Saved(path));
+                self.tell(WorkerEvent::Saved(path));
             }
         }
         Ok(())
@@ -78,46 +78,46 @@ impl Body {
     /// Why a command cannot act, if it cannot.
     fn allows(&self, command: &Command) -> Result<()> {
         let steers = match command {
-            Command::Start { .. } | Command::Resume { .. } | Command::Pace(_) | Command::Look(_) => return Ok(()),
+            Command::Start { .. } | Command::Resume { .. } | Command::Pace(_) | Command::View(_) => return Ok(()),
             Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) => true,
             Command::Pause | Command::Stop | Command::Save { .. } => false,
         };
-        if self.lanes.is_empty() {
-            let cure = "start one: choose a recipe that can begin";
-            return Err(Error::run("training", "there is none", cure));
+        if self.slots.is_empty() {
+            let help = "start one: choose a recipe that can begin";
+            return Err(Error::run("training", "there is none", help));
         }
         if steers && self.closed {
-            let cure = "train again, into a folder of its own";
-            return Err(Error::run("training", "this run is over, and its folder complete", cure));
+            let help = "train again, into a folder of its own";
+            return Err(Error::run("training", "this run is over, and its folder complete", help));
         }
         Ok(())
     }
 
     /// What was there before goes on until all of `recipes` have shown that they can begin.
     fn start(&mut self, recipes: &[Recipe], keep: Option<Keep>, running: bool) -> Result<()> {
-        let mut lanes = vec![];
+        let mut slots = vec![];
         for recipe in recipes {
             let device = self.device(&recipe.device)?;
-            lanes.push(Lane::new(Training::new(recipe, &device)?, device));
+            slots.push(TrainerSlot::new(Training::new(recipe, &device)?, device));
         }
         // Two cannot hold one folder.
         let again = keep.as_ref().is_some_and(|k| self.holds(&k.path));
         if again {
             self.leave();
         }
-        if let (Some(keep), Some(lane)) = (&keep, lanes.first_mut())
-            && let Err(e) = lane.training.keep_in(&keep.path, keep.force)
+        if let (Some(keep), Some(slot)) = (&keep, slots.first_mut())
+            && let Err(e) = slot.training.keep_in(&keep.path, keep.force)
         {
             if keep.report {
                 // Without a folder it would train for nothing.
                 if again {
-                    self.set_state(State::Empty);
+                    self.set_state(WorkerState::Empty);
                 }
                 return Err(e);
             }
-            self.tell(Report::Failed(e));
+            self.tell(WorkerEvent::Failed(e));
         }
-        self.replace(lanes, running);
+        self.replace(slots, running);
         self.report_at_end = keep.is_some_and(|k| k.report);
         Ok(())
     }
@@ -130,10 +130,10 @@ impl Body {
             self.leave();
         }
         match Training::resume(path, &device) {
-            Ok(training) => self.replace(vec![Lane::new(training, device)], running),
+            Ok(training) => self.replace(vec![TrainerSlot::new(training, device)], running),
             Err(e) => {
                 if again {
-                    self.set_state(State::Empty);
+                    self.set_state(WorkerState::Empty);
                 }
                 return Err(e);
             }
@@ -143,43 +143,43 @@ impl Body {
 
     /// Whether one of the trainings is kept there.
     fn holds(&self, path: &Path) -> bool {
-        self.lanes.iter().any(|l| l.training.folder() == Some(path))
+        self.slots.iter().any(|l| l.training.folder() == Some(path))
     }
 
-    fn replace(&mut self, lanes: Vec<Lane>, running: bool) {
+    fn replace(&mut self, slots: Vec<TrainerSlot>, running: bool) {
         self.leave();
-        self.lanes = lanes;
+        self.slots = slots;
         self.started();
         self.set_running(running);
     }
 
     /// A run that its end completes is over: its folder is free for readers, or to be resumed.
     pub(super) fn close(&mut self) {
-        if let (true, Some(lane)) = (self.report_at_end, self.lanes.first_mut()) {
-            lane.training.let_go();
+        if let (true, Some(slot)) = (self.report_at_end, self.slots.first_mut()) {
+            slot.training.let_go();
             self.closed = true;
         }
     }
 
     fn change(&mut self, recipes: &[Recipe]) -> Result<()> {
         let mut anew = false;
-        for (i, recipe) in recipes.iter().enumerate().take(self.lanes.len()) {
-            if self.lanes[i].change(recipe)? {
+        for (i, recipe) in recipes.iter().enumerate().take(self.slots.len()) {
+            if self.slots[i].change(recipe)? {
                 anew = true;
                 self.tell_started(i);
                 continue;
             }
-            let lane = &self.lanes[i];
-            let (recipe, points) = (Box::new(lane.training.recipe.clone()), Box::new(lane.points()));
-            let event = lane.training.trainer.started();
-            self.tell(Report::Changed { lane: i, event, recipe, points });
+            let slot = &self.slots[i];
+            let (recipe, points) = (Box::new(slot.training.recipe.clone()), Box::new(slot.points()));
+            let event = slot.training.trainer.started();
+            self.tell(WorkerEvent::Changed { slot: i, event, recipe, points });
         }
         match self.state {
             // What was changed after the end is trained on at once; so is what had failed and begins anew.
-            State::Ended(_) if self.lanes.iter().any(|l| l.training.trainer.ending().is_none()) => {
+            WorkerState::Ended(_) if self.slots.iter().any(|l| l.training.trainer.ending().is_none()) => {
                 self.set_running(true)
             }
-            State::Failed if anew => self.set_running(true),
+            WorkerState::Failed if anew => self.set_running(true),
             _ => {}
         }
         Ok(())
@@ -198,9 +198,9 @@ impl Body {
 
     /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller reports what comes next.
     fn leave(&mut self) {
-        for mut lane in std::mem::take(&mut self.lanes) {
-            if let Err(e) = lane.training.stop() {
-                self.tell(Report::Failed(e));
+        for mut slot in std::mem::take(&mut self.slots) {
+            if let Err(e) = slot.training.stop() {
+                self.tell(WorkerEvent::Failed(e));
             }
         }
         (self.report_at_end, self.closed) = (false, false);

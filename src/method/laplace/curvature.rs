@@ -70,8 +70,8 @@ impl Curvature {
             || lambda.iter().position(|v| !v.is_finite()).map(|at| ("curvature of the likelihood", at / (k * k)));
         if let Some((term, row)) = bad_feature.or_else(bad_lambda) {
             let found = format!("the {term} of training row {} are not finite", self.rows + row as u64 + 1);
-            let cure = "take an earlier checkpoint or train with a lower learning rate";
-            return Err(Error::run("Laplace", found, cure));
+            let help = "take an earlier checkpoint or train with a lower learning rate";
+            return Err(Error::run("Laplace", found, help));
         }
         let mut f = Vec::with_capacity(ROWS.min(n) * d);
         for first in (0..n).step_by(ROWS) {
@@ -135,8 +135,8 @@ impl Curvature {
         }
         // Finite rows can sum to infinity.
         if self.sums.iter().chain(&self.lambda).any(|v| !v.is_finite()) {
-            let cure = "standardise the inputs or train with a lower learning rate";
-            return Err(Error::run("Laplace", "the curvature H is not finite", cure));
+            let help = "standardise the inputs or train with a lower learning rate";
+            return Err(Error::run("Laplace", "the curvature H is not finite", help));
         }
         match self.structure {
             Structure::Kronecker => {

@@ -4,7 +4,7 @@ use super::{Curvature, Posterior, PriorPrecision, gaussian_lambda, softmax_lambd
 use crate::base::rng::{Draw, Stream};
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::method::{HostLayer, LayerForm, Named, Outputs, Setup, Trained};
+use crate::method::{HostLayer, LayerForm, ModelSpec, Named, Outputs, Trained};
 use crate::ops::head::{gaussian_loss, softmax_loss};
 use rayon::prelude::*;
 
@@ -20,14 +20,14 @@ pub struct Fit {
 }
 
 /// (k, d) of the last layer, d with the bias.
-pub fn sizes(setup: &Setup) -> (usize, usize) {
+pub fn sizes(setup: &ModelSpec) -> (usize, usize) {
     let layout = setup.layout();
     let weight = &layout.views[layout.views.len() - 2];
     (weight.shape[0], weight.shape[1] + 1)
 }
 
 /// A member's last layer [k, d], the bias in the last column.
-fn last_layer(setup: &Setup, weights: &[f32]) -> Vec<f64> {
+fn last_layer(setup: &ModelSpec, weights: &[f32]) -> Vec<f64> {
     let layout = setup.layout();
     let (k, d) = sizes(setup);
     let [weight, bias] = [2, 1].map(|i| {
@@ -40,7 +40,7 @@ fn last_layer(setup: &Setup, weights: &[f32]) -> Vec<f64> {
 }
 
 impl Fit {
-    pub fn new(setup: &Setup) -> Result<Fit> {
+    pub fn new(setup: &ModelSpec) -> Result<Fit> {
         let (k, d) = sizes(setup);
         let curvature = Curvature::new(setup.options.structure, k, d)?;
         Ok(Fit { task: setup.task, noise_link: setup.noise_code(), k, d, curvature, log_likelihood: 0.0 })
@@ -86,7 +86,7 @@ impl Fit {
 }
 
 /// The posteriors of all members as tensors, one stack of members each.
-pub fn finish(setup: &Setup, fits: Vec<Fit>, weights: &[f32]) -> Result<Vec<Named>> {
+pub fn finish(setup: &ModelSpec, fits: Vec<Fit>, weights: &[f32]) -> Result<Vec<Named>> {
     let prior = setup.options.prior_precision.map_or(PriorPrecision::MarginalLikelihood, PriorPrecision::Fixed);
     let len = setup.member_len();
     let members = fits.len();
@@ -120,7 +120,7 @@ pub enum LastLayer {
 }
 
 /// Of all members; none where training has not ended in a posterior yet.
-pub fn last_layers(setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<LastLayer>> {
+pub fn last_layers(setup: &ModelSpec, trained: &Trained, seed: u32) -> Result<Vec<LastLayer>> {
     if trained.posterior.is_empty() {
         return Ok(vec![]);
     }

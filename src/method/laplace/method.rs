@@ -4,7 +4,7 @@ use super::{Fit, bytes, fit_bytes, layer, sizes};
 use crate::data::Task;
 use crate::error::Result;
 use crate::method::{
-    Finish, HostLayer, Knob, KnobValue, Method, MethodOptions, Need, Outputs, Setup, Trained, regularizer,
+    Finish, HostLayer, Knob, KnobValue, Method, MethodOptions, ModelSpec, Need, Outputs, Trained, regularizer,
 };
 use crate::program::{Buf, Builder};
 use crate::recipe::{LaplacePredict, Recipe, Structure, key};
@@ -51,7 +51,7 @@ impl Method for Laplace {
     }
     fn record_on_weights(
         &self,
-        setup: &Setup,
+        setup: &ModelSpec,
         b: &mut Builder,
         numbers: Buf,
         dweights: Buf,
@@ -68,12 +68,12 @@ impl Method for Laplace {
     fn needs_features(&self) -> bool {
         true
     }
-    fn host_layers(&self, setup: &Setup, trained: &Trained, seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
+    fn host_layers(&self, setup: &ModelSpec, trained: &Trained, seed: u32) -> Result<Vec<Box<dyn HostLayer>>> {
         let layers = layer::last_layers(setup, trained, seed)?;
         Ok(layers.into_iter().map(|l| Box::new(l) as Box<dyn HostLayer>).collect())
     }
     /// Variances beside the outputs; or samples of the last layer, `predict_samples` replicas per member.
-    fn outputs(&self, setup: &Setup) -> Outputs {
+    fn outputs(&self, setup: &ModelSpec) -> Outputs {
         match setup.options.last_layer_samples && setup.task == Task::Classification {
             true => Outputs::Plain,
             false => Outputs::Variances,
@@ -82,7 +82,7 @@ impl Method for Laplace {
     fn export_note(&self, _has_statistics: bool) -> Option<String> {
         Some("these are the most probable weights; the last layer's covariance stays in the run".into())
     }
-    fn host_needs(&self, setup: &Setup) -> Vec<Need> {
+    fn host_needs(&self, setup: &ModelSpec) -> Vec<Need> {
         let members = setup.members;
         let (k, d) = sizes(setup);
         let of = |structure| fit_bytes(structure, k, d) * u64::from(members);

@@ -1,6 +1,6 @@
 //! Finding runs and reading what is compared of them.
 
-use super::Run;
+use super::ComparedRun;
 use crate::error::{Error, Result};
 use crate::results::{Metric, Results};
 use crate::run::RunFolder;
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Opens run folders, and the run folders inside other folders. Returns the runs and what was skipped.
-pub fn open(paths: &[PathBuf]) -> Result<(Vec<Run>, Vec<String>)> {
-    let (mut runs, mut notes, mut seen): (Vec<Run>, _, _) = (vec![], vec![], HashSet::new());
+pub fn open(paths: &[PathBuf]) -> Result<(Vec<ComparedRun>, Vec<String>)> {
+    let (mut runs, mut notes, mut seen): (Vec<ComparedRun>, _, _) = (vec![], vec![], HashSet::new());
     for path in paths {
         for folder in folders(path)? {
             let real = folder.path.canonicalize().map_err(|e| Error::io(&folder.path, "read", &e))?;
@@ -51,7 +51,7 @@ fn folders(path: &Path) -> Result<Vec<RunFolder>> {
     Ok(runs)
 }
 
-fn read(folder: &RunFolder) -> Result<Run> {
+fn read(folder: &RunFolder) -> Result<ComparedRun> {
     let recipe = folder.recipe()?;
     let manifest = folder.manifest()?;
     let (bytes, values) = (manifest.data, manifest.values);
@@ -64,7 +64,7 @@ fn read(folder: &RunFolder) -> Result<Run> {
     results.metrics.extend(evaluated(folder)?);
     // Curves are beside the point of a table: a run without them still counts.
     let rows = if folder.file("metrics.csv").is_file() { folder.metrics(u32::MAX)? } else { vec![] };
-    Ok(Run { path: folder.path.clone(), recipe, results, rows, hash, bytes })
+    Ok(ComparedRun { path: folder.path.clone(), recipe, results, rows, hash, bytes })
 }
 
 /// What `vifo evaluate` found on other sets, under names of their own: "auroc_entropy" and "ood_mean_entropy" of the one

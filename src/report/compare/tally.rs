@@ -1,7 +1,7 @@
 //! Win rates: the share of common cells in which one beats the other. A cell is a metric with a direction on one data set,
 //! seed and split; a tie counts one half.
 
-use super::{Column, Run, pair};
+use super::{Column, ComparedRun, pair};
 use crate::results::Better;
 
 /// Cells won and cells shared, [row against column].
@@ -16,7 +16,7 @@ impl Tally {
     }
 
     /// All cells of one data set; `groups` are (method, runs).
-    pub fn add(&mut self, groups: &[(usize, Vec<Run>)], metrics: &[Column]) {
+    pub fn add(&mut self, groups: &[(usize, Vec<ComparedRun>)], metrics: &[Column]) {
         for column in metrics.iter().filter(|c| c.better != Better::Neither) {
             let sign = if column.better == Better::Higher { 1.0 } else { -1.0 };
             for (i, ours) in groups {

@@ -83,8 +83,8 @@ impl Calibration {
         let broken = |found: String| Error::data(place, found, "", format!("the file is damaged: {again}"));
         let version = serde_json::from_str::<Versioned>(text).map_err(|e| broken(e.to_string()))?.version;
         if version != VERSION {
-            let cure = format!("use the vifo that wrote it, or {again}");
-            return Err(Error::data(place, format!("format {version}"), format!("format {VERSION}"), cure));
+            let help = format!("use the vifo that wrote it, or {again}");
+            return Err(Error::data(place, format!("format {version}"), format!("format {VERSION}"), help));
         }
         let read: Calibration = serde_json::from_str(text).map_err(|e| broken(e.to_string()))?;
         match read.fault() {
@@ -146,8 +146,8 @@ pub fn fingerprint(folder: &RunFolder) -> Result<String> {
     let path = folder.best();
     let bytes = read(&path)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| {
-        let cure = "the file is damaged: restore it, or train again with `vifo fit`";
-        Error::data(path.display().to_string(), format!("not a whole checkpoint: {e}"), "", cure)
+        let help = "the file is damaged: restore it, or train again with `vifo fit`";
+        Error::data(path.display().to_string(), format!("not a whole checkpoint: {e}"), "", help)
     })?;
     let mut all: Vec<_> = tensors.iter().collect();
     all.sort_by_key(|(name, _)| *name);

@@ -29,7 +29,7 @@ pub struct Words {
 }
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReproduceRequest {
     pub table: &'static Table,
     pub runs: PathBuf,
     pub data: PathBuf,
@@ -52,15 +52,15 @@ pub struct Asked {
     pub no_train: bool,
 }
 
-impl Asked {
-    pub fn new(words: &Words) -> Result<Asked> {
-        let asked = Asked::parse(words)?;
-        asked.possible()?;
-        Ok(asked)
+impl ReproduceRequest {
+    pub fn new(words: &Words) -> Result<ReproduceRequest> {
+        let request = ReproduceRequest::parse(words)?;
+        request.possible()?;
+        Ok(request)
     }
 
     /// The words alone: whether the sets can make the table is `possible`'s to say.
-    pub(crate) fn parse(words: &Words) -> Result<Asked> {
+    pub(crate) fn parse(words: &Words) -> Result<ReproduceRequest> {
         let table = one_of("TABLE", &words.table, TABLES, |t| vec![t.name]).map_err(|e| with_uci(e, &words.table))?;
         let sets = match &words.sets {
             None => SETS.iter().filter(|s| s.paper.is_some() && serves(s, table.show, words)).collect(),
@@ -85,7 +85,7 @@ impl Asked {
             None => table.eta_aux.to_vec(),
             Some(text) => numbers("--eta-aux", "method.eta_aux", text)?,
         };
-        Ok(Asked {
+        Ok(ReproduceRequest {
             table,
             runs: words.runs.clone(),
             data: words.data.clone(),
@@ -119,7 +119,7 @@ impl Asked {
         {
             return Ok(());
         }
-        let (what, cure) = match wants_outside(self.table.show) {
+        let (what, help) = match wants_outside(self.table.show) {
             true => ("out-of-distribution set", "name one with --ood NAME=FOLDER"),
             false => ("shifted set", "choose another set or another table"),
         };
@@ -129,7 +129,7 @@ impl Asked {
             "--datasets",
             format!("{name} needs a {what}, and {} has none", sets.join(", ")),
             allowed.join(", "),
-            cure,
+            help,
         ))
     }
 
@@ -173,7 +173,7 @@ fn with_uci(error: Error, word: &str) -> Error {
         Error::Usage(mut fault) => {
             fault.allowed += ", all, uci";
             if strsim::jaro_winkler(&plain(word), "uci") > 0.8 {
-                fault.cure = "did you mean uci?".into();
+                fault.help = "did you mean uci?".into();
             }
             Error::Usage(fault)
         }
@@ -198,8 +198,8 @@ pub(crate) fn one_of<'a, T>(
     let near = |t: &&T| names(t).iter().map(|n| strsim::jaro_winkler(&plain(n), &plain(word))).fold(0.0, f64::max);
     let nearest = all.iter().max_by(|a, b| near(a).total_cmp(&near(b))).and_then(|t| names(t).first().copied());
     let allowed: Vec<&str> = all.iter().filter_map(|t| names(t).first().copied()).collect();
-    let cure = format!("did you mean {}?", nearest.unwrap_or_default());
-    Err(Error::usage(place, format!("no '{word}'"), allowed.join(", "), cure))
+    let help = format!("did you mean {}?", nearest.unwrap_or_default());
+    Err(Error::usage(place, format!("no '{word}'"), allowed.join(", "), help))
 }
 
 pub(crate) fn list<'a, T: PartialEq>(
@@ -298,9 +298,9 @@ fn outside(text: &str) -> Result<(String, PathBuf)> {
             let (name, path) = (name.trim(), PathBuf::from(path.trim()));
             // A bundled set is one by its own name.
             if SETS.iter().any(|s| s.name == plain(name)) && path.to_str() != Some("digits") {
-                let cure = "choose another name, or put the set into the folder of --data";
+                let help = "choose another name, or put the set into the folder of --data";
                 let found = format!("'{name}' is the name of one of the data sets");
-                return Err(Error::usage("--ood", found, "another name", cure));
+                return Err(Error::usage("--ood", found, "another name", help));
             }
             Ok((name.into(), path))
         }
@@ -326,17 +326,17 @@ mod tests {
 
     #[test]
     fn a_name_is_found_however_it_is_written_and_the_nearest_is_offered() {
-        let asked = Asked::new(&Words {
+        let request = ReproduceRequest::new(&Words {
             sets: Some("CIFAR-10,stl10".into()),
             methods: Some("sgd,VIFO-mean".into()),
             networks: Some("AlexNet".into()),
             ..words("Win_Rates")
         });
-        let asked = asked.expect("known");
-        assert_eq!(asked.table.name, "win-rates");
-        assert_eq!(asked.sets.iter().map(|s| s.name).collect::<Vec<_>>(), ["cifar10", "stl10"]);
-        assert_eq!(asked.methods.iter().map(|m| m.ours).collect::<Vec<_>>(), ["base", "vifo-mean"]);
-        let refused = |w: Words| Asked::new(&w).expect_err("unknown").to_string();
+        let request = request.expect("known");
+        assert_eq!(request.table.name, "win-rates");
+        assert_eq!(request.sets.iter().map(|s| s.name).collect::<Vec<_>>(), ["cifar10", "stl10"]);
+        assert_eq!(request.methods.iter().map(|m| m.ours).collect::<Vec<_>>(), ["base", "vifo-mean"]);
+        let refused = |w: Words| ReproduceRequest::new(&w).expect_err("unknown").to_string();
         assert!(refused(words("tabel1")).ends_with("did you mean table1?"));
         assert!(refused(Words { sets: Some("cifar".into()), ..words("nll") }).contains("did you mean cifar10?"));
         assert!(refused(Words { limit: Some("0".into()), ..words("nll") }).starts_with("--limit: data.limit: 0"));
@@ -352,11 +352,11 @@ mod tests {
 
     #[test]
     fn the_papers_members_and_partners() {
-        let asked = Asked::new(&words("entropy")).expect("a request");
-        assert_eq!(asked.sets.iter().map(|s| s.name).collect::<Vec<_>>(), ["cifar10", "svhn", "stl10"]);
-        let of = |paper: &str| asked.members_of(METHODS.iter().find(|m| m.paper == paper).expect("a method"));
+        let request = ReproduceRequest::new(&words("entropy")).expect("a request");
+        assert_eq!(request.sets.iter().map(|s| s.name).collect::<Vec<_>>(), ["cifar10", "svhn", "stl10"]);
+        let of = |paper: &str| request.members_of(METHODS.iter().find(|m| m.paper == paper).expect("a method"));
         assert_eq!((of("VI-mean"), of("VIFO-mean"), of("SGD")), (1, 5, 5));
-        let none = Asked::new(&Words { sets: Some("digits".into()), ..words("auroc") });
+        let none = ReproduceRequest::new(&Words { sets: Some("digits".into()), ..words("auroc") });
         assert!(none.expect_err("no partner").to_string().contains("--ood NAME=FOLDER"));
     }
 }

@@ -1,11 +1,11 @@
 //! Tables of one metric, method by method: a section for each network and pair of sets, ours beside the paper's.
 
-use super::ask::Asked;
+use super::ask::ReproduceRequest;
 use super::mapping::{Family, Method, Metric, PAPER_ETA_AUX, Rows, Set, network_names};
 use super::measure::{MATCHED, Measured, test_results};
 use super::paper::{Paper, has_eta_aux};
-use super::plan::Run;
-use super::tables::{Report, difference, drop_empty, eta, full, ours, theirs};
+use super::plan::PlannedRun;
+use super::tables::{ReproduceReport, difference, drop_empty, eta, full, ours, theirs};
 use super::work::Prepared;
 use crate::error::Result;
 use crate::recipe::NetName;
@@ -32,16 +32,16 @@ pub struct Cell {
 /// All cells of a table, in the paper's order.
 pub fn cells(p: &Prepared, metric: &Metric) -> Result<Vec<Cell>> {
     let mut out = vec![];
-    for network in networks(&p.asked) {
-        for set in p.asked.sets.iter().copied().filter(|s| p.asked.networks_of(s).contains(&network)) {
+    for network in networks(&p.request) {
+        for set in p.request.sets.iter().copied().filter(|s| p.request.networks_of(s).contains(&network)) {
             for tested in tested_on(p, set, metric.rows) {
-                for method in p.asked.methods.iter().copied() {
-                    for eta_aux in rows_of(&p.asked, method) {
+                for method in p.request.methods.iter().copied() {
+                    for eta_aux in rows_of(&p.request, method) {
                         let runs = p.runs.iter().filter(|r| {
                             (r.set, r.network, r.method, r.eta_aux) == (set, network, method, eta_aux)
                                 && r.state == RunStatus::Done
                         });
-                        let runs: Vec<&Run> = runs.collect();
+                        let runs: Vec<&PlannedRun> = runs.collect();
                         let (ours, matched) = of_runs(p, &runs, metric, &tested)?;
                         let paper = paper_number(&p.paper, metric, (set, &tested, network, method, eta_aux));
                         out.push(Cell { set, tested: tested.clone(), network, method, eta_aux, ours, matched, paper });
@@ -55,9 +55,9 @@ pub fn cells(p: &Prepared, metric: &Metric) -> Result<Vec<Cell>> {
     Ok(out)
 }
 
-fn networks(asked: &Asked) -> Vec<NetName> {
+fn networks(request: &ReproduceRequest) -> Vec<NetName> {
     let mut out = vec![];
-    for network in asked.sets.iter().flat_map(|s| asked.networks_of(s)) {
+    for network in request.sets.iter().flat_map(|s| request.networks_of(s)) {
         if !out.contains(&network) {
             out.push(network);
         }
@@ -66,12 +66,12 @@ fn networks(asked: &Asked) -> Vec<NetName> {
 }
 
 /// The weights of auxiliary training of a method's rows: those trained with, and the paper's.
-fn rows_of(asked: &Asked, method: &Method) -> Vec<Option<f64>> {
+fn rows_of(request: &ReproduceRequest, method: &Method) -> Vec<Option<f64>> {
     if method.family != Family::Vifo {
         return vec![None];
     }
-    let papers = PAPER_ETA_AUX.iter().filter(|_| !asked.eta_aux_given);
-    let mut all: Vec<f64> = papers.chain(&asked.eta_aux).copied().collect();
+    let papers = PAPER_ETA_AUX.iter().filter(|_| !request.eta_aux_given);
+    let mut all: Vec<f64> = papers.chain(&request.eta_aux).copied().collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
     all.into_iter().map(Some).collect()
@@ -83,7 +83,7 @@ fn tested_on(p: &Prepared, set: &Set, rows: Rows) -> Vec<String> {
         Rows::Test => vec![set.name.into()],
         Rows::Shift => set.shift.into_iter().map(String::from).collect(),
         Rows::Outside => {
-            let named = p.asked.ood.iter().map(|(name, _)| name.clone());
+            let named = p.request.ood.iter().map(|(name, _)| name.clone());
             set.outside.iter().map(|s| s.to_string()).chain(named).collect()
         }
     }
@@ -99,7 +99,12 @@ fn paper_number(paper: &Paper, metric: &Metric, (set, tested, network, method, e
     paper.find(metric.paper, (set.paper?, tested), network_names(network).1?, method, eta_aux)
 }
 
-fn of_runs(p: &Prepared, runs: &[&Run], metric: &Metric, tested: &str) -> Result<(Option<Summary>, Option<Summary>)> {
+fn of_runs(
+    p: &Prepared,
+    runs: &[&PlannedRun],
+    metric: &Metric,
+    tested: &str,
+) -> Result<(Option<Summary>, Option<Summary>)> {
     let (mut values, mut matched) = (vec![], vec![]);
     for run in runs {
         if metric.rows == Rows::Test {
@@ -121,10 +126,10 @@ fn of_runs(p: &Prepared, runs: &[&Run], metric: &Metric, tested: &str) -> Result
     Ok((of(values), of(matched)))
 }
 
-pub fn report(p: &Prepared, metric: &Metric) -> Result<Report> {
+pub fn report(p: &Prepared, metric: &Metric) -> Result<ReproduceReport> {
     let cells = cells(p, metric)?;
-    let mut out = Report::new(
-        format!("{}: {} ({})", p.asked.table.name, p.asked.table.title, p.asked.table.source),
+    let mut out = ReproduceReport::new(
+        format!("{}: {} ({})", p.request.table.name, p.request.table.title, p.request.table.source),
         &[
             "table",
             "metric",
@@ -164,7 +169,7 @@ pub fn report(p: &Prepared, metric: &Metric) -> Result<Report> {
             ]);
         }
         out.flat.rows.push(vec![
-            p.asked.table.name.into(),
+            p.request.table.name.into(),
             metric.paper.into(),
             network_names(c.network).0.into(),
             c.set.name.into(),

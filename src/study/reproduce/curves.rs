@@ -1,8 +1,8 @@
 //! fig:learning-curves: NLL of held-out training images by epoch, mean and sd over seeds, as a figure and a table.
 
 use super::mapping::network_names;
-use super::plan::Run;
-use super::tables::{Report, eta, full, groups, mean_sd};
+use super::plan::PlannedRun;
+use super::tables::{ReproduceReport, eta, full, groups, mean_sd};
 use super::work::Prepared;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
@@ -15,7 +15,7 @@ use crate::tables::TextTable;
 const AT: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
 
 /// Mean over the seeds, by epoch.
-fn curve(runs: &[&Run]) -> Result<Vec<(u32, Summary)>> {
+fn curve(runs: &[&PlannedRun]) -> Result<Vec<(u32, Summary)>> {
     let mut all = vec![];
     for run in runs {
         all.push(RunFolder::open(&run.folder)?.metrics(u32::MAX)?);
@@ -29,15 +29,15 @@ fn curve(runs: &[&Run]) -> Result<Vec<(u32, Summary)>> {
     Ok(first.iter().filter_map(|r| at(r.epoch)).collect())
 }
 
-pub fn label(run: &Run) -> String {
+pub fn label(run: &PlannedRun) -> String {
     let aux = run.eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(", aux {e}"));
     format!("{}{aux}", run.method.paper)
 }
 
-pub fn report(p: &Prepared) -> Result<Report> {
-    let title = format!("learning-curves: {} ({})", p.asked.table.title, p.asked.table.source);
+pub fn report(p: &Prepared) -> Result<ReproduceReport> {
+    let title = format!("learning-curves: {} ({})", p.request.table.title, p.request.table.source);
     let flat = ["table", "network", "trained_on", "method", "eta_aux", "epoch", "nll_mean", "nll_sd", "runs"];
-    let mut out = Report::new(title, &flat);
+    let mut out = ReproduceReport::new(title, &flat);
     let all = groups(p.runs.iter().filter(|r| r.state == RunStatus::Done));
     let mut done: Vec<(&str, &str)> = vec![];
     for group in &all {
@@ -48,14 +48,14 @@ pub fn report(p: &Prepared) -> Result<Report> {
         done.push(place);
         let here = all.iter().filter(|g| (g[0].set.name, network_names(g[0].network).0) == place);
         let mut table = TextTable::new(&["method", "eta_aux", "runs"]);
-        table.header.extend(AT.iter().map(|share| format!("epoch {}", epoch_at(p.asked.epochs, *share))));
+        table.header.extend(AT.iter().map(|share| format!("epoch {}", epoch_at(p.request.epochs, *share))));
         table.header.push("lowest (epoch)".into());
         let mut series = vec![];
         for group in here {
             let curve = curve(group)?;
             let mut row = vec![group[0].method.paper.into(), eta(group[0].eta_aux), group.len().to_string()];
             row.extend(AT.iter().map(|share| {
-                let near = curve.iter().rfind(|(epoch, _)| *epoch <= epoch_at(p.asked.epochs, *share));
+                let near = curve.iter().rfind(|(epoch, _)| *epoch <= epoch_at(p.request.epochs, *share));
                 near.map_or(String::new(), |(_, s)| mean_sd(s.mean, s.sd))
             }));
             let lowest = curve.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
@@ -91,7 +91,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
             series,
             ..Default::default()
         };
-        out.draw(&p.asked.runs, &format!("learning-curves-{}", p.stem(set, net)), &figure)?;
+        out.draw(&p.request.runs, &format!("learning-curves-{}", p.stem(set, net)), &figure)?;
     }
     Ok(out)
 }

@@ -2,15 +2,15 @@
 //! only while the program does what it says. The paper's side is MATH.md, sections 5, 6 and 9.
 
 use super::mapping::{Family, Show};
-use super::plan::{PAPER_BATCH, PAPER_EPOCHS, PAPER_MEMBERS, PAPER_SEEDS, Run};
+use super::plan::{PAPER_BATCH, PAPER_EPOCHS, PAPER_MEMBERS, PAPER_SEEDS, PlannedRun};
 use super::work::Prepared;
 use crate::method::{laplace, swag};
 use crate::recipe::{NetName, Recipe, Schedule};
 use crate::run::RunFolder;
 
 /// A run of a set that the paper has, with the recipe that it was or will be trained by.
-fn recipes(p: &Prepared) -> Vec<(&Run, Recipe)> {
-    let stored = |r: &Run| RunFolder::open(&r.folder).and_then(|f| f.recipe()).ok();
+fn recipes(p: &Prepared) -> Vec<(&PlannedRun, Recipe)> {
+    let stored = |r: &PlannedRun| RunFolder::open(&r.folder).and_then(|f| f.recipe()).ok();
     let runs = p.runs.iter().filter(|r| r.set.paper.is_some());
     runs.filter_map(|r| Some((r, r.recipe.clone().or_else(|| stored(r))?))).collect()
 }
@@ -18,7 +18,7 @@ fn recipes(p: &Prepared) -> Vec<(&Run, Recipe)> {
 /// Sentences without a full stop, the same for every table that they hold for.
 pub fn departures(p: &Prepared) -> Vec<String> {
     let all = recipes(p);
-    let any = |test: &dyn Fn(&Run, &Recipe) -> bool| all.iter().any(|(run, recipe)| test(run, recipe));
+    let any = |test: &dyn Fn(&PlannedRun, &Recipe) -> bool| all.iter().any(|(run, recipe)| test(run, recipe));
     let mut out: Vec<String> = scale(p).into_iter().collect();
     let mut say = |holds: bool, text: &str| {
         if holds {
@@ -59,7 +59,7 @@ pub fn departures(p: &Prepared) -> Vec<String> {
         "SGD, SWA and SWAG: the schedule of 500 epochs is shortened with them, share by share",
     );
     say(
-        matches!(p.asked.table.show, Show::Cells(m) if m.paper == "ece") && !all.is_empty(),
+        matches!(p.request.table.show, Show::Cells(m) if m.paper == "ece") && !all.is_empty(),
         "ECE counts every image; the paper's program drops those whose confidence lies on the edge of a bin",
     );
     out
@@ -67,7 +67,7 @@ pub fn departures(p: &Prepared) -> Vec<String> {
 
 /// How ours differ from the paper's in scale.
 fn scale(p: &Prepared) -> Option<String> {
-    let a = &p.asked;
+    let a = &p.request;
     if a.table.show == Show::Time || !a.sets.iter().any(|s| s.paper.is_some()) || p.runs.is_empty() {
         return None;
     }

@@ -1,19 +1,19 @@
 //! How long training will take: one or two real steps of each kind of run, times the steps that are left.
 
 use super::mapping::Family;
-use super::plan::Run;
+use super::plan::PlannedRun;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::NetName;
 use crate::study::run_set::RunStatus;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use std::time::Instant;
 
 /// What decides the time of a step; regularizers do not.
 #[derive(PartialEq)]
-struct Kind {
+struct StepKind {
     network: NetName,
     vi: bool,
     vifo: bool,
@@ -39,7 +39,7 @@ pub struct Estimate {
 const LONG_STEP: f64 = 0.5;
 
 /// Seconds of a training step, ready to go on.
-fn step_seconds(plan: &Plan, data: &Loaded, device: &Device) -> Result<f64> {
+fn step_seconds(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<f64> {
     let mut session = Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?;
     session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
     let mut step = |s: u64| -> Result<f64> {
@@ -58,8 +58,8 @@ fn step_seconds(plan: &Plan, data: &Loaded, device: &Device) -> Result<f64> {
 
 /// `data` of one set after another is read as training will read it: a broken set is found before any training.
 /// `go_on` is asked between two measurements.
-pub fn estimate(runs: &[&Run], device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<Estimate> {
-    let mut known: Vec<(Kind, f64)> = vec![];
+pub fn estimate(runs: &[&PlannedRun], device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<Estimate> {
+    let mut known: Vec<(StepKind, f64)> = vec![];
     let mut out = Estimate::default();
     let mut loaded: Option<((&str, Option<u32>), Loaded)> = None;
     for run in runs.iter().filter(|r| r.state != RunStatus::Done) {
@@ -72,8 +72,8 @@ pub fn estimate(runs: &[&Run], device: &Device, go_on: &mut dyn FnMut() -> bool)
             loaded = Some((key, load(recipe)?));
         }
         let Some((_, data)) = &loaded else { continue };
-        let plan = Plan::new(recipe, data.train.n, &data.encoder)?;
-        let kind = Kind {
+        let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
+        let kind = StepKind {
             network: run.network,
             vi: run.method.family == Family::Vi,
             vifo: run.method.family == Family::Vifo,

@@ -3,7 +3,7 @@
 
 use super::cells::Cell;
 use super::mapping::{Family, Metric, Rows, WINNERS, network_names};
-use super::tables::Report;
+use super::tables::ReproduceReport;
 use super::work::Prepared;
 use crate::error::Result;
 use crate::figure::{self, BarsFigure, BarsSeries, DotsFigure, DotsPanel, DotsSeries};
@@ -81,11 +81,11 @@ fn place(c: &Cell, several: bool) -> String {
 }
 
 /// Draws a metric: one figure per network, but one for all networks where the paper has one (data shift).
-pub fn of_cells(p: &Prepared, metric: &Metric, cells: &[Cell], out: &mut Report) -> Result<()> {
+pub fn of_cells(p: &Prepared, metric: &Metric, cells: &[Cell], out: &mut ReproduceReport) -> Result<()> {
     let several = metric.rows == Rows::Shift;
     let mut groups: Vec<(Option<NetName>, Vec<&Cell>)> = vec![];
     // The figures show VIFO with and without auxiliary training, or as it was asked for; the tables show every weight.
-    let shown = |c: &&Cell| c.eta_aux.is_none_or(|e| p.asked.eta_aux.contains(&e));
+    let shown = |c: &&Cell| c.eta_aux.is_none_or(|e| p.request.eta_aux.contains(&e));
     for c in cells.iter().filter(shown) {
         let key = (!several).then_some(c.network);
         match groups.iter_mut().find(|g| g.0 == key) {
@@ -96,8 +96,8 @@ pub fn of_cells(p: &Prepared, metric: &Metric, cells: &[Cell], out: &mut Report)
     for (network, cells) in groups {
         let figure = dots(p, metric, several, network, &cells);
         let net = network.map_or(String::new(), |n| format!("-{}", network_names(n).0));
-        let stem = format!("{}{net}-{}", p.asked.table.name, p.scale());
-        let saved = figure::dots(&p.asked.runs.join("figures"), &stem, &figure)?;
+        let stem = format!("{}{net}-{}", p.request.table.name, p.scale());
+        let saved = figure::dots(&p.request.runs.join("figures"), &stem, &figure)?;
         out.figures.push((saved.svg, format!("{}. {}.", figure.title, capital(&figure.note))));
     }
     Ok(())
@@ -152,7 +152,7 @@ pub fn of_wins(
     methods: &[&'static str],
     runs: usize,
     share: impl Fn(&str, &str) -> (Option<f64>, Option<f64>),
-    out: &mut Report,
+    out: &mut ReproduceReport,
 ) -> Result<()> {
     let mut series = vec![];
     for (colour, winner) in WINNERS.into_iter().enumerate() {
@@ -175,9 +175,9 @@ pub fn of_wins(
         series,
         line: Some((0.5, "as often as not".into())),
     };
-    let aux = if p.asked.eta_aux.len() > 1 { format!("-aux{eta_aux}") } else { String::new() };
+    let aux = if p.request.eta_aux.len() > 1 { format!("-aux{eta_aux}") } else { String::new() };
     let stem = format!("win-rates{aux}-{}", p.scale());
-    let saved = figure::bars(&p.asked.runs.join("figures"), &stem, &figure)?;
+    let saved = figure::bars(&p.request.runs.join("figures"), &stem, &figure)?;
     out.figures.push((saved.svg, format!("{}. {}.", figure.title, capital(&figure.note))));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a finished run gives beyond its own test: metrics on shifted and out-of-distribution sets, and the NLL of its
 //! smaller ensembles. Computed once and kept in the run folder.
 
-use super::plan::Run;
+use super::plan::PlannedRun;
 use super::sets::fingerprint;
 use crate::data::load;
 use crate::data::targets_of as targets;
@@ -12,7 +12,7 @@ use crate::metrics;
 use crate::results::Results;
 use crate::run::{Model, RunFolder};
 use crate::train::Predictor;
-use crate::workflow::evaluate::{Asked, evaluate};
+use crate::workflow::evaluate::{EvaluateRequest, evaluate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,12 +52,12 @@ impl Partner {
 
 impl Measured {
     /// What is kept in the folder; nothing if there is nothing that can be read.
-    pub fn read(run: &Run) -> Measured {
+    pub fn read(run: &PlannedRun) -> Measured {
         let text = std::fs::read_to_string(run.folder.join(FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn write(&self, run: &Run) -> Result<()> {
+    fn write(&self, run: &PlannedRun) -> Result<()> {
         RunFolder::open(&run.folder)?.write_json(FILE, self)
     }
 
@@ -75,12 +75,12 @@ impl Measured {
 }
 
 /// The metrics of the run's own test images.
-pub fn test_results(run: &Run) -> Result<Results> {
+pub fn test_results(run: &PlannedRun) -> Result<Results> {
     RunFolder::open(&run.folder)?.results()
 }
 
 /// Evaluates a finished run on the partners that it has no results for.
-pub fn on_partners(run: &Run, partners: &[Partner], device: &Device) -> Result<()> {
+pub fn on_partners(run: &PlannedRun, partners: &[Partner], device: &Device) -> Result<()> {
     let mut measured = Measured::read(run);
     let missing: Vec<&Partner> = partners.iter().filter(|p| measured.on(p).is_none()).collect();
     if missing.is_empty() {
@@ -88,12 +88,12 @@ pub fn on_partners(run: &Run, partners: &[Partner], device: &Device) -> Result<(
     }
     let shift = missing.iter().find(|p| p.shifted);
     let outside: Vec<&&Partner> = missing.iter().filter(|p| !p.shifted).collect();
-    let asked = Asked {
+    let request = EvaluateRequest {
         shift: shift.map(|p| p.path.clone()),
         ood: outside.iter().map(|p| p.path.clone()).collect(),
         ..Default::default()
     };
-    let done = evaluate(&RunFolder::open(&run.folder)?, device, &asked, &mut |_| ())?;
+    let done = evaluate(&RunFolder::open(&run.folder)?, device, &request, &mut |_| ())?;
     let entry = |p: &Partner, results: Vec<Results>| (p.key(), Entry { of: fingerprint(&p.path), results });
     if let Some(p) = shift {
         let own = done.results.iter().filter(|r| r.set.starts_with("shift")).cloned().collect();
@@ -107,7 +107,7 @@ pub fn on_partners(run: &Run, partners: &[Partner], device: &Device) -> Result<(
 /// Test NLL of ensembles of 1, 2, ..., all members of one run: each member predicts alone, once, and an ensemble is the
 /// average of its members' probabilities. Members have no order, so a size has the mean over all runs of neighbours in
 /// the circle of members.
-pub fn by_size(run: &Run, device: &Device) -> Result<()> {
+pub fn by_size(run: &PlannedRun, device: &Device) -> Result<()> {
     let mut measured = Measured::read(run);
     if measured.nll_by_size.is_some() {
         return Ok(());

@@ -25,8 +25,8 @@ mod wins;
 mod work;
 
 pub use super::run_set::{Outcome, RunStatus};
-pub use ask::{Asked, Words};
+pub use ask::{ReproduceRequest, Words};
 pub use page::{ALL, All};
-pub use plan::Run;
-pub use tables::Report;
-pub use work::{News, Prepared, prepare};
+pub use plan::PlannedRun;
+pub use tables::ReproduceReport;
+pub use work::{Prepared, ReproduceEvent, prepare};

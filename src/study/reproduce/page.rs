@@ -1,10 +1,10 @@
 //! `reproduce all`: every table and figure on one page that needs no other file, with what was run at which scale and where it
 //! departs from the paper.
 
-use super::ask::{Asked, Words};
+use super::ask::{ReproduceRequest, Words};
 use super::mapping::TABLES;
-use super::plan::Run;
-use super::tables::Report;
+use super::plan::PlannedRun;
+use super::tables::ReproduceReport;
 use super::work::{Prepared, prepare};
 use crate::error::{Error, Result};
 use crate::figure::{self, HtmlTable, Section};
@@ -18,7 +18,7 @@ pub const ALL: &str = "all";
 
 /// What `all` comes to with these words.
 pub struct All {
-    pub tables: Vec<Asked>,
+    pub tables: Vec<ReproduceRequest>,
     /// Tables that these sets cannot make, and why.
     pub left_out: Vec<(&'static str, String)>,
 }
@@ -28,9 +28,9 @@ impl All {
     pub fn new(words: &Words) -> Result<All> {
         let mut all = All { tables: vec![], left_out: vec![] };
         for table in TABLES {
-            let asked = Asked::parse(&Words { table: table.name.into(), ..words.clone() })?;
-            match asked.possible() {
-                Ok(()) => all.tables.push(asked),
+            let request = ReproduceRequest::parse(&Words { table: table.name.into(), ..words.clone() })?;
+            match request.possible() {
+                Ok(()) => all.tables.push(request),
                 Err(Error::Usage(fault)) => all.left_out.push((table.name, fault.found)),
                 Err(other) => return Err(other),
             }
@@ -43,8 +43,8 @@ impl All {
     pub fn prepare(&self) -> Result<Vec<Prepared>> {
         let mut seen: Vec<PathBuf> = vec![];
         let mut out = vec![];
-        for asked in &self.tables {
-            let mut p = prepare(asked.clone())?;
+        for request in &self.tables {
+            let mut p = prepare(request.clone())?;
             p.runs.retain(|r| !seen.contains(&r.folder));
             seen.extend(p.runs.iter().map(|r| r.folder.clone()));
             out.push(p);
@@ -53,7 +53,7 @@ impl All {
     }
 
     /// Writes the page into the folder of runs.
-    pub fn write(&self, made: &[(Prepared, Report)], device: &str) -> Result<PathBuf> {
+    pub fn write(&self, made: &[(Prepared, ReproduceReport)], device: &str) -> Result<PathBuf> {
         let Some((first, _)) = made.first() else {
             let found = "none of the tables can be made of these sets";
             return Err(Error::usage(ALL, found, "", "choose other sets with --datasets"));
@@ -63,9 +63,9 @@ impl All {
             sections.extend(sections_of(report));
         }
         let (version, git) = Manifest::version();
-        let a = &first.asked;
+        let a = &first.request;
         let list = |names: Vec<String>| if names.is_empty() { "the paper's".into() } else { names.join(", ") };
-        let mut runs: Vec<&Run> = vec![];
+        let mut runs: Vec<&PlannedRun> = vec![];
         for run in made.iter().flat_map(|m| &m.0.runs) {
             if !runs.iter().any(|r| r.folder == run.folder) {
                 runs.push(run);
@@ -86,20 +86,21 @@ impl All {
                      its experiments, as this program makes them beside the paper's own numbers. Rings are the paper's, filled marks are \
                      ours; where ours are missing they have not been run.";
         let lead = vec![Section { text: vec![about.into()], ..Default::default() }];
-        let page = figure::Report { title: "The VIFO paper, ours beside theirs".into(), lead, summary, sections };
+        let page =
+            figure::ReproduceReport { title: "The VIFO paper, ours beside theirs".into(), lead, summary, sections };
         let path = a.runs.join("all.html");
         figure::write_report(&path, &page)?;
         Ok(path)
     }
 
-    fn what_was_run(&self, made: &[(Prepared, Report)]) -> Section {
+    fn what_was_run(&self, made: &[(Prepared, ReproduceReport)]) -> Section {
         let mut rows: Vec<Vec<String>> = vec![];
         for (p, report) in made {
             let done = p.runs.iter().filter(|r| r.state == RunStatus::Done).count();
             let runs = if p.times() { "steps timed".into() } else { format!("{done} of {}", p.runs.len()) };
             let seconds: f64 = p.runs.iter().filter_map(seconds).sum();
             let trained = if seconds > 0.0 { format!("{seconds:.0}") } else { String::new() };
-            let table = p.asked.table;
+            let table = p.request.table;
             rows.push(vec![table.name.into(), table.source.into(), runs, trained, report.figures.len().to_string()]);
         }
         for (name, why) in &self.left_out {
@@ -116,12 +117,12 @@ impl All {
 }
 
 /// Of the whole training, from its last row.
-fn seconds(run: &Run) -> Option<f64> {
+fn seconds(run: &PlannedRun) -> Option<f64> {
     let rows = RunFolder::open(&run.folder).ok()?.metrics(u32::MAX).ok()?;
     rows.last().map(|r| r.seconds)
 }
 
-fn departs(made: &[(Prepared, Report)]) -> Section {
+fn departs(made: &[(Prepared, ReproduceReport)]) -> Section {
     let mut text: Vec<String> = vec![];
     for note in made.iter().flat_map(|m| &m.0.notes) {
         let note = format!("{note}.");
@@ -136,7 +137,7 @@ fn departs(made: &[(Prepared, Report)]) -> Section {
 }
 
 /// A heading with figures and notes, then its tables.
-fn sections_of(report: &Report) -> Vec<Section> {
+fn sections_of(report: &ReproduceReport) -> Vec<Section> {
     let text = report.notes.iter().map(|n| format!("Note: {n}.")).collect();
     let mut out =
         vec![Section { heading: report.title.clone(), text, figures: report.figures.clone(), ..Default::default() }];

@@ -1,7 +1,7 @@
 //! Which runs a table needs, what each is trained with, where it lies and how far it is. The folder's name carries the
 //! scale, so that runs of another scale lie beside it and are never mixed in.
 
-use super::ask::Asked;
+use super::ask::ReproduceRequest;
 use super::mapping::{Family, Method, Set, Show, network_names};
 use super::sets::Places;
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::study::run_set::{self, RunStatus};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct PlannedRun {
     pub set: &'static Set,
     pub network: NetName,
     pub method: &'static Method,
@@ -30,17 +30,17 @@ fn every(epochs: u32) -> u32 {
 }
 
 /// All runs of the table, in the order in which they are trained: by set and network.
-pub fn runs(asked: &Asked, places: &Places) -> Result<Vec<Run>> {
+pub fn runs(request: &ReproduceRequest, places: &Places) -> Result<Vec<PlannedRun>> {
     let mut out = vec![];
-    if asked.table.show == Show::Time {
+    if request.table.show == Show::Time {
         return Ok(out);
     }
-    for set in asked.sets.iter().copied() {
-        for network in asked.networks_of(set) {
-            for method in asked.methods.iter().copied().filter(|m| m.trainable()) {
-                for eta_aux in asked.eta_aux_of(method) {
-                    for &seed in &asked.seeds {
-                        out.push(run(asked, places, (set, network, method, eta_aux, seed))?);
+    for set in request.sets.iter().copied() {
+        for network in request.networks_of(set) {
+            for method in request.methods.iter().copied().filter(|m| m.trainable()) {
+                for eta_aux in request.eta_aux_of(method) {
+                    for &seed in &request.seeds {
+                        out.push(run(request, places, (set, network, method, eta_aux, seed))?);
                     }
                 }
             }
@@ -54,26 +54,26 @@ pub const FLAG: &str = "--runs";
 
 type What = (&'static Set, NetName, &'static Method, Option<f64>, u32);
 
-fn run(asked: &Asked, places: &Places, (set, network, method, eta_aux, seed): What) -> Result<Run> {
-    let members = asked.members_of(method);
-    let folder = asked.runs.join(folder_name(asked, (set, network, method, eta_aux, seed)));
+fn run(request: &ReproduceRequest, places: &Places, (set, network, method, eta_aux, seed): What) -> Result<PlannedRun> {
+    let members = request.members_of(method);
+    let folder = request.runs.join(folder_name(request, (set, network, method, eta_aux, seed)));
     let recipe = match places.of(set.name) {
-        Some(images) => Some(recipe(asked, &images, (set, network, method, eta_aux, seed))?),
+        Some(images) => Some(recipe(request, &images, (set, network, method, eta_aux, seed))?),
         None => None,
     };
     // The images may have moved: `check_moved` compares what they are.
     let state = run_set::status(&folder, recipe.as_ref(), &[key!(data.images)], None, FLAG)?;
-    Ok(Run { set, network, method, eta_aux, members, seed, folder, recipe, state })
+    Ok(PlannedRun { set, network, method, eta_aux, members, seed, folder, recipe, state })
 }
 
 /// "cifar10-alexnet-vifo-mean-aux0.1-x5-500ep-seed1".
-fn folder_name(asked: &Asked, (set, network, method, eta_aux, seed): What) -> String {
+fn folder_name(request: &ReproduceRequest, (set, network, method, eta_aux, seed): What) -> String {
     let aux = eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!("-aux{e}"));
-    let held = if asked.table.show == Show::LearningCurves { "-heldout" } else { "" };
-    let limit = asked.limit.map_or(String::new(), |l| format!("-{l}im"));
-    let batch = if asked.batch == PAPER_BATCH { String::new() } else { format!("-b{}", asked.batch) };
-    let members = asked.members_of(method);
-    let (net, epochs) = (network_names(network).0, asked.epochs);
+    let held = if request.table.show == Show::LearningCurves { "-heldout" } else { "" };
+    let limit = request.limit.map_or(String::new(), |l| format!("-{l}im"));
+    let batch = if request.batch == PAPER_BATCH { String::new() } else { format!("-b{}", request.batch) };
+    let members = request.members_of(method);
+    let (net, epochs) = (network_names(network).0, request.epochs);
     format!("{}-{net}-{}{aux}{held}-x{members}-{epochs}ep{limit}{batch}-seed{seed}", set.name, method.ours)
 }
 
@@ -84,23 +84,27 @@ pub const PAPER_MEMBERS: u32 = 5;
 
 /// The paper's training (MATH.md section 5) as a recipe: all rows, all epochs, no clipping; a learning curve keeps a tenth
 /// of the images to look at.
-pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed): What) -> Result<Recipe> {
-    let curve = asked.table.show == Show::LearningCurves;
+pub fn recipe(
+    request: &ReproduceRequest,
+    images: &Path,
+    (set, network, method, eta_aux, seed): What,
+) -> Result<Recipe> {
+    let curve = request.table.show == Show::LearningCurves;
     let mut table = toml::Table::new();
     let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce");
-    set_key("name", quoted(&folder_name(asked, (set, network, method, eta_aux, seed))))?;
+    set_key("name", quoted(&folder_name(request, (set, network, method, eta_aux, seed))))?;
     set_key("seed", seed.to_string())?;
-    set_key("device", quoted(&asked.device))?;
+    set_key("device", quoted(&request.device))?;
     set_key("data.images", quoted(&images.display().to_string()))?;
     set_key("data.validation_fraction", if curve { "0.1" } else { "0" }.into())?;
     // Of a set without halves of its own.
     set_key("data.test_fraction", "0.2".into())?;
-    if let Some(limit) = asked.limit {
+    if let Some(limit) = request.limit {
         set_key("data.limit", limit.to_string())?;
     }
     set_key("net.name", network_names(network).0.into())?;
     set_key("method.name", method.ours.into())?;
-    set_key("method.members", asked.members_of(method).to_string())?;
+    set_key("method.members", request.members_of(method).to_string())?;
     // What the paper used, whatever the defaults of a recipe are.
     set_key("method.eta", "0.1".into())?;
     set_key("method.samples", "5".into())?;
@@ -109,12 +113,12 @@ pub fn recipe(asked: &Asked, images: &Path, (set, network, method, eta_aux, seed
         set_key("repulsive.strength", "1".into())?;
     }
     set_key("method.eta_aux", eta_aux.unwrap_or(0.0).to_string())?;
-    set_key("train.epochs", asked.epochs.to_string())?;
-    set_key("train.batch", asked.batch.to_string())?;
+    set_key("train.epochs", request.epochs.to_string())?;
+    set_key("train.batch", request.batch.to_string())?;
     set_key("train.patience", "0".into())?;
     set_key("train.clip", "0".into())?;
     if curve {
-        set_key("train.evaluate_every", every(asked.epochs).to_string())?;
+        set_key("train.evaluate_every", every(request.epochs).to_string())?;
     }
     if method.family == Family::Sgd {
         set_key("train.optimizer", "sgd".into())?;
@@ -136,7 +140,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
-impl Run {
+impl PlannedRun {
     /// "cifar10 alexnet vifo-mean aux 0.1 x5 seed 1".
     pub fn title(&self) -> String {
         let aux = self.eta_aux.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(" aux {e}"));

@@ -1,6 +1,6 @@
 //! Where the image sets lie. Must not read pixels.
 
-use super::ask::{Asked, plain};
+use super::ask::{ReproduceRequest, plain};
 use super::mapping::{SETS, Set};
 use crate::data::images;
 use crate::data::images::pixels::BUNDLED;
@@ -13,9 +13,9 @@ pub struct Places {
 }
 
 impl Places {
-    pub fn look(asked: &Asked) -> Result<Places> {
+    pub fn look(request: &ReproduceRequest) -> Result<Places> {
         let mut found = vec![];
-        let inside = folders(&asked.data)?;
+        let inside = folders(&request.data)?;
         for set in SETS {
             let at = set.folders.iter().find_map(|alias| inside.iter().find(|(name, _)| name == alias));
             match at {
@@ -24,7 +24,7 @@ impl Places {
                 None => {}
             }
         }
-        for (name, path) in &asked.ood {
+        for (name, path) in &request.ood {
             // What it is decides whether it can be read; the error says what may be.
             if !BUNDLED.contains(&path.to_str().unwrap_or_default()) {
                 images::is_divided(path)?;
@@ -65,7 +65,7 @@ impl Places {
 fn cure_of(error: &Error) -> String {
     match error {
         Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f) => {
-            f.cure.clone()
+            f.help.clone()
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::curves::label;
 use super::mapping::{PAPER_SINGLE, network_names};
 use super::measure::Measured;
-use super::plan::Run;
-use super::tables::{Report, drop_empty, eta, full, groups, mean_sd, ours, theirs};
+use super::plan::PlannedRun;
+use super::tables::{ReproduceReport, drop_empty, eta, full, groups, mean_sd, ours, theirs};
 use super::work::Prepared;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, Series};
@@ -14,20 +14,20 @@ use crate::study::run_set::RunStatus;
 use crate::tables::TextTable;
 
 /// Mean and sd over seeds for each size.
-fn by_size(runs: &[&Run]) -> Vec<Summary> {
+fn by_size(runs: &[&PlannedRun]) -> Vec<Summary> {
     let all: Vec<Vec<f64>> = runs.iter().filter_map(|r| Measured::read(r).nll_by_size).collect();
     let sizes = all.iter().map(Vec::len).min().unwrap_or(0);
     (0..sizes).map(|i| summary(&all.iter().map(|v| v[i]).collect::<Vec<_>>())).collect()
 }
 
-fn done(p: &Prepared) -> Vec<Vec<&Run>> {
+fn done(p: &Prepared) -> Vec<Vec<&PlannedRun>> {
     groups(p.runs.iter().filter(|r| r.state == RunStatus::Done))
 }
 
-pub fn report(p: &Prepared) -> Result<Report> {
-    let title = format!("ensemble-size: {} ({})", p.asked.table.title, p.asked.table.source);
+pub fn report(p: &Prepared) -> Result<ReproduceReport> {
+    let title = format!("ensemble-size: {} ({})", p.request.table.title, p.request.table.source);
     let flat = ["table", "network", "trained_on", "method", "eta_aux", "members", "nll_mean", "nll_sd", "runs"];
-    let mut out = Report::new(title, &flat);
+    let mut out = ReproduceReport::new(title, &flat);
     let all = done(p);
     let mut seen: Vec<(&str, &str)> = vec![];
     for place in all.iter().map(|g| (g[0].set.name, network_names(g[0].network).0)) {
@@ -37,7 +37,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
         seen.push(place);
         let (set, net) = place;
         let mut table = TextTable::new(&["method", "eta_aux", "runs"]);
-        table.header.extend((1..=p.asked.members).map(|m| format!("{m} member{}", if m > 1 { "s" } else { "" })));
+        table.header.extend((1..=p.request.members).map(|m| format!("{m} member{}", if m > 1 { "s" } else { "" })));
         let mut series = vec![];
         for group in all.iter().filter(|g| (g[0].set.name, network_names(g[0].network).0) == place) {
             let sizes = by_size(group);
@@ -70,7 +70,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
             series,
             ..Default::default()
         };
-        out.draw(&p.asked.runs, &format!("ensemble-size-{}", p.stem(set, net)), &figure)?;
+        out.draw(&p.request.runs, &format!("ensemble-size-{}", p.stem(set, net)), &figure)?;
     }
     out.notes.push(
         "a size is the mean over neighbours among the members of each run; nothing is retrained. The paper draws this \
@@ -81,8 +81,8 @@ pub fn report(p: &Prepared) -> Result<Report> {
 }
 
 /// tab:single-ens; the paper's are of AlexNet.
-pub fn single_and_ensemble(p: &Prepared) -> Result<Report> {
-    let title = format!("table2: {} ({})", p.asked.table.title, p.asked.table.source);
+pub fn single_and_ensemble(p: &Prepared) -> Result<ReproduceReport> {
+    let title = format!("table2: {} ({})", p.request.table.title, p.request.table.source);
     let flat = [
         "table",
         "network",
@@ -96,18 +96,18 @@ pub fn single_and_ensemble(p: &Prepared) -> Result<Report> {
         "paper_mean",
         "paper_sd",
     ];
-    let mut out = Report::new(title, &flat);
+    let mut out = ReproduceReport::new(title, &flat);
     let all = done(p);
     let mut networks: Vec<NetName> = vec![];
-    for set in p.asked.sets.iter() {
-        networks.extend(p.asked.networks_of(set).into_iter().filter(|n| !networks.contains(n)).collect::<Vec<_>>());
+    for set in p.request.sets.iter() {
+        networks.extend(p.request.networks_of(set).into_iter().filter(|n| !networks.contains(n)).collect::<Vec<_>>());
     }
     for network in networks {
         let mut table = TextTable::new(&["set", "method", "eta_aux", "runs", "single, ours", "single, paper"]);
-        table.header.extend([format!("{} members, ours", p.asked.members), "5 members, paper".into()]);
-        let sets = p.asked.sets.iter().copied().filter(|s| p.asked.networks_of(s).contains(&network));
-        for (set, method) in sets.flat_map(|s| p.asked.methods.iter().map(move |m| (s, *m))) {
-            for eta_aux in p.asked.eta_aux_of(method) {
+        table.header.extend([format!("{} members, ours", p.request.members), "5 members, paper".into()]);
+        let sets = p.request.sets.iter().copied().filter(|s| p.request.networks_of(s).contains(&network));
+        for (set, method) in sets.flat_map(|s| p.request.methods.iter().map(move |m| (s, *m))) {
+            for eta_aux in p.request.eta_aux_of(method) {
                 let group = all
                     .iter()
                     .find(|g| (g[0].set, g[0].network, g[0].method, g[0].eta_aux) == (set, network, method, eta_aux));
@@ -130,7 +130,8 @@ pub fn single_and_ensemble(p: &Prepared) -> Result<Report> {
                     ours(last),
                     theirs(papers.map(|p| p.3)),
                 ]);
-                for (members, o, t) in [(1, first, papers.map(|p| p.2)), (p.asked.members, last, papers.map(|p| p.3))] {
+                for (members, o, t) in [(1, first, papers.map(|p| p.2)), (p.request.members, last, papers.map(|p| p.3))]
+                {
                     let net = network_names(network).0;
                     let mut line: Vec<String> = ["table2", net, set.name, method.paper].map(String::from).into();
                     line.extend([eta(eta_aux), members.to_string()]);
@@ -145,7 +146,7 @@ pub fn single_and_ensemble(p: &Prepared) -> Result<Report> {
             out.sections.push((format!("{}, test NLL, nats ↓", network_names(network).0), drop_empty(table)));
         }
     }
-    if p.asked.sets.iter().any(|s| s.paper == Some("SVHN")) {
+    if p.request.sets.iter().any(|s| s.paper == Some("SVHN")) {
         out.notes.push(
             "on SVHN the paper disagrees with itself: its NLL tables have 0.214 and 0.169 for these ensembles".into(),
         );

@@ -1,6 +1,6 @@
 //! A report in every format, and the pieces that the tables share.
 
-use super::plan::Run;
+use super::plan::PlannedRun;
 use crate::error::Result;
 use crate::figure::{CurvesFigure, curves};
 use crate::report::compare::Summary;
@@ -8,7 +8,7 @@ use crate::tables::{Format, TextTable};
 use std::path::{Path, PathBuf};
 
 /// Sections for people, one flat table for programs.
-pub struct Report {
+pub struct ReproduceReport {
     pub title: String,
     pub sections: Vec<(String, TextTable)>,
     /// One line per cell, every digit.
@@ -18,9 +18,9 @@ pub struct Report {
     pub figures: Vec<(PathBuf, String)>,
 }
 
-impl Report {
-    pub fn new(title: String, flat: &[&str]) -> Report {
-        Report { title, sections: vec![], flat: TextTable::new(flat), notes: vec![], figures: vec![] }
+impl ReproduceReport {
+    pub fn new(title: String, flat: &[&str]) -> ReproduceReport {
+        ReproduceReport { title, sections: vec![], flat: TextTable::new(flat), notes: vec![], figures: vec![] }
     }
 
     pub fn render(&self, format: Format) -> String {
@@ -93,13 +93,13 @@ pub fn drop_empty(mut table: TextTable) -> TextTable {
 }
 
 /// Runs that differ in the seed alone.
-pub fn same_but_seed(a: &Run, b: &Run) -> bool {
+pub fn same_but_seed(a: &PlannedRun, b: &PlannedRun) -> bool {
     (a.set, a.network, a.method, a.eta_aux) == (b.set, b.network, b.method, b.eta_aux)
 }
 
 /// The runs in groups of `same_but_seed`, in order.
-pub fn groups<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Vec<&'a Run>> {
-    let mut out: Vec<Vec<&Run>> = vec![];
+pub fn groups<'a>(runs: impl Iterator<Item = &'a PlannedRun>) -> Vec<Vec<&'a PlannedRun>> {
+    let mut out: Vec<Vec<&PlannedRun>> = vec![];
     for run in runs {
         match out.iter_mut().find(|g| same_but_seed(g[0], run)) {
             Some(group) => group.push(run),

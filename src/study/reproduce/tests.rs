@@ -1,6 +1,6 @@
 //! The mapping against the paper's numbers, and what the paper prints or says against what is computed from them.
 
-use super::ask::{Asked, Words};
+use super::ask::{ReproduceRequest, Words};
 use super::cells::{Cell, cells};
 use super::mapping::{AUROC, METHODS, PAPER_ETA_AUX, PAPER_SECONDS, PAPER_SINGLE, SETS, Show, TABLES, WINNERS};
 use super::paper::Paper;
@@ -21,14 +21,14 @@ fn untrained(table: &str) -> Prepared {
         device: "cpu".into(),
         ..Default::default()
     };
-    let asked = Asked::new(&words).expect("a request");
-    let places = Places::look(&asked).expect("places");
-    Prepared { asked, runs: vec![], places, notes: vec![], paper: Paper::read().expect("numbers") }
+    let request = ReproduceRequest::new(&words).expect("a request");
+    let places = Places::look(&request).expect("places");
+    Prepared { request, runs: vec![], places, notes: vec![], paper: Paper::read().expect("numbers") }
 }
 
 fn all_cells(table: &str) -> Vec<Cell> {
     let p = untrained(table);
-    match p.asked.table.show {
+    match p.request.table.show {
         Show::Cells(metric) => cells(&p, metric).expect("cells"),
         _ => panic!("{table} has no cells"),
     }
@@ -42,7 +42,7 @@ fn the_tables_hold_all_of_the_papers_numbers() {
     let mut reached = vec![0; 1008];
     for table in ["nll", "accuracy", "ece", "entropy", "auroc"] {
         let p = untrained(table);
-        let Show::Cells(metric) = p.asked.table.show else { panic!("{table}") };
+        let Show::Cells(metric) = p.request.table.show else { panic!("{table}") };
         for cell in all_cells(table) {
             let paper_name = |name: &str| SETS.iter().find(|s| s.name == name).and_then(|s| s.paper).expect("a name");
             let network = if cell.network == NetName::AlexNet { "AlexNet" } else { "PreResNet20" };
@@ -164,7 +164,7 @@ fn prepared(table: &str, sets: &str, methods: Option<&str>, data: &std::path::Pa
         ..Default::default()
     };
     sets.split(',').for_each(|s| std::fs::create_dir_all(data.join(s)).expect("made"));
-    super::work::prepare(Asked::new(&words).expect("a request")).expect("prepared")
+    super::work::prepare(ReproduceRequest::new(&words).expect("a request")).expect("prepared")
 }
 
 /// The schedule of a run's recipe is the paper's, and nothing says otherwise; what does depart is told where it is run.
@@ -172,7 +172,7 @@ fn prepared(table: &str, sets: &str, methods: Option<&str>, data: &std::path::Pa
 fn a9_departures_are_those_of_the_recipes_that_are_run() {
     let dir = tempfile::tempdir().expect("a folder");
     let p = prepared("nll", "cifar10,svhn", None, dir.path());
-    let sgd = |r: &&super::Run| r.method.ours == "swa" && r.set.name == "cifar10";
+    let sgd = |r: &&super::PlannedRun| r.method.ours == "swa" && r.set.name == "cifar10";
     let recipe = p.runs.iter().find(sgd).and_then(|r| r.recipe.clone()).expect("a recipe");
     assert_eq!(recipe.train.schedule, Some(crate::recipe::Schedule::Swa));
     let notes = p.notes.join("\n");
@@ -208,8 +208,8 @@ fn the_papers_ten_figures_are_drawn_from_its_numbers_alone() {
     let mut stems = vec![];
     for table in ["nll", "accuracy", "ece", "entropy", "auroc", "win-rates"] {
         let mut p = untrained(table);
-        p.asked.runs = dir.path().into();
-        let mut silent = |_: super::News| crate::train::Flow::Continue;
+        p.request.runs = dir.path().into();
+        let mut silent = |_: super::ReproduceEvent| crate::train::Flow::Continue;
         let report = p.report(&crate::exec::Device::Cpu, &mut silent).expect("a report");
         for (svg, caption) in &report.figures {
             assert!(caption.contains("not run yet"), "{caption}");

@@ -3,8 +3,8 @@
 
 use super::mapping::{Method, PAPER_SECONDS, Set, network_names};
 use super::plan::{PAPER_BATCH, recipe};
-use super::tables::{Report, drop_empty, full, mean_sd};
-use super::work::{News, Prepared};
+use super::tables::{ReproduceReport, drop_empty, full, mean_sd};
+use super::work::{Prepared, ReproduceEvent};
 use crate::data::Dataset;
 use crate::data::encode::{Encoder, Missing, Target};
 use crate::data::images::pixels::Pixels;
@@ -14,7 +14,7 @@ use crate::recipe::NetName;
 use crate::report::compare::{Summary, summary};
 use crate::tables::TextTable;
 use crate::train::Flow;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,8 +34,12 @@ struct Timed {
 }
 
 // Long: one page, section by section.
-pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
-    let title = format!("table1: {} ({})", p.asked.table.title, p.asked.table.source);
+pub fn report(
+    p: &Prepared,
+    device: &Device,
+    listen: &mut dyn FnMut(ReproduceEvent) -> Flow,
+) -> Result<ReproduceReport> {
+    let title = format!("table1: {} ({})", p.request.table.title, p.request.table.source);
     let flat = [
         "table",
         "network",
@@ -50,17 +54,17 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
         "paper_mean",
         "paper_sd",
     ];
-    let mut out = Report::new(title, &flat);
-    for set in p.asked.sets.iter().copied() {
-        for network in p.asked.networks_of(set) {
+    let mut out = ReproduceReport::new(title, &flat);
+    for set in p.request.sets.iter().copied() {
+        for network in p.request.networks_of(set) {
             let net = network_names(network).0;
             let images = images_of(p, set);
             let mut table =
                 TextTable::new(&["method", "ours, s", "times base", "steps timed", "paper, s", "paper, times base"]);
-            let named = p.asked.methods.iter().copied();
+            let named = p.request.methods.iter().copied();
             let mut clocks: Vec<Option<Clock>> = vec![];
             for method in named.clone() {
-                let clock = if method.trainable() && !p.asked.no_train {
+                let clock = if method.trainable() && !p.request.no_train {
                     Some(Clock::new(p, (set, network, method), images, device)?.ready()?)
                 } else {
                     None
@@ -68,8 +72,9 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
                 clocks.push(clock);
             }
             // In turn, so that a noisy machine is unfair to none.
-            for round in 1..=if p.asked.no_train { 0 } else { ROUNDS } {
-                if listen(News::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) }) == Flow::Stop
+            for round in 1..=if p.request.no_train { 0 } else { ROUNDS } {
+                if listen(ReproduceEvent::Times { what: format!("{} {net}, round {round} of {ROUNDS}", set.name) })
+                    == Flow::Stop
                 {
                     return Err(Error::run("table1", "stopped", "the same command restarts it"));
                 }
@@ -114,15 +119,15 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
             out.sections.push((format!("{}, {net}, {images} images", set.name), drop_empty(table)));
         }
     }
-    if p.asked.no_train {
+    if p.request.no_train {
         out.notes.push("nothing was timed: the paper's numbers alone".into());
         return Ok(out);
     }
     out.notes.push(format!(
         "an epoch is the mean step of {ROUNDS} rounds, times its steps of {} images; images are random, single networks",
-        p.asked.batch
+        p.request.batch
     ));
-    if p.asked.batch != PAPER_BATCH {
+    if p.request.batch != PAPER_BATCH {
         out.notes.push(format!("the paper's batch is {PAPER_BATCH}"));
     }
     Ok(out)
@@ -131,9 +136,9 @@ pub fn report(p: &Prepared, device: &Device, listen: &mut dyn FnMut(News) -> Flo
 /// About how long `report` will take: one step of each method, times those it will do.
 pub fn estimate(p: &Prepared, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
     let mut seconds = 0.0;
-    for set in p.asked.sets.iter().copied() {
-        for network in p.asked.networks_of(set) {
-            for method in p.asked.methods.iter().copied().filter(|m| m.trainable()) {
+    for set in p.request.sets.iter().copied() {
+        for network in p.request.networks_of(set) {
+            for method in p.request.methods.iter().copied().filter(|m| m.trainable()) {
                 if !go_on() {
                     return Ok(seconds);
                 }
@@ -148,13 +153,13 @@ pub fn estimate(p: &Prepared, device: &Device, go_on: &mut dyn FnMut() -> bool) 
 
 /// Training images of a set at the scale that is asked for.
 fn images_of(p: &Prepared, set: &Set) -> usize {
-    p.asked.limit.map_or(set.images, |l| (l as usize).min(set.images))
+    p.request.limit.map_or(set.images, |l| (l as usize).min(set.images))
 }
 
 /// One method's training steps under the clock.
 struct Clock {
     session: Session,
-    plan: Plan,
+    plan: TrainingPlan,
     /// Steps done, of a round, and of an epoch.
     done: u64,
     count: u64,
@@ -170,12 +175,12 @@ impl Clock {
         images: usize,
         device: &Device,
     ) -> Result<Clock> {
-        let eta_aux = p.asked.eta_aux_of(method).first().copied().flatten();
-        let recipe = recipe(&p.asked, Path::new(set.name), (set, network, method, eta_aux, 1))?;
+        let eta_aux = p.request.eta_aux_of(method).first().copied().flatten();
+        let recipe = recipe(&p.request, Path::new(set.name), (set, network, method, eta_aux, 1))?;
         let encoder = encoder(set, network);
-        let steps = Plan::new(&recipe, images, &encoder)?.steps_per_epoch();
-        let rows = images.min(BATCHES * p.asked.batch as usize);
-        let plan = Plan::new(&recipe, rows, &encoder)?;
+        let steps = TrainingPlan::new(&recipe, images, &encoder)?.steps_per_epoch();
+        let rows = images.min(BATCHES * p.request.batch as usize);
+        let plan = TrainingPlan::new(&recipe, rows, &encoder)?;
         let mut session = Session::new(&plan.setup, device, &random_images(rows, &encoder), &encoder.aux_range())?;
         session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
         Ok(Clock { session, plan, done: 0, count: 1, steps, seconds: vec![] })

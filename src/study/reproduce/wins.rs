@@ -4,7 +4,7 @@
 
 use super::cells::{Cell, cells};
 use super::mapping::{AUROC, Family, WINNERS};
-use super::tables::{Report, full};
+use super::tables::{ReproduceReport, full};
 use super::work::Prepared;
 use crate::error::Result;
 use crate::tables::TextTable;
@@ -54,14 +54,14 @@ pub fn papers_of(c: &Cell) -> Option<f64> {
     c.paper.map(|p| p.0)
 }
 
-pub fn report(p: &Prepared) -> Result<Report> {
+pub fn report(p: &Prepared) -> Result<ReproduceReport> {
     let cells = cells(p, &AUROC)?;
-    let title = format!("win-rates: {} ({})", p.asked.table.title, p.asked.table.source);
+    let title = format!("win-rates: {} ({})", p.request.table.title, p.request.table.source);
     let flat =
         ["table", "winner", "eta_aux", "method", "ours_won", "ours_of", "ours", "paper_won", "paper_of", "paper"];
-    let mut out = Report::new(title, &flat);
-    let others = || p.asked.methods.iter().filter(|m| m.family != Family::Vifo);
-    for &eta_aux in &p.asked.eta_aux {
+    let mut out = ReproduceReport::new(title, &flat);
+    let others = || p.request.methods.iter().filter(|m| m.family != Family::Vifo);
+    for &eta_aux in &p.request.eta_aux {
         let mut table =
             TextTable::new(&["better than", "VIFO-mean, ours", "VIFO-mean, paper", "VIFO-mv, ours", "VIFO-mv, paper"]);
         for method in others() {

@@ -1,13 +1,13 @@
 //! The work itself: look what is there, then train and evaluate what is missing, run by run, and make the table.
 
-use super::ask::Asked;
+use super::ask::ReproduceRequest;
 use super::estimate::{Estimate, estimate};
 use super::mapping::{Rows, SETS, Set, Show};
 use super::measure::{self, Measured, Partner};
 use super::paper::Paper;
-use super::plan::{self, Run};
+use super::plan::{self, PlannedRun};
 use super::sets::Places;
-use super::tables::Report;
+use super::tables::ReproduceReport;
 use super::{cells, curves, departures, sizes, times, wins};
 use crate::data::load;
 use crate::error::{Error, Result};
@@ -18,8 +18,8 @@ use crate::train::{Ending, Event, Flow};
 
 /// A request with everything looked up.
 pub struct Prepared {
-    pub asked: Asked,
-    pub runs: Vec<Run>,
+    pub request: ReproduceRequest,
+    pub runs: Vec<PlannedRun>,
     pub places: Places,
     /// What is left out and why, a sentence each.
     pub notes: Vec<String>,
@@ -27,26 +27,26 @@ pub struct Prepared {
 }
 
 /// Progress of the work.
-pub enum News<'a> {
+pub enum ReproduceEvent<'a> {
     /// The run of this number (from 1, of the runs that are not done) begins or goes on.
     Begins {
         number: usize,
         of: usize,
-        run: &'a Run,
+        run: &'a PlannedRun,
     },
     Training(&'a Event, &'a [String]),
     Ended {
         ending: Ending,
     },
     Failed {
-        run: &'a Run,
+        run: &'a PlannedRun,
         error: &'a Error,
     },
     /// A finished run is looked at on other sets or by member.
     Evaluates {
         number: usize,
         of: usize,
-        run: &'a Run,
+        run: &'a PlannedRun,
     },
     /// Rounds of table1.
     Times {
@@ -55,12 +55,12 @@ pub enum News<'a> {
 }
 
 /// Finds data and runs. Nothing is trained; a needed set that is not there is an error.
-pub fn prepare(asked: Asked) -> Result<Prepared> {
-    let places = Places::look(&asked)?;
-    let runs = plan::runs(&asked, &places)?;
-    let mut p = Prepared { asked, runs, places, notes: vec![], paper: Paper::read()? };
-    let needed: Vec<&Set> = p.asked.sets.iter().copied().filter(|s| p.needs(s)).collect();
-    p.places.require(&p.asked.data, &needed)?;
+pub fn prepare(request: ReproduceRequest) -> Result<Prepared> {
+    let places = Places::look(&request)?;
+    let runs = plan::runs(&request, &places)?;
+    let mut p = Prepared { request, runs, places, notes: vec![], paper: Paper::read()? };
+    let needed: Vec<&Set> = p.request.sets.iter().copied().filter(|s| p.needs(s)).collect();
+    p.places.require(&p.request.data, &needed)?;
     p.check_moved()?;
     p.notes = p.first_notes();
     Ok(p)
@@ -69,7 +69,7 @@ pub fn prepare(asked: Asked) -> Result<Prepared> {
 impl Prepared {
     /// Whether a set's training or test images have to be read.
     fn needs(&self, set: &Set) -> bool {
-        if self.asked.no_train {
+        if self.request.no_train {
             return false;
         }
         let mut runs = self.runs.iter().filter(|r| r.set == set);
@@ -83,17 +83,17 @@ impl Prepared {
 
     /// "500ep", "2ep-100im": in names of figures.
     pub fn scale(&self) -> String {
-        let limit = self.asked.limit.map_or(String::new(), |l| format!("-{l}im"));
-        format!("{}ep{limit}", self.asked.epochs)
+        let limit = self.request.limit.map_or(String::new(), |l| format!("-{l}im"));
+        format!("{}ep{limit}", self.request.epochs)
     }
 
     /// "500 epochs on all images", for people.
     pub fn scale_said(&self) -> String {
-        let images = self.asked.limit.map_or("all images".into(), |l| counted(l, "image"));
-        format!("{} on {images}", counted(self.asked.epochs.into(), "epoch"))
+        let images = self.request.limit.map_or("all images".into(), |l| counted(l, "image"));
+        format!("{} on {images}", counted(self.request.epochs.into(), "epoch"))
     }
 
-    pub fn todo(&self) -> Vec<&Run> {
+    pub fn todo(&self) -> Vec<&PlannedRun> {
         self.runs.iter().filter(|r| r.state != RunStatus::Done).collect()
     }
 
@@ -105,7 +105,7 @@ impl Prepared {
         match rows {
             Some(Rows::Shift) => set.shift.and_then(|s| here(s, true)).into_iter().collect(),
             Some(Rows::Outside) => {
-                let named = self.asked.ood.iter().map(|(name, _)| name.as_str());
+                let named = self.request.ood.iter().map(|(name, _)| name.as_str());
                 set.outside.iter().copied().chain(named).filter_map(|s| here(s, false)).collect()
             }
             _ => vec![],
@@ -113,7 +113,7 @@ impl Prepared {
     }
 
     pub fn partner_rows(&self) -> Option<Rows> {
-        match self.asked.table.show {
+        match self.request.table.show {
             Show::Cells(m) => Some(m.rows).filter(|r| *r != Rows::Test),
             Show::WinRates => Some(Rows::Outside),
             _ => None,
@@ -122,15 +122,15 @@ impl Prepared {
 
     /// Whether the table is of the time of steps.
     pub fn times(&self) -> bool {
-        self.asked.table.show == Show::Time
+        self.request.table.show == Show::Time
     }
 
     fn wants_sizes(&self) -> bool {
-        matches!(self.asked.table.show, Show::EnsembleSize | Show::SingleAndEnsemble)
+        matches!(self.request.table.show, Show::EnsembleSize | Show::SingleAndEnsemble)
     }
 
     /// Whether something is missing that a finished run can still give.
-    fn to_evaluate(&self, run: &Run) -> bool {
+    fn to_evaluate(&self, run: &PlannedRun) -> bool {
         let measured = Measured::read(run);
         self.partners(run.set).iter().any(|p| measured.on(p).is_none())
             || self.wants_sizes() && measured.nll_by_size.is_none()
@@ -154,8 +154,8 @@ impl Prepared {
             if !same {
                 let found =
                     format!("was trained on other images than {} holds now", shown(recipe.data.images.as_deref()));
-                let cure = "name the folder of those images with --data, or choose another with --runs";
-                return Err(Error::data(run.folder.display().to_string(), found, "", cure));
+                let help = "name the folder of those images with --data, or choose another with --runs";
+                return Err(Error::data(run.folder.display().to_string(), found, "", help));
             }
         }
         Ok(())
@@ -164,8 +164,8 @@ impl Prepared {
     /// What is known before any work.
     fn first_notes(&self) -> Vec<String> {
         let mut notes = vec![];
-        let has_paper = self.asked.sets.iter().any(|s| s.paper.is_some());
-        let without: Vec<&str> = self.asked.methods.iter().filter(|m| !m.trainable()).map(|m| m.paper).collect();
+        let has_paper = self.request.sets.iter().any(|s| s.paper.is_some());
+        let without: Vec<&str> = self.request.methods.iter().filter(|m| !m.trainable()).map(|m| m.paper).collect();
         if !without.is_empty() {
             let those = without.join(", ");
             let rows = if has_paper { ": the paper's numbers stand alone there" } else { "" };
@@ -181,27 +181,27 @@ impl Prepared {
     /// One line that names the shifted or out-of-distribution sets that are not there.
     fn missing_partners(&self, rows: Rows) -> Option<String> {
         let of = |s: &&'static Set| if rows == Rows::Shift { s.shift.as_slice() } else { s.outside }.to_vec();
-        let wanted: Vec<&str> = self.asked.sets.iter().flat_map(of).collect();
+        let wanted: Vec<&str> = self.request.sets.iter().flat_map(of).collect();
         let missing: Vec<&str> =
             SETS.iter().map(|s| s.name).filter(|s| wanted.contains(s) && self.places.of(s).is_none()).collect();
         let what = if rows == Rows::Shift { "shifted" } else { "out-of-distribution" };
         (!missing.is_empty()).then(|| {
-            let (names, data) = (missing.join(", "), self.asked.data.display());
+            let (names, data) = (missing.join(", "), self.request.data.display());
             format!("{names} not found in {data}: ours are left out where it is the {what} set")
         })
     }
 
     /// How long training (or the timing of steps) will take on `device`; reads the sets and runs a few steps.
     pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<Estimate> {
-        if self.asked.table.show == Show::Time {
+        if self.request.table.show == Show::Time {
             return Ok(Estimate { seconds: times::estimate(self, device, go_on)?, ..Default::default() });
         }
         estimate(&self.todo(), device, go_on)
     }
 
     /// Trains and evaluates what is missing. A run that diverges is reported and skipped; the others go on.
-    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
-        if self.asked.no_train {
+    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(ReproduceEvent) -> Flow) -> Result<Outcome> {
+        if self.request.no_train {
             return Ok(Outcome::Done);
         }
         self.follow_moved()?;
@@ -217,13 +217,14 @@ impl Prepared {
                 One::Done => self.runs[i].state = RunStatus::Done,
                 One::Failed(error) => {
                     failed += 1;
-                    listen(News::Failed { run: &self.runs[i], error: &error });
+                    listen(ReproduceEvent::Failed { run: &self.runs[i], error: &error });
                 }
             }
         }
-        let left: Vec<&Run> = self.runs.iter().filter(|r| r.state == RunStatus::Done && self.to_evaluate(r)).collect();
+        let left: Vec<&PlannedRun> =
+            self.runs.iter().filter(|r| r.state == RunStatus::Done && self.to_evaluate(r)).collect();
         for (i, run) in left.iter().enumerate() {
-            if listen(News::Evaluates { number: i + 1, of: left.len(), run }) == Flow::Stop {
+            if listen(ReproduceEvent::Evaluates { number: i + 1, of: left.len(), run }) == Flow::Stop {
                 return Ok(Outcome::Stopped);
             }
             measure::on_partners(run, &self.partners(run.set), device)?;
@@ -239,16 +240,16 @@ impl Prepared {
         i: usize,
         (number, of): (usize, usize),
         device: &Device,
-        listen: &mut dyn FnMut(News) -> Flow,
+        listen: &mut dyn FnMut(ReproduceEvent) -> Flow,
     ) -> Result<Ending> {
         let run = &self.runs[i];
-        if listen(News::Begins { number, of, run }) == Flow::Stop {
+        if listen(ReproduceEvent::Begins { number, of, run }) == Flow::Stop {
             return Ok(Ending::Stopped);
         }
-        let mut tell = |event: &Event, notes: &[String]| listen(News::Training(event, notes));
+        let mut tell = |event: &Event, notes: &[String]| listen(ReproduceEvent::Training(event, notes));
         let folder = RunFolder { path: run.folder.clone() };
         let fitted = run_set::train(&folder, &run.state, run.recipe()?, device, &mut tell)?;
-        listen(News::Ended { ending: fitted.ending });
+        listen(ReproduceEvent::Ended { ending: fitted.ending });
         Ok(fitted.ending)
     }
 
@@ -267,8 +268,8 @@ impl Prepared {
     }
 
     /// The table of what is there; figures are written into the folder of runs.
-    pub fn report(&self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Report> {
-        match self.asked.table.show {
+    pub fn report(&self, device: &Device, listen: &mut dyn FnMut(ReproduceEvent) -> Flow) -> Result<ReproduceReport> {
+        match self.request.table.show {
             Show::Time => times::report(self, device, listen),
             Show::SingleAndEnsemble => sizes::single_and_ensemble(self),
             Show::Cells(metric) => cells::report(self, metric),

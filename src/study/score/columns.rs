@@ -1,7 +1,7 @@
 //! Which column of a table of predictions is what: as the user said, else by name. Must not read a cell but the labels
 //! that name columns.
 
-use super::Asked;
+use super::ScoreRequest;
 use super::names::{self, BESIDE, CLASSES, End, MEANS, PROBABILITIES, SDS, Side, TARGETS, VARIANCES, plain};
 use crate::data::table::{Cells, Table};
 use crate::error::{Error, Result};
@@ -70,16 +70,16 @@ pub fn unknown(table: &Table, found: &str) -> Error {
     )
 }
 
-pub fn find(table: &Table, asked: &Asked) -> Result<(Columns, usize)> {
-    let asked_target = asked.target.as_ref().map(|t| table.column_index(t)).transpose()?;
-    if let Some(columns) = predictions(table, asked, asked_target)? {
+pub fn find(table: &Table, request: &ScoreRequest) -> Result<(Columns, usize)> {
+    let asked_target = request.target.as_ref().map(|t| table.column_index(t)).transpose()?;
+    if let Some(columns) = predictions(table, request, asked_target)? {
         let target = target(table, asked_target, &columns.used())?;
         return Ok((columns, target));
     }
     bare(table, asked_target).or_else(|none| {
         // Nothing is left once the target is taken away: it may be the prediction itself.
         if asked_target.is_some()
-            && let Ok(Some(columns)) = predictions(table, asked, None)
+            && let Ok(Some(columns)) = predictions(table, request, None)
         {
             target(table, asked_target, &columns.used())?;
         }
@@ -110,16 +110,16 @@ pub fn hides_names(table: &Table) -> bool {
 }
 
 /// The predictions; None where only bare labels as names of columns are left.
-fn predictions(table: &Table, asked: &Asked, asked_target: Option<usize>) -> Result<Option<Columns>> {
-    let probs = asked.probs.iter().map(|p| table.column_index(p)).collect::<Result<Vec<_>>>()?;
+fn predictions(table: &Table, request: &ScoreRequest, asked_target: Option<usize>) -> Result<Option<Columns>> {
+    let probs = request.probs.iter().map(|p| table.column_index(p)).collect::<Result<Vec<_>>>()?;
     if let [prob] = probs[..] {
         return Ok(Some(Columns::Binary { prob, label: names::class(&table.columns[prob].name).map(|c| c.1.into()) }));
     }
-    let numbers = Numbers::find(table, asked, asked_target)?;
-    let is_named = asked.mean.is_some() || asked.sd.is_some() || asked.lower.is_some();
+    let numbers = Numbers::find(table, request, asked_target)?;
+    let is_named = request.mean.is_some() || request.sd.is_some() || request.lower.is_some();
     let by_name = if probs.is_empty() { prefixed(table) } else { probs };
     if by_name.len() > 1 && !is_named {
-        if numbers.mean.is_some() && numbers.sd.is_some() && asked.probs.is_empty() {
+        if numbers.mean.is_some() && numbers.sd.is_some() && request.probs.is_empty() {
             return Err(unknown(table, "both mean and sd and probabilities"));
         }
         let labels = by_name.iter().map(|&c| label_of(table, c)).collect();
@@ -146,14 +146,14 @@ fn predictions(table: &Table, asked: &Asked, asked_target: Option<usize>) -> Res
 }
 
 impl Numbers {
-    pub fn find(table: &Table, asked: &Asked, target: Option<usize>) -> Result<Numbers> {
+    pub fn find(table: &Table, request: &ScoreRequest, target: Option<usize>) -> Result<Numbers> {
         let free = |c: &usize| Some(*c) != target;
-        let one = |asked: &Option<String>, names: &[&str]| match asked {
+        let one = |request: &Option<String>, names: &[&str]| match request {
             Some(name) => table.column_index(name).map(Some),
             None => Ok(by_names(table, names, &free)),
         };
         let is_variance = |c: usize| VARIANCES.contains(&plain(&table.columns[c].name).as_str());
-        let sd = one(&asked.sd, &[&SDS[..], &VARIANCES[..]].concat())?;
+        let sd = one(&request.sd, &[&SDS[..], &VARIANCES[..]].concat())?;
         let all = || (0..table.columns.len()).filter(free);
         let quantile = |c: usize| names::quantile(&table.columns[c].name).map(|q| (q, c));
         let mut quantiles: Vec<(f64, usize)> = all().filter_map(quantile).collect();
@@ -162,10 +162,10 @@ impl Numbers {
             quantiles.clear();
         }
         Ok(Numbers {
-            mean: one(&asked.mean, &MEANS)?,
+            mean: one(&request.mean, &MEANS)?,
             sd: sd.map(|column| Spread { column, is_variance: is_variance(column) }),
             quantiles,
-            intervals: intervals(table, asked, all())?,
+            intervals: intervals(table, request, all())?,
         })
     }
 
@@ -183,13 +183,13 @@ impl Numbers {
 
 /// Pairs of ends with the same level and the same other words; of two pairs of one level that of the observations, since
 /// a confidence interval of the mean says nothing about rows.
-fn intervals(table: &Table, asked: &Asked, all: impl Iterator<Item = usize>) -> Result<Vec<Interval>> {
-    let asked_level = asked.level.map(|l| if l > 1.0 { l / 100.0 } else { l });
+fn intervals(table: &Table, request: &ScoreRequest, all: impl Iterator<Item = usize>) -> Result<Vec<Interval>> {
+    let asked_level = request.level.map(|l| if l > 1.0 { l / 100.0 } else { l });
     if let Some(l) = asked_level.filter(|l| !(*l > 0.0 && *l < 1.0)) {
-        let (allowed, cure) = ("a share or per cent, 0.9 or 90", "give the level of --lower and --upper");
-        return Err(Error::usage("--level", format!("is {l}"), allowed, cure));
+        let (allowed, help) = ("a share or per cent, 0.9 or 90", "give the level of --lower and --upper");
+        return Err(Error::usage("--level", format!("is {l}"), allowed, help));
     }
-    if let (Some(lower), Some(upper)) = (&asked.lower, &asked.upper) {
+    if let (Some(lower), Some(upper)) = (&request.lower, &request.upper) {
         let (lower, upper) = (table.column_index(lower)?, table.column_index(upper)?);
         let of_name = names::end(&table.columns[lower].name).and_then(|e| e.level);
         return Ok(vec![Interval { level: asked_level.or(of_name), lower, upper }]);
@@ -298,13 +298,13 @@ pub fn only_probability(table: &Table) -> Result<Columns> {
 }
 
 /// The target: as asked, by a usual name, or the only column that is nothing else.
-fn target(table: &Table, asked: Option<usize>, used: &[usize]) -> Result<usize> {
+fn target(table: &Table, request: Option<usize>, used: &[usize]) -> Result<usize> {
     let free = |c: &usize| !used.contains(c);
     let refuse = |found: String| {
         let allowed = format!("a column of {}", listed(table));
         Err(Error::usage(place(table), found, allowed, "name the column of the true values with --target"))
     };
-    if let Some(c) = asked {
+    if let Some(c) = request {
         let name = &table.columns[c].name;
         return if free(&c) { Ok(c) } else { refuse(format!("'{name}' cannot be target and prediction at once")) };
     }

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 /// What the user said about the columns; the rest is found from their names.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct ScoreRequest {
     pub target: Option<String>,
     pub mean: Option<String>,
     pub sd: Option<String>,
@@ -55,15 +55,15 @@ pub struct Scored {
 }
 
 /// Reads and scores a file with the target.
-pub fn score(file: &Path, options: &ReadOptions, asked: &Asked) -> Result<Scored> {
+pub fn score(file: &Path, options: &ReadOptions, request: &ScoreRequest) -> Result<Scored> {
     let mut options = options.clone();
     let mut table = read_table(file, &options)?;
     if options.header.is_none() && columns::hides_names(&table) {
         options.header = Some(true);
         table = read_table(file, &options)?;
     }
-    several::keep_one(&mut table, asked)?;
-    let (columns, target) = find(&table, asked)?;
+    several::keep_one(&mut table, request)?;
+    let (columns, target) = find(&table, request)?;
     let (mut scored, left_out) = match &columns {
         Columns::Numbers(n) => {
             let (kept, left_out) = rows::complete(&table, &columns.used(), Some(&table.columns[target]))?;
@@ -129,7 +129,7 @@ pub fn out_of_distribution(
     file: &Path,
     options: &ReadOptions,
     inside: &Scored,
-    asked: &Asked,
+    request: &ScoreRequest,
 ) -> Result<(Predictive, Results)> {
     let mut table = read_table(file, options)?;
     let Some(known) = &inside.predictive else {
@@ -138,8 +138,8 @@ pub fn out_of_distribution(
         return Err(Error::usage("--ood", found, allowed, "leave --ood out, or add the columns"));
     };
     let columns = match &inside.columns {
-        Columns::Numbers(_) => Columns::Numbers(Numbers::find(&table, asked, None)?),
-        columns => same_classes(&table, columns, &inside.labels, asked)?,
+        Columns::Numbers(_) => Columns::Numbers(Numbers::find(&table, request, None)?),
+        columns => same_classes(&table, columns, &inside.labels, request)?,
     };
     let (kept, left_out) = rows::complete(&table, &columns.used(), None)?;
     rows::keep(&mut table, &kept);
@@ -170,13 +170,13 @@ pub fn out_of_distribution(
 }
 
 /// The columns of the first file's classes in another file, in whatever order they stand there.
-fn same_classes(table: &Table, columns: &Columns, labels: &[String], asked: &Asked) -> Result<Columns> {
+fn same_classes(table: &Table, columns: &Columns, labels: &[String], request: &ScoreRequest) -> Result<Columns> {
     let column = |name: &String| table.column_index(name);
     match columns {
         Columns::Classes { .. } => {
-            let probs = match asked.probs.is_empty() {
+            let probs = match request.probs.is_empty() {
                 true => prefixed(table),
-                false => asked.probs.iter().map(column).collect::<Result<Vec<_>>>()?,
+                false => request.probs.iter().map(column).collect::<Result<Vec<_>>>()?,
             };
             let found: Vec<String> = probs.iter().map(|&c| label_of(table, c)).collect();
             let order = labels.iter().map(|label| {
@@ -186,8 +186,8 @@ fn same_classes(table: &Table, columns: &Columns, labels: &[String], asked: &Ask
             Ok(Columns::Classes { probs: order.collect::<Result<_>>()?, labels: labels.to_vec() })
         }
         // The target may be absent, and the rest stands as in the first file.
-        _ if asked.probs.len() == 1 => Ok(Columns::Binary { prob: column(&asked.probs[0])?, label: None }),
-        _ => match find(table, &Asked { target: None, ..asked.clone() }) {
+        _ if request.probs.len() == 1 => Ok(Columns::Binary { prob: column(&request.probs[0])?, label: None }),
+        _ => match find(table, &ScoreRequest { target: None, ..request.clone() }) {
             Ok((same @ Columns::Binary { .. }, _)) => Ok(same),
             _ => match prefixed(table).as_slice() {
                 [prob] => Ok(Columns::Binary { prob: *prob, label: None }),

@@ -78,8 +78,8 @@ pub fn read(table: &Table, columns: &Columns) -> Result<(Classification, bool, V
 fn checked(table: &Table, row: usize, column: usize, p: f64) -> Result<f64> {
     if !(-P_TOLERANCE..=1.0 + P_TOLERANCE).contains(&p) {
         let place = table.place(row, &table.columns[column].name);
-        let cure = "give probabilities, not scores or per cent";
-        return Err(Error::data(place, format!("the probability is {p}"), "0 to 1", cure));
+        let help = "give probabilities, not scores or per cent";
+        return Err(Error::data(place, format!("the probability is {p}"), "0 to 1", help));
     }
     Ok(p.clamp(0.0, 1.0))
 }
@@ -146,8 +146,8 @@ fn labels_of(table: &Table, column: usize) -> Result<Vec<String>> {
     let name = &table.columns[column].name;
     let Cells::Text(values) = &table.columns[column].cells else { return Err(bug()) };
     let one = |(row, value): (usize, Option<&str>)| {
-        let cure = "mend the cell or leave the row out";
-        value.map(String::from).ok_or_else(|| Error::data(table.place(row, name), "the label is missing", "", cure))
+        let help = "mend the cell or leave the row out";
+        value.map(String::from).ok_or_else(|| Error::data(table.place(row, name), "the label is missing", "", help))
     };
     values.iter().enumerate().map(one).collect()
 }
@@ -212,9 +212,9 @@ fn two_labels(
     const NEGATIVE: [&str; 10] = ["0", "false", "no", "n", "neg", "negative", "-1", "f", "off", "absent"];
     const POSITIVE: [&str; 9] = ["1", "true", "yes", "y", "pos", "positive", "t", "on", "present"];
     let (name, there) = (&table.columns[prob].name, distinct(written));
-    let refuse = |found: String, cure: &str| {
+    let refuse = |found: String, help: &str| {
         let place = format!("{}, column '{}'", place(table), table.columns[target].name);
-        Err(Error::usage(place, found, "two classes for one column of probabilities", cure))
+        Err(Error::usage(place, found, "two classes for one column of probabilities", help))
     };
     if there.len() > 2 {
         return refuse(format!("{} classes", there.len()), "give every class its column p_LABEL");

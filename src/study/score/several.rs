@@ -1,16 +1,16 @@
 //! Predictions of several targets side by side, as `vifo predict` writes them for a run with several: "a_mean", "a_sd", ...
 //! for target "a".
 
-use super::Asked;
+use super::ScoreRequest;
 use crate::data::table::Table;
 use crate::error::{Error, Result};
 
 /// Leaves the columns of the target that is asked for, under their usual names.
-pub fn keep_one(table: &mut Table, asked: &Asked) -> Result<()> {
+pub fn keep_one(table: &mut Table, request: &ScoreRequest) -> Result<()> {
     let has = |name: String| table.columns.iter().any(|c| c.name == name);
     let is_told = |name: &str| has(format!("{name}_mean")) && has(format!("{name}_sd"));
     let targets: Vec<String> = table.columns.iter().map(|c| c.name.clone()).filter(|name| is_told(name)).collect();
-    if asked.mean.is_some() {
+    if request.mean.is_some() {
         return Ok(());
     }
     let ours = predicted(table);
@@ -22,11 +22,11 @@ pub fn keep_one(table: &mut Table, asked: &Asked) -> Result<()> {
     }
     // Of several targets the only one whose true values are there.
     let only = targets.first().filter(|_| targets.len() == 1);
-    let index = asked.target.as_ref().or(only).map(|t| table.column_index(t)).transpose()?;
+    let index = request.target.as_ref().or(only).map(|t| table.column_index(t)).transpose()?;
     let Some(target) = index.map(|i| table.columns[i].name.clone()).filter(|name| targets.contains(name)) else {
         let found = format!("predictions of {} targets: {}", targets.len(), targets.join(", "));
-        let cure = format!("name one: --target {}", targets[0]);
-        return Err(Error::usage(table.path.display().to_string(), found, "one target at a time", cure));
+        let help = format!("name one: --target {}", targets[0]);
+        return Err(Error::usage(table.path.display().to_string(), found, "one target at a time", help));
     };
     // A longer name that begins alike has columns of its own.
     let prefix = format!("{target}_");
@@ -56,6 +56,6 @@ fn nothing_known(table: &Table, targets: &[String]) -> Error {
     let found =
         format!("predictions of {} targets, {}, and no column of true values", targets.len(), targets.join(", "));
     let allowed = format!("a column '{first}' of true values beside '{first}_mean'");
-    let cure = format!("add the true values of a target under its own name, then name it: --target {first}");
-    Error::usage(table.path.display().to_string(), found, allowed, cure)
+    let help = format!("add the true values of a target under its own name, then name it: --target {first}");
+    Error::usage(table.path.display().to_string(), found, allowed, help)
 }

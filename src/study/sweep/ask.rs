@@ -34,7 +34,7 @@ pub struct Axis {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct SweepRequest {
     pub name: String,
     /// For messages: the sweep file, or "the command line".
     pub place: String,
@@ -55,31 +55,31 @@ const OWN: [&str; 8] = ["recipe", "grid", "without", "seeds", "jobs", "out", "me
 pub const FILE: &str = "sweep.toml";
 const COMMAND: &str = "the command line";
 
-impl Asked {
+impl SweepRequest {
     /// `input` makes a recipe's name, a recipe file or a data file a checked table, as `vifo fit` does.
-    pub fn new(words: &Words, input: &dyn Fn(&str) -> Result<Table>) -> Result<Asked> {
+    pub fn new(words: &Words, input: &dyn Fn(&str) -> Result<Table>) -> Result<SweepRequest> {
         let path = Path::new(&words.input);
-        let mut asked = if path.join(FILE).is_file() {
+        let mut request = if path.join(FILE).is_file() {
             // A sweep folder: its own file says everything.
-            let mut asked = Self::read(&path.join(FILE), input)?;
-            asked.out = path.to_path_buf();
-            asked
+            let mut request = Self::read(&path.join(FILE), input)?;
+            request.out = path.to_path_buf();
+            request
         } else if path.extension().is_some_and(|e| e == "toml") && is_sweep(path)? {
             Self::read(path, input)?
         } else {
             Self::of_recipe(&words.input, input)?
         };
-        asked.apply(words)?;
-        asked.make_absolute()?;
-        if asked.axes.is_empty() && asked.seeds.len() < 2 {
-            let (found, cure) = ("neither a grid nor several seeds", "add --grid method.eta=0.1,1 or --seeds 3");
-            return Err(Error::usage(words.input.as_str(), found, "", cure));
+        request.apply(words)?;
+        request.make_absolute()?;
+        if request.axes.is_empty() && request.seeds.len() < 2 {
+            let (found, help) = ("neither a grid nor several seeds", "add --grid method.eta=0.1,1 or --seeds 3");
+            return Err(Error::usage(words.input.as_str(), found, "", help));
         }
-        Ok(asked)
+        Ok(request)
     }
 
     /// Reads a sweep file; relative paths start at its folder.
-    pub fn read(path: &Path, input: &dyn Fn(&str) -> Result<Table>) -> Result<Asked> {
+    pub fn read(path: &Path, input: &dyn Fn(&str) -> Result<Table>) -> Result<SweepRequest> {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
         let place = path.display().to_string();
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
@@ -87,7 +87,7 @@ impl Asked {
         Self::parse(read_toml(&text, &place)?, &place, &stem, base, input)
     }
 
-    fn of_recipe(name: &str, input: &dyn Fn(&str) -> Result<Table>) -> Result<Asked> {
+    fn of_recipe(name: &str, input: &dyn Fn(&str) -> Result<Table>) -> Result<SweepRequest> {
         let base = input(name)?;
         let recipe = crate::method::checked(&base, name)?;
         let name = format!("{}-sweep", recipe_name(&recipe));
@@ -95,7 +95,7 @@ impl Asked {
         let (out, slurm) = (Path::new("runs").join(&name), slurm::Options::default());
         let place = COMMAND.into();
         let (axes, without, metrics) = (vec![], vec![], vec![]);
-        Ok(Asked { name, place, base, axes, seeds, without, out, jobs: None, metrics, slurm })
+        Ok(SweepRequest { name, place, base, axes, seeds, without, out, jobs: None, metrics, slurm })
     }
 
     fn parse(
@@ -104,7 +104,7 @@ impl Asked {
         stem: &str,
         folder: &Path,
         input: &dyn Fn(&str) -> Result<Table>,
-    ) -> Result<Asked> {
+    ) -> Result<SweepRequest> {
         let mut own = Table::new();
         for key in OWN {
             own.extend(table.remove(key).map(|value| (key.to_string(), value)));
@@ -154,7 +154,7 @@ impl Asked {
             Some(Value::Table(t)) => slurm::Options::parse(t, &format!("{place}, [slurm]"))?,
             Some(other) => return Err(refuse(place, "slurm", other, "a table")),
         };
-        Ok(Asked { name, place: place.into(), base, axes, seeds, without, out, jobs, metrics, slurm })
+        Ok(SweepRequest { name, place: place.into(), base, axes, seeds, without, out, jobs, metrics, slurm })
     }
 
     /// The sweep's own file lies elsewhere than what its paths started from.
@@ -258,8 +258,8 @@ fn is_sweep(path: &Path) -> Result<bool> {
 fn own_keys(table: &Table, place: &str) -> Result<Table> {
     for key in table.keys().filter(|k| keys::find(k).is_none() && !keys::SECTIONS.contains(&k.as_str())) {
         if let Some(near) = OWN.iter().find(|own| strsim::jaro_winkler(own, key) > 0.85) {
-            let cure = format!("did you mean {near}?");
-            return Err(Error::usage(format!("{place}: {key}"), "no such key", "", cure));
+            let help = format!("did you mean {near}?");
+            return Err(Error::usage(format!("{place}: {key}"), "no such key", "", help));
         }
     }
     let table = keys::check(table, place)?;

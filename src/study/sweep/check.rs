@@ -1,13 +1,13 @@
 //! What can be known before the first run starts: that every recipe fits its data, and how much memory each will take.
 
-use super::grid::Run;
+use super::grid::SweepRun;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Data;
 use crate::system::memory;
 use crate::train::memory as need;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 
 /// What the runs of a sweep ask of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Needs {
 }
 
 /// Reads the data of all runs, once where they share it, and plans each run. `go_on` is asked between two runs.
-pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Needs> {
+pub fn check(runs: &[&SweepRun], place: &str, go_on: &dyn Fn() -> bool) -> Result<Needs> {
     let mut needs = Needs { bytes: need::PROCESS, cpu: true };
     let mut loaded: Option<(&Data, Loaded)> = None;
     let mut devices: Vec<&str> = vec![];
@@ -31,7 +31,7 @@ pub fn check(runs: &[&Run], place: &str, go_on: &dyn Fn() -> bool) -> Result<Nee
             loaded = Some((&recipe.data, load(recipe).map_err(|e| e.within(&within))?));
         }
         let Some((_, data)) = &loaded else { continue };
-        let plan = Plan::new(recipe, data.train.n, &data.encoder).map_err(|e| e.within(&within))?;
+        let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder).map_err(|e| e.within(&within))?;
         needs.bytes = needs.bytes.max(need::of_process(&plan, data)?);
         if let Some(weights) = &recipe.net.weights
             && let Err(e) = std::fs::File::open(weights)

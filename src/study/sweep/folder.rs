@@ -6,8 +6,8 @@
 //!     table.txt .md .tex .csv, runs.csv, figures/sweep.png .svg .csv
 //!     slurm.sh, slurm.json              the job script and the job that was submitted
 
-use super::ask::{Asked, FILE};
-use super::grid::Run;
+use super::ask::{FILE, SweepRequest};
+use super::grid::SweepRun;
 use crate::error::{Error, Result};
 use crate::recipe::plain_path;
 use crate::run::place::outside_of_the_images;
@@ -26,14 +26,14 @@ const FLAG: &str = "--out";
 
 impl SweepFolder {
     /// The folder of a sweep that was begun.
-    pub fn open(path: &Path) -> Result<(SweepFolder, Asked)> {
+    pub fn open(path: &Path) -> Result<(SweepFolder, SweepRequest)> {
         let file = path.join(FILE);
         if !file.is_file() {
             let found = if path.exists() { "is no sweep folder: sweep.toml is missing" } else { "does not exist" };
-            let (allowed, cure) = ("a folder made by `vifo sweep`", "check the path");
-            return Err(Error::usage(path.display().to_string(), found, allowed, cure));
+            let (allowed, help) = ("a folder made by `vifo sweep`", "check the path");
+            return Err(Error::usage(path.display().to_string(), found, allowed, help));
         }
-        let mut asked = Asked::read(&file, &|name| {
+        let mut request = SweepRequest::read(&file, &|name| {
             Err(Error::usage(
                 file.display().to_string(),
                 format!("recipe = {name:?} is not part of a sweep folder"),
@@ -41,15 +41,15 @@ impl SweepFolder {
                 "",
             ))
         })?;
-        asked.out = path.to_path_buf();
+        request.out = path.to_path_buf();
         let path = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
-        Ok((SweepFolder { path }, asked))
+        Ok((SweepFolder { path }, request))
     }
 
-    /// Looks whether `asked` may be carried out in its folder; makes and changes nothing. A sweep over the same keys may be
+    /// Looks whether `request` may be carried out in its folder; makes and changes nothing. A sweep over the same keys may be
     /// there: its runs count where they are of the same recipe.
-    pub fn look(asked: &Asked, runs: &[Run]) -> Result<SweepFolder> {
-        let out = &asked.out;
+    pub fn look(request: &SweepRequest, runs: &[SweepRun]) -> Result<SweepFolder> {
+        let out = &request.out;
         plain_path(out, FLAG)?;
         let path = std::path::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
         let folder = SweepFolder { path };
@@ -59,10 +59,10 @@ impl SweepFolder {
         let place = out.display().to_string();
         if out.join(FILE).is_file() {
             let (_, old) = Self::open(out)?;
-            let names = |a: &Asked| a.axes.iter().map(|a| a.key.clone()).collect::<Vec<_>>().join(", ");
-            if names(&old) != names(asked) {
-                let keys = |a: &Asked| if a.axes.is_empty() { "no key".into() } else { names(a) };
-                let found = format!("holds a sweep over {}, not over {}", keys(&old), keys(asked));
+            let names = |a: &SweepRequest| a.axes.iter().map(|a| a.key.clone()).collect::<Vec<_>>().join(", ");
+            if names(&old) != names(request) {
+                let keys = |a: &SweepRequest| if a.axes.is_empty() { "no key".into() } else { names(a) };
+                let found = format!("holds a sweep over {}, not over {}", keys(&old), keys(request));
                 return Err(Error::usage(place, found, "", "choose another folder with --out, or move this one away"));
             }
             for run in runs {
@@ -80,43 +80,43 @@ impl SweepFolder {
     }
 
     /// Holds the folder, for one `vifo sweep` at a time, and writes the sweep into it.
-    pub fn claim(&self, asked: &Asked) -> Result<File> {
+    pub fn claim(&self, request: &SweepRequest) -> Result<File> {
         let logs = self.path.join("logs");
         std::fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
         let lock = run_set::hold(&self.path)?;
-        write_atomic(&self.path.join(FILE), asked.to_toml()?.as_bytes())?;
+        write_atomic(&self.path.join(FILE), request.to_toml()?.as_bytes())?;
         Ok(lock)
     }
 
-    pub fn run(&self, run: &Run) -> RunFolder {
+    pub fn run(&self, run: &SweepRun) -> RunFolder {
         RunFolder { path: self.path.join(&run.name) }
     }
 
-    pub fn log(&self, run: &Run) -> PathBuf {
+    pub fn log(&self, run: &SweepRun) -> PathBuf {
         self.path.join("logs").join(format!("{}.log", run.name))
     }
 
-    fn error(&self, run: &Run) -> PathBuf {
+    fn error(&self, run: &SweepRun) -> PathBuf {
         self.path.join("logs").join(format!("{}.error", run.name))
     }
 
-    pub fn write_error(&self, run: &Run, line: &str) -> Result<()> {
+    pub fn write_error(&self, run: &SweepRun, line: &str) -> Result<()> {
         write_atomic(&self.error(run), format!("{}\n", line.trim()).as_bytes())
     }
 
-    pub fn clear_error(&self, run: &Run) {
+    pub fn clear_error(&self, run: &SweepRun) {
         // One that is not there is clear.
         let _ = std::fs::remove_file(self.error(run));
     }
 
     /// How far a run is. One of another recipe, or another's files in its place, is an error.
-    pub fn state(&self, run: &Run) -> Result<RunStatus> {
+    pub fn state(&self, run: &SweepRun) -> Result<RunStatus> {
         let failed = std::fs::read_to_string(self.error(run)).ok().map(|line| line.trim().to_string());
         run_set::status(&self.run(run).path, Some(&run.recipe), &[], failed, FLAG)
     }
 
     /// Run folders of an earlier grid, which are in no table.
-    pub fn strangers(&self, runs: &[Run]) -> Result<Vec<String>> {
+    pub fn strangers(&self, runs: &[SweepRun]) -> Result<Vec<String>> {
         let all = crate::run::folder::inside(&self.path)?;
         let name = |f: &RunFolder| f.path.file_name().map(|n| n.to_string_lossy().into_owned());
         Ok(all.iter().filter_map(name).filter(|n| !runs.iter().any(|r| r.name == *n)).collect())

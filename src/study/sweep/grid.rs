@@ -1,6 +1,6 @@
 //! The grid as a list of runs, each with a recipe and a name of its own. The last key varies fastest, the seed fastest of all.
 
-use super::ask::{Asked, Axis};
+use super::ask::{Axis, SweepRequest};
 use crate::error::{Error, Result};
 use crate::recipe::{FILE_KEYS, Recipe};
 use crate::report::compare::{short, shown};
@@ -12,7 +12,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct SweepRun {
     /// From 1.
     pub number: usize,
     /// Of its folder.
@@ -26,22 +26,22 @@ pub struct Run {
 /// More would be no sweep but a typing error.
 const MOST_RUNS: usize = 100_000;
 
-impl Asked {
+impl SweepRequest {
     /// All runs, every one with a recipe that was checked.
-    pub fn runs(&self) -> Result<Vec<Run>> {
+    pub fn runs(&self) -> Result<Vec<SweepRun>> {
         let counts = self.axes.iter().map(|a| a.values.len()).chain([self.seeds.len()]);
         let all = counts.clone().try_fold(1usize, usize::checked_mul).filter(|n| *n <= MOST_RUNS);
         let Some(all) = all else {
             let product = counts.map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
-            let cure = "leave values out, or make several sweeps";
+            let help = "leave values out, or make several sweeps";
             return Err(Error::usage(
                 self.place.as_str(),
                 format!("{product} runs"),
                 format!("at most {MOST_RUNS}"),
-                cure,
+                help,
             ));
         };
-        let mut runs: Vec<Run> = vec![];
+        let mut runs: Vec<SweepRun> = vec![];
         for i in 0..all {
             let (values, seed) = self.combination(i);
             if self.is_without(&values, seed) {
@@ -49,7 +49,7 @@ impl Asked {
             }
             let name = self.run_name(&values, seed);
             let recipe = self.recipe(&name, &values, seed)?;
-            runs.push(Run { number: runs.len() + 1, name, values, seed, recipe });
+            runs.push(SweepRun { number: runs.len() + 1, name, values, seed, recipe });
         }
         if runs.is_empty() {
             return Err(Error::usage(self.place.as_str(), "[[without]] leaves out every run", "", "leave out fewer"));

@@ -15,12 +15,12 @@ mod values;
 mod work;
 
 pub use super::run_set::{Outcome, RunStatus};
-pub use ask::{Asked, Words};
+pub use ask::{SweepRequest, Words};
 pub use check::{Needs, check, jobs};
 pub use folder::SweepFolder;
-pub use grid::Run;
+pub use grid::SweepRun;
 pub use one::{Ended, run_one};
-pub use report::{Report, report};
+pub use report::{SweepReport, report};
 pub use slurm::Options as SlurmOptions;
 pub use submit::{Submitted, queued, submit, write_script};
-pub use work::{News, carry_out};
+pub use work::{SweepEvent, carry_out};

@@ -1,7 +1,7 @@
 //! One run of a sweep folder, in this process: started, resumed, or found finished.
 
 use super::folder::SweepFolder;
-use super::grid::Run;
+use super::grid::SweepRun;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::Fitted;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 pub enum Ended {
     /// It was done already.
-    Before(Box<Run>),
-    Now(Box<Run>, Box<Fitted>),
+    Before(Box<SweepRun>),
+    Now(Box<SweepRun>, Box<Fitted>),
     /// Before it could begin, or while it read its data.
     Stopped,
 }
@@ -27,10 +27,10 @@ pub fn run_one(
     path: &Path,
     number: usize,
     go_on: &dyn Fn() -> bool,
-    listen: &mut dyn FnMut(&Run, &Event, &[String]) -> Flow,
+    listen: &mut dyn FnMut(&SweepRun, &Event, &[String]) -> Flow,
 ) -> Result<Ended> {
-    let (folder, asked) = SweepFolder::open(path)?;
-    let runs = asked.runs()?;
+    let (folder, request) = SweepFolder::open(path)?;
+    let runs = request.runs()?;
     let count = runs.len();
     let run = runs.into_iter().nth(number.wrapping_sub(1)).ok_or_else(|| {
         Error::usage(path.display().to_string(), format!("no run {number}"), format!("1 to {count}"), "")
@@ -62,7 +62,7 @@ pub fn run_one(
     }
 }
 
-fn train(folder: &SweepFolder, run: &Run, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
+fn train(folder: &SweepFolder, run: &SweepRun, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
     let own = folder.run(run);
     let device = Device::open(&run.recipe.device)?;
     // What stood in the way of this look is gone with the error's file: failed runs go on where they were.

@@ -1,8 +1,8 @@
 //! The report of a finished or unfinished sweep: tables and figure of the runs that are done, and the list of those that are not.
 
-use super::ask::Asked;
+use super::ask::SweepRequest;
 use super::folder::SweepFolder;
-use super::grid::{Run, for_people};
+use super::grid::{SweepRun, for_people};
 use super::table::{Line, SPLIT, Tables, VALIDATION, short_name, tables};
 use crate::error::Result;
 use crate::figure::{self, SettingsFigure, SettingsPanel, SettingsSeries};
@@ -14,7 +14,7 @@ use crate::study::run_set::RunStatus;
 use crate::tables::{Format, TextTable};
 use toml::Value;
 
-pub struct Report {
+pub struct SweepReport {
     title: String,
     text: TextTable,
     csv: TextTable,
@@ -32,7 +32,7 @@ pub struct Report {
     pub best: Option<(String, String)>,
 }
 
-impl Report {
+impl SweepReport {
     pub fn render(&self, format: Format) -> String {
         match format {
             Format::Csv => self.csv.csv(),
@@ -44,7 +44,7 @@ impl Report {
 }
 
 /// Writes table.txt, .md, .tex and .csv, runs.csv and the figure of what is done.
-pub fn report(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Report> {
+pub fn report(folder: &SweepFolder, request: &SweepRequest, runs: Vec<SweepRun>) -> Result<SweepReport> {
     let mut notes = vec![];
     let strangers = folder.strangers(&runs)?;
     if !strangers.is_empty() {
@@ -55,16 +55,16 @@ pub fn report(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Rep
             list(&strangers)
         ));
     }
-    let t = tables(folder, asked, runs)?;
+    let t = tables(folder, request, runs)?;
     let (all, done) = (t.rows.len(), t.rows.iter().filter(|r| r.state == RunStatus::Done).count());
-    let of_splits = if asked.axes.iter().any(|a| a.key == SPLIT) { " and splits" } else { "" };
-    let title = format!("{}: {done} of {all} runs, mean ± sd over seeds{of_splits}", asked.name);
+    let of_splits = if request.axes.iter().any(|a| a.key == SPLIT) { " and splits" } else { "" };
+    let title = format!("{}: {done} of {all} runs, mean ± sd over seeds{of_splits}", request.name);
     let failed = t.rows.iter().filter_map(|r| match &r.state {
         RunStatus::Failed(line) => Some((r.run.name.clone(), line.clone())),
         _ => None,
     });
     let left = t.rows.iter().filter(|r| !matches!(r.state, RunStatus::Done | RunStatus::Failed(_)));
-    let mut report = Report {
+    let mut report = SweepReport {
         title,
         text: t.text(),
         csv: t.csv(),
@@ -80,8 +80,8 @@ pub fn report(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Rep
     for (ending, format) in endings {
         write_atomic(&folder.path.join(format!("table.{ending}")), report.render(format).as_bytes())?;
     }
-    write_atomic(&folder.path.join("runs.csv"), t.runs(asked).csv().as_bytes())?;
-    if let Some(figure) = drawn(asked, &t) {
+    write_atomic(&folder.path.join("runs.csv"), t.runs(request).csv().as_bytes())?;
+    if let Some(figure) = drawn(request, &t) {
         figure::settings(&folder.path.join("figures"), "sweep", &figure)?;
         report.figure = true;
     }
@@ -110,7 +110,7 @@ const MOST_PANELS: usize = 3;
 const MOST_SERIES: usize = 10;
 
 /// The metrics against the values of one key, a curve for each setting of the others.
-fn drawn(asked: &Asked, t: &Tables) -> Option<SettingsFigure> {
+fn drawn(request: &SweepRequest, t: &Tables) -> Option<SettingsFigure> {
     let with_direction = |c: &&(usize, &Column)| c.1.better != Better::Neither;
     let all: Vec<(usize, &Column)> = t.columns.iter().enumerate().collect();
     let has_direction = all.iter().any(|c| with_direction(&c));
@@ -119,10 +119,11 @@ fn drawn(asked: &Asked, t: &Tables) -> Option<SettingsFigure> {
     if columns.is_empty() {
         return None;
     }
-    let values = |key: &str| asked.axes.iter().find(|a| a.key == key).map_or(&[][..], |a| &a.values);
+    let values = |key: &str| request.axes.iter().find(|a| a.key == key).map_or(&[][..], |a| &a.values);
     let is_number = |key: &str| {
-        let number =
-            |k: &keys::Key| matches!(k.kind, keys::Kind::Whole(..) | keys::Kind::Number(..) | keys::Kind::Above(..));
+        let number = |k: &keys::Key| {
+            matches!(k.kind, keys::ValueKind::Whole(..) | keys::ValueKind::Number(..) | keys::ValueKind::Above(..))
+        };
         keys::find(key).is_some_and(number)
     };
     // Along numbers, and along the key with most values: fewer curves.
@@ -182,7 +183,7 @@ fn drawn(asked: &Asked, t: &Tables) -> Option<SettingsFigure> {
         String::new()
     };
     Some(SettingsFigure {
-        title: format!("Sweep {}", asked.name),
+        title: format!("Sweep {}", request.name),
         note,
         x_label: x.map_or_else(String::new, |(_, key)| key.clone()),
         ordered: x.is_some_and(|(_, key)| is_number(key)),

@@ -78,9 +78,9 @@ impl Options {
                 let near = |k: &&&str| strsim::jaro_winkler(k, key);
                 let all = || KEYS.iter().chain(&LISTS);
                 let nearest = all().max_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(&"options");
-                let cure =
+                let help =
                     format!("did you mean {nearest}? Others go into options = [\"--{}=...\"]", key.replace('_', "-"));
-                return Err(Error::usage(place, "no such key", all().copied().collect::<Vec<_>>().join(", "), cure));
+                return Err(Error::usage(place, "no such key", all().copied().collect::<Vec<_>>().join(", "), help));
             }
         }
         Ok(out)
@@ -90,7 +90,7 @@ impl Options {
     pub fn add(&mut self, option: &str, place: &str) -> Result<()> {
         let option = option.trim();
         let (name, value) = option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v)));
-        let refuse = |found: String, allowed: &str, cure: &str| Err(Error::usage(place, found, allowed, cure));
+        let refuse = |found: String, allowed: &str, help: &str| Err(Error::usage(place, found, allowed, help));
         let is_name =
             |n: &str| n.len() > 2 && n[2..].chars().all(|c| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit());
         if !name.starts_with("--") || !is_name(name) {

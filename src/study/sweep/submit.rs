@@ -1,8 +1,8 @@
 //! Submission to Slurm: the script's file, `sbatch`, and what became of the job.
 
-use super::ask::Asked;
+use super::ask::SweepRequest;
 use super::folder::SweepFolder;
-use super::grid::Run;
+use super::grid::SweepRun;
 use super::slurm::{Script, ranges, script};
 use crate::error::{Error, Result};
 use crate::recipe::plain_path;
@@ -38,7 +38,7 @@ fn chunks(numbers: &[usize], most: usize) -> Vec<Chunk> {
     numbers.chunk_by(|a, b| of(*a) == of(*b)).map(chunk).collect()
 }
 
-fn chunks_of(todo: &[&Run]) -> Vec<Chunk> {
+fn chunks_of(todo: &[&SweepRun]) -> Vec<Chunk> {
     let numbers: Vec<usize> = todo.iter().map(|r| r.number).collect();
     chunks(&numbers, largest_task().unwrap_or(LARGEST_TASK))
 }
@@ -47,8 +47,8 @@ fn chunks_of(todo: &[&Run]) -> Vec<Chunk> {
 /// the arguments of each `sbatch` that it is to be submitted with: more runs than the cluster's arrays take need several.
 pub fn write_script(
     folder: &SweepFolder,
-    asked: &Asked,
-    todo: &[&Run],
+    request: &SweepRequest,
+    todo: &[&SweepRun],
     program: &Path,
     bytes: u64,
 ) -> Result<(PathBuf, Vec<Vec<String>>)> {
@@ -57,16 +57,16 @@ pub fn write_script(
     let chunks = chunks_of(todo);
     let first = chunks.first().cloned().unwrap_or(Chunk { offset: 0, tasks: vec![] });
     let what =
-        Script { program, name: &asked.name, tasks: &first.tasks, offset: first.offset, jobs: asked.jobs, bytes };
+        Script { program, name: &request.name, tasks: &first.tasks, offset: first.offset, jobs: request.jobs, bytes };
     let path = folder.path.join("slurm.sh");
-    write_atomic(&path, script(folder, &asked.slurm, &what).as_bytes())?;
+    write_atomic(&path, script(folder, &request.slurm, &what).as_bytes())?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let executable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&path, executable).map_err(|e| Error::io(&path, "write", &e))?;
     }
-    let at_a_time = asked.jobs.map_or(String::new(), |n| format!("%{n}"));
+    let at_a_time = request.jobs.map_or(String::new(), |n| format!("%{n}"));
     let script = path.display().to_string();
     let rest = chunks
         .iter()
@@ -77,11 +77,16 @@ pub fn write_script(
 }
 
 /// Hands the script to `sbatch`, once a chunk of runs. Where only so many may run at a time, a chunk waits for the one before.
-pub fn submit(folder: &SweepFolder, asked: &Asked, todo: &[&Run], commands: &[Vec<String>]) -> Result<Submitted> {
+pub fn submit(
+    folder: &SweepFolder,
+    request: &SweepRequest,
+    todo: &[&SweepRun],
+    commands: &[Vec<String>],
+) -> Result<Submitted> {
     let numbers: Vec<usize> = todo.iter().map(|r| r.number).collect();
     let mut submitted = Submitted { job: String::new(), tasks: ranges(&numbers) };
     for command in commands {
-        let before = submitted.job.rsplit(',').next().filter(|job| !job.is_empty() && asked.jobs.is_some());
+        let before = submitted.job.rsplit(',').next().filter(|job| !job.is_empty() && request.jobs.is_some());
         let job = sbatch(before.map(|job| format!("--dependency=afterany:{job}")).as_slice(), command)?;
         let comma = if submitted.job.is_empty() { "" } else { "," };
         submitted.job += &format!("{comma}{job}");
@@ -98,15 +103,15 @@ fn sbatch(options: &[String], command: &[String]) -> Result<String> {
     let started = Command::new("sbatch").arg("--parsable").args(options).args(command).output();
     let out = started.map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
-            let cure =
+            let help =
                 "run this where Slurm is, leave --slurm out to train here, or add --write-only for the script alone";
-            Error::run("sbatch", "is not on the path", cure)
+            Error::run("sbatch", "is not on the path", help)
         }
         _ => Error::io(Path::new("sbatch"), "start", &e),
     })?;
     if !out.status.success() {
-        let cure = "mend --slurm-option or [slurm], or ask `sinfo` how the cluster is";
-        return Err(Error::run("sbatch", format!("refused the job: {}", said(&out)), cure));
+        let help = "mend --slurm-option or [slurm], or ask `sinfo` how the cluster is";
+        return Err(Error::run("sbatch", format!("refused the job: {}", said(&out)), help));
     }
     // "17", or "17;cluster".
     let job = String::from_utf8_lossy(&out.stdout).trim().split(';').next().unwrap_or_default().to_string();

@@ -1,8 +1,8 @@
 //! The numbers of the runs that are done: one line per setting with mean and sd over its seeds and splits, one line per run.
 
-use super::ask::Asked;
+use super::ask::SweepRequest;
 use super::folder::SweepFolder;
-use super::grid::{Run, for_people};
+use super::grid::{SweepRun, for_people};
 use crate::error::Result;
 use crate::metrics::Measure;
 use crate::report::compare::{Column, Summary, columns, is_main, short, shown, summary};
@@ -18,7 +18,7 @@ pub const VALIDATION: &str = "validation_nll";
 
 /// A run and how far it is.
 pub struct Row {
-    pub run: Run,
+    pub run: SweepRun,
     pub state: RunStatus,
     /// Of a run that is done; without test rows only what the validation rows say.
     pub results: Option<Results>,
@@ -46,11 +46,11 @@ pub struct Tables {
     pub columns: Vec<Column>,
 }
 
-pub fn tables(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Tables> {
+pub fn tables(folder: &SweepFolder, request: &SweepRequest, runs: Vec<SweepRun>) -> Result<Tables> {
     let rows = runs.into_iter().map(|run| row(folder, run)).collect::<Result<Vec<_>>>()?;
-    let columns = wanted(&rows, &asked.metrics)?;
-    let at: Vec<usize> = (0..asked.axes.len()).filter(|&i| asked.axes[i].key != SPLIT).collect();
-    let keys: Vec<String> = at.iter().map(|&i| asked.axes[i].key.clone()).collect();
+    let columns = wanted(&rows, &request.metrics)?;
+    let at: Vec<usize> = (0..request.axes.len()).filter(|&i| request.axes[i].key != SPLIT).collect();
+    let keys: Vec<String> = at.iter().map(|&i| request.axes[i].key.clone()).collect();
     let values = |row: &Row| at.iter().map(|&i| row.run.values[i].clone()).collect::<Vec<_>>();
     let mut members: Vec<(Vec<Value>, Vec<&Row>)> = vec![];
     // By text: values have no hash of their own.
@@ -68,7 +68,7 @@ pub fn tables(folder: &SweepFolder, asked: &Asked, runs: Vec<Run>) -> Result<Tab
     Ok(Tables { rows, keys, lines, columns })
 }
 
-fn row(folder: &SweepFolder, run: Run) -> Result<Row> {
+fn row(folder: &SweepFolder, run: SweepRun) -> Result<Row> {
     let state = folder.state(&run)?;
     if state != RunStatus::Done {
         return Ok(Row { run, state, results: None, seconds: None });
@@ -189,7 +189,7 @@ impl Tables {
     }
 
     /// One line per run with everything that is known of it.
-    pub fn runs(&self, asked: &Asked) -> TextTable {
+    pub fn runs(&self, request: &SweepRequest) -> TextTable {
         let mut metrics: Vec<&str> = vec![];
         for m in self.rows.iter().filter_map(|r| r.results.as_ref()).flat_map(|r| &r.metrics) {
             if !metrics.contains(&m.name.as_str()) {
@@ -197,7 +197,7 @@ impl Tables {
             }
         }
         let mut t = TextTable::new(&["number", "run"]);
-        t.header.extend(asked.axes.iter().map(|a| a.key.clone()));
+        t.header.extend(request.axes.iter().map(|a| a.key.clone()));
         t.header.extend(["seed", "state", "seconds"].map(String::from));
         t.header.extend(metrics.iter().map(|m| m.to_string()));
         for row in &self.rows {

@@ -11,12 +11,12 @@ const MOST_SEEDS: i64 = 10_000;
 
 /// `key` if a sweep may vary it.
 pub fn free<'a>(key: &'a str, place: &str) -> Result<&'a str> {
-    let (found, cure) = match key {
+    let (found, help) = match key {
         "seed" => ("seeds stand outside of the grid", "write seeds = [1, 2, 3], or --seeds 1,2,3"),
         "name" => ("each run gets its name from the grid", "leave it out"),
         _ => return Ok(key),
     };
-    Err(Error::usage(format!("{place}: {key}"), found, "", cure))
+    Err(Error::usage(format!("{place}: {key}"), found, "", help))
 }
 
 /// "a.b" -> value, of nested and dotted keys alike.
@@ -42,8 +42,8 @@ fn axis(key: String, value: &Value, place: &str, folder: &Path) -> Result<Axis> 
         return Err(keys::unknown(&key, place));
     }
     let Value::Array(list) = value else {
-        let cure = format!("write {key} = [{value}], or put it outside of [grid] if it is the same for all runs");
-        return Err(Error::usage(format!("{place}: {key}"), format!("{value} is no list"), "a list of values", cure));
+        let help = format!("write {key} = [{value}], or put it outside of [grid] if it is the same for all runs");
+        return Err(Error::usage(format!("{place}: {key}"), format!("{value} is no list"), "a list of values", help));
     };
     let admitted = list.iter().map(|v| admit(&key, v, place, folder)).collect::<Result<Vec<_>>>()?;
     let values = distinct(admitted, &format!("{place}: {key}"))?;
@@ -126,8 +126,8 @@ fn without_one(table: &Table, place: &str, folder: &Path, (axes, seeds): Known) 
     for (key, value) in found {
         let list = value.as_array().cloned();
         // One value of a key that holds lists is a list itself.
-        let single =
-            keys::find(&key).is_some_and(|k| matches!(k.kind, keys::Kind::WholeList(..) | keys::Kind::TextList));
+        let single = keys::find(&key)
+            .is_some_and(|k| matches!(k.kind, keys::ValueKind::WholeList(..) | keys::ValueKind::TextList));
         let list = match list {
             Some(list) if !single || list.iter().all(Value::is_array) => list,
             _ => vec![value.clone()],

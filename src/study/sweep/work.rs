@@ -1,7 +1,7 @@
 //! The work on this machine: one process per run, several at a time.
 
 use super::folder::SweepFolder;
-use super::grid::Run;
+use super::grid::SweepRun;
 use crate::error::{Error, Result};
 use crate::study::run_set::{Outcome, RunStatus};
 use crate::system::stop;
@@ -12,17 +12,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Progress of the work; the answer says whether to go on.
-pub enum News<'a> {
+pub enum SweepEvent<'a> {
     Begins {
-        run: &'a Run,
+        run: &'a SweepRun,
         epoch: u32,
     },
     Done {
-        run: &'a Run,
+        run: &'a SweepRun,
         seconds: f64,
     },
     Failed {
-        run: &'a Run,
+        run: &'a SweepRun,
         line: &'a str,
     },
     /// Nothing happened for a moment.
@@ -30,7 +30,7 @@ pub enum News<'a> {
 }
 
 struct Worker<'a> {
-    run: &'a Run,
+    run: &'a SweepRun,
     child: Child,
     start: Instant,
 }
@@ -42,10 +42,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// is left so that it can go on.
 pub fn carry_out(
     folder: &SweepFolder,
-    todo: &[&Run],
+    todo: &[&SweepRun],
     program: &Path,
     (jobs, threads): (usize, usize),
-    listen: &mut dyn FnMut(News) -> Flow,
+    listen: &mut dyn FnMut(SweepEvent) -> Flow,
 ) -> Result<Outcome> {
     // The runs save when this process tells them to, and it waits for them.
     let _waits = stop::hold();
@@ -56,7 +56,7 @@ pub fn carry_out(
         while !stopping && workers.len() < jobs {
             let Some(run) = left.next() else { break };
             let epoch = if let RunStatus::Begun(epoch) = folder.state(run)? { epoch } else { 0 };
-            stopping |= listen(News::Begins { run, epoch }) == Flow::Stop;
+            stopping |= listen(SweepEvent::Begins { run, epoch }) == Flow::Stop;
             if !stopping {
                 workers.push(Worker { run, child: start(folder, run, program, threads)?, start: Instant::now() });
             }
@@ -74,15 +74,15 @@ pub fn carry_out(
             let worker = workers.swap_remove(at);
             let flow = match failure(folder, worker.run, status)? {
                 None if status.code() == Some(STOPPED) => Flow::Stop,
-                None => listen(News::Done { run: worker.run, seconds: worker.start.elapsed().as_secs_f64() }),
+                None => listen(SweepEvent::Done { run: worker.run, seconds: worker.start.elapsed().as_secs_f64() }),
                 Some(line) => {
                     failed += 1;
-                    listen(News::Failed { run: worker.run, line: &line })
+                    listen(SweepEvent::Failed { run: worker.run, line: &line })
                 }
             };
             stopping |= flow == Flow::Stop;
         }
-        stopping |= listen(News::Waits) == Flow::Stop;
+        stopping |= listen(SweepEvent::Waits) == Flow::Stop;
         if stopping {
             // Each of them stops, and saves, when its standard input ends.
             workers.iter_mut().for_each(|w| drop(w.child.stdin.take()));
@@ -96,7 +96,7 @@ pub fn carry_out(
 const STOPPED: i32 = 130;
 
 /// Its standard input is a pipe from here: when this process ends, however it ends, the run is told to stop.
-fn start(folder: &SweepFolder, run: &Run, program: &Path, threads: usize) -> Result<Child> {
+fn start(folder: &SweepFolder, run: &SweepRun, program: &Path, threads: usize) -> Result<Child> {
     let log = folder.log(run);
     let file = File::create(&log).map_err(|e| Error::io(&log, "create", &e))?;
     let mut command = Command::new(program);
@@ -108,7 +108,7 @@ fn start(folder: &SweepFolder, run: &Run, program: &Path, threads: usize) -> Res
 
 /// The line with which a run failed; None where it is done or was stopped. A process that was killed left no line: it is
 /// written here.
-fn failure(folder: &SweepFolder, run: &Run, status: ExitStatus) -> Result<Option<String>> {
+fn failure(folder: &SweepFolder, run: &SweepRun, status: ExitStatus) -> Result<Option<String>> {
     if status.success() || status.code() == Some(STOPPED) {
         return Ok(None);
     }
@@ -120,8 +120,8 @@ fn failure(folder: &SweepFolder, run: &Run, status: ExitStatus) -> Result<Option
         (Some(line), _) => line.to_string(),
         (None, Some(code)) => format!("ended with exit code {code}; see {}", folder.log(run).display()),
         (None, None) => {
-            let cure = "if memory ran out, run fewer side by side with --jobs";
-            format!("its process was ended from outside ({status}); {cure}")
+            let help = "if memory ran out, run fewer side by side with --jobs";
+            format!("its process was ended from outside ({status}); {help}")
         }
     };
     folder.write_error(run, &line)?;

@@ -1,4 +1,4 @@
-//! A number with a bound of its rounding error: the twins, run on it, derive the tolerance of every output by themselves
+//! A number with a bound of its rounding error: the reference kernels, run on it, derive the tolerance of every output by themselves
 //! (Wilkinson's running error analysis). The value is kept in f64; the bound is what f32 arithmetic may make of it with
 //! the accuracies that WGSL promises, u = 2^-24 being half an ulp of 1 and an ulp at most 2u of its value:
 //!   + - *          correctly rounded: u
@@ -33,7 +33,7 @@ thread_local! {
     static DRAWN: Cell<(f64, f64)> = const { Cell::new((0.0, 0.0)) };
 }
 
-/// Error (relative, absolute) of the numbers that a twin takes from f32 code of its own through `Real::of`. Multiples of
+/// Error (relative, absolute) of the numbers that a reference kernel takes from f32 code of its own through `Real::of`. Multiples of
 /// one half stay exact: they are constants and counts.
 pub fn drawn_error(relative: f64, absolute: f64) {
     DRAWN.set((relative, absolute));

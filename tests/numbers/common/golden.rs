@@ -1,5 +1,5 @@
-//! Golden numbers of another program (tests/golden/*.json, written by make.py beside them) and the verdict on a twin: in f64 it
-//! must meet the number to 1e-9 of its array's largest element, in f32 to the running-error bound that the same twin derives
+//! Golden numbers of another program (tests/golden/*.json, written by make.py beside them) and the verdict on a reference kernel: in f64 it
+//! must meet the number to 1e-9 of its array's largest element, in f32 to the running-error bound that the same kernel derives
 //! (bounded.rs); a bound wider than 2 % of its array fails.
 
 use super::bounded::{Bounded, SLACK};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use vifo::base::Real;
 
-/// f64 twins: both programs lose a few hundred units of 1e-16, and 1e-9 is room, not need.
+/// kernels in f64: both programs lose a few hundred units of 1e-16, and 1e-9 is room, not need.
 pub const RELATIVE: f64 = 1e-9;
 /// A derived f32 bound above this share of its array would let anything pass; such a check must be rethought.
 pub const WIDEST: f64 = 0.02;
@@ -34,7 +34,7 @@ pub fn reals<T: Real>(values: Vec<f64>) -> Vec<T> {
     values.into_iter().map(T::of).collect()
 }
 
-/// What a twin found beside what the golden file says.
+/// What a reference kernel found beside what the golden file says.
 pub struct Check<T> {
     pub name: String,
     pub found: Vec<T>,
@@ -78,13 +78,13 @@ pub fn judge(row: &str, double: &Check<f64>, single: &Check<f32>, bound: &Check<
     Ok([used, report.share, widest])
 }
 
-/// A twin's findings in f64, f32 and the scalar that bounds f32's errors.
+/// A reference kernel's findings in f64, f32 and the scalar that bounds f32's errors.
 pub type Witnesses = (Vec<Check<f64>>, Vec<Check<f32>>, Vec<Check<Bounded>>);
 
-/// The three of a twin that is generic over its scalar.
+/// The three of a reference kernel that is generic over its scalar.
 macro_rules! witnesses {
-    ($twin:ident, $row:expr) => {
-        ($twin::<f64>($row), $twin::<f32>($row), $twin::<Bounded>($row))
+    ($kernel:ident, $row:expr) => {
+        ($kernel::<f64>($row), $kernel::<f32>($row), $kernel::<Bounded>($row))
     };
 }
 pub(crate) use witnesses;

@@ -35,7 +35,7 @@ pub struct Row {
     pub bytes: Vec<(Arc<Vec<u8>>, Range<usize>)>,
     pub outputs: Vec<Vec<f32>>,
     pub args: Vec<StepArgs<f64>>,
-    /// Error (relative, absolute) of the random numbers that the twin draws in f32; see `drawn_error`.
+    /// Error (relative, absolute) of the random numbers that the reference kernel draws in f32; see `drawn_error`.
     pub drawn: (f64, f64),
 }
 

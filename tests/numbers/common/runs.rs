@@ -4,11 +4,11 @@ use std::path::Path;
 use vifo::data::load::{Loaded, load};
 use vifo::exec::Device;
 use vifo::recipe::Recipe;
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Trainer};
 
 /// A recipe's text as data and plan; `extra` holds one `section.key = value` a line and wins.
-pub fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
+pub fn prepare(base: &str, extra: &str) -> (TrainingPlan, Loaded) {
     let mut table = Recipe::parse(base, "test").unwrap_or_else(|e| panic!("{e}"));
     for line in extra.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let (key, value) = line.split_once(" = ").expect("key = value");
@@ -16,7 +16,7 @@ pub fn prepare(base: &str, extra: &str) -> (Plan, Loaded) {
     }
     let recipe = Recipe::from_table(&table, "test").unwrap_or_else(|e| panic!("{e}"));
     let data = load(&recipe).unwrap_or_else(|e| panic!("{e}"));
-    let plan = Plan::new(&recipe, data.train.n, &data.encoder);
+    let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder);
     (plan.unwrap_or_else(|e| panic!("{e}")), data)
 }
 
@@ -53,7 +53,7 @@ pub fn outcome(trainer: &mut Trainer, ending: Ending) -> Outcome {
 }
 
 /// Trains to the end; the rows of all evaluations.
-pub fn train(plan: &Plan, data: &Loaded) -> (Outcome, Vec<EpochRow>) {
+pub fn train(plan: &TrainingPlan, data: &Loaded) -> (Outcome, Vec<EpochRow>) {
     let mut trainer = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
     let mut rows = vec![];
     let ending = trainer.run(|_, event| {
@@ -71,7 +71,7 @@ pub fn weights(outcome: &Outcome) -> Vec<f32> {
 }
 
 /// Trains `stop` epochs, saves to bytes, reads them into a new trainer and goes on to the end.
-pub fn train_in_two(plan: &Plan, data: &Loaded, stop: u32) -> Outcome {
+pub fn train_in_two(plan: &TrainingPlan, data: &Loaded, stop: u32) -> Outcome {
     let mut first = Trainer::new(plan, data, &Device::Cpu).expect("a trainer");
     let ending = first.run(|_, event| match event {
         Event::Epoch(row) if row.epoch == stop => Ok(Flow::Stop),

@@ -1,6 +1,6 @@
-//! The twins of image networks against PyTorch in f64: the rows of tests/golden/layers.json that layers.rs leaves to
-//! this file. PyTorch's arrays are NCHW and OIHW; ours are NHWC and [kh * kw * c_in, c_out]. In f64 a twin must meet the
-//! golden number to 1e-9 of its array's largest element, in f32 to the running-error bound that the same twin derives
+//! the reference kernels of image networks against PyTorch in f64: the rows of tests/golden/layers.json that layers.rs leaves to
+//! this file. PyTorch's arrays are NCHW and OIHW; ours are NHWC and [kh * kw * c_in, c_out]. In f64 a reference kernel must meet the
+//! golden number to 1e-9 of its array's largest element, in f32 to the running-error bound that the same kernel derives
 //! (common/bounded.rs); a bound wider than 2 % of its array fails.
 
 use crate::common::bounded::Bounded;
@@ -44,7 +44,7 @@ const TO_NHWC: [usize; 4] = [0, 2, 3, 1];
 /// OIHW -> HWIO.
 const TO_HWIO: [usize; 4] = [2, 3, 1, 0];
 
-/// A golden array in our order, as the twin's scalar.
+/// A golden array in our order, as the reference kernel's scalar.
 fn ours<T: Real>(v: &Value, axes: [usize; 4]) -> Vec<T> {
     reals(permuted(&numbers(v), shape(v), axes))
 }
@@ -53,7 +53,7 @@ fn check<T>(name: &'static str, found: Vec<T>, golden: &Value, axes: [usize; 4])
     Check { name: name.into(), found, golden: permuted(&numbers(golden), shape(golden), axes) }
 }
 
-// ---- the twins ----
+// ---- the reference kernels ----
 
 // Long: the loops of a convolution, written out.
 fn conv2d<T: Real>(row: &Value) -> Vec<Check<T>> {
@@ -272,7 +272,7 @@ fn wrong_numbers_are_rejected() {
     assert!(compare_f64("golden NaN", &[f64::NAN], &[f64::NAN]).is_err());
 }
 
-/// A twin that takes rows for columns does not pass: the golden rows can tell.
+/// A reference kernel that takes rows for columns does not pass: the golden rows can tell.
 #[test]
 fn a_wrong_layout_is_seen() {
     let row = golden("layers").into_iter().find(|r| r["layer"] == "conv2d").expect("a convolution");

@@ -1,4 +1,4 @@
-//! The twins of the methods that have ops of their own, against PyTorch in f64: the rows of tests/golden/methods.json that
+//! the reference kernels of the methods that have ops of their own, against PyTorch in f64: the rows of tests/golden/methods.json that
 //! steps.rs leaves to this file. How a number is judged stands in common/golden.rs.
 
 use super::transposed;

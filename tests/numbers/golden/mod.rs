@@ -1,8 +1,8 @@
-//! The CPU twins, the networks and the metrics against the numbers of another program: tests/golden/*.json, written by make.py
+//! The CPU reference kernels, the networks and the metrics against the numbers of another program: tests/golden/*.json, written by make.py
 //! beside them (PyTorch in f64, and scipy's quadrature). `VIFO_GOLDEN` names another folder, such as one made with another
 //! seed.
 //!
-//! A twin runs three times through the same generic code. In f64 it must meet the golden number to 1e-9 of the array's
+//! A reference kernel runs three times through the same generic code. In f64 it must meet the golden number to 1e-9 of the array's
 //! largest element. In f32 it must meet it to a bound that is derived, not chosen: the third run is on a scalar that carries
 //! its own rounding error (Wilkinson's running error analysis), so a sum of n products is granted about n * 2^-24 * sum
 //! |terms|, a softmax what its exponents lose, ten steps of Adam what ten steps lose. A bound wider than 2 % of its array
@@ -10,11 +10,11 @@
 //! than what WGSL promises an adapter (common/bounded.rs); only the whole network takes the likely error instead of the worst.
 
 macro_rules! witness {
-    ($verdict:expr, $row:expr, $twin:ident($($arg:expr),*)) => {
-        witness!($verdict, $row, $twin($($arg),*), Worst)
+    ($verdict:expr, $row:expr, $kernel:ident($($arg:expr),*)) => {
+        witness!($verdict, $row, $kernel($($arg),*), Worst)
     };
-    ($verdict:expr, $row:expr, $twin:ident($($arg:expr),*), $bound:ty) => {
-        $verdict.judge($row, $twin::<f64>($($arg),*), $twin::<f32>($($arg),*), $twin::<$bound>($($arg),*))
+    ($verdict:expr, $row:expr, $kernel:ident($($arg:expr),*), $bound:ty) => {
+        $verdict.judge($row, $kernel::<f64>($($arg),*), $kernel::<f32>($($arg),*), $kernel::<$bound>($($arg),*))
     };
 }
 

@@ -1,4 +1,4 @@
-//! Whether a twin meets the golden numbers, in f64 and in f32.
+//! Whether a reference kernel meets the golden numbers, in f64 and in f32.
 
 use super::rounding::{Bounded, Worst};
 use crate::common::golden::{Check, RELATIVE, WIDEST, numbers};
@@ -113,7 +113,7 @@ fn the_comparer_rejects_a_wrong_number_and_nan() {
 
 /// A wrong coefficient is caught in f64 and in f32, and a bound wide enough to hide one is itself a fault.
 #[test]
-fn the_verdict_rejects_wrong_twins_and_wide_bounds() {
+fn the_verdict_rejects_wrong_kernels_and_wide_bounds() {
     let faults = |f64s: f64, f32s: f32, error: f64| {
         let mut verdict = Verdict::default();
         let one = |name: &str| name.to_string();

@@ -4,7 +4,7 @@ use super::ACTS;
 use super::objective::Kind;
 use super::objective::{MEMBERS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use vifo::method::{Reg, Setup};
+use vifo::method::{ModelSpec, Reg};
 use vifo::ops::StepArgs;
 use vifo::program::Act;
 use vifo::recipe::AuxSource;
@@ -54,7 +54,7 @@ pub struct Bench {
 
 impl Bench {
     /// Full batch without dropout, then short batch with it.
-    pub fn try_both(&mut self, s: &Setup) {
+    pub fn try_both(&mut self, s: &ModelSpec) {
         let eta_aux = if s.aux.is_some() { 0.7 } else { 0.0 };
         let eta = if s.method.name() == vifo::method::base::NAME { 0.0 } else { 0.3 };
         for s in [s.clone(), short_batch(s)] {
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    pub fn one(&mut self, mut objective: Objective, s: &Setup, args: &StepArgs<f64>, activation: Act) {
+    pub fn one(&mut self, mut objective: Objective, s: &ModelSpec, args: &StepArgs<f64>, activation: Act) {
         {
             let gradient = objective.gradient(args);
             let start = objective.start.clone();
@@ -98,7 +98,8 @@ impl Bench {
 #[test]
 fn the_comparer_rejects_wrong_gradients() {
     for activation in ACTS {
-        let s = Setup { aux: Some(AuxSource::Uniform), ..setup(Kind::Vifo(Reg::Mean), Task::Regression, activation) };
+        let s =
+            ModelSpec { aux: Some(AuxSource::Uniform), ..setup(Kind::Vifo(Reg::Mean), Task::Regression, activation) };
         let s = short_batch(&s);
         let args = step_args(&s, 0.3, 0.7);
         let mut objective = Objective::new(&s);

@@ -4,14 +4,14 @@ use super::TASKS;
 use super::objective::Kind;
 use super::objective::{MEMBERS, N_ROWS, Objective, mlp, setup, short_batch, step_args};
 use vifo::data::Task;
-use vifo::method::{Reg, Setup};
+use vifo::method::{ModelSpec, Reg};
 use vifo::ops::StepArgs;
 use vifo::ops::head::{NOISE_EXP, NOISE_SOFTPLUS, exact_expectation, gaussian_loss};
 use vifo::ops::regularizer::{SIGMA_EXP, SIGMA_MIN, SIGMA_SOFTPLUS, sigma};
 use vifo::program::Act;
 
 /// One objective of every kind, for what must hold of all of them.
-fn one_of_each() -> Vec<Setup> {
+fn one_of_each() -> Vec<ModelSpec> {
     let kinds = [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vifo(Reg::MvAll), Kind::Vifo(Reg::L2), Kind::Vi(Reg::Eb)];
     kinds.map(|kind| short_batch(&setup(kind, Task::Regression, Act::Silu))).to_vec()
 }
@@ -35,7 +35,7 @@ fn members_do_not_talk() {
 #[test]
 fn clipping_scales_each_member_by_its_own_norm() {
     for s in one_of_each() {
-        let s = Setup { clip: true, ..s };
+        let s = ModelSpec { clip: true, ..s };
         let mut objective = Objective::new(&s);
         let args = step_args(&s, 0.3, 0.0);
         let whole = objective.gradient(&args);
@@ -67,7 +67,7 @@ fn the_objective_does_not_depend_on_the_batch_split() {
                 continue;
             }
             let epoch = |batch: u32| {
-                let s = Setup { batch, exact: kind != Kind::Base, ..setup(kind, task, Act::Relu) };
+                let s = ModelSpec { batch, exact: kind != Kind::Base, ..setup(kind, task, Act::Relu) };
                 let mut objective = Objective::new(&s);
                 let w = objective.start.clone();
                 let mut total = [0.0; MEMBERS];
@@ -99,7 +99,7 @@ fn vifo_without_variance_is_base() {
         [(Task::Regression, true, 1e-11), (Task::Regression, false, 1e-4), (Task::Classification, false, 1e-4)]
     {
         let plain = setup(Kind::Base, task, Act::Silu);
-        let full = Setup { exact, ..setup(Kind::Vifo(Reg::Naive), task, Act::Silu) };
+        let full = ModelSpec { exact, ..setup(Kind::Vifo(Reg::Naive), task, Act::Silu) };
         let (k, hidden) = (plain.k as usize, *mlp(&plain).hidden.last().expect("layers") as usize);
         let (mut base, mut vifo) = (Objective::new(&plain), Objective::new(&full));
         let (len, len2) = (base.start.len() / MEMBERS, vifo.start.len() / MEMBERS);

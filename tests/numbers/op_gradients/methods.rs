@@ -5,7 +5,7 @@ use super::objective::Kind;
 use super::objective::{Objective, mlp, setup, step_args};
 use super::{ACTS, LINKS, TASKS, noise_links};
 use vifo::data::Task;
-use vifo::method::{Reg, Setup};
+use vifo::method::{ModelSpec, Reg};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::program::Act;
 use vifo::recipe::{AuxSource, Link};
@@ -34,7 +34,7 @@ fn image_networks() {
                 _ => Act::Silu,
             };
             let batch = if matches!(net, Net::AlexNet(_)) { 2 } else { 4 };
-            let s = Setup { net, aux, batch, ..s.clone() };
+            let s = ModelSpec { net, aux, batch, ..s.clone() };
             let args = step_args(&s, 0.3, if aux.is_some() { 0.7 } else { 0.0 });
             bench.one(Objective::new(&s), &s, &args, activation);
         }
@@ -48,7 +48,7 @@ fn base() {
     for task in TASKS {
         for activation in ACTS {
             for &noise_link in noise_links(task) {
-                bench.try_both(&Setup { noise_link, ..setup(Kind::Base, task, activation) });
+                bench.try_both(&ModelSpec { noise_link, ..setup(Kind::Base, task, activation) });
             }
         }
     }
@@ -67,7 +67,7 @@ fn vifo(bench: &mut Bench, reg: Reg) {
                                 continue;
                             }
                             let s = setup(Kind::Vifo(reg), task, activation);
-                            bench.try_both(&Setup { noise_link, sigma_link, aux, exact, ..s });
+                            bench.try_both(&ModelSpec { noise_link, sigma_link, aux, exact, ..s });
                         }
                     }
                 }
@@ -106,7 +106,7 @@ fn auxiliary_grid() {
     for reg in [Reg::Mean, Reg::EbAll] {
         let s = setup(Kind::Vifo(reg), Task::Regression, Act::Silu);
         let net = Net::Mlp(Mlp { n_in: 1, ..mlp(&s).clone() });
-        bench.try_both(&Setup { aux: Some(AuxSource::Grid), net, ..s });
+        bench.try_both(&ModelSpec { aux: Some(AuxSource::Grid), net, ..s });
     }
     bench.close("auxiliary grid", 4);
 }
@@ -119,7 +119,7 @@ fn vi() {
             for task in TASKS {
                 for activation in ACTS {
                     for &noise_link in noise_links(task) {
-                        bench.try_both(&Setup {
+                        bench.try_both(&ModelSpec {
                             noise_link,
                             groups_by_layer,
                             ..setup(Kind::Vi(reg), task, activation)

@@ -2,7 +2,7 @@
 
 use vifo::data::Task;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::method::{DataX, Method, Reg, Setup, TrainProgram, base};
+use vifo::method::{DataX, Method, ModelSpec, Reg, TrainProgram, base};
 use vifo::net::{Last, Mlp, Net};
 use vifo::ops::StepArgs;
 use vifo::ops::reduce::{SUM_STEPS, SUM_WORDS};
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-pub fn mlp(s: &Setup) -> &Mlp {
+pub fn mlp(s: &ModelSpec) -> &Mlp {
     match &s.net {
         Net::Mlp(net) => net,
         other => panic!("{other:?} is no MLP"),
@@ -49,9 +49,9 @@ pub fn mlp(s: &Setup) -> &Mlp {
 }
 
 /// A setup on seven rows of two inputs; the ensemble's first member is number 1, as in the second part of a cut one.
-pub fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
+pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
     let k = if task == Task::Regression { 2 } else { 3 };
-    Setup {
+    ModelSpec {
         method: kind.method(),
         task,
         k,
@@ -80,11 +80,11 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> Setup {
 }
 
 /// The same on the last, short batch of an epoch: rows in the epoch's order, one filler row, and dropout.
-pub fn short_batch(s: &Setup) -> Setup {
-    Setup { batch: 4, net: Net::Mlp(Mlp { dropout: 0.3, ..mlp(s).clone() }), ..s.clone() }
+pub fn short_batch(s: &ModelSpec) -> ModelSpec {
+    ModelSpec { batch: 4, net: Net::Mlp(Mlp { dropout: 0.3, ..mlp(s).clone() }), ..s.clone() }
 }
 
-pub fn step_args(s: &Setup, eta: f64, eta_aux: f64) -> StepArgs<f64> {
+pub fn step_args(s: &ModelSpec, eta: f64, eta_aux: f64) -> StepArgs<f64> {
     let keys = PriorKeys { variance: None, gamma: 0.3, a: 0.05, alpha: None, beta: None, d: 0.1 };
     let prior = s.method.prior(&keys);
     let last = s.n_rows.div_ceil(s.batch) - 1;
@@ -117,12 +117,12 @@ pub struct Objective {
 }
 
 impl Objective {
-    pub fn new(s: &Setup) -> Objective {
+    pub fn new(s: &ModelSpec) -> Objective {
         Self::on_rows(s, &(0..N_ROWS).collect::<Vec<_>>(), &[0.5, 2.0, 0.0, 1.5, 1.0, 0.25, 1.75])
     }
 
     /// On these of the seven rows, some perhaps more than once; `row_weights` are read where the setup is weighted.
-    pub fn on_rows(s: &Setup, rows: &[usize], row_weights: &[f64]) -> Objective {
+    pub fn on_rows(s: &ModelSpec, rows: &[usize], row_weights: &[f64]) -> Objective {
         let TrainProgram { program, data_x, data_y, data_w, aux_range, weights, sums, running, .. } =
             s.record_training(u64::MAX).expect("a sound program");
         let mut exec = CpuExecutor::new(program);
@@ -149,7 +149,7 @@ impl Objective {
     }
 
     /// [rows, T].
-    fn targets(s: &Setup, rows: &[usize]) -> Vec<f64> {
+    fn targets(s: &ModelSpec, rows: &[usize]) -> Vec<f64> {
         let target = |&row: &usize| match s.task {
             Task::Regression => 0.9 * (1.7 * row as f64).cos(),
             Task::Classification => (row * 2 % 3) as f64,
@@ -163,8 +163,8 @@ impl Objective {
     }
 
     /// A run with one target, which is number `t` of the others.
-    pub fn of_target(s: &Setup, t: u32) -> Objective {
-        let several = Setup { targets: t + 1, ..s.clone() };
+    pub fn of_target(s: &ModelSpec, t: u32) -> Objective {
+        let several = ModelSpec { targets: t + 1, ..s.clone() };
         let mut objective = Self::new(s);
         let y = Self::targets(&several, &(0..N_ROWS).collect::<Vec<_>>());
         let own: Vec<f64> = y.iter().skip(t as usize).step_by(t as usize + 1).copied().collect();

@@ -4,15 +4,15 @@ use super::bench::Bench;
 use super::objective::Kind;
 use super::objective::{MEMBERS, Objective, mlp, setup, step_args};
 use vifo::data::Task;
-use vifo::method::{Reg, Setup};
+use vifo::method::{ModelSpec, Reg};
 use vifo::net::{Mlp, Net};
 use vifo::program::Act;
 use vifo::recipe::AuxSource;
 
 /// The same with `t` targets.
-fn with_targets(s: &Setup, t: u32) -> Setup {
+fn with_targets(s: &ModelSpec, t: u32) -> ModelSpec {
     let net = Net::Mlp(Mlp { last: s.method.last_layer(s.task, s.k * t), ..mlp(s).clone() });
-    Setup { targets: t, net, ..s.clone() }
+    ModelSpec { targets: t, net, ..s.clone() }
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn several_targets() {
     for kind in kinds {
         bench.try_both(&with_targets(&setup(kind, Task::Regression, Act::Silu), 2));
     }
-    let aux = Setup { aux: Some(AuxSource::Uniform), ..setup(Kind::Vifo(Reg::Mean), Task::Regression, Act::Silu) };
+    let aux = ModelSpec { aux: Some(AuxSource::Uniform), ..setup(Kind::Vifo(Reg::Mean), Task::Regression, Act::Silu) };
     bench.try_both(&with_targets(&aux, 3));
     bench.close("several targets", 6 * 2);
 }
@@ -35,7 +35,7 @@ fn several_targets_are_the_mean_of_each() {
     const T: usize = 3;
     for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vifo(Reg::Eb)] {
         let exact = matches!(kind, Kind::Vifo(_));
-        let one = Setup { exact, ..setup(kind, Task::Regression, Act::Silu) };
+        let one = ModelSpec { exact, ..setup(kind, Task::Regression, Act::Silu) };
         let all = with_targets(&one, T as u32);
         let width = mlp(&one).last.n_out() as usize;
         let n_hidden = 4;

@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::objective::Kind;
 use super::objective::{N_ROWS, Objective, setup, short_batch, step_args};
 use vifo::data::Task;
-use vifo::method::{Reg, Setup};
+use vifo::method::{ModelSpec, Reg};
 use vifo::ops::StepArgs;
 use vifo::program::Act;
 use vifo::recipe::AuxSource;
@@ -18,18 +18,18 @@ fn weighted_rows() {
     let kinds = kinds.into_iter().chain([Kind::Vifo(Reg::MvAll), Kind::Vifo(Reg::EbAll), Kind::Vifo(Reg::Eb)]);
     for kind in kinds {
         for task in TASKS {
-            bench.try_both(&Setup { weighted: true, ..setup(kind, task, Act::Silu) });
+            bench.try_both(&ModelSpec { weighted: true, ..setup(kind, task, Act::Silu) });
         }
     }
-    bench.try_both(&Setup { weighted: true, ..setup(Kind::Dirichlet, Task::Classification, Act::Silu) });
-    bench.try_both(&Setup {
+    bench.try_both(&ModelSpec { weighted: true, ..setup(Kind::Dirichlet, Task::Classification, Act::Silu) });
+    bench.try_both(&ModelSpec {
         weighted: true,
         aux: Some(AuxSource::Uniform),
         ..setup(Kind::Vifo(Reg::MvAll), Task::Regression, Act::Silu)
     });
     // VBLL's divergence is reported times 1/n, a parameter in single precision: of eight rows that is exact.
     for task in TASKS {
-        let whole = Setup { weighted: true, n_rows: 8, batch: 8, ..setup(Kind::Vbll, task, Act::Silu) };
+        let whole = ModelSpec { weighted: true, n_rows: 8, batch: 8, ..setup(Kind::Vbll, task, Act::Silu) };
         for s in [whole.clone(), short_batch(&whole)] {
             let rows = [0, 1, 2, 3, 4, 5, 6, 0];
             let objective = Objective::on_rows(&s, &rows, &[0.5, 2.0, 0.0, 1.5, 1.0, 0.25, 1.75, 1.0]);
@@ -58,8 +58,8 @@ fn a_row_of_weight_k_counts_as_k_rows() {
     for (kind, task) in cases {
         // The closed form: samples are drawn by the place of a row.
         let exact = matches!(kind, Kind::Vifo(_));
-        let one = Setup { exact, weighted: true, ..setup(kind, task, Act::Silu) };
-        let many = Setup { weighted: false, n_rows: m as u32, batch: m as u32, ..one.clone() };
+        let one = ModelSpec { exact, weighted: true, ..setup(kind, task, Act::Silu) };
+        let many = ModelSpec { weighted: false, n_rows: m as u32, batch: m as u32, ..one.clone() };
         let of_whole = matches!(kind, Kind::Vi(_) | Kind::Vbll | Kind::Vifo(Reg::L2));
         let eta = 0.3;
         let args = step_args(&one, eta, 0.0);
@@ -77,8 +77,9 @@ fn a_row_of_weight_k_counts_as_k_rows() {
         for (x, y) in loss_a.iter().zip(&loss_b).chain(grad_a.iter().zip(&grad_b)) {
             assert!((x - y).abs() <= 1e-12 * (1.0 + y.abs()), "{kind:?} {task:?}: {x:e} against {y:e}");
         }
-        let unweighted = Objective::on_rows(&Setup { weighted: false, ..one }, &(0..N_ROWS).collect::<Vec<_>>(), &[])
-            .loss(&args, &start);
+        let unweighted =
+            Objective::on_rows(&ModelSpec { weighted: false, ..one }, &(0..N_ROWS).collect::<Vec<_>>(), &[])
+                .loss(&args, &start);
         assert!((unweighted[0] - loss_a[0]).abs() > 1e-3, "{kind:?}: weights that change nothing show nothing");
     }
 }

@@ -1,5 +1,5 @@
-//! Every op, three ways: the shader on a software adapter (with wgpu's run-time checks and without) and the f32 twin,
-//! both against the twin in f64, within the rounding-error bound that the twin itself derives (common/bounded.rs).
+//! Every op, three ways: the shader on a software adapter (with wgpu's run-time checks and without) and the f32 reference kernel,
+//! both against the reference kernel in f64, within the rounding-error bound that the reference kernel itself derives (common/bounded.rs).
 //! No adapter is a failure with the install hint: a skipped comparison would prove nothing.
 
 mod random;

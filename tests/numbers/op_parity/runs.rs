@@ -15,7 +15,7 @@ use vifo::ops::reduce::{SUM_BAD_STEP, SUM_WORDS};
 use vifo::ops::{Op, StepArgs};
 
 /// Three steps of a recorded training program, end to end: the errors that each op's bound allows, carried through all of
-/// them by the twin, cover what the f32 executors do. SGD, because Adam divides by what may be zero within its error.
+/// them by the reference kernel, cover what the f32 executors do. SGD, because Adam divides by what may be zero within its error.
 #[test]
 fn a_training_program_agrees() {
     let toy = toy(2, &[7, 5], false);

@@ -11,7 +11,7 @@ use vifo::exec::gpu::variants::Variant;
 use vifo::exec::gpu::{Checks, Choice, FAMILIES, GpuExecutor, compose, open};
 use vifo::ops::{self, Op};
 
-/// The harness sees a wrong kernel: the same comparison fails when the twin is given other parameters.
+/// The harness sees a wrong kernel: the same comparison fails when the reference kernel is given other parameters.
 #[test]
 fn a_wrong_kernel_is_seen() {
     let op = ops::all().into_iter().find(|o| o.name() == "adam").expect("adam is an op");

@@ -66,7 +66,7 @@ fn running_statistics_are_recomputed_for_given_weights() {
         assert!((own - all).abs() <= 1e-4 * (1.0 + all.abs()), "{own} {all}");
     }
     // 70 = 32 + 32 + 6 rows: means average to the mean of all rows.
-    let short = vifo::method::Setup { batch: 32, ..setup.clone() };
+    let short = vifo::method::ModelSpec { batch: 32, ..setup.clone() };
     let parts = recompute_running(&short, &Device::Cpu, &weights, plan.seed, data.train.inputs()).expect("statistics");
     let (_, c, at) = &setup.layout().norms[0];
     for i in *at..at + c {

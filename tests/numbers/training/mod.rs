@@ -14,9 +14,9 @@ use vifo::data::load::Loaded;
 use vifo::error::Error;
 use vifo::exec::gpu::testing::as_hardware;
 use vifo::exec::{Device, gpu};
-use vifo::method::{Predictive, Setup, Trained};
+use vifo::method::{ModelSpec, Predictive, Trained};
 use vifo::ops::StepArgs;
-use vifo::train::plan::Plan;
+use vifo::train::plan::TrainingPlan;
 use vifo::train::session::Session;
 use vifo::train::{Checkpoint, Ending, EpochRow, Event, Flow, Predictor, Splits, Trainer, recompute_running};
 
@@ -120,11 +120,11 @@ fn steering_takes_effect_at_the_next_step_and_rebuilding_keeps_the_weights() {
     let before = trainer.weights().expect("weights");
     let mut steered = plan.clone();
     steered.first_lr = 0.0;
-    trainer.steer(&steered);
+    trainer.update_hyperparameters(&steered);
     trainer.advance(1).expect("a step");
     assert_eq!(trainer.weights().expect("weights"), before, "a rate of 0 moves nothing");
     steered.first_lr = 0.01;
-    trainer.steer(&steered);
+    trainer.update_hyperparameters(&steered);
     trainer.advance(1).expect("a step");
     let moved = trainer.weights().expect("weights");
     assert_ne!(moved, before);
@@ -178,7 +178,7 @@ fn a_member_trains_as_it_would_alone() {
         let (plan, data) = prepare(SMALL, &format!("{method}\ntrain.patience = 0"));
         let together = train(&plan, &data).0;
         for member in 0..3 {
-            let alone = Plan { setup: plan.setup.part(member, 1), ..plan.clone() };
+            let alone = TrainingPlan { setup: plan.setup.part(member, 1), ..plan.clone() };
             let alone = train(&alone, &data).0;
             let part = |all: &[u32]| all.chunks(alone.weights.len()).nth(member as usize).expect("a member").to_vec();
             assert_eq!(alone.weights, part(&together.weights), "{method}, member {member}");
@@ -196,7 +196,7 @@ fn a_member_trains_as_it_would_alone() {
 fn members_start_apart_and_within_their_bounds() {
     for method in METHODS {
         let (plan, _) = prepare(SMALL, method);
-        let start = |setup: &vifo::method::Setup| setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
+        let start = |setup: &vifo::method::ModelSpec| setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
         let (all, len, layout) = (start(&plan.setup), plan.setup.member_len(), plan.setup.layout());
         let members: Vec<&[f32]> = all.chunks(len).collect();
         assert!(members[0] != members[1] && members[1] != members[2] && members[0] != members[2], "{method}");
@@ -324,7 +324,7 @@ fn vi_without_variance_is_base() {
     );
     let start = base.setup.initial_weights(3, false, 0.0);
     let rho = vec![-30.0; start.len()];
-    let from = |plan: &Plan, weights: Vec<f32>| {
+    let from = |plan: &TrainingPlan, weights: Vec<f32>| {
         let mut trainer = Trainer::new(plan, &data, &Device::Cpu).expect("a trainer");
         trainer
             .restore(&Checkpoint { members: 1, trained: Trained::plain(weights, vec![]), ..Checkpoint::default() })

@@ -23,7 +23,7 @@ schedule = \"constant\"
 patience = 0
 ";
 
-const LADDERS: [(&str, [f64; 10]); 3] = [
+const LOSS_TRACES: [(&str, [f64; 10]); 3] = [
     (
         "method.name = base",
         [1.434642, 1.427728, 1.420998, 1.414351, 1.407594, 1.400557, 1.393031, 1.384997, 1.376116, 1.366256],
@@ -39,12 +39,12 @@ const LADDERS: [(&str, [f64; 10]); 3] = [
 ];
 
 /// Another order of the sums or another `exp` moves a loss by some 1e-6; ten steps of Adam, whose first moves are the
-/// gradient's signs, widen that. 2e-4 is far below what any change of the method does. `VIFO_PRINT_LADDERS=1 cargo test
-/// --test numbers objectives::ladders -- --nocapture` prints the numbers anew.
+/// gradient's signs, widen that. 2e-4 is far below what any change of the method does. `VIFO_PRINT_LOSS_TRACES=1 cargo test
+/// --test numbers objectives::loss_traces -- --nocapture` prints the numbers anew.
 #[test]
-fn ladders() {
-    let print = std::env::var_os("VIFO_PRINT_LADDERS").is_some();
-    for (method, pinned) in LADDERS {
+fn loss_traces() {
+    let print = std::env::var_os("VIFO_PRINT_LOSS_TRACES").is_some();
+    for (method, pinned) in LOSS_TRACES {
         let (plan, data) = prepare(TOY, method);
         let losses: Vec<f64> = train(&plan, &data).1.iter().map(|r| r.loss).collect();
         if print {
@@ -65,7 +65,7 @@ fn ladders() {
 // ---- what training achieves ----
 
 /// Mean predictive sd on the training inputs, and outside them on [-pi, pi], in the user's units.
-fn spread(plan: &Plan, data: &Loaded, weights: &[f32]) -> (f64, f64) {
+fn spread(plan: &TrainingPlan, data: &Loaded, weights: &[f32]) -> (f64, f64) {
     let grid: Vec<f64> = (0..=400).map(|i| std::f64::consts::PI * (i as f64 / 200.0 - 1.0)).collect();
     let FeatureKind::Numeric { mean, sd, .. } = data.encoder.features[0].kind else { panic!("x is a number") };
     let x: Vec<f32> = grid.iter().map(|x| ((x - mean) / sd) as f32).collect();

@@ -7,7 +7,7 @@ use super::*;
 fn a_set_at_rest_keeps_its_weights() {
     let of = |seed: &str| prepare(SMALL, &format!("method.name = vifo-mean\nseed = {seed}"));
     let ((plan, a), (_, b)) = (of("1"), of("2"));
-    let both = Setup { members: 6, per_set: 3, ..plan.setup.clone() };
+    let both = ModelSpec { members: 6, per_set: 3, ..plan.setup.clone() };
     let ranges = [a.encoder.aux_range(), b.encoder.aux_range()];
     let args: Vec<_> = (0..3).map(|step| plan.args(step)).collect();
     let start = both.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
@@ -55,7 +55,7 @@ fn splits_side_by_side_are_the_same_splits_alone() {
             let patience = if method.starts_with("swa") { 0 } else { 4 };
             let quick = format!("method.members = 2\ntrain.epochs = 30\ntrain.patience = {patience}\nnet.hidden = [8]");
             let of = |s: usize| prepare(&base, &format!("{quick}\nmethod.name = {method}\ndata.split = {s}\n{extra}"));
-            let all: Vec<(Plan, Loaded)> = (0..3).map(of).collect();
+            let all: Vec<(TrainingPlan, Loaded)> = (0..3).map(of).collect();
             let data: Vec<&Loaded> = all.iter().map(|a| &a.1).collect();
             let tests: Vec<_> = data.iter().map(|d| &d.test).collect();
             let trains: Vec<_> = data.iter().map(|d| &d.train).collect();
@@ -68,7 +68,7 @@ fn splits_side_by_side_are_the_same_splits_alone() {
                     plan.setup.per_set = if method == "repulsive" { 2 } else { 0 };
                     let mut trainer = Trainer::new(&plan, data[s], &Device::Cpu).expect("a trainer");
                     trainer.run(|_, _| Ok(Flow::Continue)).expect("trained");
-                    let trained = trainer.conclude(&data[s].train, &Device::Cpu).expect("weights");
+                    let trained = trainer.finalize(&data[s].train, &Device::Cpu).expect("weights");
                     let mut predictor = Predictor::new(&plan.setup, &Device::Cpu, plan.seed, 6).expect("a predictor");
                     predictor.set(&trained).expect("weights");
                     let Predictive::Regression(r) = predictor.predict(tests[s].inputs()).expect("predictions") else {
@@ -89,7 +89,7 @@ fn splits_side_by_side_are_the_same_splits_alone() {
                     while splits.ending().is_none() {
                         splits.advance().expect("an epoch");
                     }
-                    let trained = splits.conclude(&trains, &Device::Cpu).expect("weights");
+                    let trained = splits.finalize(&trains, &Device::Cpu).expect("weights");
                     let weights = &trained.weights;
                     let len = weights.len() / 3;
                     let predicted = splits.predict(&trained, &tests, &Device::Cpu).expect("predictions");

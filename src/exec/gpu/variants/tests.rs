@@ -112,9 +112,9 @@ fn what_does_not_fit_is_named() {
     let op = ops().into_iter().rfind(|op| matches!(op, Op::Conv2dBackwardWeight(_))).expect("it is there");
     let small = wgpu::Limits { max_storage_buffer_binding_size: 1 << 20, ..wgpu::Limits::default() };
     let form = form(&op, Variant::Tile64x64, most_bytes(&small)).expect("a form");
-    let (found, allowed, cure) = beyond(&form, &small).expect("too large");
+    let (found, allowed, help) = beyond(&form, &small).expect("too large");
     assert_eq!(found, "conv2d_backward_weight_split needs 2363392 bytes of scratch memory");
-    assert_eq!((allowed.as_str(), cure), ("1048576 bytes per buffer", CURE));
+    assert_eq!((allowed.as_str(), help), ("1048576 bytes per buffer", CURE));
     let small = wgpu::Limits { max_compute_workgroup_storage_size: 8192, ..wgpu::Limits::default() };
     let (found, allowed, _) = beyond(&form, &small).expect("too large");
     assert_eq!(found, "conv2d_backward_weight_split needs 10240 bytes of workgroup memory");

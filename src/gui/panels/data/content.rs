@@ -5,7 +5,7 @@ use crate::data::encode::meaning::Rules;
 use crate::data::images::inspect::{ImageReport, inspect_images};
 use crate::data::images::pixels;
 use crate::data::table::Table;
-use crate::data::table::inspect::{Report, Role, inspect};
+use crate::data::table::inspect::{Role, TableReport, inspect};
 use crate::data::{Task, load};
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, builtin, keys};
@@ -46,20 +46,21 @@ impl Choice {
 
 pub struct Content {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: ContentKind,
     /// The recipe before any choice.
     base: toml::Table,
     pub choice: Choice,
 }
 
-pub enum Kind {
-    Table { table: Arc<Table>, report: Box<Report> },
+pub enum ContentKind {
+    Table { table: Arc<Table>, report: Box<TableReport> },
     Images(Box<ImageReport>),
 }
 
 /// Sets a key to a text, quoted where the key holds one.
 fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
-    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::Kind::Text | keys::Kind::Choice(_)));
+    let is_text =
+        keys::find(key).is_some_and(|k| matches!(k.kind, keys::ContentKind::Text | keys::ContentKind::Choice(_)));
     let value = if is_text { Value::String(text.into()).to_string() } else { text.to_string() };
     keys::set(table, key, &value, key)
 }
@@ -69,8 +70,8 @@ impl Content {
     pub fn read(path: &Path, skip_lines: u32) -> Result<Content> {
         let name = path.display().to_string();
         if path.extension().is_some_and(|e| e == "toml") {
-            let cure = "drop it on the window, or paste it on the page Recipe";
-            return Err(Error::usage(name, "is a recipe", "a table or an image set", cure));
+            let help = "drop it on the window, or paste it on the page Recipe";
+            return Err(Error::usage(name, "is a recipe", "a table or an image set", help));
         }
         let images = pixels::is_images(path);
         // A bundled set comes with the recipe that suits it.
@@ -89,48 +90,48 @@ impl Content {
         let recipe = crate::method::checked(&base, &name)?;
         let choice = Choice::of(&recipe);
         let kind = if images {
-            Kind::Images(Box::new(inspect_images(path)?))
+            ContentKind::Images(Box::new(inspect_images(path)?))
         } else {
             let table = load::read(&recipe.data, path)?;
             let report = inspect(&table, None, None, &Rules::default())?;
-            Kind::Table { table: Arc::new(table), report: Box::new(report) }
+            ContentKind::Table { table: Arc::new(table), report: Box::new(report) }
         };
         Ok(Content { path: path.to_path_buf(), kind, base, choice })
     }
 
     /// The same data with other choices about its columns; `None` for images, whose report has none.
     pub fn look_again(&self, choice: &Choice) -> Option<impl FnOnce() -> Result<Content> + Send + use<>> {
-        let Kind::Table { table, .. } = &self.kind else { return None };
+        let ContentKind::Table { table, .. } = &self.kind else { return None };
         let (table, choice, path, base) = (table.clone(), choice.clone(), self.path.clone(), self.base.clone());
         Some(move || {
             let missing = choice.missing.unwrap_or_default();
             let rules = Rules { ignore: &choice.ignore, missing, ..Rules::default() };
             let report = inspect(&table, choice.target.as_deref(), choice.task, &rules)?;
-            Ok(Content { path, kind: Kind::Table { table, report: Box::new(report) }, base, choice })
+            Ok(Content { path, kind: ContentKind::Table { table, report: Box::new(report) }, base, choice })
         })
     }
 
     /// What the target asks for.
     pub fn task(&self, choice: &Choice) -> Task {
         match &self.kind {
-            Kind::Table { report, .. } => choice.task.unwrap_or(report.task),
-            Kind::Images(_) => Task::Classification,
+            ContentKind::Table { report, .. } => choice.task.unwrap_or(report.task),
+            ContentKind::Images(_) => Task::Classification,
         }
     }
 
     /// Why no training can begin; None where one can.
     pub fn obstacle(&self) -> Option<String> {
         match &self.kind {
-            Kind::Table { report, .. } => report.plan.first().filter(|_| report.stops).map(ToString::to_string),
-            Kind::Images(report) if report.command.is_empty() => report.warnings.first().cloned(),
-            Kind::Images(_) => None,
+            ContentKind::Table { report, .. } => report.plan.first().filter(|_| report.stops).map(ToString::to_string),
+            ContentKind::Images(report) if report.command.is_empty() => report.warnings.first().cloned(),
+            ContentKind::Images(_) => None,
         }
     }
 
     /// The recipe that `vifo fit` would have of these choices.
     pub fn recipe(&self, choice: &Choice) -> Result<Recipe> {
         let mut table = self.base.clone();
-        if let Kind::Table { report, .. } = &self.kind {
+        if let ContentKind::Table { report, .. } = &self.kind {
             set(&mut table, "data.target", &report.target)?;
             set(&mut table, "data.task", &report.task.to_string())?;
             let out = report.columns.iter().filter(|c| c.role == Role::Ignored);
@@ -153,7 +154,7 @@ impl Content {
 }
 
 /// Cells that `data.missing` decides about: a column without a single value is left out anyway.
-pub fn has_missing(report: &Report) -> bool {
+pub fn has_missing(report: &TableReport) -> bool {
     report.columns.iter().any(|c| match c.role {
         Role::Target => c.missing > 0,
         Role::Input => c.missing > 0 && c.missing < report.rows,
@@ -205,9 +206,9 @@ mod tests {
         let content = Content::read(path, 1).expect("a table");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!(recipe.data.skip_lines, 1);
-        let Kind::Table { table, .. } = &content.kind else { panic!("no table") };
+        let ContentKind::Table { table, .. } = &content.kind else { panic!("no table") };
         assert_eq!(table.columns.len(), 5);
-        let Kind::Table { table: whole, .. } = Content::read(path, 0).expect("a table").kind else {
+        let ContentKind::Table { table: whole, .. } = Content::read(path, 0).expect("a table").kind else {
             panic!("no table")
         };
         assert_eq!(whole.rows(), table.rows());

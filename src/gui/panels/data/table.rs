@@ -1,12 +1,12 @@
 //! The preflight report of a table as a page.
 
-use crate::data::table::inspect::{ColumnKind, ColumnReport, LevelCount, Report, Role};
+use crate::data::table::inspect::{ColumnKind, ColumnReport, LevelCount, Role, TableReport};
 use crate::tables::number;
 use eframe::egui::{self, Align, Color32, Label, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 
 /// Columns whose tick is taken away go to `ignore`, and back.
-pub fn report_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
+pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>) {
     egui::ScrollArea::vertical().id_salt("table report").auto_shrink([false, false]).show(ui, |ui| {
         let header = if report.header { "names in the first line" } else { "no names in the first line" };
         ui.heading(super::file_name(std::path::Path::new(&report.file))).on_hover_text(&report.file);
@@ -59,7 +59,7 @@ fn counts(levels: &[LevelCount]) -> String {
 const HEADER: [&str; 11] =
     ["use", "column", "type", "role", "missing", "distinct", "min", "mean", "max", "sd", "most frequent, notes"];
 
-fn columns_ui(ui: &mut egui::Ui, report: &Report, ignore: &mut Vec<String>) {
+fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>) {
     // The table scrolls by itself: only rows in sight are built.
     let height = ui.available_height().max(220.0);
     let width = |title: &str| match title {

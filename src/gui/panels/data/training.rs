@@ -6,7 +6,7 @@ use crate::gui::panels::keys;
 use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
-use crate::live::State;
+use crate::live::WorkerState;
 use crate::tables::{number, rough_duration};
 use eframe::egui::{self, Label, ProgressBar};
 
@@ -17,18 +17,18 @@ impl DataPage {
             ui.heading(format!("Training on {}", training.name));
             ui.weak(training.folder.display().to_string()).on_hover_text("The run folder");
         });
-        let Some(lane) = self.group.lanes.first() else {
+        let Some(slot) = self.group.slots.first() else {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.label("Reading the data and setting up the network");
             });
             return;
         };
-        let run = &lane.run;
-        let (epochs, look) = (run.epochs.max(1), &self.group.look);
+        let run = &slot.run;
+        let (epochs, look) = (run.epochs.max(1), &self.group.snapshot);
         let done = run.last().map_or(run.first_epoch, |r| r.epoch).max(look.epoch.min(epochs));
         let steps = f64::from(epochs) * f64::from(run.steps_per_epoch.max(1));
-        let running = self.group.state == State::Running;
+        let running = self.group.state == WorkerState::Running;
         let at_end = running && run.last().is_some_and(|r| r.epoch >= run.epochs);
         let share = (look.step as f64 / steps).max(f64::from(done) / f64::from(epochs)).min(1.0) as f32;
         let left = match (running, at_end, run.last()) {
@@ -40,14 +40,15 @@ impl DataPage {
             let held_out = last.validation_nll.map_or(String::new(), |v| format!(", validation NLL {}", number(v)));
             format!("loss {}{held_out}, nats per row", number(last.loss))
         });
-        let notes = lane.notes.clone();
-        let open = matches!(self.group.state, State::Ended(_) | State::Stopped) || training.complete;
+        let notes = slot.notes.clone();
+        let open = matches!(self.group.state, WorkerState::Ended(_) | WorkerState::Stopped) || training.complete;
         let folder = training.folder.clone();
         ui.add(ProgressBar::new(share).text(format!("epoch {done} of {epochs}{left}")));
         ui.horizontal_wrapped(|ui| {
             controls_ui(ui, &mut self.group, false);
             if open {
-                let name = if self.group.state == State::Stopped { "Show the stopped run" } else { "Show results" };
+                let name =
+                    if self.group.state == WorkerState::Stopped { "Show the stopped run" } else { "Show results" };
                 if ui.button(name).clicked() {
                     self.finished = Some(folder);
                 }
@@ -80,7 +81,7 @@ impl DataPage {
 
     /// What a running training takes up at its next step.
     pub(super) fn live_ui(&mut self, ui: &mut egui::Ui) {
-        if !matches!(self.group.state, State::Running | State::Paused) {
+        if !matches!(self.group.state, WorkerState::Running | WorkerState::Paused) {
             return;
         }
         let Some(draft) = self.training.as_mut().and_then(|t| t.draft.as_mut()) else { return };

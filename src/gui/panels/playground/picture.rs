@@ -49,10 +49,10 @@ impl Playground {
     }
 
     pub(super) fn no_picture_ui(&self, ui: &mut egui::Ui, height: f32) {
-        let text = match self.group.lanes.first() {
+        let text = match self.group.slots.first() {
             None if self.is_empty() => "Nothing is in training: change the recipe on the left, then start it.",
             None => "starting",
-            Some(lane) if !lane.points.ranges.is_empty() => "starting",
+            Some(slot) if !slot.points.ranges.is_empty() => "starting",
             Some(_) => "This data has more than two inputs: see the curves below, and the results when it is done.",
         };
         ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
@@ -73,12 +73,12 @@ impl Playground {
         let colours = Colours::of(ui);
         let options = settings.bands;
         let points = self.points();
-        let lane = self.group.lanes.first();
+        let slot = self.group.slots.first();
         let held_out = match self.draft.data.points {
             Some(_) => vec![],
-            None => lane.map_or(vec![], |l| l.points.held_out.clone()),
+            None => slot.map_or(vec![], |l| l.points.held_out.clone()),
         };
-        let aux = lane.and_then(|l| l.points.aux.first().copied());
+        let aux = slot.and_then(|l| l.points.aux.first().copied());
         let truth = self.truth;
         let (x_label, y_label) = names.map_or(("x", "y"), |n| (n.0.first().map_or("x", String::as_str), n.1.as_str()));
         let mut entries = bands::band_entries(band, &options, &colours);
@@ -136,7 +136,7 @@ impl Playground {
         picture: &crate::live::picture::Map,
         names: Option<&(Vec<String>, String)>,
     ) {
-        let number = self.group.look.number;
+        let number = self.group.snapshot.number;
         let classes = self.classes(picture.k);
         ui.horizontal_wrapped(|ui| {
             for (kind, name, tip) in [
@@ -228,7 +228,7 @@ impl Playground {
 
     /// Names of the classes; the recipe's points count them by number.
     pub(super) fn classes(&self, k: usize) -> Vec<String> {
-        let known = self.group.lanes.first().map_or(&[][..], |l| l.points.classes.as_slice());
+        let known = self.group.slots.first().map_or(&[][..], |l| l.points.classes.as_slice());
         // A class that waits for a restart has points already.
         let drawn = self.draft.data.points.iter().flatten().filter_map(|r| r.get(2)).fold(0.0, |most, c| c.max(most));
         let drawn = if self.draft.data.points.is_some() { drawn as usize + 1 } else { 0 };

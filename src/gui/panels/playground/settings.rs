@@ -36,7 +36,7 @@ impl Playground {
         ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you confirm");
         let task = self.asked_task().unwrap_or(Task::Classification);
         if keys::method_ui(ui, "method", &mut self.draft.method.name, task) {
-            let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+            let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
             keys::choose_method(&mut self.draft, running);
         }
         keys::whole_ui(ui, key!(method.members), &mut self.draft.method.members);
@@ -53,7 +53,7 @@ impl Playground {
             .clicked()
         {
             match RunFolder::claim(&settings.runs, &crate::run::recipe_name(&self.draft)) {
-                Ok(path) => self.group.send(Command::Save { lane: 0, path, force: true }),
+                Ok(path) => self.group.send(Command::Save { slot: 0, path, force: true }),
                 Err(e) => banner.error(e),
             }
         }
@@ -120,7 +120,7 @@ impl Playground {
 
     /// The toy in training comes back as it is; another one is no reason to keep what an earlier choice has brought along.
     fn choose_toy(&mut self, kind: ToyKind) {
-        let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+        let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
         if let Some(running) = running {
             self.draft.data = running.data.clone();
             self.draft.name.clone_from(&running.name);
@@ -155,7 +155,7 @@ impl Playground {
         egui::Frame::group(ui.style()).fill(ui.visuals().faint_bg_color).show(ui, |ui| {
             let step = self.group.step();
             ui.label(format!("{} will restart training from step 0, after {step} steps.", what(&waiting)));
-            let running = self.group.lanes.first().and_then(|l| l.recipe.as_deref());
+            let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
             if let (Some(points), None) = (running.and_then(|r| r.data.points.as_ref()), &self.draft.data.points) {
                 ui.label(format!("Your {} points will be replaced; \"Undo\" keeps them.", points.len()));
             }
@@ -164,7 +164,7 @@ impl Playground {
                     self.begin();
                 }
                 if ui.button("Undo").on_hover_text("Keep training as it is").clicked()
-                    && let Some(recipe) = self.group.lanes.first().and_then(|l| l.recipe.as_deref())
+                    && let Some(recipe) = self.group.slots.first().and_then(|l| l.recipe.as_deref())
                 {
                     self.draft = recipe.clone();
                 }

@@ -10,7 +10,7 @@ use crate::recipe::Recipe;
 use crate::results::Results;
 use crate::run::calibration;
 use crate::run::targets;
-use crate::run::watch::{State, state_of};
+use crate::run::watch::{RunState, state_of};
 use crate::run::{Manifest, Model, RunFolder};
 use crate::tables::TextTable;
 use crate::train::EpochRow;
@@ -23,7 +23,7 @@ pub struct Run {
     pub recipe: Recipe,
     pub manifest: Manifest,
     /// Whether it is in training, was interrupted, or has ended.
-    pub state: State,
+    pub state: RunState,
     /// A process holds the folder.
     pub held: bool,
     pub encoder: Encoder,
@@ -87,8 +87,8 @@ fn figures(dir: &Path) -> Vec<PathBuf> {
 
 fn read_csv(path: &Path) -> Result<TextTable> {
     let broken = |e: csv::Error| {
-        let cure = "the file is damaged: restore it, or train again";
-        Error::data(path.display().to_string(), e.to_string(), "", cure)
+        let help = "the file is damaged: restore it, or train again";
+        Error::data(path.display().to_string(), e.to_string(), "", help)
     };
     let mut reader = csv::Reader::from_path(path).map_err(broken)?;
     let texts = |record: &csv::StringRecord| record.iter().map(str::to_string).collect::<Vec<String>>();

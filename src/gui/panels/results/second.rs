@@ -5,7 +5,7 @@ use super::{ResultsPage, metrics};
 use crate::exec::Device;
 use crate::gui::panels::pick::{Ask, working_ui};
 use crate::live::Job;
-use crate::workflow::evaluate::{Asked, evaluate};
+use crate::workflow::evaluate::{EvaluateRequest, evaluate};
 use eframe::egui::{self, Label};
 
 impl ResultsPage {
@@ -21,9 +21,10 @@ impl ResultsPage {
             let ready = self.second.path().is_some() && self.evaluating.is_none();
             let go = ui.add_enabled(ready, egui::Button::new("Evaluate as out-of-distribution"));
             if (enter && ready) || go.clicked() {
-                let asked = Asked { ood: self.second.path().into_iter().collect(), ..Asked::default() };
+                let request =
+                    EvaluateRequest { ood: self.second.path().into_iter().collect(), ..EvaluateRequest::default() };
                 let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
-                let work = move || evaluate(&folder, &Device::open("auto")?, &asked, &mut |_| {});
+                let work = move || evaluate(&folder, &Device::open("auto")?, &request, &mut |_| {});
                 self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
             }
             if ui.button("File…").on_hover_text("Choose a file").clicked() {

@@ -1,6 +1,6 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
-use crate::run::watch::{Seen, State};
+use crate::run::watch::{RunState, Seen};
 use crate::tables::number;
 use eframe::egui::{self, Align, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
@@ -18,7 +18,7 @@ pub enum Key {
     Name,
     Method,
     Seed,
-    State,
+    RunState,
     Nll,
     Score,
     Changed,
@@ -29,7 +29,7 @@ const COLUMNS: [(Key, &str, &str, bool); 7] = [
     (Key::Name, "name", "Folder of the run", false),
     (Key::Method, "method", "Recipe key method.name", false),
     (Key::Seed, "seed", "Recipe key seed", true),
-    (Key::State, "state", "What its manifest says, and the last epoch that is on the disk", false),
+    (Key::RunState, "state", "What its manifest says, and the last epoch that is on the disk", false),
     (Key::Nll, "test NLL", "Negative log-likelihood of the test rows, nats per row; less is better", true),
     (Key::Score, "RMSE or accuracy", "Of the test rows: RMSE in the target's unit, or the share that is right", true),
     (Key::Changed, "changed", "When its metrics, results or manifest were last written", true),
@@ -56,7 +56,7 @@ impl List {
                 Key::Name => way(a.name.cmp(&b.name)),
                 Key::Method => way(a.method.cmp(&b.method)),
                 Key::Seed => last(a.seed, b.seed, |a, b| way(a.cmp(b))),
-                Key::State => way((a.state.word(), a.epoch).cmp(&(b.state.word(), b.epoch))),
+                Key::RunState => way((a.state.word(), a.epoch).cmp(&(b.state.word(), b.epoch))),
                 Key::Nll => last(a.nll, b.nll, |a, b| way(a.total_cmp(b))),
                 Key::Score => last(score(a), score(b), |a, b| way(a.0.cmp(b.0).then(a.1.total_cmp(&b.1)))),
                 Key::Changed => last(a.modified, b.modified, |a, b| way(a.cmp(b))),
@@ -135,7 +135,11 @@ impl List {
                 text(false, RichText::new(&run.method), &run.device);
                 text(true, RichText::new(run.seed.map_or("–".into(), |s| s.to_string())), "");
                 let state = RichText::new(state_text(run));
-                text(false, if run.state == State::Training { state.strong() } else { state }, &run.notes.join("\n"));
+                text(
+                    false,
+                    if run.state == RunState::Training { state.strong() } else { state },
+                    &run.notes.join("\n"),
+                );
                 text(true, RichText::new(run.nll.map_or("–".into(), number)), "nats per row");
                 text(
                     true,

@@ -23,7 +23,7 @@ pub struct Words {
 }
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct UciRequest {
     /// Holds results and what is begun.
     pub folder: PathBuf,
     pub data: PathBuf,
@@ -36,7 +36,7 @@ pub struct Asked {
     pub splits: Option<Vec<u32>>,
     pub seeds: Vec<u32>,
     pub members: u32,
-    /// None = what suits the number of steps (`Plan::new`).
+    /// None = what suits the number of steps (`TrainingPlan::new`).
     pub epochs: Option<u32>,
     pub batch: Option<u32>,
     pub device: String,
@@ -45,8 +45,8 @@ pub struct Asked {
 /// A draw is identified by seed, split and member in one number of 32 bits.
 const MOST_SEEDS: u32 = 1000;
 
-impl Asked {
-    pub fn new(words: &Words) -> Result<Asked> {
+impl UciRequest {
+    pub fn new(words: &Words) -> Result<UciRequest> {
         let names = |s: &Set| vec![s.name, s.short];
         let sets = words.sets.as_ref().map(|text| list("--datasets", text, SETS, names)).transpose()?;
         let methods: Vec<&Method> = match &words.methods {
@@ -68,7 +68,7 @@ impl Asked {
             let allowed = format!("1 to {MOST_SEEDS}, or a list of such");
             return Err(Error::usage("--seeds", seed.to_string(), allowed, "leave it out for one run of each split"));
         }
-        Ok(Asked {
+        Ok(UciRequest {
             folder: words.runs.join("uci"),
             data: words.data.clone(),
             sets,

@@ -15,6 +15,6 @@ mod tests;
 mod work;
 
 pub use super::super::run_set::Outcome;
-pub use ask::{Asked, Words};
+pub use ask::{UciRequest, Words};
 pub use sets::SETS;
-pub use work::{News, Prepared, Unit, prepare};
+pub use work::{Prepared, UciEvent, Unit, prepare};

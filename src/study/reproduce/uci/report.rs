@@ -8,7 +8,7 @@ use crate::figure::{IntervalsFigure, IntervalsSeries};
 use crate::method::{swa, swag};
 use crate::report::compare::summary;
 use crate::run::{RunFolder, write_atomic};
-use crate::study::reproduce::tables::{Report, full};
+use crate::study::reproduce::tables::{ReproduceReport, full};
 use crate::tables::{Format, TextTable};
 
 /// A quantity of the protocol.
@@ -34,7 +34,7 @@ pub struct Cell {
 
 fn cell(p: &Prepared, unit: &Unit, metric: &Metric) -> Option<Cell> {
     let wanted = |o: &&super::store::SplitResult| {
-        p.asked.seeds.contains(&o.seed) && p.asked.splits.as_ref().is_none_or(|s| s.contains(&o.split))
+        p.request.seeds.contains(&o.seed) && p.request.splits.as_ref().is_none_or(|s| s.contains(&o.split))
     };
     let runs: Vec<_> = unit.results.splits.iter().filter(wanted).collect();
     let mut splits: Vec<u32> = runs.iter().map(|o| o.split).collect();
@@ -64,9 +64,11 @@ fn hundredths(v: f64) -> i64 {
     (v * 100.0).round() as i64
 }
 
-pub fn report(p: &Prepared) -> Result<Report> {
-    let title =
-        format!("uci: regression on the UCI sets, ensembles of {}, mean ± standard error over splits", p.asked.members);
+pub fn report(p: &Prepared) -> Result<ReproduceReport> {
+    let title = format!(
+        "uci: regression on the UCI sets, ensembles of {}, mean ± standard error over splits",
+        p.request.members
+    );
     let flat = [
         "dataset",
         "method",
@@ -80,7 +82,7 @@ pub fn report(p: &Prepared) -> Result<Report> {
         "printed_error_is",
         "source",
     ];
-    let mut out = Report::new(title, &flat);
+    let mut out = ReproduceReport::new(title, &flat);
     for metric in [&LL, &RMSE] {
         let table = matrix(p, metric, &mut out.flat);
         out.sections.push((metric.title.into(), table));
@@ -102,7 +104,7 @@ fn matrix(p: &Prepared, metric: &Metric, flat: &mut TextTable) -> TextTable {
     let sets = sets(p);
     let mut table = TextTable::new(&["method"]);
     table.header.extend(sets.iter().map(|s| s.short.to_string()));
-    for method in &p.asked.methods {
+    for method in &p.request.methods {
         let mut row = vec![method.title.to_string()];
         for set in &sets {
             let unit = p.units.iter().find(|u| u.set == *set && u.method == *method);
@@ -148,7 +150,7 @@ fn differences(p: &Prepared) -> TextTable {
     let mut table = TextTable::new(&["method"]);
     table.header.extend(sets.iter().map(|s| s.short.to_string()));
     table.header.push("at least as high".into());
-    for method in &p.asked.methods {
+    for method in &p.request.methods {
         let pairs: Vec<Option<(f64, f64)>> = sets.iter().map(|set| against(p, set, method.ours)).collect();
         let known: Vec<(f64, f64)> = pairs.iter().flatten().copied().collect();
         if known.is_empty() {
@@ -181,16 +183,16 @@ fn notes(p: &Prepared) -> Vec<String> {
             notes.push(format!("{}: {n} of the protocol's {} splits", source.set.name, source.set.splits));
         }
     }
-    let epochs = match p.asked.epochs {
+    let epochs = match p.request.epochs {
         Some(n) => format!("{n} epochs"),
         None => "200 epochs, up to 1000 where 200 are fewer than 3,000 steps".into(),
     };
     notes.push(format!(
         "ours: one hidden layer of 50 units (protein 100), {epochs}, batches of {}, Adam at 0.01 with cosine decay; a tenth \
          of each training part decides when to stop, test rows decide nothing; one setting for all sets and methods",
-        p.asked.batch.unwrap_or(32)
+        p.request.batch.unwrap_or(32)
     ));
-    if p.asked.methods.iter().any(|m| [swa::NAME, swag::NAME].contains(&m.ours)) {
+    if p.request.methods.iter().any(|m| [swa::NAME, swag::NAME].contains(&m.ours)) {
         notes.push("SWA and SWAG: SGD at 0.01, momentum 0.9, with the paper's schedule, and no early stopping".into());
     }
     notes.push(
@@ -202,8 +204,8 @@ fn notes(p: &Prepared) -> Vec<String> {
 }
 
 /// Tables and figure into the folder of results.
-fn keep(p: &Prepared, out: &mut Report) -> Result<()> {
-    let folder = RunFolder { path: p.asked.folder.clone() };
+fn keep(p: &Prepared, out: &mut ReproduceReport) -> Result<()> {
+    let folder = RunFolder { path: p.request.folder.clone() };
     let notes: String = out.notes.iter().map(|n| format!("- {n}\n")).collect();
     for (file, format) in [("uci.csv", Format::Csv), ("uci.md", Format::Markdown), ("uci.txt", Format::Text)] {
         let notes = if format == Format::Csv { String::new() } else { format!("\n{notes}") };
@@ -236,7 +238,7 @@ fn figure(p: &Prepared) -> IntervalsFigure {
         }
     };
     let mut all = vec![];
-    for method in &p.asked.methods {
+    for method in &p.request.methods {
         let of = |set: &Set| {
             let unit = p.units.iter().find(|u| u.set == set && u.method == *method)?;
             cell(p, unit, &LL).map(|c| (c.mean, c.standard_error))

@@ -1,6 +1,6 @@
 //! The sets, where they lie, and their splits as training takes them.
 
-use super::ask::Asked;
+use super::ask::UciRequest;
 use super::methods::Method;
 use super::standard;
 use crate::data::Task;
@@ -66,29 +66,29 @@ pub struct Source {
 }
 
 /// The asked sets, or those that lie in the folder; and the names of those that do not.
-pub fn find(asked: &Asked) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
-    let here = |s: &&Set| asked.data.join(s.name).is_dir();
-    let wanted: Vec<&Set> = asked.sets.clone().unwrap_or_else(|| SETS.iter().collect());
+pub fn find(request: &UciRequest) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
+    let here = |s: &&Set| request.data.join(s.name).is_dir();
+    let wanted: Vec<&Set> = request.sets.clone().unwrap_or_else(|| SETS.iter().collect());
     let (there, missing): (Vec<&Set>, Vec<&Set>) = wanted.into_iter().partition(here);
     let missing: Vec<&str> = missing.iter().map(|s| s.name).collect();
-    if there.is_empty() || asked.sets.is_some() && !missing.is_empty() {
-        let place = asked.data.display();
-        let found = match asked.data.is_dir() {
+    if there.is_empty() || request.sets.is_some() && !missing.is_empty() {
+        let place = request.data.display();
+        let found = match request.data.is_dir() {
             false => "no such folder".to_string(),
             true => format!("no folder {} in it", missing.join(", ")),
         };
         let names: Vec<&str> = SETS.iter().map(|s| s.name).collect();
         let layout = "each with data.csv (a line of column names first) and, unless the protocol's own splits serve, \
                       test_index.txt (one line per split, the 0-based test rows)";
-        let cure = format!("give with --data FOLDER the folder of {}, {layout}", names.join(", "));
-        return Err(Error::data(place.to_string(), found, "", cure));
+        let help = format!("give with --data FOLDER the folder of {}, {layout}", names.join(", "));
+        return Err(Error::data(place.to_string(), found, "", help));
     }
     Ok((there, missing))
 }
 
 impl Source {
-    pub fn open(set: &'static Set, asked: &Asked) -> Result<Source> {
-        let folder = asked.data.join(set.name);
+    pub fn open(set: &'static Set, request: &UciRequest) -> Result<Source> {
+        let folder = request.data.join(set.name);
         let (file, given) = (folder.join("data.csv"), folder.join("test_index.txt"));
         let of_thread = file.clone();
         let table = stop::abandonable(move || read_table(&of_thread, &ReadOptions::default()))?;
@@ -99,17 +99,17 @@ impl Source {
         let (split_file, split_text) = match !computed {
             true => (given.clone(), read_text(&given)?),
             false => (
-                asked.folder.join("splits").join(format!("{}.txt", set.name)),
+                request.folder.join("splits").join(format!("{}.txt", set.name)),
                 standard::splits(table.rows(), set.splits),
             ),
         };
         if split_text.trim().is_empty() {
-            let cure = "fill it, or remove it for the protocol's own splits";
+            let help = "fill it, or remove it for the protocol's own splits";
             return Err(Error::data(
                 given.display().to_string(),
                 "is empty",
                 "one line per split, the 0-based test rows",
-                cure,
+                help,
             ));
         }
         let n_splits = split_text.lines().filter(|line| !line.trim().is_empty()).count() as u32;
@@ -148,13 +148,13 @@ impl Source {
     }
 
     /// The benchmark's settings: vifo's own for tables, the same for all sets and methods, and the protocol's network.
-    pub fn recipe(&self, asked: &Asked, method: &Method, seed: u32, split: u32) -> Result<Recipe> {
+    pub fn recipe(&self, request: &UciRequest, method: &Method, seed: u32, split: u32) -> Result<Recipe> {
         let mut table = toml::Table::new();
         let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce uci");
         let quoted = |text: &str| toml::Value::String(text.into()).to_string();
         let path = |p: &Path| std::path::absolute(p).map_err(|e| Error::io(p, "find", &e));
         set_key("seed", seed.to_string())?;
-        set_key("device", quoted(&asked.device))?;
+        set_key("device", quoted(&request.device))?;
         set_key("data.file", quoted(&path(&self.file)?.display().to_string()))?;
         set_key("data.target", quoted(self.set.target))?;
         set_key("data.task", "regression".into())?;
@@ -167,8 +167,8 @@ impl Source {
         set_key("net.hidden", format!("[{}]", self.set.hidden))?;
         set_key("method.name", method.ours.into())?;
         set_key("method.eta", "0.1".into())?;
-        set_key("method.members", asked.members.to_string())?;
-        for (key, number) in [("train.epochs", asked.epochs), ("train.batch", asked.batch)] {
+        set_key("method.members", request.members.to_string())?;
+        for (key, number) in [("train.epochs", request.epochs), ("train.batch", request.batch)] {
             if let Some(number) = number {
                 set_key(key, number.to_string())?;
             }

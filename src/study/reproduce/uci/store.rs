@@ -2,7 +2,7 @@
 //! splits in training lies beside it, so that a stopped or killed command resumes bit-equal.
 
 use super::super::plan::FLAG;
-use super::ask::Asked;
+use super::ask::UciRequest;
 use super::methods::Method;
 use super::sets::Source;
 use crate::error::{Error, Result};
@@ -55,11 +55,11 @@ type Number = (u32, u32);
 const VARIES: [&Key; 4] = [key!(seed), key!(data.file), key!(data.split_file), key!(data.split)];
 
 impl Store {
-    pub fn new(asked: &Asked, source: &Source, method: &Method) -> Store {
-        let epochs = asked.epochs.map_or(String::new(), |n| format!("-{n}ep"));
-        let batch = asked.batch.map_or(String::new(), |n| format!("-b{n}"));
-        let name = format!("{}-{}-x{}{epochs}{batch}", source.set.name, method.ours, asked.members);
-        let file = |ending: &str| asked.folder.join(format!("{name}.{ending}"));
+    pub fn new(request: &UciRequest, source: &Source, method: &Method) -> Store {
+        let epochs = request.epochs.map_or(String::new(), |n| format!("-{n}ep"));
+        let batch = request.batch.map_or(String::new(), |n| format!("-b{n}"));
+        let name = format!("{}-{}-x{}{epochs}{batch}", source.set.name, method.ours, request.members);
+        let file = |ending: &str| request.folder.join(format!("{name}.{ending}"));
         Store { path: file("json"), state: file("state"), name }
     }
 

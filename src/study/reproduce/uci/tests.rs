@@ -1,11 +1,11 @@
 //! The published numbers against the sets, and how the table is made of them.
 
-use super::ask::{Asked, Words};
+use super::ask::{UciRequest, Words};
 use super::methods::METHODS;
 use super::published::{DEEP_ENSEMBLES, Published};
 use super::sets::SETS;
 use super::store::SplitResult;
-use super::work::{News, prepare};
+use super::work::{UciEvent, prepare};
 use crate::exec::Device;
 use crate::method;
 use crate::run::RunFolder;
@@ -47,25 +47,25 @@ fn standard_deviations_become_standard_errors() {
 
 #[test]
 fn a_request_is_checked() {
-    let asked = Asked::new(&Words {
+    let request = UciRequest::new(&Words {
         sets: Some("wine,Power-Plant".into()),
         methods: Some("base,VIFO-mean".into()),
         splits: Some("3".into()),
         ..words()
     });
-    let asked = asked.expect("a request");
+    let request = request.expect("a request");
     assert_eq!(
-        asked.sets.expect("sets").iter().map(|s| s.name).collect::<Vec<_>>(),
+        request.sets.expect("sets").iter().map(|s| s.name).collect::<Vec<_>>(),
         ["wine-quality-red", "power-plant"]
     );
-    assert_eq!((asked.splits, asked.seeds, asked.members), (Some(vec![0, 1, 2]), vec![1], 5));
-    let all = Asked::new(&words()).expect("a request");
+    assert_eq!((request.splits, request.seeds, request.members), (Some(vec![0, 1, 2]), vec![1], 5));
+    let all = UciRequest::new(&words()).expect("a request");
     assert_eq!(all.methods.len() + all.without.len(), METHODS.len());
     assert!(all.methods.iter().all(|m| method::find(m.ours).is_some()), "{:?}", all.methods);
-    let list =
-        Asked::new(&Words { splits: Some("7,2,7".into()), seeds: Some("2".into()), ..words() }).expect("a request");
+    let list = UciRequest::new(&Words { splits: Some("7,2,7".into()), seeds: Some("2".into()), ..words() })
+        .expect("a request");
     assert_eq!((list.splits, list.seeds), (Some(vec![2, 7]), vec![1, 2]));
-    let refused = |w: Words| Asked::new(&w).expect_err("refused").to_string();
+    let refused = |w: Words| UciRequest::new(&w).expect_err("refused").to_string();
     assert!(refused(Words { sets: Some("wien".into()), ..words() }).contains("did you mean wine-quality-red?"));
     assert!(refused(Words { splits: Some("0".into()), ..words() }).starts_with("--splits: 0; allowed: 1 or more"));
     assert!(refused(Words { seeds: Some("0,1".into()), ..words() }).starts_with("--seeds: 0; allowed: 1 to 1000"));
@@ -83,7 +83,7 @@ fn a_split_among_others_is_trained_as_by_fit() {
     let rows: String = (0..40).map(row).collect();
     std::fs::write(yacht.join("data.csv"), format!("a,b,residuary_resistance\n{rows}")).expect("written");
     std::fs::write(yacht.join("test_index.txt"), "3 7 12 31\n0 8 15 22\n").expect("written");
-    let asked = Asked::new(&Words {
+    let request = UciRequest::new(&Words {
         runs: dir.path().join("runs"),
         data: dir.path().into(),
         methods: Some("vifo-mean,swa,swag,repulsive,laplace".into()),
@@ -92,23 +92,23 @@ fn a_split_among_others_is_trained_as_by_fit() {
         members: Some("2".into()),
         ..words()
     });
-    let p = prepare(asked.expect("a request")).expect("data");
-    std::fs::create_dir_all(&p.asked.folder).expect("made");
+    let p = prepare(request.expect("a request")).expect("data");
+    std::fs::create_dir_all(&p.request.folder).expect("made");
     for unit in &p.units {
         let name = unit.title();
         assert_eq!(unit.todo, [(1, 0), (1, 1)]);
         let whole = p.side_by_side(unit, 2, &Device::Cpu, &mut |_| Flow::Continue).expect("trained").1;
         unit.store.forget().expect("its state removed");
         let mut left = 2;
-        let mut stop = |_: News| {
+        let mut stop = |_: UciEvent| {
             left -= 1;
             if left == 0 { Flow::Stop } else { Flow::Continue }
         };
         let (ending, none) = p.side_by_side(unit, 2, &Device::Cpu, &mut stop).expect("stopped");
         assert_eq!((ending, none.len()), (Ending::Stopped, 0), "{name}");
         let mut epochs = vec![];
-        let mut listen = |news: News| {
-            if let News::Training(Event::Epoch(row)) = news {
+        let mut listen = |news: UciEvent| {
+            if let UciEvent::Training(Event::Epoch(row)) = news {
                 epochs.push(row.epoch);
             }
             Flow::Continue
@@ -124,7 +124,7 @@ fn a_split_among_others_is_trained_as_by_fit() {
         assert_ne!(whole[0].rmse, whole[1].rmse, "{name}");
 
         let path = dir.path().join(&name);
-        let recipe = p.sources[0].recipe(&p.asked, unit.method, 1, 0).expect("a recipe");
+        let recipe = p.sources[0].recipe(&p.request, unit.method, 1, 0).expect("a recipe");
         fit::fit(&recipe, &path, false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("fitted");
         let alone = RunFolder::open(&path).and_then(|f| f.results()).expect("results");
         let (rmse, nll) = (alone.get("rmse").expect("rmse"), alone.get("nll").expect("nll"));

@@ -1,7 +1,7 @@
 //! The work itself: look what is there, then train and test the splits that are missing, and make the tables.
 
-use super::super::tables::Report;
-use super::ask::Asked;
+use super::super::tables::ReproduceReport;
+use super::ask::UciRequest;
 use super::methods::Method;
 use super::sets::{self, Set, Source};
 use super::store::{Results, SplitResult, Store};
@@ -15,13 +15,13 @@ use crate::method::Predictive;
 use crate::metrics::rmse;
 use crate::study::run_set::{self, One, Outcome};
 use crate::system::stop;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::train::{Ending, EpochRow, Event, Flow, Splits, Steps, drive};
 use std::time::Instant;
 
 /// A request with everything looked up.
 pub struct Prepared {
-    pub asked: Asked,
+    pub request: UciRequest,
     pub sources: Vec<Source>,
     pub units: Vec<Unit>,
     /// What is left out and why, a sentence each.
@@ -42,7 +42,7 @@ pub struct Unit {
 }
 
 /// Progress of the work.
-pub enum News<'a> {
+pub enum UciEvent<'a> {
     /// So many splits of a set and a method begin or go on.
     Begins {
         number: usize,
@@ -73,37 +73,37 @@ impl Unit {
 }
 
 /// Finds data and results. Nothing is trained.
-pub fn prepare(asked: Asked) -> Result<Prepared> {
-    let (there, missing) = sets::find(&asked)?;
-    let sources = there.iter().map(|s| Source::open(s, &asked)).collect::<Result<Vec<_>>>()?;
+pub fn prepare(request: UciRequest) -> Result<Prepared> {
+    let (there, missing) = sets::find(&request)?;
+    let sources = there.iter().map(|s| Source::open(s, &request)).collect::<Result<Vec<_>>>()?;
     let mut units = vec![];
     for (i, source) in sources.iter().enumerate() {
-        let splits = match &asked.splits {
+        let splits = match &request.splits {
             None => (0..source.n_splits).collect(),
             Some(list) => list.iter().copied().filter(|s| *s < source.n_splits).collect::<Vec<u32>>(),
         };
-        for method in asked.methods.iter().copied() {
-            let store = Store::new(&asked, source, method);
-            let results = store.read(&source.recipe(&asked, method, asked.seeds[0], 0)?, source)?;
+        for method in request.methods.iter().copied() {
+            let store = Store::new(&request, source, method);
+            let results = store.read(&source.recipe(&request, method, request.seeds[0], 0)?, source)?;
             let is_done = |n: &(u32, u32)| results.splits.iter().any(|o| (o.seed, o.split) == *n);
-            let all = asked.seeds.iter().flat_map(|seed| splits.iter().map(|split| (*seed, *split)));
+            let all = request.seeds.iter().flat_map(|seed| splits.iter().map(|split| (*seed, *split)));
             let todo = all.filter(|n| !is_done(n)).collect();
             units.push(Unit { source: i, set: source.set, method, store, results, todo });
         }
     }
     let mut notes = vec![];
     if !missing.is_empty() {
-        notes.push(format!("{} not found in {}: left out", missing.join(", "), asked.data.display()));
+        notes.push(format!("{} not found in {}: left out", missing.join(", "), request.data.display()));
     }
     let computed: Vec<&str> = sources.iter().filter(|s| s.computed).map(|s| s.set.name).collect();
     if !computed.is_empty() {
         notes.push(format!("no test_index.txt for {}: the protocol's splits are computed", computed.join(", ")));
     }
-    if !asked.without.is_empty() {
-        let names: Vec<&str> = asked.without.iter().map(|m| m.title).collect();
+    if !request.without.is_empty() {
+        let names: Vec<&str> = request.without.iter().map(|m| m.title).collect();
         notes.push(format!("vifo has no training for {}", names.join(", ")));
     }
-    Ok(Prepared { asked, sources, units, notes, published: published::Published::read()? })
+    Ok(Prepared { request, sources, units, notes, published: published::Published::read()? })
 }
 
 impl Prepared {
@@ -120,11 +120,11 @@ impl Prepared {
         todo.iter().map(one).collect()
     }
 
-    fn plan(&self, unit: &Unit, (seed, split): (u32, u32), data: &Loaded) -> Result<Plan> {
-        let mut recipe = self.sources[unit.source].recipe(&self.asked, unit.method, seed, split)?;
+    fn plan(&self, unit: &Unit, (seed, split): (u32, u32), data: &Loaded) -> Result<TrainingPlan> {
+        let mut recipe = self.sources[unit.source].recipe(&self.request, unit.method, seed, split)?;
         // Splits side by side have one key; the seed is part of the number of a split.
         recipe.seed = 1;
-        Plan::new(&recipe, data.train.n, &data.encoder)
+        TrainingPlan::new(&recipe, data.train.n, &data.encoder)
     }
 
     /// At most how long training will take: a few steps of each kind, times those to go if no split stops early.
@@ -158,15 +158,15 @@ impl Prepared {
 
     /// Splits that share a program, of `n`.
     fn together(&self, n: usize) -> usize {
-        (MOST_MEMBERS / self.asked.members as usize).clamp(1, n.max(1))
+        (MOST_MEMBERS / self.request.members as usize).clamp(1, n.max(1))
     }
 
     /// Trains and tests what is missing. A set and method of which a split diverges is reported and skipped; the others go on.
-    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(News) -> Flow) -> Result<Outcome> {
+    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(UciEvent) -> Flow) -> Result<Outcome> {
         if self.todo() == 0 {
             return Ok(Outcome::Done);
         }
-        let _lock = run_set::hold(&self.asked.folder)?;
+        let _lock = run_set::hold(&self.request.folder)?;
         self.sources.iter().try_for_each(Source::write_splits)?;
         let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
         let (mut number, mut failed) = (0, 0);
@@ -180,7 +180,7 @@ impl Prepared {
                 One::Done => {}
                 One::Failed(error) => {
                     failed += 1;
-                    listen(News::Failed { unit: &self.units[u], error: &error });
+                    listen(UciEvent::Failed { unit: &self.units[u], error: &error });
                 }
             }
         }
@@ -192,16 +192,16 @@ impl Prepared {
         u: usize,
         (number, of): (usize, usize),
         device: &Device,
-        listen: &mut dyn FnMut(News) -> Flow,
+        listen: &mut dyn FnMut(UciEvent) -> Flow,
     ) -> Result<Ending> {
         while !self.units[u].todo.is_empty() {
             let unit = &self.units[u];
             let n = self.stretch(unit);
-            if listen(News::Begins { number, of, unit, splits: n }) == Flow::Stop {
+            if listen(UciEvent::Begins { number, of, unit, splits: n }) == Flow::Stop {
                 return Ok(Ending::Stopped);
             }
             let (ending, outcomes) = self.side_by_side(unit, n, device, listen)?;
-            listen(News::Ended { ending });
+            listen(UciEvent::Ended { ending });
             if ending == Ending::Stopped {
                 return Ok(ending);
             }
@@ -233,7 +233,7 @@ impl Prepared {
         unit: &Unit,
         n: usize,
         device: &Device,
-        listen: &mut dyn FnMut(News) -> Flow,
+        listen: &mut dyn FnMut(UciEvent) -> Flow,
     ) -> Result<(Ending, Vec<SplitResult>)> {
         let mut data = self.load(unit, &unit.todo[..n])?;
         let equal = data.iter().take_while(|d| size(d) == size(&data[0])).count();
@@ -249,14 +249,14 @@ impl Prepared {
         let mut kept = Kept { splits, store: &unit.store, which, at: None, is_whole: true };
         let ending = drive::to_the_end(&mut kept, &mut |_, event| {
             // A state is no news: only what it lets a later command go on with.
-            Ok(if event == Event::Checkpoint { Flow::Continue } else { listen(News::Training(&event)) })
+            Ok(if event == Event::Checkpoint { Flow::Continue } else { listen(UciEvent::Training(&event)) })
         })?;
         if ending == Ending::Stopped {
             kept.keep()?;
             return Ok((ending, vec![]));
         }
         let mut splits = kept.splits;
-        let trained = splits.conclude(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
+        let trained = splits.finalize(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;
         let predicted = splits.predict(&trained, &data.iter().map(|d| &d.test).collect::<Vec<_>>(), device)?;
         let seconds = splits.seconds() / equal as f64;
         let mut outcomes = vec![];
@@ -270,7 +270,7 @@ impl Prepared {
     }
 
     /// The tables of what is there, written into the folder of results with the figure.
-    pub fn report(&self) -> Result<Report> {
+    pub fn report(&self) -> Result<ReproduceReport> {
         report::report(self)
     }
 }
@@ -327,7 +327,7 @@ fn size(d: &Loaded) -> [usize; 4] {
 }
 
 /// Members are numbered in 32 bits, and so are VI's weight samples.
-fn fits(last: u64, plan: &Plan) -> Result<()> {
+fn fits(last: u64, plan: &TrainingPlan) -> Result<()> {
     let setup = &plan.setup;
     let replicas = last * u64::from(setup.members) * u64::from(setup.samples.max(setup.predict_samples));
     if replicas < 1 << 32 {

@@ -1,5 +1,5 @@
 //! Rows of the heads, the regularizers and weight-space VI. The running log-sum-exp of sampled softmax costs up to 7u for
-//! each rise of its maximum, which the twin does not count: it has to fit into the common slack.
+//! each rise of its maximum, which the reference kernel does not count: it has to fit into the common slack.
 
 use super::{NORMALS, PARTS, Row, SHARES, fill, poison};
 use vifo::ops::Op;

@@ -1,4 +1,4 @@
-//! Rows of the image gather: images smaller than the crop, larger than a workgroup's part and than the twin's piece; every
+//! Rows of the image gather: images smaller than the crop, larger than a workgroup's part and than the reference kernel's piece; every
 //! combination of channels, augmentation, order and shards; filler rows and rows behind the batch.
 
 use super::{Row, poison};

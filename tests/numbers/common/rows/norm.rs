@@ -1,5 +1,5 @@
 //! Rows of batch normalisation: short batches, with auxiliary images and without, one value a channel, offset channels and
-//! channels of variance 0. Offsets stay small where the twin squares them: the running error counts x - mean by the size
+//! channels of variance 0. Offsets stay small where the reference kernel squares them: the running error counts x - mean by the size
 //! of x. The large ones have a derivation of their own (`op_parity`, "keeps its variance").
 
 use super::{OFFSET, Row, fill, poison};
@@ -50,7 +50,7 @@ fn stats(replicas: u32, c: u32, row: usize, offset: f32) -> Vec<f32> {
     stats
 }
 
-/// `values` with the second kind about `offset`: here the twin only subtracts the given mean.
+/// `values` with the second kind about `offset`: here the reference kernel only subtracts the given mean.
 fn offset_values(rows: u32, c: u32, row: usize, offset: f32) -> Vec<f32> {
     let mut x = values(rows, c, row);
     x.iter_mut().enumerate().filter(|(i, _)| (i % c as usize + row) % 3 == 1).for_each(|(_, v)| *v += offset - 3.0);

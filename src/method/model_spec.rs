@@ -23,7 +23,7 @@ pub struct ImageInput {
 
 /// Everything a recording depends on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setup {
+pub struct ModelSpec {
     pub method: &'static dyn Method,
     pub task: Task,
     /// Dimension of z for one target: classes, or 2.
@@ -78,7 +78,7 @@ pub struct MethodOptions {
     pub last_layer_samples: bool,
 }
 
-impl Setup {
+impl ModelSpec {
     pub fn layout(&self) -> Layout {
         self.net.layout()
     }
@@ -145,9 +145,9 @@ impl Setup {
         first as u32..(first + length) as u32
     }
     /// This setup with the weights as they stand in a step, where training ends in something else.
-    pub fn in_training(&self) -> Setup {
+    pub fn in_training(&self) -> ModelSpec {
         let method = if self.concludes() { self.method.until_then() } else { self.method };
-        Setup { method, ..self.clone() }
+        ModelSpec { method, ..self.clone() }
     }
     /// Whether weights are collected in the course of training.
     pub fn averages(&self) -> bool {
@@ -185,8 +185,8 @@ impl Setup {
         self.per_set == 0 || self.first_member.is_multiple_of(self.per_set) && self.members.is_multiple_of(self.per_set)
     }
     /// This setup for members `first .. first + count` only.
-    pub fn part(&self, first: u32, count: u32) -> Setup {
-        Setup { first_member: self.first_member + first, members: count, ..self.clone() }
+    pub fn part(&self, first: u32, count: u32) -> ModelSpec {
+        ModelSpec { first_member: self.first_member + first, members: count, ..self.clone() }
     }
 
     /// Initial weights of all members, one after another.

@@ -1,7 +1,7 @@
 //! The end of a training: what its method makes of the last weights, given passes over the training rows.
 
 use super::evaluate::{Predictor, recompute_running};
-use super::plan::Plan;
+use super::plan::TrainingPlan;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;
@@ -9,8 +9,8 @@ use crate::method::{Chunk, Finish, Rows, Trained};
 
 /// `last` = weights as training left them; `state` = what was collected beside them, of `snapshots` epochs; `train` = the rows
 /// it was trained on.
-pub fn conclude(
-    plan: &Plan,
+pub fn finalize(
+    plan: &TrainingPlan,
     last: Trained,
     state: &[(String, Vec<f32>)],
     snapshots: u32,
@@ -22,7 +22,7 @@ pub fn conclude(
 }
 
 struct TrainingRows<'a> {
-    plan: &'a Plan,
+    plan: &'a TrainingPlan,
     train: &'a Dataset,
     device: &'a Device,
 }

@@ -2,8 +2,8 @@
 //! and kept in its folder.
 
 use super::change::Effect;
-use super::picture::{Look, Painter, Picture};
-use super::worker::LaneSnapshot;
+use super::picture::{Painter, Picture, View};
+use super::worker::SlotSnapshot;
 use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
@@ -13,10 +13,10 @@ use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
 use crate::run::prior;
 use crate::train::Driver;
-use crate::train::plan::Plan;
+use crate::train::plan::TrainingPlan;
 use crate::workflow::Training;
 
-pub struct Lane {
+pub struct TrainerSlot {
     pub training: Training,
     pub device: Device,
     pub driver: Driver,
@@ -44,7 +44,7 @@ pub struct Points {
 const MOST_POINTS: usize = crate::data::points::MAX_POINTS;
 
 impl Points {
-    pub fn of(encoder: &Encoder, data: &Loaded, plan: &Plan) -> Points {
+    pub fn of(encoder: &Encoder, data: &Loaded, plan: &TrainingPlan) -> Points {
         let ranges = super::picture::ranges(encoder);
         let (mean, sd): (Vec<f64>, Vec<f64>) = encoder
             .features
@@ -102,9 +102,9 @@ impl Points {
     }
 }
 
-impl Lane {
-    pub fn new(training: Training, device: Device) -> Lane {
-        Lane { training, device, driver: Driver::default(), painter: Painter::default() }
+impl TrainerSlot {
+    pub fn new(training: Training, device: Device) -> TrainerSlot {
+        TrainerSlot { training, device, driver: Driver::default(), painter: Painter::default() }
     }
 
     pub fn points(&self) -> Points {
@@ -112,23 +112,23 @@ impl Lane {
     }
 
     /// What the network thinks now, and curves from its prior if they are wanted.
-    pub fn look(&mut self, look: &Look) -> Result<LaneSnapshot> {
+    pub fn snapshot(&mut self, view: &View) -> Result<SlotSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
         // Where nothing is drawn, an average or a posterior would be wasted work.
         let now = match super::picture::ranges(&data.encoder).is_empty() {
             true => trainer.weights()?,
-            false => trainer.look(&data.train, &self.device)?,
+            false => trainer.snapshot(&data.train, &self.device)?,
         };
         let losses = trainer.losses()?;
         let plan = trainer.plan().clone();
-        let picture = self.painter.paint(&plan, &data.encoder, &self.device, &now, look)?;
-        let prior = match (&picture, look.prior) {
+        let picture = self.painter.paint(&plan, &data.encoder, &self.device, &now, view)?;
+        let prior = match (&picture, view.prior) {
             (Picture::Band(band), Some((count, seed))) => {
                 prior::curves(&plan, &data.encoder, &now.weights, &self.device, &band.x, count.min(500), seed)?
             }
             _ => None,
         };
-        Ok(LaneSnapshot { picture, prior, losses })
+        Ok(SlotSnapshot { picture, prior, losses })
     }
 
     /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.
@@ -143,7 +143,7 @@ impl Lane {
         }
         match effect {
             Effect::Nothing => return Ok(false),
-            Effect::Steers => self.training.steer(recipe)?,
+            Effect::Steers => self.training.update_hyperparameters(recipe)?,
             Effect::Rebuilds => {
                 self.painter = Painter::default();
                 if !self.training.rebuild(recipe)? {
