@@ -149,7 +149,7 @@ fn others(studio: &Studio, light: &Settings) {
         a.priors
             .group
             .as_ref()
-            .is_some_and(|g| g.snapshot.step > 1400 && g.snapshot.lanes.iter().all(|l| l.prior.is_some()))
+            .is_some_and(|g| g.snapshot.step > 1400 && g.snapshot.slots.iter().all(|l| l.prior.is_some()))
     });
     studio.take(&mut h, "priors");
 }

@@ -57,7 +57,7 @@ impl Method for Swag {
         Some("average of weights")
     }
     fn finalize(&self, finish: Finish) -> Result<Trained> {
-        let setup = finish.model_spec;
+        let setup = finish.setup;
         let (deviations, variance) = (finish.collected(DEVIATIONS), finish.collected(VARIANCE));
         let (weights, filled) = match finish.snapshots {
             0 => (finish.last.weights, 0),

@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use crate::error::Error;
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
-use crate::recipe::Boosting;
+use crate::recipe::Boosting as Choice;
 use crate::system::stop;
 use crate::tables::rough_duration;
 
@@ -39,14 +39,14 @@ fn trees(
     y: &[f64],
     validation: usize,
     classes: usize,
-    boosting: Boosting,
+    boosting: Choice,
 ) -> crate::error::Result<Option<Trees>> {
     // Pixels are no columns.
-    if boosting == Boosting::Off || seen.x.is_empty() {
+    if boosting == Choice::Off || seen.x.is_empty() {
         return Ok(None);
     }
     let seconds = boosting::seconds(seen.n, seen.d, classes);
-    if boosting == Boosting::Auto && seconds > SECONDS {
+    if boosting == Choice::Auto && seconds > SECONDS {
         let about = rough_duration(seconds);
         return Ok(Some(Err(format!(
             "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
@@ -72,7 +72,7 @@ impl Baselines {
     ///
     /// # Errors
     /// A stop.
-    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, boosting: Boosting) -> crate::error::Result<Baselines> {
+    pub fn fit(seen: &Dataset, y: &[f64], validation: usize, boosting: Choice) -> crate::error::Result<Baselines> {
         let linear = LinearModel::fit_weighed(&seen.x, y, &seen.weights, seen.n, seen.d).map_err(found);
         let boosting = trees(seen, y, validation, 0, boosting)?;
         Ok(Baselines { constant: ConstantModel::fit_weighed(y, &seen.weights), linear, boosting })
@@ -96,7 +96,7 @@ impl ClassBaselines {
         seen: &Dataset,
         classes: usize,
         validation: usize,
-        boosting: Boosting,
+        boosting: Choice,
         rows: &Dataset,
     ) -> crate::error::Result<ClassBaselines> {
         let mut shares = vec![0.0; classes];
@@ -123,10 +123,10 @@ mod tests {
         let large = Dataset { x: x.into(), y: vec![0.0; n], n, d: 4, ..Default::default() };
         let y: Vec<f64> = vec![0.0; n];
         let trees = |rows: &Dataset, y: &[f64], boosting| trees(rows, y, 10, 0, boosting).expect("no stop");
-        let why = trees(&large, &y, Boosting::Auto).expect("an answer").err().expect("a reason");
+        let why = trees(&large, &y, Choice::Auto).expect("an answer").err().expect("a reason");
         assert!(why.starts_with("left out: it would take about ") && why.contains("baselines.boosting"), "{why}");
-        assert!(trees(&large, &y, Boosting::Off).is_none());
+        assert!(trees(&large, &y, Choice::Off).is_none());
         let image = Dataset { y: vec![0.0; 30], n: 30, d: 64, ..Default::default() };
-        assert!(trees(&image, &y[..30], Boosting::On).is_none());
+        assert!(trees(&image, &y[..30], Choice::On).is_none());
     }
 }

@@ -8,8 +8,9 @@
 use super::Normals;
 use crate::error::{Error, Result};
 use crate::figure::{CurvesFigure, Series};
-use faer::linalg::solvers::{DenseSolveCore, Solve};
-use faer::{Mat, Side};
+use nalgebra::DMatrix;
+
+type Mat = DMatrix<f64>;
 
 /// Rows and inputs where the theorem's assumption N > d holds.
 pub const SIZE: (usize, usize) = (40, 5);
@@ -17,6 +18,9 @@ pub const SIZE: (usize, usize) = (40, 5);
 pub const SHORT: (usize, usize) = (3, 5);
 /// Random variational parameters (w, V) tried.
 pub const DRAWS: usize = 200;
+
+/// Iterations of an eigenvalue problem of some tens of rows, far more than it needs.
+const SWEEPS: usize = 10_000;
 
 /// Both objectives in nats at `DRAWS` random variational parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,19 +70,19 @@ impl Run {
 
 /// What q is compared with: data X [d, N], targets y [N], noise variance of the likelihood, prior N(m0, S0).
 struct Problem {
-    x: Mat<f64>,
-    y: Mat<f64>,
+    x: Mat,
+    y: Mat,
     noise: f64,
-    m0: Mat<f64>,
-    s0: Mat<f64>,
+    m0: Mat,
+    s0: Mat,
 }
 
-fn random(normals: &mut Normals, rows: usize, columns: usize) -> Mat<f64> {
+fn random(normals: &mut Normals, rows: usize, columns: usize) -> Mat {
     Mat::from_fn(rows, columns, |_, _| normals.take())
 }
 
 /// A A'/d + I/2: well away from singular.
-fn covariance(normals: &mut Normals, d: usize) -> Mat<f64> {
+fn covariance(normals: &mut Normals, d: usize) -> Mat {
     let a = random(normals, d, d);
     let product = &a * a.transpose();
     Mat::from_fn(d, d, |i, j| product[(i, j)] / d as f64 + if i == j { 0.5 } else { 0.0 })
@@ -88,20 +92,20 @@ fn failed(what: &str) -> Error {
     Error::run("theory linear", format!("{what} could not be decomposed"), "take another --seed")
 }
 
-fn trace_of_product(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
+fn trace_of_product(a: &Mat, b: &Mat) -> f64 {
     (0..a.nrows()).map(|i| (0..a.ncols()).map(|j| a[(i, j)] * b[(j, i)]).sum::<f64>()).sum()
 }
 
-fn log_determinant(a: &Mat<f64>) -> Result<f64> {
-    let values = a.self_adjoint_eigenvalues(Side::Lower).map_err(|_| failed("a covariance"))?;
-    Ok(values.iter().map(|v| v.ln()).sum())
+fn log_determinant(a: &Mat) -> Result<f64> {
+    let eigen = a.clone().try_symmetric_eigen(f64::EPSILON, SWEEPS).ok_or_else(|| failed("a covariance"))?;
+    Ok(eigen.eigenvalues.iter().map(|v| v.ln()).sum())
 }
 
 impl Problem {
     fn new(normals: &mut Normals, n: usize, d: usize) -> Self {
         let (x, m0, s0) = (random(normals, d, n), random(normals, d, 1), covariance(normals, d));
         let (theta, e) = (random(normals, d, 1), random(normals, n, 1));
-        let y = x.transpose() * &theta + &e * faer::Scale(0.5);
+        let y = x.transpose() * &theta + &e * 0.5;
         Problem { x, y, noise: 0.25, m0, s0 }
     }
 
@@ -111,15 +115,15 @@ impl Problem {
 
     /// The ELBO over theta: E_q log p(y | theta' x) with E (y - theta' x)^2 = (y - w' x)^2 + tr(V x x'), less
     /// KL(N(w, V) || N(m0, S0)) in d dimensions.
-    fn elbo(&self, w: &Mat<f64>, v: &Mat<f64>) -> Result<f64> {
+    fn elbo(&self, w: &Mat, v: &Mat) -> Result<f64> {
         let (d, n) = (self.x.nrows(), self.x.ncols());
         let mut value = 0.0;
         for i in 0..n {
-            let column = self.x.col(i).as_mat().to_owned();
-            let residual = self.y[(i, 0)] - (w.transpose() * &column)[(0, 0)];
-            value += self.log_density(residual * residual + trace_of_product(v, &(&column * column.transpose())));
+            let column = self.x.column(i);
+            let residual = self.y[(i, 0)] - (w.transpose() * column)[(0, 0)];
+            value += self.log_density(residual * residual + trace_of_product(v, &(column * column.transpose())));
         }
-        let factor = self.s0.llt(Side::Lower).map_err(|_| failed("S0"))?;
+        let factor = self.s0.clone().cholesky().ok_or_else(|| failed("S0"))?;
         let shift = w - &self.m0;
         let quadratic = (shift.transpose() * factor.solve(&shift))[(0, 0)];
         let trace = trace_of_product(&factor.inverse(), v);
@@ -129,7 +133,7 @@ impl Problem {
 
     /// VIFO's objective over the N outputs: row i's loss under q(z | x_i) = N(w' x_i, x_i' V x_i), less the KL divergence
     /// of N(X' w, X' V X) from N(X' m0, X' S0 X) by pseudo-inverse and pseudo-determinant.
-    fn vifo(&self, w: &Mat<f64>, v: &Mat<f64>) -> Result<f64> {
+    fn vifo(&self, w: &Mat, v: &Mat) -> Result<f64> {
         let n = self.x.ncols();
         let (mean, cov) = (self.x.transpose() * w, self.x.transpose() * v * &self.x);
         let prior = self.x.transpose() * &self.s0 * &self.x;
@@ -148,14 +152,14 @@ impl Problem {
 }
 
 /// R [rank, N] with R' R the pseudo-inverse of `a` [N, N].
-fn inverse_root(a: &Mat<f64>) -> Result<Mat<f64>> {
+fn inverse_root(a: &Mat) -> Result<Mat> {
     let n = a.nrows();
-    let eigen = a.self_adjoint_eigen(Side::Lower).map_err(|_| failed("X' S0 X"))?;
-    let value = |j: usize| eigen.S().column_vector()[j];
+    let eigen = a.clone().try_symmetric_eigen(f64::EPSILON, SWEEPS).ok_or_else(|| failed("X' S0 X"))?;
+    let value = |j: usize| eigen.eigenvalues[j];
     let top = (0..n).map(value).fold(0.0, f64::max);
     // What is zero in exact arithmetic is left at N units of 1e-16 of the largest.
     let kept: Vec<usize> = (0..n).filter(|j| value(*j) > 1e-10 * top).collect();
-    Ok(Mat::from_fn(kept.len(), n, |r, i| eigen.U()[(i, kept[r])] / value(kept[r]).sqrt()))
+    Ok(Mat::from_fn(kept.len(), n, |r, i| eigen.eigenvectors[(i, kept[r])] / value(kept[r]).sqrt()))
 }
 
 /// Random data, prior and `draws` random variational parameters.

@@ -13,7 +13,7 @@ use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
-use crate::report::evaluations::{Page, Run as Evaluated};
+use crate::report::evaluations::{EvaluatedRun, Page};
 use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
 use crate::run::model::Model;
 use crate::run::{Manifest, RunFolder};
@@ -111,7 +111,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
     let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
     for (at, view) in model.views().iter().enumerate() {
         let calibration = calibration.of_target(at);
-        let run = Evaluated::new(&page, model, view, Some(calibration));
+        let run = EvaluatedRun::new(&page, model, view, Some(calibration));
         let Some(own) = &own else {
             run.put(SLOT, &[calibration.section(view.encoder.target_name())]);
             continue;

@@ -78,7 +78,7 @@ pub fn evaluate(
     let (mut each, mut figures) = (vec![], vec![]);
     for (at, view) in model.views().iter().enumerate() {
         let calibration = calibration.as_ref().map(|c| c.of_target(at));
-        let shown = evaluations::Run::new(&page, &model, view, calibration);
+        let shown = evaluations::EvaluatedRun::new(&page, &model, view, calibration);
         let data = data.as_ref().map(|d| d.of_target(at));
         let data = data.as_ref().map(|d| &**d).map_err(|e| (*e).clone());
         let one = OfTarget { folder, device, request, model: view, data, changed, calibration, shown };
@@ -112,7 +112,7 @@ struct OfTarget<'a> {
     /// The data file is not what it was.
     changed: bool,
     calibration: Option<&'a Calibration>,
-    shown: evaluations::Run<'a>,
+    shown: evaluations::EvaluatedRun<'a>,
 }
 
 /// What was found of one target so far.

@@ -4,8 +4,7 @@ use super::Structure;
 use super::spectrum::Spectrum;
 use crate::base::Real;
 use crate::error::{Error, Result};
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::{Accum, MatMut, MatRef, Par};
+use crate::ops::gemm::{Finish, Mat, gemm, pack_len};
 use rayon::prelude::*;
 
 /// Rows that are multiplied at a time: their features and a weighted copy of them stay in the cache.
@@ -184,8 +183,7 @@ fn add_to(sum: &mut [f64], more: &[f64]) {
     sum.iter_mut().zip(more).for_each(|(s, m)| *s += m);
 }
 
-/// `gram` [d, d] = sum over rows r of weight(r) f_r f_r', its lower triangle by columns; row r of `f` begins at
-/// r * stride.
+/// `gram` [d, d] = sum over rows r of weight(r) f_r f_r'; row r of `f` begins at r * stride.
 pub(super) fn weighted_gram(
     f: &[f64],
     d: usize,
@@ -200,9 +198,8 @@ pub(super) fn weighted_gram(
         let weight = weight(row);
         scratch.extend(f[row * stride..row * stride + d].iter().map(|v| weight * v));
     }
-    let left = MatRef::from_column_major_slice(scratch, d, rows);
-    let right = MatRef::from_column_major_slice_with_stride(f, d, rows, stride).transpose();
-    let gram = MatMut::from_column_major_slice_mut(gram, d, d);
-    let (lower, all) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
-    matmul(gram, lower, Accum::Replace, left, all, right, all, 1.0, Par::Seq);
+    scratch.resize(rows * d + pack_len(rows, d), 0.0);
+    let (weighted, pack) = scratch.split_at_mut(rows * d);
+    let left = Mat { data: f, row: 1, col: stride };
+    gemm(d, d, rows, left, Mat::rows(weighted, d), gram, pack, &Finish::default());
 }

@@ -3,12 +3,8 @@
 
 use super::Structure;
 use super::curvature::{allocate, weighted_gram};
-use super::storage::too_large;
 use crate::error::{Error, Result};
-use faer::diag::DiagMut;
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{MatMut, MatRef, Par};
+use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
 /// Row j of `vectors` is eigenvector j.
@@ -78,27 +74,23 @@ fn positive(values: &mut [f64], what: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the decomposition of an n x n matrix needs beside the matrix and its eigenvectors.
-pub(super) fn scratch(n: usize) -> StackReq {
-    self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default())
+/// Bytes that the decomposition of an n x n matrix needs beside the matrix and its eigenvectors: a copy that is sorted.
+pub(super) fn scratch(n: usize) -> u64 {
+    8 * (n as u64).pow(2) + 32 * n as u64
 }
 
-/// Decomposes the matrix [n, n] whose lower triangle `a` holds by columns.
+/// Decomposes the matrix [n, n] whose lower triangle `a` holds by columns; the smallest eigenvalue comes first.
 fn eigen(a: Vec<f64>, n: usize, what: &str) -> Result<Eigen> {
-    let mut vectors = allocate(n * n)?;
-    vectors.resize(n * n, 0.0);
-    let mut values = vec![0.0; n];
-    let request = scratch(n);
-    let mut memory = MemBuffer::try_new(request).map_err(|_| too_large(request.unaligned_bytes_required() as u64))?;
-    self_adjoint_evd(
-        MatRef::from_column_major_slice(&a, n, n),
-        DiagMut::from_slice_mut(&mut values),
-        Some(MatMut::from_column_major_slice_mut(&mut vectors, n, n)),
-        Par::Seq,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map_err(|_| Error::run("Laplace", format!("{what} has no eigenvalues"), "take the diagonal form"))?;
+    // The library's own vectors abort where there is no room: asked for first.
+    drop(allocate(2 * n * n + 4 * n)?);
+    let sweeps = 100 * n.max(1);
+    let found = SymmetricEigen::try_new(DMatrix::from_vec(n, n, a), f64::EPSILON, sweeps)
+        .ok_or_else(|| Error::run("Laplace", format!("{what} has no eigenvalues"), "take the diagonal form"))?;
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| found.eigenvalues[*i].total_cmp(&found.eigenvalues[*j]));
+    let mut values: Vec<f64> = order.iter().map(|j| found.eigenvalues[*j]).collect();
+    let vectors =
+        order.iter().flat_map(|j| found.eigenvectors.column(*j).iter().copied().collect::<Vec<_>>()).collect();
     positive(&mut values, what)?;
     Ok(Eigen { values, vectors })
 }

@@ -41,7 +41,7 @@ pub fn fit_bytes(structure: Structure, k: usize, d: usize) -> u64 {
 const LARGEST: usize = 1 << 24;
 
 fn decomposition(n: usize) -> u64 {
-    if n > LARGEST { u64::MAX } else { scratch(n).unaligned_bytes_required() as u64 }
+    if n > LARGEST { u64::MAX } else { scratch(n) }
 }
 
 pub(super) fn too_large(bytes: u64) -> Error {

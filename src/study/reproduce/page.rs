@@ -86,8 +86,7 @@ impl All {
                      its experiments, as this program makes them beside the paper's own numbers. Rings are the paper's, filled marks are \
                      ours; where ours are missing they have not been run.";
         let lead = vec![Section { text: vec![about.into()], ..Default::default() }];
-        let page =
-            figure::ReproduceReport { title: "The VIFO paper, ours beside theirs".into(), lead, summary, sections };
+        let page = figure::HtmlReport { title: "The VIFO paper, ours beside theirs".into(), lead, summary, sections };
         let path = a.runs.join("all.html");
         figure::write_report(&path, &page)?;
         Ok(path)

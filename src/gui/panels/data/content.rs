@@ -59,8 +59,7 @@ pub enum ContentKind {
 
 /// Sets a key to a text, quoted where the key holds one.
 fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
-    let is_text =
-        keys::find(key).is_some_and(|k| matches!(k.kind, keys::ContentKind::Text | keys::ContentKind::Choice(_)));
+    let is_text = keys::find(key).is_some_and(|k| matches!(k.kind, keys::ValueKind::Text | keys::ValueKind::Choice(_)));
     let value = if is_text { Value::String(text.into()).to_string() } else { text.to_string() };
     keys::set(table, key, &value, key)
 }
