@@ -276,7 +276,7 @@ fn side_by_side_and_priors_train_and_draw() {
     wait(&mut h, "three priors", |a| drawn(a).is_some_and(|d| d.len() == 3 && d.iter().all(|c| c.len() == 40)));
     click(&mut h, "Pause");
     wait(&mut h, "a pause", |a| a.priors.group.as_ref().is_some_and(|g| g.state == WorkerState::Paused));
-    let number = app(&mut h).priors.group.as_ref().expect("a group").look.number;
+    let number = app(&mut h).priors.group.as_ref().expect("a group").snapshot.number;
     let before = drawn(app(&mut h));
     click(&mut h, "Resample");
     wait(&mut h, "another draw", |a| a.priors.group.as_ref().is_some_and(|g| g.snapshot.number > number));
