@@ -110,6 +110,11 @@ impl Model {
             let place = folder.display().to_string();
             return Err(Error::usage(place, "the model was loaded from a run folder", "", "copy that folder"));
         };
+        // The command line's help names its flags.
+        RunFolder::refuse_unless_empty(folder).map_err(|_| {
+            let place = folder.display().to_string();
+            Error::usage(place, "already exists and is not empty", "", "name a folder that is new or empty")
+        })?;
         let training = &mut *training.lock().unwrap_or_else(PoisonError::into_inner);
         // A table in memory becomes a file of the folder; another folder gets its own.
         let (data, recipe) = (training.data.clone(), training.recipe.clone());
