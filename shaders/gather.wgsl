@@ -19,6 +19,8 @@ struct GatherRows {
     first_member: u32,
     per_set: u32,
     first_set: u32,
+    held_out: u32,
+    folds: u32,
 }
 @group(0) @binding(0) var<uniform> gather_params: GatherRows;
 @group(0) @binding(1) var<storage, read> gather_data: array<f32>;
@@ -42,7 +44,15 @@ fn gather_rows(
     if p.shuffle == 1u {
         row = permute(permutation(gather_args.seed, gather_args.epoch, p.first_member + r, p.n_rows), row);
     }
-    row += set_of(p.first_member + r, p.per_set, p.first_set) * p.n_rows;
+    let member = p.first_member + r;
+    let set_rows = p.n_rows + p.held_out;
+    if p.folds > 0u {
+        // The first row behind the fold that is held out; the rows go on in a circle.
+        let fold = member % p.folds;
+        let start = fold * (set_rows / p.folds) + fold * (set_rows % p.folds) / p.folds;
+        row = (row + start + p.held_out) % set_rows;
+    }
+    row += set_of(member, p.per_set, p.first_set) * set_rows;
     let to = (r * p.out_rows + b) * p.cols;
     for (var c = 0u; c < p.cols; c++) {
         gather_out[to + c] = gather_data[row * p.cols + c];

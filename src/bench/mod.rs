@@ -232,6 +232,8 @@ fn image_case(net: fn(Last) -> Net, method: &'static dyn Method) -> Result<Prepa
         exact: false,
         net,
         n_rows: n,
+        folds: 0,
+        held_out: 0,
         batch: n,
         aux: None,
         ..plan.setup

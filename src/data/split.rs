@@ -57,6 +57,17 @@ pub fn by_fraction(
     Ok(Split { train, validation, test: order })
 }
 
+/// `rows` in an order whose every stretch is a random part of them, with the classes `strata` [rows] in proportion where
+/// there are any: stretches are the folds that members of an ensemble hold out.
+pub fn in_folds(rows: &[usize], seed: u64, strata: Option<&[usize]>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    SplitMix64::new(seed).shuffle(&mut order);
+    if let Some(strata) = strata.filter(|s| s.len() == rows.len()) {
+        order = interleave(&order, strata);
+    }
+    order.into_iter().map(|place| rows[place]).collect()
+}
+
 /// Orders shuffled rows so that every stretch holds each class in proportion: the k-th of m rows of a class has the
 /// key (k + 1/2) / m.
 fn interleave(order: &[usize], strata: &[usize]) -> Vec<usize> {

@@ -53,8 +53,12 @@ pub struct ModelSpec {
     pub optimizer: Optimizer,
     pub momentum: f32,
     pub clip: bool,
-    /// N, training rows.
+    /// N, rows that each member is trained on.
     pub n_rows: u32,
+    /// Folds of the training rows, of which member m holds out fold m % folds; 0: all members see all rows.
+    pub folds: u32,
+    /// Rows that each member holds out: those of the largest fold, or 0.
+    pub held_out: u32,
     pub batch: u32,
     /// Auxiliary inputs, one per row of the batch.
     pub aux: Option<AuxSource>,
@@ -172,6 +176,10 @@ impl ModelSpec {
     /// The likelihood as heads and shaders know it.
     pub fn likelihood_code(&self) -> u32 {
         if self.task == Task::Classification { LIKELIHOOD_SOFTMAX } else { LIKELIHOOD_GAUSSIAN }
+    }
+    /// Who judges the weights in training, each by held-out rows of its own: the ensemble as a whole, or every member.
+    pub fn judges(&self) -> usize {
+        if self.folds > 0 { self.members as usize } else { 1 }
     }
     /// Number of the first member's data set, and how many sets the members read.
     pub fn sets(&self) -> (u32, u32) {

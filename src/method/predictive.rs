@@ -103,6 +103,55 @@ impl Row {
     }
 }
 
+/// Where a row comes from: the number of a predictive, and the row in it.
+pub type From = (usize, usize);
+
+impl Predictive {
+    /// The rows `from` of several predictives of one task, made by equally many networks each.
+    pub fn gather(all: &[&Predictive], from: &[From]) -> Predictive {
+        match all.first() {
+            Some(Predictive::Classification(first)) => {
+                let all: Vec<&Classification> = all.iter().filter_map(|p| p.classification()).collect();
+                let one = |of: fn(&Classification) -> &[f64], k| rows(&all, from, of, k);
+                Predictive::Classification(Classification {
+                    k: first.k,
+                    probs: one(|c| &c.probs, first.k),
+                    total: one(|c| &c.total, 1),
+                    aleatoric: one(|c| &c.aleatoric, 1),
+                    epistemic: one(|c| &c.epistemic, 1),
+                })
+            }
+            Some(Predictive::Regression(first)) => {
+                let all: Vec<&Regression> = all.iter().filter_map(|p| p.regression()).collect();
+                let one = |of: fn(&Regression) -> &[f64]| rows(&all, from, of, 1);
+                let networks = first.parts.len() / first.n().max(1);
+                Predictive::Regression(Regression {
+                    parts: rows(&all, from, |r| &r.parts, networks),
+                    shift: first.shift,
+                    scale: first.scale,
+                    mean: one(|r| &r.mean),
+                    aleatoric: one(|r| &r.aleatoric),
+                    epistemic: one(|r| &r.epistemic),
+                    // Those of one member are no members of the whole.
+                    member_means: one(|r| &r.mean),
+                })
+            }
+            None => Predictive::Classification(Classification::default()),
+        }
+    }
+    pub fn regression(&self) -> Option<&Regression> {
+        if let Predictive::Regression(r) = self { Some(r) } else { None }
+    }
+    pub fn classification(&self) -> Option<&Classification> {
+        if let Predictive::Classification(c) = self { Some(c) } else { None }
+    }
+}
+
+/// Rows of `width` numbers each.
+fn rows<P, T: Clone>(all: &[&P], from: &[From], of: fn(&P) -> &[T], width: usize) -> Vec<T> {
+    from.iter().flat_map(|&(p, i)| of(all[p])[i * width..(i + 1) * width].iter().cloned()).collect()
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Classification {
     pub k: usize,

@@ -33,6 +33,8 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
         momentum: 0.0,
         clip: false,
         n_rows: 1,
+        folds: 0,
+        held_out: 0,
         batch: 1,
         aux: None,
         warm: false,

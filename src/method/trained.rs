@@ -48,6 +48,19 @@ impl Trained {
         Trained { weights: part(&self.weights), running: part(&self.running), posterior: posterior.collect() }
     }
 
+    /// Part `at` of `of` equal ones becomes that of `other`.
+    pub fn take(&mut self, other: &Trained, at: usize, of: usize) {
+        let copy = |to: &mut [f32], from: &[f32]| {
+            let each = to.len() / of.max(1);
+            to[at * each..(at + 1) * each].copy_from_slice(&from[at * each..(at + 1) * each]);
+        };
+        copy(&mut self.weights, &other.weights);
+        copy(&mut self.running, &other.running);
+        for (to, from) in self.posterior.iter_mut().zip(&other.posterior) {
+            copy(&mut to.values, &from.values);
+        }
+    }
+
     /// The members of all, one after another; each must hold what the first holds.
     pub fn join(all: Vec<Trained>) -> Trained {
         let mut parts = all.into_iter();

@@ -71,12 +71,14 @@ impl ModelSpec {
         let replicas = self.members * samples;
         let mut b = Builder::new(replicas, p);
         let (n, d, batch) = (self.n_rows, self.net.n_in(), self.batch_rows());
-        if sets > 1 && (self.image.is_some() || self.is_coupled() && !self.whole_sets()) {
+        let set_rows = n + self.held_out;
+        let several = sets > 1 || self.folds > 0;
+        if several && self.image.is_some() || sets > 1 && self.is_coupled() && !self.whole_sets() {
             let found = "image sets, or members that see each other and are cut apart";
             return Err(Error::run("several data sets", found, "this is a bug of vifo: please report it"));
         }
         let data_x = match self.image {
-            None => DataX::Rows(b.buffer("data.x", (sets * n * d) as usize, Role::Input)),
+            None => DataX::Rows(b.buffer("data.x", (sets * set_rows * d) as usize, Role::Input)),
             Some(_) => {
                 let shard_rows = shards(n, d, max_bytes)?;
                 let shards = std::array::from_fn(|s| {
@@ -87,13 +89,13 @@ impl ModelSpec {
             }
         };
         let t = self.targets;
-        let data_y = b.buffer("data.y", (sets * n * t) as usize, Role::Input);
-        let data_w = self.weighted.then(|| b.buffer("data.w", (sets * n * t) as usize, Role::Input));
+        let data_y = b.buffer("data.y", (sets * set_rows * t) as usize, Role::Input);
+        let data_w = self.weighted.then(|| b.buffer("data.w", (sets * set_rows * t) as usize, Role::Input));
         let weights = b.buffer("weights", self.members as usize * self.member_len(), Role::State);
         let sums = b.buffer("sums", self.members as usize * SUM_WORDS, Role::State);
 
         // A full batch of a table needs no order, so the members of a set read it in place; images are varied for each.
-        let in_place = self.full_batch() && self.whole_sets();
+        let in_place = self.full_batch() && self.whole_sets() && self.folds == 0;
         let aux_rows = if self.aux.is_some() { batch } else { 0 };
         let rows = batch + aux_rows;
         let shuffle = u32::from(!self.full_batch());
@@ -107,6 +109,8 @@ impl ModelSpec {
             first_member: first_order,
             per_set,
             first_set,
+            held_out: self.held_out,
+            folds: self.folds,
         };
         let own = |b: &mut Builder| b.buffer("x", (orders * rows * d) as usize, Role::Scratch);
         let (x, x_replicas) = match (data_x, self.image) {

@@ -7,9 +7,9 @@ use crate::base::rng::{Draw, Permutation, Stream, unit};
 use rayon::prelude::*;
 
 params! {
-    /// out [X, out_rows, cols], rows 0..batch <- rows `batch_start + b` of the epoch's order of data [n_rows, cols].
-    /// Positions past the end wrap round: such rows are filler that the heads give no weight. With several data sets
-    /// [S, n_rows, cols] each member reads its own (`set_of`).
+    /// out [X, out_rows, cols], rows 0..batch <- rows `batch_start + b` of the epoch's order of the `n_rows` rows that a
+    /// member sees of data [n_rows + held_out, cols]. Positions past the end wrap round: such rows are filler that the heads
+    /// give no weight. With several data sets [S, n_rows + held_out, cols] each member reads its own (`set_of`).
     GatherRows {
         replicas: u32,
         n_rows: u32,
@@ -24,6 +24,10 @@ params! {
         per_set: u32,
         /// Number of the first set in the buffer.
         first_set: u32,
+        /// Rows that a member does not see: those from `fold_start` of its fold on.
+        held_out: u32,
+        /// Folds of the rows; member m holds out fold m % folds. 0: no member holds out any.
+        folds: u32,
     }
 }
 params! {
@@ -62,7 +66,22 @@ pub fn set_of(member: u32, per_set: u32, first_set: u32) -> u32 {
     member.checked_div(per_set).map_or(0, |set| set - first_set)
 }
 
+/// The first row of a fold, where `folds` folds of nearly equal size cut `rows` rows. fold < folds < 2^16.
+#[inline(always)]
+pub fn fold_start(fold: u32, folds: u32, rows: u32) -> u32 {
+    fold * (rows / folds) + fold * (rows % folds) / folds
+}
+
+/// Rows of the largest fold: what every member holds out, so that all train on equally many.
+pub fn fold_rows(folds: u32, rows: u32) -> u32 {
+    rows.div_ceil(folds)
+}
+
 impl GatherRows {
+    /// Rows of a set in the buffer.
+    fn set_rows(&self) -> u32 {
+        self.n_rows.saturating_add(self.held_out)
+    }
     /// Sets that the buffer holds.
     pub fn sets(&self) -> u32 {
         sets(self.first_member, self.replicas, self.per_set, self.first_set)
@@ -75,13 +94,15 @@ impl OpSpec for GatherRows {
     }
     fn lengths(&self) -> Lengths {
         (
-            vec![numbers(&[self.sets(), self.n_rows, self.cols])],
+            vec![numbers(&[self.sets(), self.set_rows(), self.cols])],
             vec![numbers(&[self.replicas, self.out_rows, self.cols])],
         )
     }
     fn sizes_agree(&self) -> bool {
         self.batch <= self.out_rows
             && self.n_rows > 0
+            && self.folds < 1 << 16
+            && (self.folds == 0) == (self.held_out == 0)
             && self.first_member.checked_div(self.per_set).is_none_or(|s| s >= self.first_set)
     }
 }
@@ -133,8 +154,14 @@ pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out:
     let cols = p.cols as usize;
     for r in 0..p.replicas {
         let order = Permutation::new(args.seed, args.epoch, p.first_member + r, p.n_rows);
-        let set = set_of(p.first_member + r, p.per_set, p.first_set) as usize * p.n_rows as usize;
-        let data = &data[set * cols..][..p.n_rows as usize * cols];
+        let set_rows = p.set_rows();
+        let set = set_of(p.first_member + r, p.per_set, p.first_set) as usize * set_rows as usize;
+        let data = &data[set * cols..][..set_rows as usize * cols];
+        // The first row behind the fold that is held out; the rows go on in a circle.
+        let behind = match (p.first_member + r).checked_rem(p.folds) {
+            Some(fold) => fold_start(fold, p.folds, set_rows) + p.held_out,
+            None => 0,
+        };
         let out = &mut out[r as usize * p.out_rows as usize * cols..][..p.batch as usize * cols];
         let mut position = args.batch_start % p.n_rows;
         for out in out.chunks_mut(LANES * cols.max(1)) {
@@ -145,6 +172,9 @@ pub fn gather_rows<T: Real>(p: &GatherRows, args: &StepArgs<T>, data: &[T], out:
             }
             if p.shuffle == 1 {
                 rows = order.each(rows);
+            }
+            if p.folds > 0 {
+                rows = rows.map(|row| (row + behind) % set_rows);
             }
             if cols == 1 {
                 out.iter_mut().zip(rows).for_each(|(out, row)| *out = data[row as usize]);
@@ -230,6 +260,8 @@ mod tests {
             first_member: 0,
             per_set: 0,
             first_set: 0,
+            held_out: 0,
+            folds: 0,
         };
         let data: Vec<f64> = (0..7).map(f64::from).collect();
         let mut seen = [vec![], vec![]];
@@ -245,6 +277,41 @@ mod tests {
         for mut s in seen {
             s.sort_by(f64::total_cmp);
             assert_eq!(s, data);
+        }
+    }
+
+    /// Whatever the number of rows: a member's epoch is every row but those of its fold, and every row is in a fold.
+    #[test]
+    fn members_see_every_row_outside_their_fold() {
+        for (rows, folds) in [(7, 2), (10, 5), (23, 5), (17, 16), (5, 5)] {
+            let held_out = fold_rows(folds, rows);
+            let n_rows = rows - held_out;
+            let p = GatherRows {
+                replicas: folds,
+                n_rows,
+                cols: 1,
+                batch: n_rows,
+                out_rows: n_rows,
+                shuffle: 1,
+                first_member: folds,
+                per_set: 0,
+                first_set: 0,
+                held_out,
+                folds,
+            };
+            let data: Vec<f64> = (0..rows).map(f64::from).collect();
+            let mut out = vec![f64::NAN; (folds * n_rows) as usize];
+            gather_rows(&p, &StepArgs { seed: 3, ..Default::default() }, &data, &mut out);
+            let mut held = vec![0; rows as usize];
+            for (fold, seen) in (0..folds).zip(out.chunks_exact_mut(n_rows as usize)) {
+                seen.sort_by(f64::total_cmp);
+                let start = fold_start(fold, folds, rows);
+                let mut want: Vec<f64> = (held_out..rows).map(|i| f64::from((start + i) % rows)).collect();
+                want.sort_by(f64::total_cmp);
+                assert_eq!(seen, want, "{rows} rows, fold {fold} of {folds}");
+                (0..held_out).for_each(|i| held[((start + i) % rows) as usize] += 1);
+            }
+            assert!(held.iter().all(|n| (1..=2).contains(n)), "{rows} rows in {folds} folds: {held:?}");
         }
     }
 

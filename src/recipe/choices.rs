@@ -85,6 +85,15 @@ choice! {
         Error = "error",
     }
 
+    /// Whose the validation rows are.
+    Holdout {
+        /// One part of the rows for all members of an ensemble.
+        Shared = "shared",
+        /// For each member a fold of the rows that the others train on, so that every row is trained on and every row is
+        /// predicted by a member that did not see it.
+        Own = "own",
+    }
+
     /// What the user says that a column is.
     ColumnKind { Number = "number", Text = "text", Date = "date", Ignore = "ignore" }
 

@@ -57,6 +57,7 @@ keys! {
         split: usize = 0, whole(0, 1_000_000), flag("split", "N"), "Which line of split_file.";
         test_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the rows held out for testing.";
         validation_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the remaining rows held out for validation (early stopping).";
+        holdout: Option<Holdout>, flag("holdout", "WHOSE"), "Whose the validation rows are: shared by all members, or own: each member holds out a fold of the rows that the others train on, so that all rows are trained on and validation_fraction has no effect. Tables with members that are trained apart alone.";
     }
 
     net: Net, restart {

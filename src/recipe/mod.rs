@@ -128,6 +128,19 @@ impl Recipe {
                 return err(found, "keep one of them");
             }
         }
+        if d.holdout == Some(Holdout::Own) {
+            let place = format!("{place}: {}", key!(data.holdout).path);
+            let refuse = |found: &str, help: &str| Err(Error::usage(place, found, "\"shared\"", help));
+            if d.file.is_none() {
+                return refuse("\"own\" without a table", "leave it out");
+            }
+            if d.group.is_some() || d.time.is_some() {
+                return refuse("\"own\" beside data.group or data.time", "leave it out: such rows are held out together");
+            }
+            if self.method.members < 2 {
+                return refuse("\"own\" for one member", "take method.members of 2 or more");
+            }
+        }
         if self.train.epochs == Some(0) && self.net.weights.is_none() {
             return err("train.epochs = 0 leaves random weights", "train for an epoch or more, or set net.weights");
         }
@@ -154,6 +167,11 @@ impl Recipe {
             return err(&format!("data.delimiter = \"{d}\""), "give one character, \"tab\" or \"space\"");
         }
         Ok(())
+    }
+
+    /// Whether each member holds out a fold of the training rows (`data.holdout`).
+    pub fn has_folds(&self) -> bool {
+        self.data.holdout == Some(Holdout::Own)
     }
 
     /// The recipe as a file that repeats the run. A list stands on one line: a thousand points would be 4,000 lines.

@@ -19,7 +19,7 @@ use crate::method::{Predictive, Trained};
 use crate::recipe::Recipe;
 use crate::system::memory;
 use crate::train::plan::TrainingPlan;
-use crate::train::{Checkpoint, Predictor};
+use crate::train::{Checkpoint, Predictor, out_of_fold};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -269,6 +269,15 @@ impl Model {
         Ok(unfinished.into_iter().chain(sums.is_empty().then(|| Self::WITHOUT_SUMS.into())).collect())
     }
 
+    /// Predictions in the user's units of the run's training rows, each by the member that held it out; of a run whose plan
+    /// has folds.
+    pub fn predict_out_of_fold(&self, device: &Device, train: &Dataset) -> Result<Predictive> {
+        let mut all = out_of_fold(&self.plan, &self.trained, train, device)?;
+        let mut predictive = all.swap_remove(self.encoder.target_at.min(all.len() - 1));
+        to_units(&mut predictive, &self.encoder);
+        Ok(predictive)
+    }
+
     /// Predictions in the user's units.
     pub fn predict(&self, device: &Device, x: Inputs) -> Result<Predictive> {
         predict(&self.plan, &self.encoder, &self.trained, device, x)
@@ -287,8 +296,12 @@ pub fn predict(
     let mut predictor = Predictor::new(&plan.setup, device, plan.seed, n)?;
     predictor.set(trained)?;
     let mut predictive = predictor.predict_target(x, encoder.target_at)?;
-    if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (&mut predictive, &encoder.target) {
+    to_units(&mut predictive, encoder);
+    Ok(predictive)
+}
+
+fn to_units(predictive: &mut Predictive, encoder: &Encoder) {
+    if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (predictive, &encoder.target) {
         r.rescale(*mean, *sd);
     }
-    Ok(predictive)
 }

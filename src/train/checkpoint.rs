@@ -22,8 +22,9 @@ pub struct Checkpoint {
     /// Weights collected for an average (SWA, SWAG).
     pub snapshots: u32,
     pub seconds: f64,
-    /// Epoch and validation NLL of the best weights so far.
-    pub best: Option<(u32, f64)>,
+    /// Epoch and validation NLL of the best weights so far: of the ensemble, or of each member that holds out rows of its
+    /// own. Empty before the first evaluation.
+    pub best: Vec<(u32, f64)>,
     pub members: usize,
     pub trained: Trained,
     pub optimizer: Vec<(String, Vec<f32>)>,
@@ -96,10 +97,11 @@ impl Checkpoint {
         if self.is_due {
             meta.insert("evaluation_is_due".to_string(), "true".to_string());
         }
-        if let Some((epoch, nll)) = self.best {
-            meta.insert("best_epoch".to_string(), epoch.to_string());
+        if !self.best.is_empty() {
+            let each = |of: fn(&(u32, f64)) -> String| self.best.iter().map(of).collect::<Vec<_>>().join(" ");
+            meta.insert("best_epoch".to_string(), each(|b| b.0.to_string()));
             // Bits, not digits: the comparison after a resume must come out as before.
-            meta.insert("best_nll_bits".to_string(), nll.to_bits().to_string());
+            meta.insert("best_nll_bits".to_string(), each(|b| b.1.to_bits().to_string()));
         }
         let views = tensors
             .iter()
@@ -153,11 +155,13 @@ impl Checkpoint {
         trained.posterior.sort_by(|a, b| a.name.cmp(&b.name));
         optimizer.sort_by(|a, b| a.0.cmp(&b.0));
         let best = match (meta.get("best_epoch"), meta.get("best_nll_bits")) {
-            (Some(e), Some(b)) => match (e.parse(), b.parse()) {
-                (Ok(e), Ok(b)) => Some((e, f64::from_bits(b))),
-                _ => return Err(broken(path, "its best epoch is not a number".into())),
-            },
-            _ => None,
+            (Some(epochs), Some(bits)) => {
+                let pairs = epochs.split(' ').zip(bits.split(' '));
+                let pair = |(e, b): (&str, &str)| Some((e.parse().ok()?, f64::from_bits(b.parse().ok()?)));
+                let best: Option<Vec<(u32, f64)>> = pairs.map(pair).collect();
+                best.ok_or_else(|| broken(path, "its best epoch is not a number".into()))?
+            }
+            _ => vec![],
         };
         Ok(Checkpoint {
             epoch: number("epoch")? as u32,
@@ -275,7 +279,7 @@ mod tests {
                 epochs_before: 2,
                 snapshots: 7,
                 seconds: 0.5,
-                best: Some((2, 0.1 + 0.2)),
+                best: vec![(2, 0.1 + 0.2), (5, -1.5)],
                 is_due: true,
                 members: 2,
                 best_weights: Some(Trained::plain(vec![7.0; 2 * n], vec![])),

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::method::{self, BETA1, BETA2, ImageInput, ModelSpec};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
+use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
 use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
@@ -97,10 +98,13 @@ impl TrainingPlan {
             momentum: recipe.train.momentum as f32,
             clip: recipe.train.clip > 0.0,
             n_rows: n_rows as u32,
+            folds: 0,
+            held_out: 0,
             batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
             options: method.options(recipe),
         };
+        let setup = with_folds(setup, recipe)?;
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
         let epochs = recipe.train.epochs.unwrap_or_else(|| {
@@ -307,6 +311,28 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
             Net::PreResNet(PreResNet { channels, last, depth: net.depth, width: widths(&[16])?[0], dropout })
         }
     })
+}
+
+/// The same with a fold of the rows for each member to hold out, where the recipe says so.
+fn with_folds(setup: ModelSpec, recipe: &Recipe) -> Result<ModelSpec> {
+    if !recipe.has_folds() {
+        return Ok(setup);
+    }
+    let refuse = |found: String, help: &str| {
+        let allowed = "\"shared\", or \"own\" for members that are trained apart";
+        Err(Error::usage(key!(data.holdout).path, found, allowed, help))
+    };
+    let (folds, rows) = (setup.members, setup.n_rows);
+    if setup.is_coupled() || setup.concludes() || setup.image.is_some() {
+        let found = format!("\"own\" with {}", setup.method.name());
+        return refuse(found, "leave data.holdout out, or take an ensemble of vifo, base, vi or dropout");
+    }
+    if rows < 2 * folds {
+        let found = format!("{rows} rows in {folds} folds");
+        return refuse(found, "lower method.members, or leave data.holdout out");
+    }
+    let held_out = fold_rows(folds, rows);
+    Ok(ModelSpec { folds, held_out, n_rows: rows - held_out, ..setup })
 }
 
 /// Small tables get more than 200 epochs, so that training does not end before it has begun to fit.

@@ -14,8 +14,9 @@ use std::ops::Range;
 
 struct Part {
     members: usize,
-    /// Places of its data sets among all of them.
-    sets: Range<usize>,
+    /// Places of its data sets among all of them, or of its members where each holds out rows of its own: what is trained to
+    /// an end of its own.
+    groups: Range<usize>,
     exec: Box<dyn Executor>,
     weights: Buf,
     optimizer: Vec<(&'static str, Buf)>,
@@ -76,10 +77,12 @@ impl Session {
         aux_range: &[&(Vec<f32>, Vec<f32>)],
     ) -> Result<Session> {
         let members = setup.members as usize;
-        let (sets, threads) = (data.len().max(1), rayon::current_num_threads());
+        let threads = rayon::current_num_threads();
+        let own_folds = setup.folds > 0;
+        let groups = if own_folds { members } else { data.len().max(1) };
         let n_parts = match device.is_cpu() {
             false => 1,
-            true if setup.is_coupled() || sets >= threads => sets,
+            true if setup.is_coupled() || groups >= threads => groups,
             true => threads.clamp(1, members),
         };
         let mut parts = vec![];
@@ -114,7 +117,8 @@ impl Session {
             if let Some(running) = running {
                 exec.write(running, &part.initial_running())?;
             }
-            parts.push(Part { members: last - first, sets: own, exec, weights, optimizer, sums, running });
+            let groups = if own_folds { first..last } else { own };
+            parts.push(Part { members: last - first, groups, exec, weights, optimizer, sums, running });
         }
         let device = match n_parts {
             1 => parts[0].exec.device(),
@@ -127,9 +131,10 @@ impl Session {
         self.run_where(args, |_| true)
     }
 
-    /// For the data sets that are `wanted`. One that shares a program with a wanted one is trained, too.
-    pub fn run_sets(&mut self, args: &[StepArgs<f64>], wanted: &[bool]) -> Result<()> {
-        self.run_where(args, |p| wanted[p.sets.clone()].contains(&true))
+    /// For the data sets, or members with folds of their own, that are `wanted`. One that shares a program with a wanted one
+    /// is trained, too.
+    pub fn run_groups(&mut self, args: &[StepArgs<f64>], wanted: &[bool]) -> Result<()> {
+        self.run_where(args, |p| wanted[p.groups.clone()].contains(&true))
     }
 
     fn run_where(&mut self, args: &[StepArgs<f64>], wanted: impl Fn(&Part) -> bool + Sync) -> Result<()> {
@@ -208,7 +213,7 @@ impl Session {
         self.take_sums_of(|_| true)
     }
 
-    /// Of the data sets that are `wanted` alone: what else was trained beside them depends on the device and the threads.
+    /// Of the groups that are `wanted` alone: what else was trained beside them depends on the device and the threads.
     pub fn take_sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
         let losses = self.sums_of(wanted)?;
         self.clear_sums()?;
@@ -228,17 +233,13 @@ impl Session {
         self.write(|p| p.sums, sums)
     }
 
-    /// Reads the summed losses.
-    pub fn sums(&mut self) -> Result<Losses> {
-        self.sums_of(|_| true)
-    }
-
-    fn sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
+    /// Reads the summed losses of the groups that are `wanted`.
+    pub fn sums_of(&mut self, wanted: impl Fn(usize) -> bool) -> Result<Losses> {
         let mut losses = Losses::default();
         let sums = self.read(|p| p.sums)?;
-        let per_set = self.members / self.parts.last().map_or(1, |p| p.sets.end);
+        let per_group = self.members / self.parts.last().map_or(1, |p| p.groups.end);
         let of_wanted: Vec<&[f32]> =
-            sums.chunks_exact(SUM_WORDS).enumerate().filter_map(|(m, s)| wanted(m / per_set).then_some(s)).collect();
+            sums.chunks_exact(SUM_WORDS).enumerate().filter_map(|(m, s)| wanted(m / per_group).then_some(s)).collect();
         for s in &of_wanted {
             let batches = if s[SUM_STEPS] > 0.0 { s[SUM_STEPS] as f64 } else { 1.0 };
             let steps = batches * of_wanted.len() as f64;

@@ -3,12 +3,13 @@
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::drive::Steps;
-use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::finalize::finalize;
+use super::forward::Forward;
 use super::plan::TrainingPlan;
 use super::session::Session;
-use super::trainer::{Ending, MAX_STEPS, score};
+use super::held_out::score;
+use super::trainer::{Ending, MAX_STEPS};
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
@@ -153,7 +154,7 @@ impl Splits {
         let args: Vec<_> = steps.map(|s| self.plan.counted_args(s, &mut self.snapshots)).collect();
         let wanted: Vec<bool> = self.best.iter().map(|b| !self.ended(*b, before)).collect();
         for args in args.chunks(MAX_STEPS as usize) {
-            self.session.run_sets(args, &wanted)?;
+            self.session.run_groups(args, &wanted)?;
         }
         self.step = u64::from(next) * per_epoch;
         let losses = self.session.take_sums_of(|s| wanted[s])?;
@@ -200,7 +201,7 @@ impl Splits {
         let epoch = self.epoch();
         let now = Trained::plain(self.session.weights()?, vec![]);
         let (y, weights, sd) = (&self.y, &self.weights, &self.target_sd);
-        let scores = self.validation.each(&now, wanted, |s, p| score(p, sd[s], &y[s], &weights[s]).0)?;
+        let scores = self.validation.each(&now, wanted, |s, p| score(&p[0], sd[s], &y[s], &weights[s]).0)?;
         let weights = now.weights;
         let len = weights.len() / self.best.len();
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {
@@ -250,7 +251,7 @@ impl Splits {
     /// The predictive distributions, in standardised units, of each set's own rows by what `finalize` gave.
     pub fn predict(&self, trained: &Trained, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
         let mut forward = Forward::new(&self.plan.setup, self.plan.seed, device, rows)?;
-        let all = forward.each(trained, &vec![true; rows.len()], |_, p| p.clone())?;
+        let all = forward.each(trained, &vec![true; rows.len()], |_, p| p[0].clone())?;
         Ok(all.into_iter().flatten().collect())
     }
 }
@@ -272,69 +273,5 @@ impl Steps for Splits {
     /// Whoever keeps the state of splits has a place for it.
     fn save_if_due(&mut self) -> Result<bool> {
         Ok(false)
-    }
-}
-
-/// Predictions of all sets; on the CPU cut over the threads.
-struct Forward {
-    parts: Vec<ForwardPart>,
-    seed: u32,
-}
-
-struct ForwardPart {
-    /// Place of the first set, and the setup of each.
-    first: usize,
-    setups: Vec<ModelSpec>,
-    predictor: Predictor,
-    /// [S, n, d].
-    x: Vec<f32>,
-    n: usize,
-}
-
-impl Forward {
-    /// `rows` of each set, equally many.
-    fn new(setup: &ModelSpec, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
-        let per_set = setup.per_set;
-        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, rows.len()) } else { 1 };
-        let mut parts = vec![];
-        for i in 0..n_parts {
-            let (first, last) = (i * rows.len() / n_parts, (i + 1) * rows.len() / n_parts);
-            let of = |first: usize, sets: usize| setup.part(first as u32 * per_set, sets as u32 * per_set);
-            parts.push(ForwardPart {
-                first,
-                setups: (first..last).map(|s| of(s, 1)).collect(),
-                predictor: Predictor::new(&of(first, last - first), device, seed, rows[first].n)?,
-                x: rows[first..last].iter().flat_map(|r| r.x.iter()).copied().collect(),
-                n: rows[first].n,
-            });
-        }
-        Ok(Forward { parts, seed })
-    }
-
-    /// `of` for each set that is `wanted`, by what all sets predict with; None where there are no rows.
-    fn each<T: Send>(
-        &mut self,
-        trained: &Trained,
-        wanted: &[bool],
-        of: impl Fn(usize, &Predictive) -> T + Sync,
-    ) -> Result<Vec<Option<T>>> {
-        let (seed, all) = (self.seed, wanted.len());
-        let part = |p: &mut ForwardPart| -> Result<Vec<Option<T>>> {
-            let sets = p.setups.len();
-            let places = p.first..p.first + sets;
-            if p.n == 0 || !wanted[places.clone()].contains(&true) {
-                return Ok(places.map(|_| None).collect());
-            }
-            p.predictor.set(&trained.part(places.clone(), all))?;
-            let outputs = p.predictor.outputs(crate::data::Inputs::Rows(&p.x))?;
-            let each = outputs.len() / sets;
-            let one = |s: usize| of(p.first + s, &p.setups[s].predictive(&outputs[s * each..][..each], p.n, seed));
-            Ok(places.zip(0..).map(|(place, s)| wanted[place].then(|| one(s))).collect())
-        };
-        let all: Result<Vec<_>> = match &mut self.parts[..] {
-            [one] => part(one).map(|p| vec![p]),
-            many => many.par_iter_mut().map(part).collect(),
-        };
-        Ok(all?.into_iter().flatten().collect())
     }
 }

@@ -3,17 +3,16 @@
 
 use super::checkpoint::Checkpoint;
 use super::drive::{self, Steps};
-use super::evaluate::Predictor;
 use super::event::{EpochRow, Event};
 use super::finalize::finalize;
+use super::held_out::{self, HeldOut};
 use super::plan::TrainingPlan;
 use super::session::{Losses, Session};
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::{Predictive, Trained};
-use crate::metrics::{self, weighted};
+use crate::method::Trained;
 use crate::ops::StepArgs;
 use std::time::Instant;
 
@@ -40,38 +39,6 @@ pub enum Ending {
     Stopped,
 }
 
-/// Rows that are looked at in training but not trained on.
-struct HeldOut {
-    predictor: Predictor,
-    rows: Dataset,
-}
-
-impl HeldOut {
-    fn new(plan: &TrainingPlan, rows: &Dataset, device: &Device, wanted: bool) -> Result<Option<HeldOut>> {
-        if rows.n == 0 || !wanted {
-            return Ok(None);
-        }
-        let predictor = Predictor::new(&plan.setup.in_training(), device, plan.seed, rows.n)?;
-        Ok(Some(HeldOut { predictor, rows: rows.clone() }))
-    }
-
-    /// NLL and RMSE in the user's unit, or NLL and accuracy. Of several targets the means, each in units of its own sd.
-    fn score(&mut self, trained: &Trained, target_sd: f64) -> Result<(f64, f64)> {
-        self.predictor.set(trained)?;
-        let predictives = self.predictor.predict_all(self.rows.inputs())?;
-        if let [one] = &predictives[..] {
-            return Ok(score(one, target_sd, &self.rows.y, &self.rows.weights));
-        }
-        let (of, mut nll, mut error) = (predictives.len(), 0.0, 0.0);
-        for (at, predictive) in predictives.iter().enumerate() {
-            let y: Vec<f32> = self.rows.y.iter().skip(at).step_by(of).copied().collect();
-            let (one_nll, one_error) = score(predictive, 1.0, &y, &self.rows.weights);
-            (nll, error) = (nll + one_nll / of as f64, error + one_error / of as f64);
-        }
-        Ok((nll, error))
-    }
-}
-
 pub struct Trainer {
     plan: TrainingPlan,
     session: Session,
@@ -90,9 +57,12 @@ pub struct Trainer {
     snapshots: u32,
     /// Spent in steps and evaluations.
     seconds: f64,
-    best: Option<(u32, f64)>,
-    /// Weights and running statistics of the best epoch.
+    /// Epoch and validation NLL of the best weights: of the ensemble, or of each member that holds out rows of its own.
+    best: Vec<Option<(u32, f64)>>,
+    /// Weights and running statistics of the best epochs.
     best_weights: Option<Trained>,
+    /// Which judges' members are still trained.
+    wanted: Vec<bool>,
     /// The evaluation of this step is still to be made: a stop broke it off.
     is_due: bool,
     /// Of the next call of the session; kept so that no step allocates.
@@ -111,8 +81,11 @@ impl Trainer {
     fn without_weights(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
         Ok(Trainer {
             session: Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?,
-            validation: HeldOut::new(plan, &data.validation, device, true)?,
-            test: HeldOut::new(plan, &data.test, device, plan.train.watch_test)?,
+            validation: match plan.setup.folds {
+                0 => HeldOut::shared(plan, &data.validation, device)?,
+                _ => Some(HeldOut::own(plan, &data.train, device)?),
+            },
+            test: if plan.train.watch_test { HeldOut::shared(plan, &data.test, device)? } else { None },
             target_sd: data.encoder.target_sd(),
             plan: plan.clone(),
             step: 0,
@@ -120,8 +93,9 @@ impl Trainer {
             epochs_before: 0,
             snapshots: 0,
             seconds: 0.0,
-            best: None,
+            best: vec![None; plan.setup.judges()],
             best_weights: None,
+            wanted: vec![true; plan.setup.judges()],
             is_due: false,
             args: vec![],
             saved: Instant::now(),
@@ -141,10 +115,13 @@ impl Trainer {
         (self.step, self.at, self.epochs_before) = (last.step, last.at, last.epochs_before);
         self.snapshots = last.snapshots;
         self.seconds = last.seconds;
-        self.best = last.best;
+        if last.best.len() == self.best.len() {
+            self.best = last.best.iter().copied().map(Some).collect();
+        }
         self.session.set_running(&last.trained.running)?;
         self.best_weights = last.best_weights.clone();
         self.is_due = last.is_due;
+        self.let_rest();
         if let Some((_, sums)) = last.optimizer.iter().find(|(name, _)| name == LOSS_SUMS) {
             self.session.set_raw_sums(sums)?;
         }
@@ -172,7 +149,9 @@ impl Trainer {
     /// another objective and are forgotten.
     pub fn update_hyperparameters(&mut self, plan: &TrainingPlan) {
         self.plan = plan.clone();
-        (self.best, self.best_weights) = (None, None);
+        self.best.fill(None);
+        self.wanted.fill(true);
+        self.best_weights = None;
     }
 
     /// The schedule restarts with the weights that training would end with; steps and epochs count on.
@@ -181,7 +160,9 @@ impl Trainer {
         self.session.set_weights(&weights.weights)?;
         self.session.set_running(&weights.running)?;
         self.epochs_before = self.epoch();
-        (self.at, self.snapshots, self.best, self.best_weights, self.is_due) = (0, 0, None, None, false);
+        self.best.fill(None);
+        self.wanted.fill(true);
+        (self.at, self.snapshots, self.best_weights, self.is_due) = (0, 0, None, false);
         Ok(())
     }
 
@@ -202,8 +183,28 @@ impl Trainer {
     pub fn layout(&self) -> crate::net::Layout {
         self.plan.setup.layout()
     }
+    /// Epoch and validation NLL of the best weights; of members that hold out rows of their own the last such epoch, and the
+    /// mean.
     pub fn best(&self) -> Option<(u32, f64)> {
-        self.best
+        let known: Option<Vec<_>> = self.best.iter().copied().collect();
+        let known = known?;
+        let mean = known.iter().map(|b| b.1).sum::<f64>() / known.len() as f64;
+        Some((known.iter().map(|b| b.0).max()?, mean))
+    }
+    /// Which judges (`ModelSpec::judges`) have seen better weights within `patience` epochs before `epoch`.
+    fn hopeful(&self, epoch: u32) -> impl Iterator<Item = bool> + '_ {
+        let patience = self.plan.patience;
+        let exhausted = move |(at, _): (u32, f64)| patience > 0 && epoch >= at.saturating_add(patience);
+        self.best.iter().map(move |best| !best.is_some_and(exhausted))
+    }
+    /// Members that hold out rows of their own rest once they have stopped early. As the last evaluation had it, so that a
+    /// resumed run trains the same ones.
+    fn let_rest(&mut self) {
+        let at = if self.is_due { self.at.saturating_sub(1) } else { self.at };
+        let (epoch, every) = ((at / u64::from(self.plan.steps_per_epoch())) as u32, self.plan.train.evaluate_every);
+        let last = if self.at >= self.plan.total_steps() && !self.is_due { epoch } else { epoch / every * every };
+        let wanted: Vec<bool> = self.hopeful(self.epochs_before.saturating_add(last)).collect();
+        self.wanted = if wanted.len() > 1 && wanted.contains(&true) { wanted } else { vec![true; wanted.len()] };
     }
     /// Weights and running statistics as they are now.
     pub fn weights(&mut self) -> Result<Trained> {
@@ -211,7 +212,7 @@ impl Trainer {
     }
     /// Means over the steps since the last evaluation.
     pub fn losses(&mut self) -> Result<Losses> {
-        self.session.sums()
+        self.session.sums_of(|_| true)
     }
 
     pub fn checkpoint(&mut self) -> Result<Checkpoint> {
@@ -228,7 +229,7 @@ impl Trainer {
             epochs_before: self.epochs_before,
             snapshots: self.snapshots,
             seconds: self.seconds,
-            best: self.best,
+            best: self.best.iter().copied().collect::<Option<_>>().unwrap_or_default(),
             members: self.plan.setup.members as usize,
             trained: self.weights()?,
             optimizer,
@@ -267,7 +268,7 @@ impl Trainer {
     /// What to predict with, as a checkpoint without optimizer state.
     pub fn best_checkpoint(&mut self, trained: Trained) -> Result<Checkpoint> {
         let last = self.checkpoint()?;
-        let epoch = if self.plan.patience > 0 { self.best.map_or(self.epoch(), |b| b.0) } else { self.epoch() };
+        let epoch = if self.plan.patience > 0 { self.best().map_or(self.epoch(), |b| b.0) } else { self.epoch() };
         let per_epoch = u64::from(self.plan.steps_per_epoch());
         let since = u64::from(last.epoch - epoch.min(last.epoch)) * per_epoch + self.at % per_epoch;
         Ok(Checkpoint {
@@ -292,10 +293,7 @@ impl Trainer {
 
     /// None while there is something left to train.
     pub fn ending(&self) -> Option<Ending> {
-        let patience = self.plan.patience;
-        let exhausted =
-            patience > 0 && self.best.is_some_and(|(epoch, _)| self.epoch() >= epoch.saturating_add(patience));
-        match exhausted {
+        match !self.hopeful(self.epoch()).any(|hopeful| hopeful) {
             true => Some(Ending::Early),
             false if self.at >= self.plan.total_steps() => Some(Ending::Finished),
             false => None,
@@ -321,20 +319,22 @@ impl Trainer {
         for at in self.at..self.at + count {
             self.args.push(self.plan.counted_args(at, &mut self.snapshots));
         }
-        self.session.run(&self.args)?;
+        self.session.run_groups(&self.args, &self.wanted)?;
         (self.step, self.at) = (self.step + count, self.at + count);
         self.is_due |= self.at == end && count > 0;
         let evaluated = self.is_due.then(|| self.evaluate()).transpose()?;
         if evaluated.is_some() {
             self.session.clear_sums()?;
             self.is_due = false;
+            self.let_rest();
         }
         self.seconds += started.elapsed().as_secs_f64();
         Ok(evaluated.map(|row| EpochRow { seconds: self.seconds, ..row }))
     }
 
     fn evaluate(&mut self) -> Result<EpochRow> {
-        let losses = self.session.sums()?;
+        let wanted = &self.wanted;
+        let losses = self.session.sums_of(|judge| wanted[judge])?;
         if let Some((at, term)) = losses.bad {
             let step = (self.step + at).saturating_sub(self.at);
             return Err(Error::run(
@@ -363,11 +363,12 @@ impl Trainer {
         }
         let now = self.weights()?;
         if let Some(test) = &mut self.test {
-            let (nll, score) = test.score(&now, self.target_sd)?;
+            let (nll, score) = held_out::mean(&test.score(&now, self.target_sd)?);
             (row.test_nll, row.test_score) = (Some(nll), Some(score));
         }
         if let Some(validation) = &mut self.validation {
-            let (nll, score) = validation.score(&now, self.target_sd)?;
+            let scores = validation.score(&now, self.target_sd)?;
+            let (nll, score) = held_out::mean(&scores);
             if !nll.is_finite() {
                 return Err(Error::run(
                     format!("epoch {}", row.epoch),
@@ -376,9 +377,13 @@ impl Trainer {
                 ));
             }
             (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
-            if self.best.is_none_or(|(_, best)| nll < best) {
-                self.best = Some((row.epoch, nll));
-                self.best_weights = Some(now);
+            let judges = scores.len();
+            for (judge, (nll, _)) in scores.into_iter().enumerate() {
+                // One that has stopped may be trained on beside others, but not chosen from any more.
+                if self.wanted[judge] && self.best[judge].is_none_or(|(_, best)| nll < best) {
+                    self.best[judge] = Some((row.epoch, nll));
+                    self.best_weights.get_or_insert_with(|| now.clone()).take(&now, judge, judges);
+                }
             }
         } else if last {
             // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
@@ -420,27 +425,5 @@ impl Steps for Trainer {
             self.saved = Instant::now();
         }
         Ok(is_due)
-    }
-}
-
-/// NLL and RMSE in the user's unit, or NLL and accuracy; `y` is standardised or holds class indices. Rows count by `weights`
-/// [n], or alike where there are none.
-pub(super) fn score(predictive: &Predictive, target_sd: f64, y: &[f32], weights: &[f32]) -> (f64, f64) {
-    match predictive {
-        Predictive::Regression(r) => {
-            let y: Vec<f64> = y.iter().map(|&v| v as f64).collect();
-            let squares = r.mean.iter().zip(&y).map(|(m, y)| (m - y).powi(2));
-            (r.weighted_nll(&y, weights) + target_sd.ln(), weighted::mean(squares, weights).sqrt() * target_sd)
-        }
-        Predictive::Classification(c) => {
-            let y: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            if weights.is_empty() {
-                return (metrics::nll(&c.probs, &y, c.k), metrics::accuracy(&c.probs, &y, c.k));
-            }
-            let of = |f: fn(&[f64], &[usize], usize) -> f64| {
-                weighted::mean(c.probs.chunks_exact(c.k).zip(&y).map(|(p, y)| f(p, &[*y], c.k)), weights)
-            };
-            (of(metrics::nll), of(metrics::accuracy))
-        }
     }
 }

@@ -249,6 +249,8 @@ fn setup(method: &'static dyn Method, members: u32, net: Net) -> ModelSpec {
         momentum: 0.0,
         clip: false,
         n_rows: 8,
+        folds: 0,
+        held_out: 0,
         batch: 4,
         aux: None,
         warm: false,

@@ -6,6 +6,7 @@
 //! knew them would void the guarantee.
 
 use crate::data::images::Part;
+use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
@@ -68,7 +69,10 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
             if request.skip_lines.is_some() {
                 notes.push("--skip-lines has no effect without --data".into());
             }
-            (validation(&model, folder)?, Source::Validation)
+            match model.plan.setup.folds {
+                0 => (validation(&model, folder)?, Source::Validation),
+                _ => (own_data(&model, folder)?.train, Source::OutOfFold),
+            }
         }
     };
     let (vifo, _) = Manifest::version();
@@ -86,7 +90,11 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
     let mut fitted = vec![];
     for (at, view) in model.views().iter().enumerate() {
         let (mut own, y) = (empty.clone(), targets(&rows.of_target(at, model.encoder.n_targets())));
-        fit(&mut own, &view.predict(device, rows.inputs())?, &y, &alphas, request.sets.unwrap_or(Sets::Aps))?;
+        let predictive = match own.source {
+            Source::OutOfFold => view.predict_out_of_fold(device, &rows)?,
+            _ => view.predict(device, rows.inputs())?,
+        };
+        fit(&mut own, &predictive, &y, &alphas, request.sets.unwrap_or(Sets::Aps))?;
         fitted.push(own);
     }
     let mut fitted = fitted.into_iter();
@@ -185,21 +193,26 @@ fn fit(to: &mut Calibration, p: &Predictive, y: &[f64], alphas: &[f64], sets: Se
     Ok(())
 }
 
-/// The run's validation part.
-fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
-    let place = folder.path.display().to_string();
+/// The data that the run was trained on.
+fn own_data(model: &Model, folder: &RunFolder) -> Result<Loaded> {
     let data = model.data()?;
     if !folder.manifest()?.is_of(&data) {
         return Err(Error::data(
-            place,
+            folder.path.display().to_string(),
             "the data file has changed since the run was trained: its validation rows cannot be told from the others",
             "",
             "restore the file, or name rows never trained on with --data FILE",
         ));
     }
+    Ok(data)
+}
+
+/// The run's validation part.
+fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
+    let data = own_data(model, folder)?;
     if data.validation.n == 0 {
         return Err(Error::usage(
-            place,
+            folder.path.display().to_string(),
             "the run has no validation rows to calibrate on",
             "",
             "name rows never trained on with --data FILE, or train with data.validation_fraction above 0",

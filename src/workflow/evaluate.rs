@@ -348,7 +348,7 @@ fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Resu
 
 fn is_source(calibration: &Calibration, file: &Path) -> bool {
     match &calibration.source {
-        Source::Validation => false,
+        Source::Validation | Source::OutOfFold => false,
         Source::File(own) => matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b),
     }
 }

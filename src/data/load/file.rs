@@ -4,7 +4,7 @@ use super::hash::{add_text, add_values, hash, hex};
 use super::{Loaded, read, read_options, rules, unstandardise};
 use crate::data::encode::Encoder;
 use crate::data::encode::meaning::{self, Rules};
-use crate::data::split::{Split, by_index_file};
+use crate::data::split::{Split, by_index_file, in_folds};
 use crate::data::table::roles::Roles;
 use crate::data::table::sentence::Sentence;
 use crate::data::table::targets::{rows_with_all, targets_of};
@@ -49,7 +49,11 @@ pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Resul
         };
         notes.push(format!("{} of {} rows left out because {what} is missing", kept.dropped, table.rows()));
     }
-    let split = split_of(recipe, table, (&roles, targets[0].as_str()), &kept.rows, &mut notes)?;
+    let mut split = split_of(recipe, table, (&roles, targets[0].as_str()), &kept.rows, &mut notes)?;
+    if recipe.has_folds() {
+        let classes = strata(table, &targets[0], data.task, &split.train)?;
+        split.train = in_folds(&split.train, u64::from(recipe.seed), classes.as_deref());
+    }
     let (mut encoder, said) = Encoder::learn_all(table, &targets, data.task, &rules, &split.train)?;
     roles.explain(table, data, &mut encoder);
     notes.extend(column_lines(table, &encoder, file));
@@ -99,7 +103,10 @@ fn split_of(
     kept: &[usize],
     notes: &mut Vec<String>,
 ) -> Result<Split> {
-    let (data, seed) = (&recipe.data, u64::from(recipe.seed));
+    // Members that hold out folds of the training rows need no further ones.
+    let validation_fraction = if recipe.has_folds() { 0.0 } else { recipe.data.validation_fraction };
+    let data = &recipe::Data { validation_fraction, ..recipe.data.clone() };
+    let seed = u64::from(recipe.seed);
     let Some(path) = &data.split_file else {
         let strata = strata(table, target, data.task, kept)?;
         return roles.split(table, kept, data, seed, strata.as_deref(), notes);

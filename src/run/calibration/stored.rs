@@ -42,6 +42,8 @@ impl Calibration {
 pub enum Source {
     /// The run's own validation part.
     Validation,
+    /// The run's training rows, each predicted by the member that held it out.
+    OutOfFold,
     File(PathBuf),
 }
 

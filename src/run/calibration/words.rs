@@ -18,6 +18,7 @@ impl Calibration {
             |what: &str| if self.rows == 1 { format!("1 {what}row") } else { format!("{} {what}rows", self.rows) };
         match &self.source {
             Source::Validation => rows("validation "),
+            Source::OutOfFold => rows("out-of-fold "),
             Source::File(file) => {
                 let name =
                     file.file_name().map_or_else(|| file.display().to_string(), |n| n.to_string_lossy().into_owned());
@@ -90,6 +91,14 @@ impl Calibration {
             out.push(format!(
                 "the validation rows also chose when to stop, so that the guarantee of the {} is not exact: --data FILE with rows of their \
                  own makes it so",
+                self.what()
+            ));
+        }
+        if self.source == Source::OutOfFold {
+            out.push(format!(
+                "cross-conformal: each row was predicted by the one member that held it out, new rows are by all, so that the {} are \
+                 wider than needed in practice; what theory guarantees of such folds is twice the share of misses: --data FILE with rows \
+                 of their own gives the exact guarantee",
                 self.what()
             ));
         }

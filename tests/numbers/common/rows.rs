@@ -188,19 +188,34 @@ pub fn rows(op: &Op) -> Vec<Row> {
 fn gather_rows() -> Vec<Row> {
     let mut all = vec![];
     for shuffle in [0, 1] {
-        // The last two columns: members that share a set (0: all), and the first set in the buffer.
-        for (replicas, n_rows, cols, batch, out_rows, batch_start, per_set, first_set) in [
-            (1, 1, 1, 1, 1, 0, 0, 0),
-            (3, 63, 3, 64, 64, 60, 0, 0),
-            (1, 65, 1, 65, 130, 0, 5, 0),
-            (3, 1000, 3, 65, 66, 935, 0, 0),
-            (2, 7, 2, 63, 63, 5, 1, 2),
-            (7, 33, 3, 32, 65, 32, 2, 1),
-            (5, 64, 1, 16, 16, 48, 3, 0),
+        // The last columns: members that share a set (0: all), the first set in the buffer; rows held out, folds.
+        for (replicas, n_rows, cols, batch, out_rows, batch_start, (per_set, first_set), (held_out, folds)) in [
+            (1, 1, 1, 1, 1, 0, (0, 0), (0, 0)),
+            (3, 63, 3, 64, 64, 60, (0, 0), (0, 0)),
+            (1, 65, 1, 65, 130, 0, (5, 0), (0, 0)),
+            (3, 1000, 3, 65, 66, 935, (0, 0), (0, 0)),
+            (2, 7, 2, 63, 63, 5, (1, 2), (0, 0)),
+            (7, 33, 3, 32, 65, 32, (2, 1), (0, 0)),
+            (5, 64, 1, 16, 16, 48, (3, 0), (0, 0)),
+            (3, 1, 1, 2, 2, 0, (0, 0), (1, 2)),
+            (7, 63, 3, 33, 34, 60, (0, 0), (16, 5)),
+            (5, 65, 2, 64, 64, 3, (5, 0), (9, 8)),
         ] {
             let first_member = 2;
-            let p = GatherRows { replicas, n_rows, cols, batch, out_rows, shuffle, first_member, per_set, first_set };
-            let data = (0..p.sets() * n_rows * cols).map(|i| i as f32).collect();
+            let p = GatherRows {
+                replicas,
+                n_rows,
+                cols,
+                batch,
+                out_rows,
+                shuffle,
+                first_member,
+                per_set,
+                first_set,
+                held_out,
+                folds,
+            };
+            let data = (0..p.sets() * (n_rows + held_out) * cols).map(|i| i as f32).collect();
             let row = Row::new(
                 Op::GatherRows(p),
                 format!("{p:?} from {batch_start}"),

@@ -38,6 +38,8 @@ fn inputs(b: &mut Builder, members: u32, [data, targets, low, high]: [Buf; 4]) -
             first_member: 0,
             per_set: 0,
             first_set: 0,
+            held_out: 0,
+            folds: 0,
         })
     };
     let x = b.buffer("x", (members * rows) as usize, Role::Scratch);

@@ -1,6 +1,7 @@
 //! Training on the CPU: the same run twice, cut and resumed, split over threads or members is the same to the bit; pinned
 //! losses; what training must achieve; how it fails.
 
+mod folds;
 mod images;
 mod objectives;
 mod splits;
@@ -147,7 +148,7 @@ fn two_epochs_saved_and_two_more_are_four() {
             let (plan, data) = prepare(SMALL, &format!("{method}\ntrain.optimizer = {optimizer}"));
             let whole = train(&plan, &data).0;
             assert_eq!(whole, train_in_two(&plan, &data, 2), "{method}, {optimizer}");
-            assert!(whole.best.is_some() && !whole.optimizer.is_empty(), "{method}, {optimizer}");
+            assert!(!whole.best.is_empty() && !whole.optimizer.is_empty(), "{method}, {optimizer}");
         }
     }
 }
@@ -162,7 +163,7 @@ fn early_stopping_survives_a_resume() {
     assert_eq!(whole.ending, Ending::Early);
     let nll = |r: &EpochRow| r.validation_nll.expect("a validation part");
     let best = rows.iter().min_by(|a, b| nll(a).total_cmp(&nll(b))).expect("rows");
-    assert_eq!(whole.best, Some((best.epoch, nll(best).to_bits())));
+    assert_eq!(whole.best, [(best.epoch, nll(best).to_bits())]);
     assert_eq!(whole.epoch, best.epoch + 3, "patience epochs after the best one");
     assert_ne!(whole.chosen, whole.weights, "the best weights, not the last");
     // Stopped on the best epoch, one before and one after it, and on the very last one.

@@ -20,13 +20,13 @@ fn a_set_at_rest_keeps_its_weights() {
             let mut one =
                 Session::of_sets(&both.part(0, 3), &Device::Cpu, &sets[..1], &[&ranges[0]]).expect("a session");
             two.set_weights(&start).and_then(|_| one.set_weights(first)).expect("weights");
-            two.run_sets(&args, &[true, false]).and_then(|_| one.run(&args)).expect("steps");
+            two.run_groups(&args, &[true, false]).and_then(|_| one.run(&args)).expect("steps");
             let weights = two.weights().expect("weights");
             let first_set = two.take_sums_of(|s| s == 0).expect("losses");
             assert_eq!(first_set, one.take_sums().expect("losses"));
             assert_eq!(bits(&weights[..first.len()]), bits(&one.weights().expect("weights")));
             assert_eq!(bits(&weights[first.len()..]), bits(second));
-            two.run_sets(&args, &[true, true]).expect("steps");
+            two.run_groups(&args, &[true, true]).expect("steps");
             assert_ne!(bits(&two.weights().expect("weights")[first.len()..]), bits(second));
         });
     };
