@@ -36,6 +36,19 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, &['\n', '\t'])
 }
 
+/// A word as a POSIX shell reads it back.
+pub(crate) fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    match visible(word) {
+        Cow::Borrowed(word) => format!("'{}'", word.replace('\'', "'\\''")),
+        // In $'...' a shell reads escapes.
+        Cow::Owned(_) => format!("$'{}'", visible(&word.replace('\\', "\\\\").replace('\'', "\\'"))),
+    }
+}
+
 /// "1 row", "2 rows".
 pub fn counted(n: usize, what: &str) -> String {
     let plural = match what.strip_suffix("ss") {

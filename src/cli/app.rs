@@ -45,5 +45,5 @@ fn what(path: &std::path::Path) -> crate::error::Result<crate::gui::app::Open> {
         let allowed = format!("a run folder, a .toml recipe, a table, images, or one of {}", builtin::names());
         return Err(Error::usage(name, "does not exist", allowed, "check the path"));
     }
-    Ok(if crate::data::images::pixels::is_run(path) { Open::Run(path.into()) } else { Open::Data(path.into()) })
+    Ok(if crate::recipe::is_run(path) { Open::Run(path.into()) } else { Open::Data(path.into()) })
 }

@@ -2,9 +2,9 @@
 
 use super::options::{KeyFlags, Reading, is_images, set};
 use super::{hand_over, say};
-use crate::data::images::inspect::inspect_images;
+use crate::data::inspect;
+use crate::data::inspect::images::inspect_images;
 use crate::data::load;
-use crate::data::table::inspect;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

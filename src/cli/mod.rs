@@ -159,7 +159,7 @@ fn written(result: std::io::Result<()>) {
 
 /// A path as a shell reads it back, for commands to copy.
 pub(crate) fn shell(path: &std::path::Path) -> String {
-    crate::data::table::inspect::shell(&path.display().to_string())
+    crate::base::visible::shell(&path.display().to_string())
 }
 
 /// Prints one line for the user to stderr, beside the result. A closed stderr is no error.

@@ -1,12 +1,11 @@
 //! Flags shared by commands, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
-use crate::data::images::pixels;
-pub use crate::data::images::pixels::is_images;
+pub use crate::data::images::is_images;
 use crate::error::{Error, Result};
 use crate::method::check_name;
 use crate::recipe::keys::{Flag, KEYS, Key, ValueKind};
-use crate::recipe::{Recipe, builtin, key, keys};
+use crate::recipe::{self, Recipe, builtin, key, keys};
 use crate::report::compare::shown;
 use crate::run::RunFolder;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -222,7 +221,7 @@ pub fn input(name: &str) -> Result<Table> {
         check_name(&table, &path.display().to_string())?;
         return Ok(table);
     }
-    let is_run = pixels::is_run(path);
+    let is_run = recipe::is_run(path);
     if is_run && builtin::find(name).is_none() {
         let help =
             format!("resume with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));

@@ -1,14 +1,13 @@
 //! From a recipe's data section to standardised training, validation and test rows, with the encoder that made them.
 
 mod file;
-mod hash;
+pub mod images;
 
 use self::file::load_file;
 pub use self::file::refused;
-pub(crate) use self::hash::hex;
-pub use self::hash::{hash, hash_text};
 use super::encode::meaning::Rules;
-use super::encode::{Encoder, FeatureKind, Missing, Target};
+use super::encode::{Encoder, FeatureKind, Missing, Target, strata};
+pub use super::hash::{hash, hash_text};
 use super::points::{self, Prepared};
 use super::source;
 use super::split::by_fraction;
@@ -127,7 +126,7 @@ pub fn load(recipe: &recipe::Recipe) -> Result<Loaded> {
 fn load_here(recipe: &recipe::Recipe, table: Option<&Table>) -> Result<Loaded> {
     let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
         (Some(kind), _, _) => load_toy(recipe, *kind),
-        (None, Some(path), _) => crate::data::images::pixels::load(recipe, path),
+        (None, Some(path), _) => images::load(recipe, path),
         (None, None, Some(points)) => load_points(recipe, points),
         (None, None, None) => load_file(recipe, table),
     }?;
@@ -152,7 +151,7 @@ fn load_toy(recipe: &recipe::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     let (train, test) = (train.to_table(), test.to_table());
     let target = train.columns.last().map_or_else(String::new, |c| c.name.clone());
     let rows: Vec<usize> = (0..train.rows()).collect();
-    let strata = super::strata(&train, &target, Some(kind.task()), &rows)?;
+    let strata = strata(&train, &target, Some(kind.task()), &rows)?;
     let split = by_fraction(train.rows(), data.validation_fraction, 0.0, seed, strata.as_deref())?;
     let mut encoder = Encoder::fit(&train, &target, Some(kind.task()), &[], Missing::Error, &split.train)?;
     if !data.standardise {

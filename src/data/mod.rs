@@ -6,17 +6,19 @@
 
 pub mod corrupt;
 pub mod encode;
+mod hash;
 mod ids;
 pub mod images;
+pub mod inspect;
 pub mod load;
 pub mod points;
+pub mod roles;
 pub mod source;
 pub mod split;
 pub mod table;
 pub mod toy;
 
 pub use crate::recipe::Task;
-pub use encode::learn::{detect_task, strata};
 pub use ids::Ids;
 
 use crate::base::visible::{counted, visible};
@@ -127,6 +129,24 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     shown
 }
 
+/// Five significant digits in at most ten characters.
+fn five_digits(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return if (1e6..1e9).contains(&size) && value.fract() == 0.0 {
+            format!("{value}")
+        } else {
+            format!("{value:.3e}")
+        };
+    }
+    let decimals = (4 - size.log10().floor() as i32).clamp(0, 7) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +177,15 @@ mod tests {
     fn quoted_text_is_short_and_on_one_line() {
         assert_eq!(quoted("a\nb"), "'a\\nb'");
         assert_eq!(quoted(&"x".repeat(50)).len(), 45);
+    }
+
+    #[test]
+    fn numbers_fit_ten_characters() {
+        let shown = [-1234.5678, 0.5, 1e-9, -1.2345e-300, 99_999.96, -999_999.6, 12_345_678.0, f64::MAX, 100.0]
+            .map(five_digits);
+        assert_eq!(
+            shown,
+            ["-1234.6", "0.5", "1.000e-9", "-1.234e-300", "100000", "-1000000", "12345678", "1.798e308", "100"]
+        );
     }
 }

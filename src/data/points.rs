@@ -3,10 +3,10 @@
 //! starts with two. Must not read a file.
 
 use super::encode::learn::{Stats, labels_of};
-use super::encode::{Encoder, Feature, FeatureKind, Target};
+use super::encode::{Encoder, Feature, FeatureKind, Target, strata};
 use super::split::{Split, by_fraction};
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
-use super::{Task, counted, strata};
+use super::{Task, counted};
 use crate::error::{Error, Result};
 pub use crate::recipe::points::{MAX_CLASS, MAX_POINTS, MAX_SIZE, check, row_place};
 use sha2::{Digest, Sha256};
@@ -105,7 +105,7 @@ pub fn hash(points: &[Vec<f64>]) -> String {
         digest.update((row.len() as u64).to_le_bytes());
         row.iter().for_each(|v| digest.update(v.to_bits().to_le_bytes()));
     }
-    super::load::hex(digest)
+    super::hash::hex(digest)
 }
 
 #[cfg(test)]

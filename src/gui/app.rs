@@ -256,7 +256,7 @@ impl App {
                 }
                 Err(e) => self.banner.error(e),
             }
-        } else if crate::data::images::pixels::is_run(&path) {
+        } else if crate::recipe::is_run(&path) {
             self.results.open(ui.ctx(), &path);
             self.settings.tab = Tab::Results;
         } else {

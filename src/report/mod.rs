@@ -8,8 +8,8 @@ pub mod verdict;
 
 pub use page::{html, write};
 
+use crate::data::encode::pixels::Pixels;
 use crate::data::encode::{Encoder, FeatureKind, Target};
-use crate::data::images::pixels::Pixels;
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};

@@ -8,9 +8,8 @@ use super::parts::{self, BEST};
 use crate::data::encode::feature::FeatureKind;
 use crate::data::encode::{Encoder, NAMED, Scale, Target};
 use crate::data::images::Part;
-use crate::data::images::pixels;
-use crate::data::load::{self, read_options, skipped_row};
-use crate::data::table::roles;
+use crate::data::load::{self, images, read_options, skipped_row};
+use crate::data::roles;
 use crate::data::table::{ColumnKind, read_table};
 use crate::data::{Dataset, Inputs, Task};
 use crate::error::{Error, Result};
@@ -142,7 +141,7 @@ impl Model {
         header: Option<bool>,
     ) -> Result<NewRows> {
         if self.encoder.pixels.is_some() {
-            let (data, mut notes) = pixels::read(&self.encoder, file, part, need_target)?;
+            let (data, mut notes) = images::read(&self.encoder, file, part, need_target)?;
             if skip_lines.is_some() {
                 notes.push("--skip-lines has no effect on images".into());
             }
@@ -262,7 +261,7 @@ impl Model {
     /// What to say of a run whose training did not end by itself, or whose files have no checksums.
     pub fn caveats(run: &RunFolder) -> Result<Vec<String>> {
         let Manifest { state, sums, .. } = run.manifest()?;
-        let resume = crate::data::table::inspect::shell(&run.path.display().to_string());
+        let resume = crate::base::visible::shell(&run.path.display().to_string());
         let unfinished = ["stopped", "training"].contains(&state.as_str()).then(|| {
             format!("training did not end (state: {state}); these are its best weights so far; resume with `vifo fit --resume {resume}`")
         });

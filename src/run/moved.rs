@@ -1,8 +1,7 @@
 //! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
 
-use crate::data::images::pixels;
 use crate::error::{Error, Result};
-use crate::recipe::{Data, FILE_KEYS, Recipe};
+use crate::recipe::{self, Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -24,7 +23,7 @@ fn paths(recipe: &mut Recipe) -> [(&'static str, &mut Option<PathBuf>); 6] {
 pub fn relative(recipe: &Recipe, folder: &Path) -> BTreeMap<String, PathBuf> {
     let Ok(folder) = std::path::absolute(folder) else { return BTreeMap::new() };
     let seen = |(key, path): (&str, &mut Option<PathBuf>)| {
-        let path = path.as_deref().filter(|p| !pixels::is_bundled(p))?;
+        let path = path.as_deref().filter(|p| !recipe::is_bundled(p))?;
         Some((key.to_string(), from(&folder, &std::path::absolute(path).ok()?)?))
     };
     paths(&mut recipe.clone()).into_iter().filter_map(seen).collect()
@@ -44,7 +43,7 @@ pub fn follow(recipe: &mut Recipe, folder: &Path, relative: &BTreeMap<String, Pa
     for (key, path) in paths(recipe) {
         let (Some(path), Some(relative)) = (path, relative.get(key)) else { continue };
         let there = plain(&folder.join(relative));
-        if !path.exists() && !pixels::is_bundled(path) && there.exists() {
+        if !path.exists() && !recipe::is_bundled(path) && there.exists() {
             *path = there;
         }
     }
@@ -64,7 +63,7 @@ fn plain(path: &Path) -> PathBuf {
 
 /// Names the run's data anew: `--data FILE`.
 pub fn replace(data: &mut Data, file: &Path) -> Result<()> {
-    let absolute = pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+    let absolute = recipe::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
     match (&mut data.file, &mut data.images) {
         (Some(own), _) | (None, Some(own)) => *own = absolute,
         (None, None) => {
@@ -80,7 +79,7 @@ pub fn expect(data: &Data, run: &Path) -> Result<()> {
     let own = data.file.as_deref().or(data.images.as_deref());
     let without_suffix =
         |p: &Path| p.to_str().and_then(|t| t.strip_suffix("#coarse")).is_some_and(|t| Path::new(t).exists());
-    let gone = own.filter(|p| !p.exists() && !pixels::is_bundled(p) && !without_suffix(p));
+    let gone = own.filter(|p| !p.exists() && !recipe::is_bundled(p) && !without_suffix(p));
     match gone {
         None => Ok(()),
         Some(path) => Err(Error::data(

@@ -11,7 +11,7 @@ pub(crate) fn absolute(recipe: &Recipe) -> Result<Recipe> {
     let Recipe { data: d, net, .. } = &mut recipe;
     let paths = [&mut d.file, &mut d.images, &mut d.target_file, &mut d.test_file, &mut d.split_file, &mut net.weights];
     for path in paths.into_iter().flatten() {
-        *path = crate::data::images::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+        *path = crate::recipe::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     }
     Ok(recipe)
 }
@@ -22,7 +22,7 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
     let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     // The folder need not exist yet; the nearest one above it that does tells where it would be.
     let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
-    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::data::images::pixels::is_bundled);
+    let is_bundled = recipe.data.images.as_deref().is_some_and(crate::recipe::is_bundled);
     if inside && !is_bundled {
         let place = path.display().to_string();
         return Err(Error::usage(

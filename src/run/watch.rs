@@ -2,7 +2,7 @@
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
 use super::{Manifest, RunFolder};
-use crate::data::table::inspect::shell;
+use crate::base::visible::shell;
 use crate::error::Result;
 use crate::recipe::Recipe;
 use crate::run::folder::inside;

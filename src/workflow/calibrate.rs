@@ -62,7 +62,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
         Some(file) => {
             let (rows, said) = fresh(&model, folder, file, request.skip_lines)?;
             notes.extend(said);
-            let file = crate::data::images::pixels::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+            let file = crate::recipe::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
             (rows, Source::File(file))
         }
         None => {

@@ -2,7 +2,7 @@
 
 use crate::data::corrupt::Corruption;
 use crate::data::images::Part;
-use crate::data::images::pixels;
+use crate::data::load::images;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
@@ -208,7 +208,7 @@ impl OfTarget<'_> {
     fn shifted(&self, file: &Path, found: &mut Found) -> Result<()> {
         let OfTarget { model, device, shown, .. } = self;
         let (shifted, partner, said) = match model.encoder.pixels {
-            Some(_) => pixels::read_shifted(&model.encoder, file)?,
+            Some(_) => images::read_shifted(&model.encoder, file)?,
             None => {
                 let (rows, said) = model.read(file, Part::All, true, self.request.skip_lines)?;
                 let all = vec![true; rows.n];
@@ -248,7 +248,7 @@ impl OfTarget<'_> {
         let clean = found.results.len();
         for (i, &(kind, severity)) in corrupt.iter().enumerate() {
             listen(&format!("{kind} {severity} ({} of {})", i + 1, corrupt.len()));
-            let bad = pixels::corrupted(&model.encoder, rows, kind, severity, u64::from(model.recipe.seed))?;
+            let bad = images::corrupted(&model.encoder, rows, kind, severity, u64::from(model.recipe.seed))?;
             let p = model.predict(self.device, bad.inputs())?;
             let set = format!("{kind}.{severity}");
             found.results.push(Results { set, ..self.labelled(&p, rows)? });

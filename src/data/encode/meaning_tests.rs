@@ -161,7 +161,7 @@ fn b19_a_sentinel_and_a_leak_are_warned_of() {
         .collect();
     let table = table_of(&format!("wind,twice,y\n{rows}"));
     let (encoder, _) = learn(&table, &Rules::default()).unwrap();
-    let cautions = crate::data::table::cautions::of(&table, &encoder, &(0..60).collect::<Vec<_>>());
+    let cautions = crate::data::inspect::cautions::of(&table, &encoder, &(0..60).collect::<Vec<_>>());
     assert!(cautions[0].contains("column 'twice' almost determines the target"), "{cautions:?}");
     assert!(cautions[1].contains("column 'wind' holds -999 7 times"), "{cautions:?}");
     assert_eq!(cautions.len(), 2);

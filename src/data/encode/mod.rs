@@ -6,6 +6,7 @@
 
 pub use feature::{Calendar, Feature, FeatureKind, Scale, Unseen};
 pub use kept::{Kept, rows_without_missing};
+pub use learn::{detect_task, strata};
 pub use target::Target;
 pub use usable::{NAMED, Usable};
 mod cells;
@@ -13,16 +14,18 @@ pub mod feature;
 mod kept;
 pub(crate) mod learn;
 pub mod meaning;
+pub mod pixels;
 mod target;
+pub mod targets;
 mod usable;
 
-use super::images::pixels::Pixels;
 use super::table::{Column, Table};
 use super::{Dataset, Ids, Task, listed, quoted};
 use crate::error::{Error, Result};
 pub use crate::recipe::Missing;
 use cells::{BLOCK, Cellwise, write_rows};
 use feature::CellFault;
+use pixels::Pixels;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

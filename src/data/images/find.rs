@@ -177,7 +177,7 @@ pub(crate) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         }
         match std::fs::metadata(&path) {
             // A run's figures are no images of a set.
-            Ok(meta) if meta.is_dir() && crate::data::images::pixels::is_run(&path) => {}
+            Ok(meta) if meta.is_dir() && crate::recipe::is_run(&path) => {}
             Ok(meta) if meta.is_dir() => dirs.push(path),
             Ok(_) => files.push(path),
             Err(e) => return Err(Error::io(&path, "read", &e)),

@@ -10,17 +10,16 @@ pub(crate) mod find;
 pub(crate) mod folder;
 pub(crate) mod folder_decode;
 pub(crate) mod idx;
-pub mod inspect;
 pub mod known;
-mod load;
 pub(crate) mod matlab;
-pub mod pixels;
+pub(crate) mod named;
 pub(crate) mod stl10;
 pub(crate) mod svhn;
 pub mod transform;
 
 pub use bundled::digits;
 pub use known::recognise;
+pub use named::is_images;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
 
 use crate::error::{Error, Result};

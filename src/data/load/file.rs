@@ -1,15 +1,17 @@
 //! A table of a recipe, divided and encoded.
 
-use super::hash::{add_text, add_values, hash, hex};
 use super::{Loaded, read, read_options, rules, unstandardise};
-use crate::data::encode::Encoder;
+use crate::base::visible::shell;
 use crate::data::encode::meaning::{self, Rules};
+use crate::data::encode::targets::{rows_with_all, targets_of};
+use crate::data::encode::{Encoder, strata};
+use crate::data::hash::{add_text, add_values, hash, hex};
+use crate::data::inspect::sentence::Sentence;
+use crate::data::inspect::{cautions, choices};
+use crate::data::roles::Roles;
 use crate::data::split::{Split, by_index_file, in_folds};
-use crate::data::table::roles::Roles;
-use crate::data::table::sentence::Sentence;
-use crate::data::table::targets::{rows_with_all, targets_of};
 use crate::data::table::{ReadOptions, Table, read_table};
-use crate::data::{counted, quoted, source, strata};
+use crate::data::{counted, quoted, source};
 use crate::error::{Error, Result};
 use crate::recipe;
 use crate::system::memory;
@@ -58,7 +60,7 @@ pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Resul
     roles.explain(table, data, &mut encoder);
     notes.extend(column_lines(table, &encoder, file));
     notes.extend(said);
-    notes.extend(crate::data::table::choices::notes(table, &encoder, &roles, data));
+    notes.extend(choices::notes(table, &encoder, &roles, data));
     notes.extend(of_several_targets(&encoder));
     notes.extend(cautions_of(table, &encoder, &kept.rows));
     notes.extend(same_files(data)?);
@@ -130,7 +132,7 @@ fn cautions_of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<String> 
     const MOST: usize = 5;
     let mut cautions: Vec<Sentence> = vec![];
     for at in 0..encoder.n_targets() {
-        let of_one = crate::data::table::cautions::of(table, &encoder.of_target(at), rows);
+        let of_one = cautions::of(table, &encoder.of_target(at), rows);
         cautions.extend(of_one.into_iter().filter(|said| !cautions.contains(said)).collect::<Vec<_>>());
     }
     cautions.into_iter().take(MOST).map(String::from).collect()
@@ -159,7 +161,7 @@ fn column_lines(table: &Table, encoder: &Encoder, file: &Path) -> Vec<String> {
     let more = lines.len().saturating_sub(COLUMN_LINES);
     lines.truncate(COLUMN_LINES);
     if more > 0 {
-        let file = crate::data::table::inspect::shell(&file.display().to_string());
+        let file = shell(&file.display().to_string());
         lines.push(format!("and {} more about columns: vifo inspect {file}", counted(more, "line")));
     }
     lines

@@ -2,22 +2,14 @@
 //! Must not know what is learnt from the table.
 
 pub(crate) mod calendar;
-pub mod cautions;
 pub(crate) mod cell;
-pub(crate) mod choices;
 pub mod column;
 pub(crate) mod decimal;
 pub(crate) mod header;
 pub(crate) mod index;
-pub mod inspect;
 pub(crate) mod reading;
-pub(crate) mod report;
-pub mod roles;
 pub(crate) mod rows;
 pub(crate) mod scan;
-pub mod sentence;
-pub mod split_by;
-pub mod targets;
 
 use super::source::{is_in_memory, read_source};
 use super::{cell_place, counted, listed, quoted};

@@ -5,6 +5,7 @@ use super::cell::{self, Sign};
 use super::column::{Cells, Column, Lines, Texts};
 use super::scan::Found;
 use super::{ColumnKind, ReadOptions};
+use crate::base::visible::shell;
 use crate::data::{cell_place, counted, quoted};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -160,7 +161,7 @@ impl Reader<'_> {
     fn kept_as_text(&self, found: &Found<'_>, tally: &Tally) -> Option<String> {
         let plain = &found.plain;
         let only_whole = plain.cells > 0 && plain.whole == plain.cells && tally.read == 0;
-        let option = format!("--as {}", super::inspect::shell(&format!("{}=number", self.name)));
+        let option = format!("--as {}", shell(&format!("{}=number", self.name)));
         if only_whole && plain.zeros > 0 {
             return Some(format!("text, for zeros stand in front of its digits ({option} for numbers)"));
         }
@@ -187,7 +188,7 @@ impl Reader<'_> {
             tally.known(),
             quoted(&found.levels[at]),
             self.lines.get(counts[at].1),
-            super::inspect::shell(&format!("{}=number", self.name)),
+            shell(&format!("{}=number", self.name)),
         )]
     }
 
@@ -279,7 +280,7 @@ impl Reader<'_> {
         };
         let help = format!(
             "{title}fix it, leave the cell empty if it is missing, or say that the column is text with --as {}",
-            super::inspect::shell(&format!("{}=text", self.name))
+            shell(&format!("{}=text", self.name))
         );
         Error::data(place, format!("{text} in a column of numbers"), "numbers", help)
     }
@@ -331,7 +332,7 @@ impl Reader<'_> {
         let note = kept.first().map(|first| {
             let all: Vec<String> = kept.iter().map(|k| quoted(k)).collect();
             let are = if all.len() == 1 { "is a value" } else { "are values" };
-            format!("{} {are} (--missing-marker {} for missing)", all.join(", "), super::inspect::shell(first))
+            format!("{} {are} (--missing-marker {} for missing)", all.join(", "), shell(first))
         });
         (is_missing, note)
     }

@@ -11,13 +11,12 @@ use super::keys;
 use super::pick::{Ask, PathPick, file_name, taken, working_ui};
 use crate::data::Task;
 use crate::data::encode::Missing;
-use crate::data::images::pixels;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, View, WorkerState};
 use crate::method;
-use crate::recipe::{Recipe, key};
+use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
 use content::{Choice, Content, ContentKind};
@@ -230,7 +229,7 @@ impl DataPage {
                 self.path.ask(ui.ctx(), Ask::Folder);
             }
             if ui.button("Example: digits").on_hover_text("1,797 handwritten digits that come with vifo").clicked() {
-                self.open(ui.ctx(), Path::new(pixels::BUNDLED[0]));
+                self.open(ui.ctx(), Path::new(recipe::BUNDLED[0]));
             }
             if self.looking.is_some() {
                 ui.spinner();
@@ -356,7 +355,7 @@ impl DataPage {
 }
 
 /// Target, task and what to do about missing cells.
-fn columns_ui(ui: &mut egui::Ui, report: &crate::data::table::inspect::TableReport, choice: &mut Choice) {
+fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::TableReport, choice: &mut Choice) {
     let shown = choice.target.clone().unwrap_or_else(|| report.target.clone());
     ComboBox::from_label("target").width(170.0).selected_text(&shown).height(400.0).show_ui(ui, |ui| {
         for column in &report.columns {

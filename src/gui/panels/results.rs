@@ -12,7 +12,7 @@ use super::banner::Banner;
 use super::curves::CurveCache;
 use super::keys::method_name;
 use super::pick::{Ask, PathPick, file_name, taken, working_ui};
-use crate::data::table::inspect::shell;
+use crate::base::visible::shell;
 use crate::exec::Device;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};

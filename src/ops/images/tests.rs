@@ -53,7 +53,19 @@ fn rows_come_in_the_order_of_gather_rows() {
     use crate::ops::gather::{GatherRows, gather_rows};
     let (n_rows, cols, batch, out_rows, shuffle) = (7, 2, 5, 6, 1);
     let (replicas, first_member) = (2, 3);
-    let rows = GatherRows { replicas, n_rows, cols, batch, out_rows, shuffle, first_member, per_set: 0, first_set: 0, held_out: 0, folds: 0 };
+    let rows = GatherRows {
+        replicas,
+        n_rows,
+        cols,
+        batch,
+        out_rows,
+        shuffle,
+        first_member,
+        per_set: 0,
+        first_set: 0,
+        held_out: 0,
+        folds: 0,
+    };
     let p = GatherImages { replicas, batch, out_rows, shuffle, first_member, ..params(n_rows, 2, 1, 1) };
     let args = StepArgs { batch_start: 4, seed: 3, epoch: 1, ..Default::default() };
     let bytes: Vec<u8> = (0..14).collect();

@@ -115,7 +115,7 @@ impl Calibration {
 }
 
 fn again(run: &Path) -> String {
-    let run = crate::data::table::inspect::shell(&run.display().to_string());
+    let run = crate::base::visible::shell(&run.display().to_string());
     format!("calibrate again with `vifo calibrate {run}`, or leave it out with `vifo predict --uncalibrated`")
 }
 

@@ -3,8 +3,8 @@
 use super::ask::{ReproduceRequest, plain};
 use super::mapping::{SETS, Set};
 use crate::data::images;
-use crate::data::images::pixels::BUNDLED;
 use crate::error::{Error, Result};
+use crate::recipe::BUNDLED;
 use std::path::{Path, PathBuf};
 
 /// Sets that are there, by name: those of the paper in the folder of `--data`, those of `--ood`, and the bundled ones.
@@ -29,10 +29,7 @@ impl Places {
             if !BUNDLED.contains(&path.to_str().unwrap_or_default()) {
                 images::is_divided(path)?;
             }
-            found.push((
-                name.clone(),
-                crate::data::images::pixels::absolute(path).map_err(|e| Error::io(path, "find", &e))?,
-            ));
+            found.push((name.clone(), crate::recipe::absolute(path).map_err(|e| Error::io(path, "find", &e))?));
         }
         Ok(Places { found })
     }

@@ -2,13 +2,13 @@
 
 use crate::data::encode::Missing;
 use crate::data::encode::meaning::Rules;
-use crate::data::images::inspect::{ImageReport, inspect_images};
-use crate::data::images::pixels;
+use crate::data::images::is_images;
+use crate::data::inspect::images::{ImageReport, inspect_images};
+use crate::data::inspect::{Role, TableReport, inspect};
 use crate::data::table::Table;
-use crate::data::table::inspect::{Role, TableReport, inspect};
 use crate::data::{Task, load};
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, builtin, keys};
+use crate::recipe::{self, Recipe, builtin, keys};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Value;
@@ -72,9 +72,9 @@ impl Content {
             let help = "drop it on the window, or paste it on the page Recipe";
             return Err(Error::usage(name, "is a recipe", "a table or an image set", help));
         }
-        let images = pixels::is_images(path);
+        let images = is_images(path);
         // A bundled set comes with the recipe that suits it.
-        let own = if images && pixels::is_bundled(path) { builtin::find(&name) } else { None };
+        let own = if images && recipe::is_bundled(path) { builtin::find(&name) } else { None };
         let base = match own {
             Some(text) => Recipe::parse(text, &name)?,
             None => {

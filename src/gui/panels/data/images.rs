@@ -1,7 +1,7 @@
 //! The preflight report of an image set as a page.
 
 use super::table::warnings_ui;
-use crate::data::images::inspect::ImageReport;
+use crate::data::inspect::images::ImageReport;
 use eframe::egui::{self, Align, Label, Layout};
 use egui_extras::{Column, TableBuilder};
 

@@ -1,6 +1,6 @@
 //! The preflight report of a table as a page.
 
-use crate::data::table::inspect::{ColumnKind, ColumnReport, LevelCount, Role, TableReport};
+use crate::data::inspect::{ColumnKind, ColumnReport, LevelCount, Role, TableReport};
 use crate::tables::number;
 use eframe::egui::{self, Align, Color32, Label, Layout, RichText};
 use egui_extras::{Column, TableBuilder};

@@ -1,17 +1,23 @@
 //! The preflight report of a table: what each column holds, what looks wrong, and what `vifo fit` would do with it,
-//! found out by fitting the same encoder. Must not change the table and must not print; `report` lays it out.
+//! found out by fitting the same encoder. Must not change the table and must not print; `report` lays it out. Beside it `images`,
+//! the report of an image set, and what a training says of its data: `cautions` and `choices`.
 
-use super::sentence::Sentence;
-use super::targets::{rows_with_all, targets_of};
-use super::{Cells, Column, Table};
-use super::{cautions, report};
-use crate::base::visible::visible;
+pub mod cautions;
+pub(crate) mod choices;
+pub mod images;
+mod report;
+pub mod sentence;
+
+use crate::base::visible::shell;
 use crate::data::encode::learn::{Stats, detect_task, labels_of};
 use crate::data::encode::meaning::{self, Rules};
+use crate::data::encode::targets::{rows_with_all, targets_of};
 use crate::data::encode::{Encoder, Kept, Missing, Target};
-use crate::data::{Task, counted, listed, quoted};
+use crate::data::table::{Cells, Column, Table};
+use crate::data::{Task, counted, five_digits, listed, quoted};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
+use sentence::Sentence;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -268,7 +274,7 @@ fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Re
         let name = quoted(target.name());
         match target {
             Target::Regression { min, max, .. } => {
-                let (min, max) = (report::number(*min), report::number(*max));
+                let (min, max) = (five_digits(*min), five_digits(*max));
                 plan.push(learn(format!("Learn {name} as a number from {min} to {max}")));
             }
             Target::Classes { labels, .. } => {
@@ -338,19 +344,5 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], rules: &R
     words.join(" ")
 }
 
-/// A word as a POSIX shell reads it back.
-pub(crate) fn shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_string();
-    }
-    match visible(word) {
-        Cow::Borrowed(word) => format!("'{}'", word.replace('\'', "'\\''")),
-        // In $'...' a shell reads escapes.
-        Cow::Owned(_) => format!("$'{}'", visible(&word.replace('\\', "\\\\").replace('\'', "\\'"))),
-    }
-}
-
 #[cfg(test)]
-#[path = "inspect_tests.rs"]
 mod tests;

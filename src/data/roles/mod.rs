@@ -1,14 +1,16 @@
 //! Columns with a special role: groups of rows, times, and weights.
 //! They are no inputs unless they are asked to be. Must not look at other columns.
 
-use super::calendar::{self, Order};
-use super::split_by::{by_group, by_time};
-use super::{Cells, Table};
+mod split_by;
+
 use crate::data::encode::{Encoder, number_text};
 use crate::data::split::{Split, by_fraction};
-use crate::data::{Dataset, counted, quoted};
+use crate::data::table::calendar::{self, Order};
+use crate::data::table::{Cells, Table};
+use crate::data::{Dataset, counted, five_digits, quoted};
 use crate::error::{Error, Result};
 use crate::recipe;
+use split_by::{by_group, by_time};
 use std::collections::HashMap;
 
 /// Places among the table's columns.
@@ -197,7 +199,7 @@ impl Roles {
                     let help = "give some rows a weight above 0, or choose another column";
                     return Err(Error::data(format!("data.weight, column {}", quoted(name)), found, "", help));
                 }
-                let (low, high) = (super::report::number(low / mean), super::report::number(high / mean));
+                let (low, high) = (five_digits(low / mean), five_digits(high / mean));
                 notes.push(format!(
                     "rows weigh by {} ({low} to {high} in units of the training rows' mean): the loss, the choice of the epoch and the \
                      metrics are weighted",
@@ -253,5 +255,4 @@ fn at_column(error: Error, key: &str, name: &str) -> Error {
 }
 
 #[cfg(test)]
-#[path = "roles_tests.rs"]
 mod tests;

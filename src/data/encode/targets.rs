@@ -1,9 +1,9 @@
 //! Several targets of one table: their names, the rows that have them all, and the encoder that knows them.
 
-use super::Table;
-use crate::data::encode::learn::{detect_task, fit_target};
-use crate::data::encode::meaning::Rules;
-use crate::data::encode::{Encoder, Kept, Missing, rows_without_missing};
+use super::learn::{detect_task, fit_target};
+use super::meaning::Rules;
+use super::{Encoder, Kept, Missing, rows_without_missing};
+use crate::data::table::Table;
 use crate::data::{Task, listed, quoted};
 use crate::error::{Error, Result};
 use std::collections::HashSet;

@@ -1,8 +1,9 @@
 //! Notes on defaults that the program chose and a user may want to override, one sentence each.
 
-use super::roles::Roles;
-use super::{Cells, Column, Table};
+use crate::base::visible::shell;
 use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::roles::Roles;
+use crate::data::table::{Cells, Column, Table};
 use crate::data::{listed, quoted};
 use crate::recipe;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +29,7 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
         roles.time.is_none() && roles.group.is_none() && data.split_file.is_none() && data.test_file.is_none();
     let date = encoder.features.iter().find(|f| matches!(f.kind, FeatureKind::Date(_)));
     if let (Some(date), true) = (date, by_chance) {
-        let flag = super::inspect::shell(&date.name);
+        let flag = shell(&date.name);
         all.push(format!(
             "rows are split at random, ignoring their date: to test on the future, --time {flag} splits by it"
         ));

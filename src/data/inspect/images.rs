@@ -1,9 +1,9 @@
 //! The preflight report of an image set: what it holds, what looks wrong, and what `vifo fit` would do with it. Must not
 //! change the set and must not print.
 
-use super::pixels;
-use super::{ImageSet, Options, Part, normalise_stats};
-use crate::data::table::inspect::{LevelCount, shell};
+use super::LevelCount;
+use crate::base::visible::shell;
+use crate::data::images::{ImageSet, Options, Part, named, normalise_stats};
 use crate::data::{counted, quoted};
 use crate::error::Result;
 use serde::Serialize;
@@ -33,11 +33,11 @@ pub struct ImageReport {
 }
 
 pub fn inspect_images(path: &Path) -> Result<ImageReport> {
-    let divided = pixels::is_divided(path)?;
+    let divided = named::is_divided(path)?;
     // As `fit` would take them.
-    let options = Options { most: Some(pixels::MOST_SIDE), ..Default::default() };
-    let set = pixels::open(path, if divided { Part::Train } else { Part::All }, &options)?;
-    let test = if divided { Some(pixels::open(path, Part::Test, &options)?) } else { None };
+    let options = Options { most: Some(named::MOST_SIDE), ..Default::default() };
+    let set = named::open(path, if divided { Part::Train } else { Part::All }, &options)?;
+    let test = if divided { Some(named::open(path, Part::Test, &options)?) } else { None };
     let mut counts = vec![0usize; set.classes.len()];
     set.labels.iter().for_each(|&l| counts[l as usize] += 1);
     let (mean, sd) = normalise_stats(&set);

@@ -2,10 +2,11 @@
 //! leak the target. Must not change what is learnt.
 
 use super::sentence::Sentence;
-use super::{Cells, Column, Table};
 use crate::base::rng::SplitMix64;
+use crate::base::visible::shell;
 use crate::data::encode::learn::labels_of;
 use crate::data::encode::{Encoder, Target};
+use crate::data::table::{Cells, Column, Table};
 use crate::data::{counted, listed, quoted};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
                 "column {} almost determines the target: is it known when you predict? If not: ",
                 quoted(&column.name)
             );
-            let flag = format!("--ignore {}", super::inspect::shell(&column.name));
+            let flag = format!("--ignore {}", shell(&column.name));
             Sentence::with_flag(&before, &flag, "take its tick away", "")
         })
     };

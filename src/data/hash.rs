@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-pub(super) fn add_text(digest: &mut Sha256, text: &str) {
+pub(crate) fn add_text(digest: &mut Sha256, text: &str) {
     digest.update((text.len() as u64).to_le_bytes());
     digest.update(text.as_bytes());
 }
 
 /// Names and cells: equal numbers are equal however they are written.
-pub(super) fn add_values(digest: &mut Sha256, table: &Table) {
+pub(crate) fn add_values(digest: &mut Sha256, table: &Table) {
     digest.update((table.rows() as u64).to_le_bytes());
     for column in &table.columns {
         add_text(digest, &column.name);

@@ -1,7 +1,7 @@
 //! The preflight report as text: at most 100 characters wide, and readable without other context. Must not compute.
 
-use super::inspect::{ColumnKind, ColumnReport, LevelCount, NumberReport, Role, TableReport};
-use crate::data::quoted;
+use super::{ColumnKind, ColumnReport, LevelCount, NumberReport, Role, TableReport};
+use crate::data::{five_digits, quoted};
 use std::fmt::{Display, Formatter, Result, Write};
 
 const WIDTH: usize = 100;
@@ -71,7 +71,7 @@ fn columns_table(f: &mut Formatter<'_>, columns: &[ColumnReport]) -> Result {
         let used = name_width + 1 + 8 + 1 + 6 + 1 + 7 + 1 + 8 + 1;
         match &column.numbers {
             Some(NumberReport { min, mean, max, sd }) => {
-                let cells = [min, mean, max, sd].map(|v| format!("{:>10}", number(*v))).join(" ");
+                let cells = [min, mean, max, sd].map(|v| format!("{:>10}", five_digits(*v))).join(" ");
                 writeln!(f, " {cells}")?;
             }
             None => writeln!(f, " {}", clipped(&counts(&column.levels), WIDTH - used))?,
@@ -85,24 +85,6 @@ fn columns_table(f: &mut Formatter<'_>, columns: &[ColumnReport]) -> Result {
 
 fn counts(levels: &[LevelCount]) -> String {
     levels.iter().map(|l| format!("{} x {}", l.count, quoted(&l.level))).collect::<Vec<_>>().join(", ")
-}
-
-/// Five significant digits in at most ten characters.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".into();
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return if (1e6..1e9).contains(&size) && value.fract() == 0.0 {
-            format!("{value}")
-        } else {
-            format!("{value:.3e}")
-        };
-    }
-    let decimals = (4 - size.log10().floor() as i32).clamp(0, 7) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 fn clipped(text: &str, width: usize) -> String {
@@ -138,16 +120,6 @@ fn wrapped(out: &mut impl Write, indent: &str, text: &str) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_fit_ten_characters() {
-        let shown =
-            [-1234.5678, 0.5, 1e-9, -1.2345e-300, 99_999.96, -999_999.6, 12_345_678.0, f64::MAX, 100.0].map(number);
-        assert_eq!(
-            shown,
-            ["-1234.6", "0.5", "1.000e-9", "-1.234e-300", "100000", "-1000000", "12345678", "1.798e308", "100"]
-        );
-    }
 
     #[test]
     fn paragraphs_keep_to_the_width() {
