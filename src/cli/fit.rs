@@ -189,7 +189,14 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0)
         && style == Style::Normal
     {
-        tell(&format!("kept the weights of epoch {epoch}, validation NLL {nll:.4} nats"));
+        tell(&match fitted.plan.setup.held_out {
+            0 => format!("kept the weights of epoch {epoch}, validation NLL {nll:.4} nats"),
+            n => format!(
+                "each member held out {n} of {} rows and kept its best weights, the last at epoch {epoch}; their mean validation \
+                 NLL is {nll:.4} nats",
+                fitted.plan.setup.n_rows + n
+            ),
+        });
     }
     match &fitted.results {
         Some(results) => {

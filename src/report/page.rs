@@ -72,7 +72,10 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
             ),
         ),
         ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
-        ("rows".into(), format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n)),
+        ("rows".into(), match fitted.plan.setup.held_out {
+            0 => format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n),
+            n => format!("{} training, of which each member holds out {n}, {} test", data.train.n, data.test.n),
+        }),
         (
             "training".into(),
             format!(
