@@ -11,7 +11,7 @@ use crate::run::RunFolder;
 use crate::run::targets;
 use crate::run::{Fitted, recipe_name};
 use crate::system::stop;
-use crate::tables::Format;
+use crate::tables::{Format, number};
 use crate::train::Ending;
 use crate::workflow::fit as fitting;
 use std::path::{Path, PathBuf};
@@ -197,6 +197,17 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
                 fitted.plan.setup.n_rows + n
             ),
         });
+    }
+    if let Some(results) = &fitted.out_of_fold {
+        let named = |name: &str| results.get(name).map(|value| format!("{name} {}", number(value)));
+        let all: Vec<String> = ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
+        if !all.is_empty() {
+            say_line(&format!(
+                "{} training rows, each predicted by the member that held it out: {}",
+                results.rows,
+                all.join(", ")
+            ));
+        }
     }
     match &fitted.results {
         Some(results) => {

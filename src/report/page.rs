@@ -86,6 +86,12 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
             ),
         ),
     ];
+    if let Some(own) = &fitted.out_of_fold {
+        let named = |name: &str| own.get(name).map(|value| format!("{name} {}", number(value)));
+        let all: Vec<String> = ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
+        let text = format!("{} (each row as the member that held it out predicts it: out_of_fold.csv)", all.join(", "));
+        summary.push(("training rows, out of fold".into(), text));
+    }
     if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
         summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
     }

@@ -15,7 +15,7 @@ mod uncertain;
 mod words;
 
 pub use self::baselines::{Baselines, ClassBaselines};
-pub use self::of_rows::{results_of, test};
+pub use self::of_rows::{alone, results_of, test};
 pub(crate) use self::outside::mutual_information_error;
 pub use self::table::of_sets;
 use crate::metrics::Measure;

@@ -37,6 +37,17 @@ pub fn results_of(
     }
 }
 
+/// Metrics of training rows that were predicted without having been seen, beside no baselines, which saw them.
+pub fn alone(predictive: &Predictive, data: &Loaded, y: &[f64]) -> Result<Results> {
+    match predictive {
+        Predictive::Regression(r) => super::regression(r, y, &data.train, None, data.encoder.target_name()),
+        Predictive::Classification(c) => {
+            let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
+            Ok(super::classification_of_rows(c, &classes, &data.train.weights, None))
+        }
+    }
+}
+
 fn joined(a: &Dataset, b: &Dataset) -> Dataset {
     // Only what the baselines read: images and names of rows would be copied for nothing.
     let weights = match a.weights.is_empty() {

@@ -17,6 +17,8 @@ pub struct Fitted {
     pub rows: Vec<EpochRow>,
     /// None where there are no test rows, or where training was stopped.
     pub results: Option<Results>,
+    /// Of the training rows, each predicted by the member that held it out; None where all members share the validation rows.
+    pub out_of_fold: Option<Results>,
     pub best: Option<(u32, f64)>,
     pub seconds: f64,
 }

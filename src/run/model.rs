@@ -299,7 +299,8 @@ pub fn predict(
     Ok(predictive)
 }
 
-fn to_units(predictive: &mut Predictive, encoder: &Encoder) {
+/// From standardised units into the target's own.
+pub fn to_units(predictive: &mut Predictive, encoder: &Encoder) {
     if let (Predictive::Regression(r), Target::Regression { mean, sd, .. }) = (predictive, &encoder.target) {
         r.rescale(*mean, *sd);
     }

@@ -16,13 +16,15 @@ const MANIFEST: &str = "manifest.json";
 pub const PARTS: [&str; 7] = ["recipe.toml", "encoder.json", "metrics.csv", "results.json", CALIBRATION, BEST, LAST];
 
 /// Other files of a run, which nothing is decided by.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 10] = [
     ".lock",
     MANIFEST,
     "evaluation.json",
     "predictions.csv",
     "predictions.json",
     "importance.csv",
+    "out_of_fold.csv",
+    "out_of_fold.json",
     "report.html",
     "reproduce.json",
 ];

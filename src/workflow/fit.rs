@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::report;
-use crate::results::{self, predictions};
+use crate::results::{self, Results, predictions};
 use crate::run::model;
 use crate::run::place::outside_of_the_images;
 use crate::run::{Fitted, RunFolder, recipe_name, targets};
 use crate::system::stop;
 use crate::tables;
-use crate::train::{Ending, Event, Flow, drive};
+use crate::train::{self, Ending, Event, Flow, drive};
 use std::path::Path;
 
 /// Starts a new run in `path`, which is made only once the data is known to be good.
@@ -90,6 +90,7 @@ pub(super) fn test_and_report(
         tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
         folder.write_json("results.json", results)?;
     }
+    fitted.out_of_fold = out_of_fold(folder, fitted, device)?;
     all.append(&mut figures);
     all.push(report::learning_curves(
         &folder.figures(),
@@ -100,6 +101,27 @@ pub(super) fn test_and_report(
     report::write(folder, recipe, fitted, &tested, device_name, &all)?;
     fitted.results = results;
     Ok(())
+}
+
+/// Predictions of all training rows, each by the member that held it out, with their metrics; where members do.
+fn out_of_fold(folder: &RunFolder, fitted: &Fitted, device: &Device) -> Result<Option<Results>> {
+    if fitted.plan.setup.folds == 0 {
+        return Ok(None);
+    }
+    let (mut written, mut of_all) = (vec![], vec![]);
+    let all = train::out_of_fold(&fitted.plan, &fitted.trained, &fitted.data.train, device)?;
+    for (at, mut predictive) in all.into_iter().enumerate() {
+        let data = fitted.data.of_target(at);
+        model::to_units(&mut predictive, &data.encoder);
+        let (y, name) = (targets_of(&data.train), data.encoder.target_name().to_string());
+        written.push((name.clone(), predictions::predictions(&predictive, &data.encoder, &data.train.ids, Some(&y))));
+        of_all.push((name, results::alone(&predictive, &data, &y)?));
+    }
+    let Some(merged) = targets::merged(of_all) else { return Ok(None) };
+    let merged = Results { set: "out of fold".into(), ..merged };
+    tables::write_csv(&folder.file("out_of_fold.csv"), &targets::side_by_side(written, true))?;
+    folder.write_json("out_of_fold.json", &merged)?;
+    Ok(Some(merged))
 }
 
 /// Whether the test set's NLL has a unit that depends on the target's.

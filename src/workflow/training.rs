@@ -341,6 +341,7 @@ impl Training {
 
     fn of_weights(&self, ending: Ending, trained: Trained) -> Fitted {
         Fitted {
+            out_of_fold: None,
             ending,
             plan: self.trainer.plan().clone(),
             data: self.data.clone(),
