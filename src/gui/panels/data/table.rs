@@ -105,6 +105,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>)
                 text(match column.kind {
                     ColumnKind::Number => "number",
                     ColumnKind::Text => "text",
+                    ColumnKind::Date => "date",
                 });
                 text(match column.role {
                     Role::Input => "input",
