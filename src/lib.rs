@@ -2,7 +2,7 @@
 //! and what the model does not know. VIFO (variational inference on the final-layer output, Wei & Khardon, TMLR 2024) and
 //! the methods it is compared with, on any GPU or none.
 //!
-//! # Two calls
+//! # In short
 //!
 //! ```no_run
 //! use vifo::{Model, Options, Table};
@@ -21,8 +21,8 @@
 //!
 //! [`fit`] finds columns, their kinds, missing cells, splits and defaults as `vifo fit` on the command line does, and gives
 //! the same numbers to the bit. [`Options::set`] takes every key of a recipe; [`Table::from_columns`] takes data that no file
-//! holds. Of a class, [`Prediction::classes`] has probabilities and entropies. A saved model is a run folder, which `vifo
-//! predict`, `evaluate`, `calibrate`, `report` and the app open. Nothing is printed; every [`Error`] is one line that says
+//! holds. For a target of classes, [`Prediction::classes`] has probabilities and entropies. A saved model is a run folder, which `vifo
+//! predict`, `evaluate`, `calibrate`, `report` and the app open. The library prints nothing; every [`Error`] is one line that says
 //! where, what was found, what is allowed and the cure.
 //!
 //! # Features
@@ -33,7 +33,7 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | the two calls | [`api`], whose items stand here at the root |
+//! | the calls above | [`api`], whose items stand here at the root |
 //! | experiments in full | [`recipe`], [`data`], [`train`], [`run`], [`workflow`] |
 //! | a method of one's own | [`method`], [`program`], [`ops`], [`net`], `examples/custom_method.rs` |
 //! | devices | [`exec`] |

@@ -53,10 +53,10 @@ fn methods(args: &Args) -> anyhow::Result<()> {
         "method",
         "ms/step",
         "step / base",
-        "the paper's",
+        "step / base in the paper",
         "ms/prediction",
         "prediction / base",
-        "end, in steps",
+        "extra work at the end, in steps",
     ]);
     for c in &b.costs {
         t.rows.push(vec![
@@ -72,7 +72,7 @@ fn methods(args: &Args) -> anyhow::Result<()> {
     show(&t.render(args.format), args.format);
     let prose = prose(args.format);
     prose(
-        "\nsingle networks beside a plain one; ensembles of 5 beside 5 plain ones; the paper's ratios are of epochs (Table 1); end = what follows the last step (averages and their statistics, a posterior)",
+        "\nsingle networks beside a plain one; ensembles of 5 beside 5 plain ones; the paper's ratios are of epochs (Table 1); the work at the end follows the last step (averages and their statistics, a posterior)",
     );
     Ok(())
 }

@@ -19,8 +19,8 @@ pub struct Args {
     /// Miscoverage: share of new rows that may fall outside the interval or set; or several: 0.1,0.05 [default: 0.1]
     #[arg(long, value_name = "X,X", value_delimiter = ',', allow_hyphen_values = true)]
     alpha: Vec<f64>,
-    /// Kind of prediction sets for classes [default: aps]
-    #[arg(long, value_enum)]
+    /// Kind of prediction sets for classes: aps or lac [default: aps]
+    #[arg(long, value_enum, hide_possible_values = true)]
     sets: Option<Sets>,
     /// Lines to skip at the top of FILE [default: as in training]
     #[arg(long, value_name = "N")]

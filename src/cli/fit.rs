@@ -3,10 +3,11 @@
 use super::options::{All, KeyFlags, input, open_run, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
+use crate::data::images::table_in;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
-use crate::recipe::{NetName, Optimizer, Recipe, Schedule, key, keys};
+use crate::recipe::{NetName, Optimizer, Recipe, Schedule, is_bundled, is_run, key, keys};
 use crate::run::RunFolder;
 use crate::run::targets;
 use crate::run::{Fitted, recipe_name};
@@ -74,7 +75,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let (recipe, given) = recipe(args)?;
     if style == Style::Normal {
-        for note in without_effect(&recipe, &given) {
+        let shown = |key: &str| args.keyed.flag(key).unwrap_or_else(|| key.to_string());
+        for note in without_effect(&recipe, &given, shown) {
             tell(&format!("note: {note}"));
         }
     }
@@ -106,9 +108,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// Also returns the keys that flags set.
 fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     let name = args.input.as_deref().unwrap_or_default();
+    if args.keyed.text(key!(data.target)).is_some() {
+        refuse_folder(Path::new(name))?;
+    }
     let mut table = input(name)?;
     let before = table.clone();
     args.keyed.apply(&mut table)?;
+    let is_of_table = table.get("data").is_some_and(|data| data.get("file").is_some() && data.get("images").is_none());
+    if let (Some(net), true) = (args.keyed.text(key!(net.name)).filter(|net| *net != "mlp"), is_of_table) {
+        let help = "leave --net out for a table";
+        return Err(Error::usage(format!("--net {net}"), "is for images", "", help));
+    }
     for pair in &args.sets {
         set_pair(&mut table, pair)?;
     }
@@ -133,8 +143,20 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     Ok((recipe, given))
 }
 
-/// Keys that were set by flags and that this run does not read.
-pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
+/// A folder where a target asks for a table.
+fn refuse_folder(path: &Path) -> crate::error::Result<()> {
+    if !path.is_dir() || is_bundled(path) || is_run(path) {
+        return Ok(());
+    }
+    let help = match table_in(path) {
+        Some(table) => format!("--target needs a table: name a file, such as {}", shell(&table)),
+        None => "--target needs a table: name a file".into(),
+    };
+    Err(Error::usage(path.display().to_string(), "is a folder", "", help))
+}
+
+/// Keys that were set by flags and that this run does not read, as `shown` calls them.
+pub(super) fn without_effect(recipe: &Recipe, given: &[String], shown: impl Fn(&str) -> String) -> Vec<String> {
     let name = recipe.method.name.as_str();
     let Some(method) = method::find(name) else { return vec![] };
     let usual = method.usual();
@@ -163,7 +185,7 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String]) -> Vec<String> {
         key => method::reads(method, key),
     };
     let with = |key: &str| if key.starts_with("data.") { "this data" } else { name };
-    given.iter().filter(|k| !reads(k)).map(|k| format!("{k} has no effect with {}", with(k))).collect()
+    given.iter().filter(|k| !reads(k)).map(|k| format!("{} has no effect with {}", shown(k), with(k))).collect()
 }
 
 fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {

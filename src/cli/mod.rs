@@ -114,11 +114,36 @@ fn refuse(error: &clap::Error) -> ! {
         !l.is_empty() && !l.starts_with("Usage:") && !l.starts_with("For more information") && !l.starts_with("tip:")
     });
     let first = lines.next().unwrap_or("error: wrong usage").to_string();
-    let rest: Vec<&str> = lines.collect();
+    let mut rest: Vec<String> = lines.map(String::from).collect();
+    rest.extend(slip(error));
     let verb = std::env::args().nth(1).filter(|v| !v.starts_with('-') && Args::command().find_subcommand(v).is_some());
     let help = verb.map_or("`vifo --help`".into(), |v| format!("`vifo {v} --help`"));
-    tell(&format!("{first}{}{}; see {help}", if rest.is_empty() { "" } else { " " }, rest.join("; ")));
+    let between = if rest.is_empty() || first.ends_with(':') { " " } else { "; " };
+    let between = if rest.is_empty() { "" } else { between };
+    tell(&format!("{first}{between}{}; see {help}", rest.join("; ")));
     std::process::exit(2)
+}
+
+/// What an argument that no verb knows was probably meant to be.
+fn slip(error: &clap::Error) -> Option<String> {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return None;
+    }
+    let words: Vec<String> = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+    let command = Args::command();
+    let verb = command.find_subcommand(words.first()?)?;
+    let is_flag = |name: &str| verb.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let one_dash = |word: &String| {
+        let name = word.strip_prefix('-')?.split('=').next()?;
+        (!name.starts_with('-') && name.len() > 1 && is_flag(name)).then(|| format!("did you mean --{name}?"))
+    };
+    let Some(clap::error::ContextValue::String(unknown)) = error.get(clap::error::ContextKind::InvalidArg) else {
+        return None;
+    };
+    match unknown.starts_with('-') {
+        true => words.iter().find_map(one_dash),
+        false => Some("put names with blanks in quotes".into()),
+    }
 }
 
 /// Prints a result for people: lines of ours. What is in them of files and their names can do nothing to a terminal.

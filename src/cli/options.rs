@@ -158,6 +158,11 @@ impl<F> KeyFlags<F> {
         Ok(())
     }
 
+    /// The flag that set a key, as it was typed.
+    pub fn flag(&self, path: &str) -> Option<String> {
+        self.given.iter().find(|(k, ..)| k.path == path).map(|(_, flag, _)| format!("--{}", flag.name))
+    }
+
     /// As the flag says it, if it was given.
     pub fn text(&self, key: &Key) -> Option<&str> {
         self.given.iter().find(|(k, ..)| k.path == key.path).and_then(|(.., values)| values.last()).map(String::as_str)

@@ -34,7 +34,7 @@ pub struct Args {
     /// yes or no: whether the first line holds column names [default: detected, also by the names of the training file]
     #[arg(long, value_name = "YES|NO")]
     header: Option<String>,
-    /// Put an apostrophe before texts that begin with = + - or @, which a spreadsheet would compute
+    /// Put an apostrophe before texts that begin with = + - or @, which a spreadsheet would run as formulas
     #[arg(long)]
     spreadsheet: bool,
     /// Predict without the run's calibration

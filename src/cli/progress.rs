@@ -1,6 +1,7 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
+use crate::base::visible::counted;
 use crate::system::stop;
 pub use crate::tables::duration;
 use crate::train::{Event, Flow};
@@ -59,8 +60,11 @@ impl Progress {
         match event {
             Event::Started { device, parameters, first_epoch, epochs, steps_per_epoch } => {
                 tell(&format!(
-                    "{} on {device}: {parameters} parameters per member, {epochs} epochs of {steps_per_epoch} steps",
-                    self.title
+                    "{} on {device}: {} per member, {} of {}",
+                    self.title,
+                    counted(*parameters, "parameter"),
+                    counted(*epochs as usize, "epoch"),
+                    counted(*steps_per_epoch as usize, "step"),
                 ));
                 if *first_epoch > 0 {
                     tell(&format!("resumes after epoch {first_epoch}"));

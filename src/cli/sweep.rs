@@ -228,7 +228,7 @@ fn effects(request: &SweepRequest, runs: &[SweepRun]) {
     let mut seen: HashSet<String> = HashSet::new();
     let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
     for run in runs {
-        let notes = without_effect(&run.recipe, &keys);
+        let notes = without_effect(&run.recipe, &keys, str::to_string);
         let is_read = |key: &str| !notes.iter().any(|n| n.split(' ').next() == Some(key));
         let read: Vec<_> = keys.iter().zip(&run.values).filter(|(k, _)| is_read(k)).collect();
         if !seen.insert(format!("{read:?} {}", run.seed)) {

@@ -1,8 +1,9 @@
 //! Data: from a file or a toy to a matrix of standardised numbers.
 //!
 //! The road is `table::read_table` -> `encode::rows_without_missing` -> `split` -> `Encoder::learn` on the training rows ->
-//! `Encoder::encode` for each part; for images `images::open` -> `pixels::load`; for points of the recipe `points::prepare`. Lower modules do not depend on files. Must not: print, train, name a device,
-//! or let a statistic of a validation or test row into the encoder.
+//! `Encoder::encode` for each part; for images `images::named::open` -> `load::images`; for points of the recipe
+//! `points::prepare`. ARCHITECTURE.md says which part may use which. Must not: print, train, name a device, or let a
+//! statistic of a validation or test row into the encoder.
 
 pub mod corrupt;
 pub mod encode;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::recipe::key;
 use crate::recipe::keys::KEYS;
 
 fn table(text: &str) -> toml::Table {
@@ -46,6 +47,14 @@ fn methods_list_keys_that_exist() {
         assert!(m.keys().iter().collect::<std::collections::BTreeSet<_>>().len() == m.keys().len(), "{m:?}");
         assert!(m.knobs().iter().all(|k| reads(*m, k.key)), "{m:?}");
     }
+}
+
+/// Who reads `fit --help` can type any of them.
+#[test]
+fn the_help_lists_every_method() {
+    let words: Vec<&str> = key!(method.name).help.split([' ', ',', ';', ':', '.', '(']).collect();
+    let absent: Vec<&str> = METHODS.iter().map(|m| m.name()).filter(|name| !words.contains(name)).collect();
+    assert!(absent.is_empty(), "{absent:?}");
 }
 
 #[test]

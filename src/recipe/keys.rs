@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 keys! {
     {
-        name: Option<String>, live, cosmetic, "Name of the run folder and of the figures; the data's name if absent.";
+        name: Option<String>, live, cosmetic, "Name of the run folder and of the figures [default: the data's name].";
         seed: u32 = 1, flag("seed", "N"), label("seed"), "Same seed, same run.";
         device: String = "auto".into(), cosmetic, flag("device", "DEVICE"), "auto, cpu, gpu, software, or part of an adapter's name.";
     }
@@ -28,53 +28,53 @@ keys! {
         file: Option<PathBuf>, "Table (CSV, TSV, spaces; compressed too). - is standard input.";
         images: Option<PathBuf>, "Image set instead of a table: a folder with one subfolder per class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
         points: Option<Vec<Vec<f64>>>, "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. With 20 or more, some are held out.";
-        image_size: Option<u32>, whole(4, 1024), flag("image-size", "N"), "Height and width to which images are resized at load; alexnet and preresnet take 32. Their own size, at most 32, if absent.";
+        image_size: Option<u32>, whole(4, 1024), flag("image-size", "N"), "Height and width to which images are resized at load; alexnet and preresnet take 32 [default: their own size, at most 32].";
         coarse: bool = false, "CIFAR-100: the 20 coarse classes instead of the 100 fine ones.";
-        crop: Option<u32>, whole(0, 16), "Training images are shifted at random by up to this many pixels: 4 for colour, 2 for grey, 0 below 28 x 28 if absent.";
-        flip: Option<bool>, "Training images are mirrored at random: true for colour but SVHN if absent.";
+        crop: Option<u32>, whole(0, 16), "Training images are shifted at random by up to this many pixels [default: 4 for colour, 2 for grey, 0 below 28 x 28].";
+        flip: Option<bool>, "Training images are mirrored at random [default: true for colour but SVHN].";
         limit: Option<usize>, whole(10, 100_000_000), flag("limit", "N"), "Train on this many images only, drawn at random.";
         skip_broken: bool = false, flag("skip-broken", ""), "Leave out images that cannot be read, instead of refusing the set.";
-        target: Option<String>, reading_flag("target", "COLUMN"), dash, "Column to predict, by name or index (-1 = last); several numbers with commas: \"a,b\". The last if absent.";
-        target_file: Option<PathBuf>, reading_flag("target-file", "FILE"), "Second file whose columns are joined to those of data.file, row by row.";
-        test_file: Option<PathBuf>, flag("test-file", "FILE"), "Table or image set to test on; test_fraction is 0 then.";
-        task: Option<Task>, reading_flag("task", "TASK"), "Regression or classification; inferred from the target if absent.";
-        delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or \"tab\" or \"space\"; detected if absent.";
-        header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds column names; detected if absent.";
+        target: Option<String>, reading_flag("target", "COLUMN"), dash, "Column to predict, by name or index (-1 = last); several numeric columns with commas [default: the last column].";
+        target_file: Option<PathBuf>, reading_flag("target-file", "FILE"), "Second file whose columns are joined to those of the table, row by row.";
+        test_file: Option<PathBuf>, flag("test-file", "FILE"), "Table or image set to test on; no other rows are held out for testing then.";
+        task: Option<Task>, reading_flag("task", "TASK"), "Regression or classification [default: inferred from the target].";
+        delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or tab or space [default: detected].";
+        header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds column names [default: detected].";
         standardise: bool = true, "Standardise inputs and target by their training mean and sd; false keeps the file's own units.";
         skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to skip at the top of the file.";
         missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an indicator input (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
-        max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "Most levels of a text column with an input each; rarer ones share one.";
-        strict: bool = false, reading_flag("strict", ""), "Treat anything ambiguous as an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless data.missing is given), unseen levels; nothing is dropped by a guess.";
+        max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "How many levels of a text column get an input of their own, at most; rarer ones share one.";
+        strict: bool = false, reading_flag("strict", ""), "Treat anything ambiguous as an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless --missing is given), unseen levels; nothing is dropped by a guess.";
         ignore: Vec<String>, reading_flag("ignore", "COLUMN"), "Columns to leave out.";
-        group: Option<String>, flag("group", "COLUMN"), "Column whose rows of one value (a patient, a site) stay in one part of the split; it is no input unless data.keep names it.";
-        time: Option<String>, flag("time", "COLUMN"), "Column of dates or numbers that order the rows: the last are the test part, those before them the validation part; it is no input unless data.keep names it.";
-        weight: Option<String>, flag("weight", "COLUMN"), "Column of non-negative numbers that weight each row in the loss, in early stopping and in the metrics; it is no input unless data.keep names it.";
-        keep: Vec<String>, flag("keep", "COLUMN"), "Columns of data.group, data.time or data.weight that are inputs, too.";
+        group: Option<String>, flag("group", "COLUMN"), "Column whose rows of one value (a patient, a site) stay in one part of the split; not an input unless --keep names it.";
+        time: Option<String>, flag("time", "COLUMN"), "Column of dates or numbers that order the rows: the last are the test part, those before them the validation part; not an input unless --keep names it.";
+        weight: Option<String>, flag("weight", "COLUMN"), "Column of non-negative numbers that weight each row in the loss, in early stopping and in the metrics; not an input unless --keep names it.";
+        keep: Vec<String>, flag("keep", "COLUMN"), "Columns named by --group, --time or --weight that are inputs, too.";
         text_columns: Vec<String>, reading_flag("text-column", "COLUMN"), "Columns that are text although they look like numbers.";
-        kinds as "as": Vec<String>, reading_flag("as", "COLUMN=KIND"), "Override the detected kind of columns: \"column=kind\", kind one of number, text, date, ignore.";
+        kinds as "as": Vec<String>, reading_flag("as", "COLUMN=KIND"), "Override the detected kind of a column; the kinds are number, text, date, ignore.";
         missing_markers: Option<Vec<String>>, reading_flag("missing-marker", "TEXT"), dash, "Texts that stand for a missing cell, instead of the usual ones (NA, NaN, null, ?, -, #N/A, ...); an empty cell always does.";
-        split_file: Option<PathBuf>, flag("split-file", "FILE"), "File with one line per split: the 0-based test rows.";
-        split: usize = 0, whole(0, 1_000_000), flag("split", "N"), "Which line of split_file.";
+        split_file: Option<PathBuf>, flag("split-file", "FILE"), "File with one line per split: the test rows, counted from 0.";
+        split: usize = 0, whole(0, 1_000_000), flag("split", "N"), "Which line of the split file, counted from 0.";
         test_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the rows held out for testing.";
-        validation_fraction: f64 = 0.1, range(0.0, 0.9), "Share of the remaining rows held out for validation (early stopping).";
-        holdout: Option<Holdout>, flag("holdout", "WHOSE"), "Whose the validation rows are: shared by all members, or own: each member holds out a fold of the rows that the others train on, so that all rows are trained on and validation_fraction has no effect. Tables with members that are trained apart alone.";
+        validation_fraction: f64 = 0.1, range(0.0, 0.9), "Share of all rows held out for validation (early stopping); of those that are not test rows where a file names the test rows.";
+        holdout: Option<Holdout>, flag("holdout", "WHOSE"), "Whose the validation rows are: shared by all members, or own: each member holds out a fold of the rows that the others train on, so that all rows are trained on. Only for tables and members that are trained apart.";
     }
 
     net: Net, restart {
-        name: Option<NetName>, flag("net", "NAME"), "mlp for tables; for images alexnet if they are 32 x 32 in colour, else cnn, if absent.";
-        hidden: Option<Vec<u32>>, whole(1, 65_536), flag("hidden", "N,N"), "Hidden units, layer by layer: [50] for an mlp on a table, [256] on images; one number for cnn (128) and alexnet (256).";
-        widths: Option<Vec<u32>>, whole(1, 4096), "Channels: two for cnn ([32, 64]), five for alexnet ([64, 128, 256, 128, 64]), the first stage's for preresnet ([16]).";
+        name: Option<NetName>, flag("net", "NAME"), "Network: mlp for a table, any for images [default: mlp; for images alexnet if they are 32 x 32 in colour, else cnn].";
+        hidden: Option<Vec<u32>>, whole(1, 65_536), flag("hidden", "N,N"), "Hidden units, layer by layer; one number for cnn and alexnet [default: 50 for an mlp on a table, 256 on images; 128 for cnn, 256 for alexnet].";
+        widths: Option<Vec<u32>>, whole(1, 4096), "Channels: two numbers for cnn, five for alexnet, the first stage's for preresnet [default: 32,64 for cnn; 64,128,256,128,64 for alexnet; 16 for preresnet].";
         depth: u32 = 20, whole(8, 1000), "Layers of preresnet: 20, 32, 44, 56 or any other 6 n + 2.";
         activation: Act = Act::Relu, "Activation of mlp and cnn; alexnet has silu, preresnet relu.";
-        dropout: Option<f64>, range(0.0, 0.95), rebuild, slider("dropout", 0.001, 0.9), usual(0.1), "Share of units dropped after each activation in training; the method dropout drops them in prediction too: 0.1 there if absent, else 0.";
+        dropout: Option<f64>, range(0.0, 0.95), rebuild, slider("dropout", 0.001, 0.9), usual(0.1), "Share of units dropped after each activation in training; the method dropout drops them in prediction too [default: 0.1 there, else 0].";
         weights: Option<PathBuf>, "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     }
 
     method: Method, restart {
-        name: String = "vifo-mean".into(), flag("method", "NAME"), "base (an ensemble of plain networks), swa, swag (multiSWAG with several members), dropout, dirichlet, repulsive, laplace, vbll, VIFO or VI with a regularizer.";
+        name: String = "vifo-mean".into(), flag("method", "NAME"), "base (an ensemble of plain networks), swa, swag (with several members multiSWAG), dropout, dirichlet, repulsive, laplace, vbll; VIFO: vifo-mean, vifo-naive, vifo-mv, vifo-eb, vifo-mean_all, vifo-mv_all, vifo-eb_all, vifo-l2; VI over all weights: vi-naive, vi-mean, vi-mv, vi-eb.";
         members: u32 = 5, whole(1, 1000), flag("members", "N"), label("members of the ensemble"), "Networks in the ensemble, trained together.";
-        eta: Option<f64>, range(0.0, MAX), live, flag("eta", "X"), slider("eta", 0.0, 10.0), "Weight of the regularizer (VIFO, VI, dirichlet); if absent 0.1, and 0.01 for VIFO on classes.";
-        eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off.";
+        eta: Option<f64>, range(0.0, MAX), live, flag("eta", "X"), slider("eta", 0.0, 10.0), "Weight of the regularizer (VIFO, VI, dirichlet) [default: 0.1, and 0.01 for VIFO on classes].";
+        eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs, inputs drawn outside the data, too (VIFO); 0 = off.";
         samples: u32 = 5, whole(1, 10_000), live, slider("samples M", 1.0, 100.0), "M, the Monte Carlo samples of a training step.";
         expectation: Expectation = Expectation::Auto, rebuild, "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
         sigma_link: Link = Link::Softplus, rebuild, "Link from rho to the sigma of VIFO's outputs.";
@@ -110,7 +110,7 @@ keys! {
     laplace: Laplace, restart {
         structure: Structure = Structure::Kronecker, rebuild, "Structure of the last layer's covariance; full grows with the square of features x outputs.";
         prior_variance: f64 = 0.05, above(0.0, MAX), live, slider("prior variance", 1e-3, 100.0), "Variance of the normal prior on the last layer in training.";
-        prior_precision: Option<f64>, range(1e-6, 1e8), rebuild, "Prior precision in the posterior; from maximum marginal likelihood if absent.";
+        prior_precision: Option<f64>, range(1e-6, 1e8), rebuild, "Prior precision in the posterior [default: from maximum marginal likelihood].";
         predict: LaplacePredict = LaplacePredict::Probit, rebuild, "Classes: softmax of the logits shrunk by their variance, or predict.samples draws of the last layer.";
     }
 
@@ -119,19 +119,19 @@ keys! {
     }
 
     train: Train, restart {
-        epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; if absent 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images. 0 keeps the weights of net.weights.";
-        batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows per step: 32 for a table, 128 for images if absent.";
-        optimizer: Option<Optimizer>, rebuild, "sgd for swa and swag, else adam, if absent.";
-        lr: Option<f64>, above(0.0, 1e3), live, flag("lr", "X"), slider("learning rate", 1e-5, 1.0), usual(0.01), "Learning rate at the start: 0.01 for a table, 0.001 for images (0.05 with sgd) if absent.";
-        schedule: Option<Schedule>, live, "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it. swa for swa and swag, else cosine, if absent.";
-        swa_start: Option<u32>, whole(0, 100_000_000), live, "Epochs before the first weights are collected (swa, swag); with the schedule swa also its time scale. 161 of 500 epochs' share if absent.";
-        swa_lr: Option<f64>, above(0.0, 1e3), live, "Learning rate at the end of the schedule swa: a fifth of lr if absent.";
+        epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; 0 keeps the weights of net.weights [default: 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images].";
+        batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows per step [default: 32 for a table, 128 for images].";
+        optimizer: Option<Optimizer>, rebuild, "How weights are stepped [default: sgd for swa and swag, else adam].";
+        lr: Option<f64>, above(0.0, 1e3), live, flag("lr", "X"), slider("learning rate", 1e-5, 1.0), usual(0.01), "Learning rate at the start [default: 0.01 for a table, 0.001 for images (0.05 with sgd)].";
+        schedule: Option<Schedule>, live, "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it [default: swa for swa and swag, else cosine].";
+        swa_start: Option<u32>, whole(0, 100_000_000), live, "Epochs before the first weights are collected (swa, swag); with the schedule swa also its time scale [default: the share of 161 of 500 epochs].";
+        swa_lr: Option<f64>, above(0.0, 1e3), live, "Learning rate at the end of the schedule swa [default: a fifth of lr].";
         adam_epochs: u32 = 0, whole(0, 100_000_000), "SGD: use Adam at 0.001 for the first so many epochs, as the paper does for SVHN.";
         momentum: f64 = 0.9, range(0.0, 0.9999), rebuild, "Momentum of SGD.";
         weight_decay: f64 = 0.0, range(0.0, 1e3), live, "L2 penalty added to the gradient, as in PyTorch.";
         kl_warmup: u32 = 0, whole(0, 100_000_000), live, "Epochs over which eta rises from 0.";
         clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps outlier rows from derailing training.";
-        patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping: a quarter of the epochs if absent, 0 for swa and swag; 0 = never stop and keep the last weights.";
+        patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights [default: a quarter of the epochs, 0 for swa and swag].";
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
@@ -313,22 +313,17 @@ pub fn unknown(path: &str, place: &str) -> Error {
         let help = format!("did you mean the section [{section}]? `vifo fit --keys` lists all keys");
         return Error::usage(format!("{place}: {path}"), "no such key or section", "", help);
     }
+    /// Words less alike than this are no slip of the finger.
+    const LIKE: f64 = 0.8;
     let last = |p: &str| p.rsplit('.').next().unwrap_or(p).to_string();
-    let nearest = KEYS
-        .iter()
-        .max_by(|a, b| {
-            let score = |k: &Key| {
-                strsim::jaro_winkler(k.path, path).max(strsim::jaro_winkler(&last(k.path), &last(path)) * 0.99)
-            };
-            score(a).total_cmp(&score(b))
-        })
-        .map_or("", |k| k.path);
-    Error::usage(
-        format!("{place}: {path}"),
-        "no such key",
-        "",
-        format!("did you mean {nearest}? `vifo fit --keys` lists all"),
-    )
+    let score =
+        |k: &Key| strsim::jaro_winkler(k.path, path).max(strsim::jaro_winkler(&last(k.path), &last(path)) * 0.99);
+    let nearest = KEYS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|k| score(k) > LIKE);
+    let help = match nearest {
+        Some(key) => format!("did you mean {}? `vifo fit --keys` lists all", key.path),
+        None => "`vifo fit --keys` lists all".into(),
+    };
+    Error::usage(format!("{place}: {path}"), "no such key", "", help)
 }
 
 /// Sets `path` to the text of a TOML value; bare words are taken as text.
@@ -388,6 +383,8 @@ mod tests {
         assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
         assert!(error("[train]\nepoch = 1").contains("train.epochs"));
         assert!(error("[trian]\nepochs = 1").contains("no such key"));
+        assert_eq!(error("[train]\nfoo = 1"), "r.toml: train.foo: no such key; `vifo fit --keys` lists all");
+        assert_eq!(error("foo = 1"), "r.toml: foo: no such key; `vifo fit --keys` lists all");
         assert!(error("[method]\neta = nan").contains("not allowed"));
     }
 

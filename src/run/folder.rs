@@ -103,6 +103,10 @@ impl RunFolder {
 
     /// An error where something other than a lock lies in `path`.
     pub fn refuse_unless_empty(path: &Path) -> Result<()> {
+        if path.is_file() {
+            let help = "--out names a folder: choose another";
+            return Err(Error::usage(path.display().to_string(), "is a file", "", help));
+        }
         let is_full = path.read_dir().is_ok_and(|d| d.flatten().any(|e| e.file_name() != ".lock"));
         if !is_full {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::data::encode::{Encoder, NAMED, Scale, Target};
 use crate::data::images::Part;
 use crate::data::load::{self, images, read_options, skipped_row};
 use crate::data::roles;
-use crate::data::table::{ColumnKind, read_table};
+use crate::data::table::{ColumnKind, Table, read_table};
 use crate::data::{Dataset, Inputs, Task};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -168,7 +168,9 @@ impl Model {
             }
         }
         let table = read_table(file, &options)?;
-        let mut notes = table.said();
+        self.names_its_columns(&table)?;
+        // Of the columns that are inputs the encoder says what stands in for a cell that is no number.
+        let mut notes = table.said_but(|c| self.encoder.features.iter().any(|f| f.name == c.name));
         if skip_lines.is_none() && options.skip_lines > 0 {
             let n = options.skip_lines;
             let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
@@ -211,6 +213,32 @@ impl Model {
         refused.sort_by_key(|(line, _)| *line);
         let refused = refused.into_iter().map(|(line, reason)| (line.to_string(), reason)).collect();
         Ok(NewRows { data, rows: usable.rows, notes, refused, odd })
+    }
+
+    /// An error with the line that is missing, where training had column names and `table` has none.
+    fn names_its_columns(&self, table: &Table) -> Result<()> {
+        let is_there = |name: &str| table.columns.iter().any(|c| c.name == name);
+        let mut absent = self.encoder.features.iter().map(|f| f.name.as_str()).filter(|name| !is_there(name));
+        let (false, Some(name)) = (table.header, absent.next()) else { return Ok(()) };
+        let data = &self.recipe.data;
+        // Only the training file tells the order. Where it is gone the encoder says what it knows.
+        let Some(trained) = data.file.as_deref().and_then(|file| load::read(data, file).ok()) else { return Ok(()) };
+        let is_target = |name: &str| self.encoder.targets().any(|t| t.name() == name);
+        let mut names = trained.names();
+        if names.len() != table.columns.len() {
+            names.retain(|name| !is_target(name));
+        }
+        if !trained.header || names.len() != table.columns.len() {
+            return Ok(());
+        }
+        let between = char::from(table.delimiter);
+        let cell = |name: &&str| match name.contains([between, '"']) {
+            true => format!("\"{}\"", name.replace('"', "\"\"")),
+            false => name.to_string(),
+        };
+        let line = names.iter().map(cell).collect::<Vec<_>>().join(&between.to_string());
+        let help = format!("the file has no line of column names; put this first: {line} (or use --header yes)");
+        Err(Error::data(table.path.display().to_string(), format!("no column '{name}'"), "", help))
     }
 
     /// Where rows lie outside of what training saw: a sentence, and a few words of each such row.

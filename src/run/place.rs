@@ -24,6 +24,8 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
     let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
     let is_bundled = recipe.data.images.as_deref().is_some_and(crate::recipe::is_bundled);
     if inside && !is_bundled {
+        // Who named a folder of tables by mistake is helped more by that.
+        crate::data::images::check_folder(&images)?;
         let place = path.display().to_string();
         return Err(Error::usage(
             place,

@@ -160,10 +160,10 @@ fn b10_the_rows_that_can_be_predicted_are_and_the_others_say_why() {
     let noted: Vec<&str> = csv.lines().skip(1).filter(|line| !line.ends_with(',')).collect();
     assert_eq!(noted.len(), 2, "{noted:?}");
     assert!(noted[0].starts_with("502,") && noted[0].ends_with(",c: 'new' not in training"), "{noted:?}");
-    let mean = "\"x: missing, the training mean stands in\"";
+    let mean = "\"x: missing, the training mean is used\"";
     assert!(noted[1].starts_with("702,") && noted[1].ends_with(mean), "{noted:?}");
     assert!(
-        said.contains("column 'c' has 1 cell that training did not have: they count as none of the levels"),
+        said.contains("column 'c' has 1 cell that training did not have: it counts as none of the levels"),
         "{said}"
     );
     assert!(said.contains("column 'x' has 1 missing cell, as none was in training"), "{said}");

@@ -279,7 +279,9 @@ fn flags_without_effect_are_told() {
     table(d);
     let said =
         |args: &str| String::from_utf8_lossy(&vifo(d).args(args.split(' ')).output().expect("runs").stderr).to_string();
-    assert!(said("fit t.csv --method base --eta 0.5 --dry-run").contains("method.eta has no effect with base"));
+    assert!(said("fit t.csv --method base --eta 0.5 --dry-run").contains("note: --eta has no effect with base"));
+    let by_key = said("fit t.csv --method base --set method.eta=0.5 --dry-run");
+    assert!(by_key.contains("note: method.eta has no effect with base"), "{by_key}");
     // The toy asks for auxiliary inputs, which the method in VIFO's place has not; asked for by a flag they are refused.
     assert_eq!(said("fit moons --method laplace --dry-run"), "");
     assert!(said("fit moons --method laplace --eta-aux 1 --dry-run").contains("method.eta_aux needs a regularizer"));
@@ -293,8 +295,8 @@ fn flags_without_effect_are_told() {
     assert!(!said("fit t.csv --eta 0.5 --dry-run").contains("no effect"));
     let points = "--set data.points=[[0,1],[1,2]] --dry-run";
     std::fs::write(d.join("p.toml"), "[data]\npoints = [[0, 1]]\n").expect("written");
-    assert!(said(&format!("fit p.toml --test-file t.csv {points}")).contains("data.test_file has no effect"));
-    assert!(said(&format!("fit p.toml --target y {points}")).contains("data.target has no effect"));
+    assert!(said(&format!("fit p.toml --test-file t.csv {points}")).contains("--test-file has no effect"));
+    assert!(said(&format!("fit p.toml --target y {points}")).contains("--target has no effect"));
     let read = "--set data.test_fraction=0.3 --set data.validation_fraction=0.3 --set data.standardise=false";
     assert_eq!(said(&format!("fit p.toml {read} {points}")), "");
 }

@@ -217,7 +217,7 @@ fn what_is_refused() {
     refused(dir, "fit data_batch_1.bin", 1, &["data_batch_1.bin"]);
     refused(dir, "fit cifar10", 2, &["cifar10", "no such file"]);
     refused(dir, "fit bars --set data.images=nosuch", 1, &["nosuch", "no such file or folder"]);
-    refused(dir, "fit table.csv --net alexnet", 2, &["net.name needs images"]);
+    refused(dir, "fit table.csv --net alexnet", 2, &["--net alexnet: is for images; leave --net out for a table"]);
     refused(dir, "fit bars --net alexnet --image-size 16", 2, &["32 x 32", "leave data.image_size out"]);
     refused(dir, "fit bars --net preresnet --set net.depth=21", 2, &["net.depth", "6 n + 2"]);
     refused(dir, "fit bars --net cnn --set net.widths=[3]", 2, &["net.widths", "1 numbers"]);

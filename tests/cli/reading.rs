@@ -106,7 +106,7 @@ fn each_line_of_new_rows_has_its_row_and_says_what_is_not_plain() {
         let last = |r: &csv::StringRecord| (r[1].to_string(), r[r.len() - 1].to_string());
         (rows.iter().map(last).collect::<Vec<(String, String)>>(), said)
     };
-    let mean = "the training mean stands in";
+    let mean = "the training mean is used";
     let (rows, said) = notes_of("run");
     let want = [
         String::new(),
@@ -122,7 +122,11 @@ fn each_line_of_new_rows_has_its_row_and_says_what_is_not_plain() {
         assert_eq!(note, want);
     }
     assert!(rows[5].0.is_empty() && rows[4].0.parse::<f64>().is_ok(), "{rows:?}");
-    assert!(said.contains("column 'b' has 2 cells that cannot be read as a number: the training mean"), "{said}");
+    assert!(
+        said.contains("column 'b': 2 cells are no numbers, the first 'oops' in line 3; the training mean is used"),
+        "{said}"
+    );
+    assert_eq!(said.matches("'oops'").count(), 1, "{said}");
     assert!(!said.contains("missing or"), "{said}");
     // Without the text nothing of line 6 can be read.
     let (rows, said) = notes_of("numbers");

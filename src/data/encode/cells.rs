@@ -64,9 +64,10 @@ impl<'t> Cellwise<'t> {
             (Ok((_, strange)), None) => Ok(strange),
             (Ok(_), Some(_)) => Ok(Strange::Unread),
             (Err(fault), None) => Err(fault),
-            (Err(fault), Some(text)) => {
-                Err(CellFault { found: format!("{} cannot be read as {}", quoted(text), self.kind.unread()), ..fault })
-            }
+            (Err(fault), Some(text)) => Err(CellFault {
+                found: format!("{} cannot be read as a {}", quoted(text), self.kind.unread()),
+                ..fault
+            }),
         }
     }
 }

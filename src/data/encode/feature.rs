@@ -114,6 +114,38 @@ pub(crate) enum Strange {
     Unseen,
 }
 
+/// What a cell becomes that is missing, and training had none, or that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    RareLevel,
+    NoLevel,
+    Missing,
+    Mean,
+}
+
+impl StandIn {
+    /// Behind the cell: "'oops' cannot be read, counts as missing".
+    pub fn of_cell(self) -> &'static str {
+        match self {
+            StandIn::RareLevel => "counts as a rare level",
+            StandIn::NoLevel => "counts as none of the levels",
+            StandIn::Missing => "counts as missing",
+            StandIn::Mean => "the training mean is used",
+        }
+    }
+
+    /// A sentence about `n` cells.
+    pub fn of_cells(self, n: usize) -> String {
+        let (it, s) = if n == 1 { ("it", "s") } else { ("they", "") };
+        match self {
+            StandIn::RareLevel => format!("{it} count{s} as rare"),
+            StandIn::NoLevel => format!("{it} count{s} as none of the levels"),
+            StandIn::Missing => format!("{it} count{s} as missing"),
+            StandIn::Mean => self.of_cell().into(),
+        }
+    }
+}
+
 /// Why a cell cannot be encoded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellFault {
@@ -311,19 +343,18 @@ impl FeatureKind {
         }
     }
 
-    /// What a cell becomes that is missing, and training had none, or that cannot be read.
-    pub(crate) fn stand_in(&self) -> &'static str {
+    pub(crate) fn stand_in(&self) -> StandIn {
         match self {
-            FeatureKind::Levels { unseen: Unseen::Other, .. } => "counts as a rare level",
-            FeatureKind::Levels { .. } => "counts as none of the levels",
-            FeatureKind::Gappy { .. } | FeatureKind::Date(Calendar { flag: true, .. }) => "counts as missing",
-            _ => "the training mean stands in",
+            FeatureKind::Levels { unseen: Unseen::Other, .. } => StandIn::RareLevel,
+            FeatureKind::Levels { .. } => StandIn::NoLevel,
+            FeatureKind::Gappy { .. } | FeatureKind::Date(Calendar { flag: true, .. }) => StandIn::Missing,
+            _ => StandIn::Mean,
         }
     }
 
     /// What a cell cannot be read as.
     pub(crate) fn unread(&self) -> &'static str {
-        if let FeatureKind::Date(_) = self { "a date" } else { "a number" }
+        if let FeatureKind::Date(_) = self { "date" } else { "number" }
     }
 
     /// What the column became, in a few words.
@@ -338,14 +369,20 @@ impl FeatureKind {
             FeatureKind::Date(c) => {
                 let parts = [(c.year, "day of the year"), (c.week, "weekday"), (c.day, "hour")];
                 let on: Vec<&str> = parts.iter().filter(|(used, _)| *used).map(|(_, name)| *name).collect();
-                let circles =
-                    if on.is_empty() { String::new() } else { format!(", {} (each on a circle)", on.join(", ")) };
+                let circles = match on[..] {
+                    [] => String::new(),
+                    [one] => format!("; {one} as a point on a circle"),
+                    [ref first @ .., last] => format!("; {} and {last} as points on a circle", first.join(", ")),
+                };
                 format!("date: trend in years{circles}{}", flagged(c.flag))
             }
             FeatureKind::Levels { levels, unseen } => {
                 let missing = levels.first().is_some_and(String::is_empty);
                 let n = levels.len() - usize::from(missing);
-                let mut text = format!("text, an input for each of {n} levels");
+                let mut text = match n {
+                    1 => "text, an input for 1 level".to_string(),
+                    n => format!("text, an input for each of {n} levels"),
+                };
                 match unseen {
                     Unseen::Other => text.push_str(", one for all rarer ones"),
                     Unseen::Zeros | Unseen::Refuse => {}

@@ -43,6 +43,17 @@ impl Stats {
     }
 }
 
+/// Why each column is no input, of the first few.
+fn reasons(dropped: &[Dropped]) -> String {
+    const SHOWN: usize = 5;
+    let said = |d: &Dropped| format!("{} {}", quoted(&d.name), d.said());
+    let mut all: Vec<String> = dropped.iter().take(SHOWN).map(said).collect();
+    if dropped.len() > SHOWN {
+        all.push(format!("and {}", counted(dropped.len() - SHOWN, "more column")));
+    }
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join("; ")) }
+}
+
 impl Encoder {
     /// `target` and `ignore` are names or indices; `task` is detected if `None` (see `detect_task`); `train_rows` are rows
     /// that `rows_without_missing` kept. Columns are taken as they stand: nothing is left out by a guess, and what is not
@@ -76,8 +87,8 @@ impl Encoder {
             return Err(Error::data(
                 place(),
                 found,
-                format!("at least {MIN_ROWS} rows"),
-                "add data, or make the other parts smaller",
+                format!("at least {MIN_ROWS}"),
+                "add rows, or make the other parts smaller",
             ));
         }
         if let Some(row) = train_rows.iter().find(|&&row| row >= table.rows()) {
@@ -102,7 +113,7 @@ impl Encoder {
         let meaning = |&(index, column): &(usize, &Column)| {
             let mut notes = Vec::new();
             let meaning = match ignored.contains(&index) {
-                true => Meaning::Nothing("ignored (--ignore)".into()),
+                true => Meaning::Nothing("--ignore".into()),
                 false => meaning::of(table, column, rules, train_rows, &mut notes)?,
             };
             Ok((meaning, notes))
@@ -130,13 +141,9 @@ impl Encoder {
             }
         }
         if features.is_empty() {
-            let found = format!(
-                "no input is left: {} beside the target, all constant, ignored or without a repeated value",
-                counted(dropped.len(), "column")
-            );
             return Err(Error::data(
                 place(),
-                found,
+                format!("no input is left{}", reasons(&dropped)),
                 "at least one column that varies",
                 "add a column, or ignore fewer",
             ));

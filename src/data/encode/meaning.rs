@@ -4,7 +4,7 @@
 
 use super::feature::{Calendar, FeatureKind, Scale, Unseen};
 use super::learn::{Stats, known, labels_of, range_error};
-use super::{Encoder, Missing, number_text};
+use super::{Dropped, Encoder, Missing, number_text};
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
 use crate::data::table::{Cells, Column, ColumnKind, Table};
@@ -54,7 +54,7 @@ pub(crate) fn of(
 ) -> Result<Meaning> {
     let said = table.kind_of(column);
     if said == Some(ColumnKind::Ignore) {
-        return Ok(Meaning::Nothing("ignored (--as)".into()));
+        return Ok(Meaning::Nothing("--as".into()));
     }
     let meaning = match &column.cells {
         Cells::Number(values) => of_numbers(table, column, values, rules, rows, said)?,
@@ -94,6 +94,11 @@ fn of_numbers(
         if let Some(moments) = moments {
             return Ok(of_dates(&moments, Default::default(), has_gaps && rules.missing == Missing::Flag));
         }
+    }
+    if said == Some(ColumnKind::Date) {
+        let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
+        let help = "leave --as out (a year is a number)";
+        return Err(Error::data(place, "numbers that are not dates", "dates such as 2024-12-31 or 20241231", help));
     }
     let kind = match has_gaps && rules.missing == Missing::Flag {
         true => FeatureKind::Gappy { mean, sd, min, max, fill: mean },
@@ -349,10 +354,10 @@ pub fn lines(table: &Table, encoder: &Encoder) -> Vec<String> {
     for column in &table.columns {
         let Some(mut text) = became(encoder, &column.name) else { continue };
         // One line for all constants, whatever their values.
-        if let (true, Some(end)) = (text.contains("constant"), text.rfind(" (")) {
+        if let (true, Some(end)) = (text.contains("constant in"), text.rfind(" (")) {
             text.truncate(end);
         }
-        for note in &column.reading {
+        for note in column.notes() {
             text = format!("{text}; {note}");
         }
         match groups.iter_mut().find(|(other, _)| *other == text) {
@@ -372,7 +377,7 @@ pub fn lines(table: &Table, encoder: &Encoder) -> Vec<String> {
 /// What a column became; `None` for the target and for a name that the encoder does not know.
 pub fn became(encoder: &Encoder, name: &str) -> Option<String> {
     let feature = encoder.features.iter().find(|f| f.name == name).map(|f| f.kind.became());
-    feature.or_else(|| encoder.dropped.iter().find(|d| d.name == name).map(|d| format!("left out: {}", d.reason)))
+    feature.or_else(|| encoder.dropped.iter().find(|d| d.name == name).map(Dropped::said))
 }
 
 #[cfg(test)]

@@ -45,16 +45,37 @@ fn b0_identifiers_and_row_counters_are_left_out() {
     assert_eq!(texts(&became("id", |i| i.to_string())), ["number"]);
 }
 
+/// A year is a number, and who says that it is a date is told so.
+#[test]
+fn numbers_that_are_no_dates_are_refused_as_dates() {
+    let mut table =
+        table_of(&format!("year,y\n{}", (0..40).map(|i| format!("{},{}.5\n", 1960 + i, i % 7)).collect::<String>()));
+    table.options.kinds = vec![("year".into(), ColumnKind::Date)];
+    let m = learn(&table, &Rules::default()).unwrap_err().to_string();
+    assert!(m.ends_with("column 'year': numbers that are not dates; allowed: dates such as 2024-12-31 or 20241231; leave --as out (a year is a number)"), "{m}");
+}
+
+/// Commas part names, but for a column whose own name has one.
+#[test]
+fn columns_to_ignore_may_be_listed() {
+    let table = table_of("a,b,\"c,d\",y\n1,2,3,4\n");
+    let names = |named: &str| crate::data::encode::targets::names_of(&[named.to_string()], &table);
+    assert_eq!(
+        (names("a, b"), names("c,d"), names("-1")),
+        (vec!["a".into(), "b".into()], vec!["c,d".to_string()], vec!["-1".into()])
+    );
+}
+
 #[test]
 fn b4_dates_become_what_varies_of_them() {
     let daily = became("date", |i| format!("2024-03-{:02}", i % 31 + 1));
-    assert_eq!(texts(&daily), ["date: trend in years, day of the year, weekday (each on a circle)"]);
+    assert_eq!(texts(&daily), ["date: trend in years; day of the year and weekday as points on a circle"]);
     let monthly = became("month", |i| format!("{}-{:02}", 1949 + i / 12, i % 12 + 1));
-    assert_eq!(texts(&monthly), ["date: trend in years, day of the year (each on a circle)"]);
+    assert_eq!(texts(&monthly), ["date: trend in years; day of the year as a point on a circle"]);
     let yearly = became("when", |i| format!("{}-01-01", 1949 + i));
     assert_eq!(texts(&yearly), ["date: trend in years"]);
     let hourly = became("time", |i| format!("2024-01-01T{:02}:00:00Z", i % 24));
-    assert!(texts(&hourly)[0].contains("hour (each on a circle)") && !texts(&hourly)[0].contains("weekday"));
+    assert!(texts(&hourly)[0].contains("; hour as a point on a circle") && !texts(&hourly)[0].contains("weekday"));
     let compact = became("day", |i| format!("202403{:02}", i % 31 + 1));
     assert!(texts(&compact)[0].starts_with("date: "), "{compact:?}");
     let german = became("Datum", |i| format!("{:02}.03.2024", i % 31 + 1));

@@ -58,11 +58,19 @@ pub struct Encoder {
     pub pixels: Option<Pixels>,
 }
 
-/// A column that is no input, and why.
+/// A column that is no input, and why: in words, or the flag that says so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     pub name: String,
     pub reason: String,
+}
+
+impl Dropped {
+    /// "left out: constant", "left out (--ignore)".
+    pub fn said(&self) -> String {
+        let Dropped { reason, .. } = self;
+        if reason.starts_with("--") { format!("left out ({reason})") } else { format!("left out: {reason}") }
+    }
 }
 
 /// "1" for 1.0: the text of a number that serves as a label or a level.
@@ -217,10 +225,16 @@ pub(super) fn fault_error(table: &Table, name: &str, row: usize, fault: CellFaul
 }
 
 pub(super) fn absent(table: &Table, name: &str) -> Error {
-    let help = match table.header {
-        true => "rename the column, or add it",
-        false => {
+    let same = |other: &&&str| other.to_lowercase() == name.to_lowercase();
+    let help = match (table.header, table.names().iter().find(same)) {
+        (true, Some(other)) => format!("did you mean {}? Rename the column, or add it", quoted(other)),
+        (true, None) => "rename the column, or add it".into(),
+        (false, _) if name.parse::<usize>().is_err() => {
+            "the file has no line of column names: put one first (or use --header yes)".into()
+        }
+        (false, _) => {
             "the file has no header: give the same columns in the same places as in training, the target's included"
+                .into()
         }
     };
     let columns = listed(table.names().into_iter());

@@ -27,6 +27,16 @@ pub fn targets_of(named: Option<&str>, table: &Table) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Columns as `--ignore` names them: one each, or several with commas between them where no column has the whole name.
+pub fn names_of(named: &[String], table: &Table) -> Vec<String> {
+    let is_column = |name: &str| table.columns.iter().any(|c| c.name == name);
+    let parts = |name: &String| match name.contains(',') && !is_column(name) {
+        true => name.split(',').map(|part| part.trim().to_string()).collect(),
+        false => vec![name.clone()],
+    };
+    named.iter().flat_map(parts).collect()
+}
+
 /// The rows that have all targets, and how many do not.
 pub fn rows_with_all(table: &Table, targets: &[String], ignore: &[String], missing: Missing) -> Result<Kept> {
     let mut all: Option<Kept> = None;

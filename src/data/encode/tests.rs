@@ -194,7 +194,8 @@ fn useless_columns_are_dropped_with_a_reason() {
     let e = Encoder::fit(&t, "y", None, &ignore, Missing::Error, &kept.rows).unwrap();
     let dropped: Vec<(&str, &str)> = e.dropped.iter().map(|d| (d.name.as_str(), d.reason.as_str())).collect();
     let constant = ("same", "constant in the training rows (7)");
-    assert_eq!(dropped, [constant, ("void", "no value in the training rows"), ("id", "ignored (--ignore)")]);
+    assert_eq!(dropped, [constant, ("void", "no value in the training rows"), ("id", "--ignore")]);
+    assert_eq!(e.dropped[2].said(), "left out (--ignore)");
     assert_eq!(e.n_inputs(), 1);
 }
 
@@ -205,8 +206,9 @@ fn what_cannot_be_learnt_is_refused() {
         let ignore: Vec<String> = ignore.iter().map(|s| s.to_string()).collect();
         message(Encoder::fit(t, target, task, &ignore, Missing::Error, &(0..rows).collect::<Vec<_>>()))
     };
-    assert!(fit_as(&t, "y", None, &[], 1).contains("1 row to train on; allowed: at least 6 rows"));
-    assert!(fit_as(&t, "y", None, &["x"], 12).contains("no input is left"));
+    assert!(fit_as(&t, "y", None, &[], 1).contains("1 row to train on; allowed: at least 6; add rows"));
+    let m = fit_as(&t, "y", None, &["x"], 12);
+    assert!(m.contains("no input is left ('x' left out (--ignore))"), "{m}");
     assert!(fit_as(&t, "y", None, &["y"], 12).contains("is the target and ignored"));
     assert!(fit_as(&t, "y", Some(Task::Classification), &[], 12).contains("--task regression"));
     let with = |column: Column| table(vec![number("x", (0..12).map(f64::from)), column]);
@@ -238,7 +240,7 @@ fn a_row_that_is_not_plain_is_told_apart_and_one_of_nothing_is_refused() {
     let (nan, all) = (f64::NAN, [1.0, 2.0, 3.0, 4.0]);
     let fresh = table(vec![number("x", [1.0, nan, 3.0, nan]), number("z", all)]);
     let usable = e.usable(&fresh, false).unwrap();
-    let missing = "x: missing, the training mean stands in".to_string();
+    let missing = "x: missing, the training mean is used".to_string();
     assert_eq!((usable.rows.len(), usable.odd), (4, vec![(1, missing.clone()), (3, missing)]));
     let fresh = table(vec![number("x", [1.0, nan, 3.0, nan]), number("z", [1.0, 2.0, 3.0, nan])]);
     let usable = e.usable(&fresh, false).unwrap();
@@ -256,7 +258,7 @@ fn a_row_that_is_not_plain_is_told_apart_and_one_of_nothing_is_refused() {
         .collect();
     let columns = five.iter().map(|f| number(&f.name, [if f.name == "x" { 1.0 } else { nan }])).collect();
     let usable = Encoder { features: five, ..e }.usable(&table(columns), false).unwrap();
-    assert_eq!(usable.odd, [(0, "p, q, r: missing, the training mean stands in; and 2 more columns".to_string())]);
+    assert_eq!(usable.odd, [(0, "p, q, r: missing, the training mean is used; and 2 more columns".to_string())]);
 }
 
 #[test]
@@ -269,15 +271,16 @@ fn an_unreadable_cell_is_no_missing_one_and_a_ragged_line_is_given_back() {
     let fresh = read_table(&path, &ReadOptions { kinds, ..Default::default() }).unwrap();
     let usable = plain().usable(&fresh, false).unwrap();
     let odd = [
-        (1, "x: 'oops' cannot be read as a number, the training mean stands in"),
-        (2, "x: missing, the training mean stands in; c: 'Emperor' not in training"),
+        (1, "x: 'oops' cannot be read as a number, the training mean is used"),
+        (2, "x: missing, the training mean is used; c: 'Emperor' not in training"),
     ];
     assert_eq!(usable.odd, odd.map(|(row, said)| (row, said.to_string())));
     assert_eq!(usable.ragged, [(5, "2 cells where the header has 3".to_string())]);
     let notes = usable.notes.join("\n");
     assert!(notes.contains("column 'x' has 1 missing cell, as none was in training"), "{notes}");
-    assert!(notes.contains("column 'x' has 1 cell that cannot be read as a number"), "{notes}");
-    assert!(notes.contains("column 'c' has 1 cell that training did not have"), "{notes}");
+    assert!(notes.contains("column 'x': 'oops' in line 3 is no number; the training mean is used"), "{notes}");
+    let unseen = "column 'c' has 1 cell that training did not have: it counts as none of the levels";
+    assert!(notes.contains(unseen), "{notes}");
 }
 
 #[test]

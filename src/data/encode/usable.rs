@@ -3,8 +3,8 @@
 use super::cells::Cellwise;
 use super::feature::{CellFault, Feature, FeatureKind, Strange, Unseen};
 use super::{Encoder, fault_error, number_text};
-use crate::data::table::Table;
 use crate::data::table::rows::Lost;
+use crate::data::table::{Lines, Table};
 use crate::data::{counted, quoted};
 use crate::error::{Error, Result};
 
@@ -82,7 +82,8 @@ impl Encoder {
             _ => {
                 let odd: Vec<usize> = rows.iter().copied().filter(|&row| is_odd[row]).collect();
                 let notes = self.features.iter().zip(&cells).enumerate();
-                let notes = notes.flat_map(|(at, (f, cells))| summed(f, cells, &odd, |row| lost.text(at, row)));
+                let notes =
+                    notes.flat_map(|(at, (f, cells))| summed(f, cells, &odd, &table.lines, |row| lost.text(at, row)));
                 let notes = notes.collect();
                 let odd = odd.into_iter().map(|row| (row, said_of_row(&cells, row, &lost))).collect();
                 let refused =
@@ -101,23 +102,35 @@ fn summed<'l>(
     feature: &Feature,
     cells: &Cellwise,
     rows: &[usize],
+    lines: &Lines,
     lost: impl Fn(usize) -> Option<&'l str>,
 ) -> Vec<String> {
     let (mut filled, mut unread, mut unseen) = (0, 0, 0);
+    let mut first: Option<usize> = None;
     for &row in rows {
         match cells.judge(row, lost(row)) {
             Ok(Strange::Filled) => filled += 1,
-            Ok(Strange::Unread) => unread += 1,
+            Ok(Strange::Unread) => {
+                unread += 1;
+                first.get_or_insert(row);
+            }
             Ok(Strange::Unseen) => unseen += 1,
             Ok(Strange::No) | Err(_) => {}
         }
     }
     let (name, kind) = (quoted(&feature.name), &feature.kind);
-    let with = match kind.stand_in() {
-        "the training mean stands in" => "the training mean stands in for them".to_string(),
-        counts => counts.replacen("counts", "they count", 1),
-    };
-    let has = |n: usize, what: String| (n > 0).then(|| format!("column {name} has {what}: {with}"));
+    let stand_in = kind.stand_in();
+    let has = |n: usize, what: String| (n > 0).then(|| format!("column {name} has {what}: {}", stand_in.of_cells(n)));
+    let unreadable = first.map(|row| {
+        let at = format!("{} in line {}", quoted(&shown(cells, row, lost(row))), lines.get(row));
+        let what = kind.unread();
+        let found = if unread == 1 {
+            format!("{at} is no {what}")
+        } else {
+            format!("{unread} cells are no {what}s, the first {at}")
+        };
+        format!("column {name}: {found}; {}", stand_in.of_cells(unread))
+    });
     let rare = match unseen {
         1 => "1 cell is a level that is rare or not in training: it counts as rare".into(),
         n => format!("{n} cells are levels that are rare or not in training: they count as rare"),
@@ -125,7 +138,7 @@ fn summed<'l>(
     let is_rare = matches!(kind, FeatureKind::Levels { unseen: Unseen::Other, .. });
     let all = [
         has(filled, format!("{}, as none was in training", counted(filled, "missing cell"))),
-        has(unread, format!("{} that cannot be read as {}", counted(unread, "cell"), kind.unread())),
+        unreadable,
         match is_rare {
             true => (unseen > 0).then(|| format!("column {name}: {rare}")),
             false => has(unseen, format!("{} that training did not have", counted(unseen, "cell"))),
@@ -134,24 +147,29 @@ fn summed<'l>(
     all.into_iter().flatten().collect()
 }
 
+/// What stands in a cell.
+fn shown(cells: &Cellwise, row: usize, lost: Option<&str>) -> String {
+    match cells.column.number(row) {
+        Some(value) => number_text(value),
+        None => cells.column.text(row).or(lost).unwrap_or("").to_string(),
+    }
+}
+
 /// The most columns that are named of a row.
 pub const NAMED: usize = 3;
 
-/// The cells of a row that are not as in training: "a, b: missing, the training mean stands in; c: 'x' not in training".
+/// The cells of a row that are not as in training: "a, b: missing, the training mean is used; c: 'x' not in training".
 fn said_of_row(features: &[Cellwise], row: usize, lost: &Lost) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = vec![];
     let mut n = 0;
     for (at, cells) in features.iter().enumerate() {
-        let text = || match cells.column.number(row) {
-            Some(value) => quoted(&number_text(value)),
-            None => quoted(cells.column.text(row).or(lost.text(at, row)).unwrap_or("")),
-        };
-        let stand_in = cells.kind.stand_in();
+        let text = || quoted(&shown(cells, row, lost.text(at, row)));
+        let stand_in = cells.kind.stand_in().of_cell();
         let said = match cells.judge(row, lost.text(at, row)) {
             Ok(Strange::No) | Err(_) => continue,
             Ok(_) if n >= NAMED => String::new(),
             Ok(Strange::Filled) => format!("missing, {stand_in}"),
-            Ok(Strange::Unread) => format!("{} cannot be read as {}, {stand_in}", text(), cells.kind.unread()),
+            Ok(Strange::Unread) => format!("{} cannot be read as a {}, {stand_in}", text(), cells.kind.unread()),
             Ok(Strange::Unseen) => match cells.kind {
                 FeatureKind::Levels { unseen: Unseen::Other, .. } => format!("{} rare or not in training", text()),
                 FeatureKind::Levels { .. } => format!("{} not in training", text()),

@@ -5,10 +5,12 @@
 use super::find::{Format, Found, entries};
 use super::folder_decode::{self as decode, Header};
 use super::{ImageSet, Options, check_bytes, counted, file_name, listed, place};
+use crate::base::visible::shell;
 use crate::error::{Error, Result};
 use crate::system::memory;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 const EXTENSIONS: [&str; 9] = ["png", "jpg", "jpeg", "jpe", "jfif", "bmp", "gif", "webp", "dib"];
@@ -72,6 +74,10 @@ struct Item {
 struct Skipped {
     /// Files that are no images, by extension.
     others: BTreeMap<String, usize>,
+    /// How many of them have no image of the same name beside them, as its boxes or its caption would.
+    foreign: usize,
+    /// The first table among them.
+    table: Option<PathBuf>,
     loose: usize,
     empty: Vec<String>,
     links: usize,
@@ -102,6 +108,9 @@ pub(crate) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
             "all or none",
             "ask for one part, or sort the images into folders",
         ));
+    }
+    if options.to_train {
+        skipped.refuse_most(root, items.len())?;
     }
     let mut notes = skipped.sentences();
 
@@ -283,7 +292,12 @@ fn walk(dir: &Path, depth: usize, skipped: &mut Skipped, add: &mut impl FnMut(Pa
 fn keep_images(files: Vec<PathBuf>, skipped: &mut Skipped) -> Vec<PathBuf> {
     let (images, others): (Vec<PathBuf>, Vec<PathBuf>) =
         files.into_iter().partition(|file| is_image_name(&file_name(file)));
+    let stems: BTreeSet<&OsStr> = images.iter().filter_map(|image| image.file_stem()).collect();
     for file in others {
+        skipped.foreign += usize::from(!file.file_stem().is_some_and(|stem| stems.contains(stem)));
+        if skipped.table.is_none() && is_table_name(&file_name(&file)) {
+            skipped.table = Some(file.clone());
+        }
         let kind = match file.extension() {
             Some(e) => format!(".{}", e.to_string_lossy().to_lowercase()),
             None => "without extension".to_string(),
@@ -293,7 +307,43 @@ fn keep_images(files: Vec<PathBuf>, skipped: &mut Skipped) -> Vec<PathBuf> {
     images
 }
 
+/// By its name.
+fn is_table_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let name = [".gz", ".bz2", ".xz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    name.ends_with(".csv") || name.ends_with(".tsv")
+}
+
+/// The first table in a folder itself.
+pub fn table_in(dir: &Path) -> Option<PathBuf> {
+    let (files, _) = entries(dir).ok()?;
+    files.into_iter().find(|file| is_table_name(&file_name(file)))
+}
+
+/// Refuses a folder that nobody would call an image set: most of its files are no images.
+pub(crate) fn check(root: &Path, found: &Found) -> Result<()> {
+    let (mut skipped, mut n) = (Skipped::default(), 0);
+    for dir in found.train.iter().chain(&found.test).chain(&found.validation).chain(&found.whole) {
+        n += scan(dir, &mut skipped)?.len();
+    }
+    skipped.refuse_most(root, n)
+}
+
 impl Skipped {
+    /// Stray pictures among other files are no set.
+    fn refuse_most(&self, root: &Path, images: usize) -> Result<()> {
+        let images = images + self.loose;
+        if self.foreign <= images {
+            return Ok(());
+        }
+        let help = match &self.table {
+            Some(table) => format!("to train on a table name it: {}", shell(&table.display().to_string())),
+            None => "name the folder with the images, or a table".into(),
+        };
+        let found = format!("most of its files are no images: {} of {}", self.foreign, self.foreign + images);
+        Err(Error::data(place(root), found, "a folder of images", help))
+    }
+
     fn kinds(&self) -> String {
         let shown: Vec<String> = self.others.iter().take(5).map(|(kind, n)| format!("{n} {kind}")).collect();
         let more = self.others.len().saturating_sub(5);

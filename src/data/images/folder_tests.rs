@@ -26,6 +26,31 @@ fn refusal(path: &Path, part: Part) -> String {
     text
 }
 
+/// Files with the name of an image beside it belong to it; others outnumber the images of no set.
+#[test]
+fn stray_pictures_among_other_files_are_no_set_to_train_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["a/1.png", "b/2.png"] {
+        save(&at(name), &rgb(4, 4, [9; 3]), ImageFormat::Png);
+        for end in ["txt", "json", "xml"] {
+            std::fs::write(at(name).with_extension(end), "x").unwrap();
+        }
+    }
+    let options = Options { to_train: true, ..Options::default() };
+    let read = || open_with(dir.path(), Part::All, &options);
+    std::fs::write(at("air.csv"), "x,y\n1,2\n").unwrap();
+    std::fs::write(at("b/notes.md"), "x").unwrap();
+    assert_eq!(read().unwrap().n, 2);
+    check_folder(dir.path()).unwrap();
+    // The tables lie beside the class folders, where nothing is read.
+    std::fs::write(at("b/more.csv"), "x,y\n1,2\n").unwrap();
+    for error in [read().unwrap_err().to_string(), check_folder(dir.path()).unwrap_err().to_string()] {
+        assert_says(&error, &["most of its files are no images: 3 of 5", "to train on a table name it: ", "air.csv"]);
+    }
+    assert_eq!(open(dir.path(), Part::All).unwrap().n, 2, "it may be predicted");
+}
+
 #[test]
 fn one_subfolder_a_class_in_every_format() {
     let dir = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ pub(crate) mod svhn;
 pub mod transform;
 
 pub use bundled::digits;
+pub use folder::table_in;
 pub use known::recognise;
 pub use named::is_images;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
@@ -148,6 +149,8 @@ pub struct Options {
     pub most: Option<usize>,
     /// Pictures of a folder that cannot be read are left out, with a note, instead of refused.
     pub skip_broken: bool,
+    /// A folder in which most files are no images is refused: it was named by mistake.
+    pub to_train: bool,
 }
 
 impl Options {
@@ -216,6 +219,12 @@ pub fn open_with(path: &Path, part: Part, options: &Options) -> Result<ImageSet>
 pub fn is_divided(path: &Path) -> Result<bool> {
     let found = find::find(&without_suffix(path).0)?;
     Ok(!found.train.is_empty() && !found.test.is_empty())
+}
+
+/// Refuses a folder that holds no images, or more of other files than of them.
+pub fn check_folder(path: &Path) -> Result<()> {
+    let found = find::find(path)?;
+    if found.format == Format::Folder { folder::check(path, &found) } else { Ok(()) }
 }
 
 /// Whether the set at `path` has a validation part beside its test part.

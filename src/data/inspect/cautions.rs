@@ -76,7 +76,7 @@ fn copies(table: &Table) -> Option<String> {
     let copies = hashes.par_windows(2).filter(|pair| pair[0] == pair[1]).count();
     let rows = if copies == 1 { "1 row repeats".into() } else { format!("{copies} rows repeat") };
     (copies > 0)
-        .then(|| format!("{rows} an earlier row: duplicates across training and test part make the test optimistic"))
+        .then(|| format!("{rows} an earlier row: duplicates across the training and test parts make the test optimistic; --group COLUMN keeps them together"))
 }
 
 /// A hash with one more cell in it: the rounds of SplitMix64 let each bit change all others.

@@ -35,7 +35,7 @@ pub struct ImageReport {
 pub fn inspect_images(path: &Path) -> Result<ImageReport> {
     let divided = named::is_divided(path)?;
     // As `fit` would take them.
-    let options = Options { most: Some(named::MOST_SIDE), ..Default::default() };
+    let options = Options { most: Some(named::MOST_SIDE), to_train: true, ..Default::default() };
     let set = named::open(path, if divided { Part::Train } else { Part::All }, &options)?;
     let test = if divided { Some(named::open(path, Part::Test, &options)?) } else { None };
     let mut counts = vec![0usize; set.classes.len()];

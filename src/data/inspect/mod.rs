@@ -11,8 +11,9 @@ pub mod sentence;
 use crate::base::visible::shell;
 use crate::data::encode::learn::{Stats, detect_task, labels_of};
 use crate::data::encode::meaning::{self, Rules};
-use crate::data::encode::targets::{rows_with_all, targets_of};
-use crate::data::encode::{Encoder, Kept, Missing, Target};
+use crate::data::encode::targets::{names_of, rows_with_all, targets_of};
+use crate::data::encode::{Encoder, FeatureKind, Kept, Missing, Target, number_text};
+use crate::data::table::calendar::{self, Order};
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{Task, counted, five_digits, listed, quoted};
 use crate::error::{Error, Result};
@@ -38,7 +39,6 @@ pub struct TableReport {
     /// What `fit` would do, sentence by sentence.
     pub plan: Vec<Sentence>,
     /// Whether `fit` would stop, for the reason that the plan gives.
-    #[serde(skip)]
     pub stops: bool,
     /// The command line that does it.
     pub command: String,
@@ -53,6 +53,9 @@ pub struct ColumnReport {
     pub distinct: usize,
     /// Of a column of numbers with at least one value.
     pub numbers: Option<NumberReport>,
+    /// Of a column of dates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dates: Option<DateReport>,
     /// The five most frequent levels of a text.
     pub levels: Vec<LevelCount>,
     /// What it becomes as an input, or why it is none; empty for the target.
@@ -65,6 +68,7 @@ pub struct ColumnReport {
 pub enum ColumnKind {
     Number,
     Text,
+    Date,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -87,6 +91,13 @@ pub struct NumberReport {
     pub sd: f64,
 }
 
+/// The first and the last, as the file writes them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DateReport {
+    pub min: String,
+    pub max: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LevelCount {
     pub level: String,
@@ -102,6 +113,8 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
     let named = targets_of(target, table)?;
     let places = named.iter().map(|name| table.column_index(name)).collect::<Result<Vec<_>>>()?;
     let target = places[0];
+    let ignore = names_of(rules.ignore, table);
+    let rules = &Rules { ignore: &ignore, ..*rules };
     let mut ignored = HashSet::new();
     for name in rules.ignore {
         ignored.insert(table.column_index(name)?);
@@ -123,6 +136,13 @@ pub fn inspect(table: &Table, target: Option<&str>, task: Option<Task>, rules: &
             () => Role::Unusable,
         };
         column.became = encoder.and_then(|e| meaning::became(e, &column.name)).unwrap_or_default();
+        let kind = encoder.and_then(|e| e.features.iter().find(|f| f.name == column.name)).map(|f| &f.kind);
+        if let Some(FeatureKind::Date(calendar)) = kind {
+            column.kind = ColumnKind::Date;
+            column.dates = dates(&table.columns[index], calendar.order);
+            (column.numbers, column.levels) = (None, vec![]);
+            column.notes = table.columns[index].notes().map(String::from).collect();
+        }
     }
     let classes = match found_task {
         Task::Classification => class_counts(&table.columns[target]),
@@ -175,9 +195,10 @@ fn column_report(column: &Column) -> ColumnReport {
         missing: column.missing(),
         distinct: 0,
         numbers: None,
+        dates: None,
         levels: Vec::new(),
         became: String::new(),
-        notes: column.reading.clone(),
+        notes: column.notes().map(String::from).collect(),
     };
     match &column.cells {
         Cells::Number(values) => {
@@ -207,6 +228,20 @@ fn column_report(column: &Column) -> ColumnReport {
         }
     }
     report
+}
+
+fn dates(column: &Column, order: Order) -> Option<DateReport> {
+    let texts: Vec<String> = match &column.cells {
+        Cells::Number(values) => values.iter().filter(|v| !v.is_nan()).map(|v| number_text(*v)).collect(),
+        Cells::Text(texts) => texts.levels().to_vec(),
+    };
+    let dated = texts.iter().filter_map(|text| Some((calendar::parse(text, order)?.instant(), text)));
+    let (mut first, mut last): (Option<(f64, &String)>, Option<(f64, &String)>) = (None, None);
+    for date in dated {
+        first = Some(first.filter(|f| f.0 <= date.0).unwrap_or(date));
+        last = Some(last.filter(|l| l.0 >= date.0).unwrap_or(date));
+    }
+    Some(DateReport { min: first?.1.clone(), max: last?.1.clone() })
 }
 
 /// How many different numbers there are. They are spread over lists that a core's cache holds, and sorted there.
@@ -263,7 +298,7 @@ fn class_counts(column: &Column) -> Vec<LevelCount> {
 fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Result<Learnt>) -> Vec<Sentence> {
     let Learnt { encoder, kept, .. } = match learnt {
         Ok(learnt) => learnt,
-        Err(error) => return vec![Sentence::from(format!("fit would stop: {error}"))],
+        Err(error) => return vec![Sentence::from(error.to_string())],
     };
     let learn = |what: String| match is_forced {
         true => Sentence::from(format!("{what} ({task}, as asked).")),

@@ -1,7 +1,7 @@
 //! The preflight report as text: at most 100 characters wide, and readable without other context. Must not compute.
 
-use super::{ColumnKind, ColumnReport, LevelCount, NumberReport, Role, TableReport};
-use crate::data::{five_digits, quoted};
+use super::{ColumnKind, ColumnReport, DateReport, LevelCount, NumberReport, Role, TableReport};
+use crate::data::{counted, five_digits, quoted};
 use std::fmt::{Display, Formatter, Result, Write};
 
 const WIDTH: usize = 100;
@@ -12,9 +12,13 @@ const NAME_WIDTH: usize = 24;
 impl Display for TableReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let header = if self.header { "header in the first line" } else { "no header (names are column numbers)" };
-        let columns = self.columns.len();
+        let columns = counted(self.columns.len(), "column");
         wrapped(f, "", &self.file)?;
-        wrapped(f, "", &format!("{} rows, {columns} columns, separated by {}, {header}", self.rows, self.delimiter))?;
+        wrapped(
+            f,
+            "",
+            &format!("{}, {columns}, separated by {}, {header}", counted(self.rows, "row"), self.delimiter),
+        )?;
         writeln!(f)?;
         columns_table(f, &self.columns)?;
         let mut out = String::new();
@@ -24,7 +28,8 @@ impl Display for TableReport {
             let about: Vec<&str> = about.into_iter().filter(|s| !s.is_empty()).collect();
             wrapped(&mut out, "  ", &format!("{}: {}", clipped(&column.name, NAME_WIDTH), about.join("; ")))?;
         }
-        section(f, "What each column becomes", &out)?;
+        let title = "What each column becomes (of all rows; fit learns levels from its training rows alone)";
+        section(f, title, &out)?;
         if !self.classes.is_empty() {
             writeln!(f, "\nClasses of {}", quoted(&self.target))?;
             let more = self.classes.len().saturating_sub(20);
@@ -37,7 +42,8 @@ impl Display for TableReport {
             wrapped(&mut out, "  ", warning)?;
         }
         section(f, "Warnings", &out)?;
-        writeln!(f, "\nWhat the command below would do")?;
+        let title = if self.stops { "This command would stop:" } else { "What the command below would do" };
+        writeln!(f, "\n{title}")?;
         for sentence in &self.plan {
             wrapped(f, "  ", sentence)?;
         }
@@ -65,16 +71,23 @@ fn columns_table(f: &mut Formatter<'_>, columns: &[ColumnReport]) -> Result {
         let kind = match column.kind {
             ColumnKind::Number => "number",
             ColumnKind::Text => "text",
+            ColumnKind::Date => "date",
         };
         let name = clipped(&column.name, name_width);
         write!(f, "{name:name_width$} {role:8} {kind:6} {:>7} {:>8}", column.missing, column.distinct)?;
         let used = name_width + 1 + 8 + 1 + 6 + 1 + 7 + 1 + 8 + 1;
-        match &column.numbers {
-            Some(NumberReport { min, mean, max, sd }) => {
+        match (&column.numbers, &column.dates) {
+            (Some(NumberReport { min, mean, max, sd }), _) => {
                 let cells = [min, mean, max, sd].map(|v| format!("{:>10}", five_digits(*v))).join(" ");
                 writeln!(f, " {cells}")?;
             }
-            None => writeln!(f, " {}", clipped(&counts(&column.levels), WIDTH - used))?,
+            // A mean of dates says little: they stand under min and max, or side by side where they are long.
+            (None, Some(DateReport { min, max })) => {
+                let cells = format!("{min:>10} {:>10} {max:>10}", "");
+                let is_long = [min, max].iter().any(|date| date.chars().count() > 10);
+                writeln!(f, " {}", if is_long { clipped(&format!("{min} to {max}"), WIDTH - used) } else { cells })?;
+            }
+            (None, None) => writeln!(f, " {}", clipped(&counts(&column.levels), WIDTH - used))?,
         }
     }
     if columns.len() > shown.len() {

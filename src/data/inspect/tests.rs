@@ -65,6 +65,7 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
         "150 rows, 6 columns",
         "colour",
         "What the command below would do",
+        "What each column becomes (of all rows; fit learns levels from its training rows alone)",
         "left out: counts the rows",
         "Leave out 1 of 150 rows without a target",
     ] {
@@ -75,10 +76,26 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
     assert_eq!((json["task"].as_str(), json["columns"][4]["role"].as_str()), (Some("regression"), Some("target")));
 }
 
+/// Written as text or as eight digits.
+#[test]
+fn a_column_of_dates_is_one() {
+    let row = |i: usize| format!("2024-03-{:02},202404{:02},{}.5\n", 28 - i, 1 + i, i * i % 17);
+    let table = table_of(&format!("d,n,y\n{}", (0..20).map(row).collect::<String>()));
+    let report = inspect(&table, None, None, &Rules::default()).unwrap();
+    let of = |i: usize| (report.columns[i].kind, report.columns[i].dates.as_ref().map(|d| (&d.min[..], &d.max[..])));
+    assert_eq!(of(0), (ColumnKind::Date, Some(("2024-03-09", "2024-03-28"))));
+    assert_eq!(of(1), (ColumnKind::Date, Some(("20240401", "20240420"))));
+    assert_eq!(of(2), (ColumnKind::Number, None));
+    let text = report.to_string();
+    assert!(text.contains("date         0       20 2024-03-09            2024-03-28\n"), "{text}");
+}
+
 #[test]
 fn what_fit_would_refuse_is_said_and_not_returned() {
     let report = inspect(&table_of("a,b\n1,2\n2,3.5\n1,2\n"), None, None, &Rules::default()).unwrap();
-    assert!(report.plan[0].starts_with("fit would stop: ") && report.plan[0].contains("at least 6 rows"));
+    assert!(report.stops && report.plan[0].contains("at least 6;"), "{:?}", report.plan);
+    let text = report.to_string();
+    assert!(text.contains("\nThis command would stop:\n") && !text.contains("would do"), "{text}");
     assert_eq!(inspect(&messy(), Some("clas"), None, &Rules::default()).unwrap_err().exit_code(), 2);
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Loaded, read, read_options, rules, unstandardise};
 use crate::base::visible::shell;
+use crate::data::encode::learn::MIN_ROWS;
 use crate::data::encode::meaning::{self, Rules};
 use crate::data::encode::targets::{rows_with_all, targets_of};
 use crate::data::encode::{Encoder, strata};
@@ -35,7 +36,7 @@ pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Resul
     let mut notes = table.notes.clone();
     for target in &targets {
         let column = &table.columns[table.column_index(target)?];
-        notes.extend(column.reading.iter().map(|r| format!("column {}: {r}", quoted(&column.name))));
+        notes.extend(column.notes().map(|r| format!("column {}: {r}", quoted(&column.name))));
     }
     // No part may be a target.
     let roles = targets.iter().rev().map(|target| Roles::find(table, target, data));
@@ -52,6 +53,7 @@ pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Resul
         notes.push(format!("{} of {} rows left out because {what} is missing", kept.dropped, table.rows()));
     }
     let mut split = split_of(recipe, table, (&roles, targets[0].as_str()), &kept.rows, &mut notes)?;
+    enough_rows(table, data, &split)?;
     if recipe.has_folds() {
         let classes = strata(table, &targets[0], data.task, &split.train)?;
         split.train = in_folds(&split.train, u64::from(recipe.seed), classes.as_deref());
@@ -118,6 +120,22 @@ fn split_of(
     let usable: std::collections::HashSet<usize> = kept.iter().copied().collect();
     let keep = |rows: Vec<usize>| rows.into_iter().filter(|r| usable.contains(r)).collect();
     Ok(Split { train: keep(split.train), validation: keep(split.validation), test: keep(split.test) })
+}
+
+/// Says where the rows went, which the encoder that learns from the rest cannot know.
+fn enough_rows(table: &Table, data: &recipe::Data, split: &Split) -> Result<()> {
+    if split.train.len() >= MIN_ROWS {
+        return Ok(());
+    }
+    let verb = |n: usize, verb: &str| (n > 0).then(|| format!("{n} {verb}{}", if n == 1 { "s" } else { "" }));
+    let elsewhere: Vec<String> =
+        [verb(split.test.len(), "test"), verb(split.validation.len(), "validate")].into_iter().flatten().collect();
+    let all = split.train.len() + split.test.len() + split.validation.len();
+    let of = if elsewhere.is_empty() { String::new() } else { format!(" (of {all}: {})", elsewhere.join(", ")) };
+    let is_by_fraction = data.test_file.is_none() && data.split_file.is_none() && data.test_fraction > 0.0;
+    let help = if is_by_fraction { "add rows, or --set data.test_fraction=0" } else { "add rows" };
+    let found = format!("{} to train on{of}", counted(split.train.len(), "row"));
+    Err(Error::data(table.path.display().to_string(), found, format!("at least {MIN_ROWS}"), help))
 }
 
 fn of_several_targets(encoder: &Encoder) -> Option<String> {

@@ -38,8 +38,13 @@ impl Opened {
         let data = &recipe.data;
         // alexnet is what colour gets by default; a cnn of larger images would have a huge linear layer.
         let most = if recipe.net.name.is_some() { 128 } else { MOST_SIDE };
-        let options =
-            Options { coarse: data.coarse, size: size(recipe), most: Some(most), skip_broken: data.skip_broken };
+        let options = Options {
+            coarse: data.coarse,
+            size: size(recipe),
+            most: Some(most),
+            skip_broken: data.skip_broken,
+            to_train: true,
+        };
         let own_test = data.test_file.is_none() && is_divided(path)?;
         let part = if own_test { Part::Train } else { Part::All };
         let set = open(path, part, &options)?;

@@ -3,6 +3,8 @@
 
 mod split_by;
 
+use crate::base::visible::shell;
+use crate::data::encode::targets::names_of;
 use crate::data::encode::{Encoder, number_text};
 use crate::data::split::{Split, by_fraction};
 use crate::data::table::calendar::{self, Order};
@@ -62,7 +64,7 @@ impl Roles {
     fn each(&self) -> impl Iterator<Item = (usize, &'static str)> {
         let of = [
             (self.group, "its rows of one value stay in one part of the split"),
-            (self.time, "it says which rows are the future"),
+            (self.time, "it orders the split"),
             (self.weight, "it weighs the rows"),
         ];
         of.into_iter().filter_map(|(column, why)| Some((column?, why)))
@@ -72,15 +74,16 @@ impl Roles {
     pub fn left_out(&self, table: &Table, data: &recipe::Data) -> Result<Vec<String>> {
         let kept = data.keep.iter().map(|name| table.column_index(name)).collect::<Result<Vec<usize>>>()?;
         let own = self.each().filter(|(column, _)| !kept.contains(column)).map(|(c, _)| table.columns[c].name.clone());
-        Ok(data.ignore.iter().cloned().chain(own).collect())
+        Ok(names_of(&data.ignore, table).into_iter().chain(own).collect())
     }
 
     /// Says in the encoder why these columns are left out.
     pub fn explain(&self, table: &Table, data: &recipe::Data, encoder: &mut Encoder) {
+        let ignored = names_of(&data.ignore, table);
         for (column, why) in self.each() {
             let name = &table.columns[column].name;
-            if let Some(d) = encoder.dropped.iter_mut().find(|d| d.name == *name && !data.ignore.contains(name)) {
-                d.reason = why.into();
+            if let Some(d) = encoder.dropped.iter_mut().find(|d| d.name == *name && !ignored.contains(name)) {
+                d.reason = format!("{why} (--keep {} makes it an input)", shell(name));
             }
         }
     }

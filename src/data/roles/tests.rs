@@ -87,6 +87,7 @@ fn the_future_is_tested_and_said() {
         "{said}"
     );
     assert!(data.encoder.features.iter().all(|f| f.name != "day"));
+    assert!(said.contains("column 'day': left out: it orders the split (--keep day makes it an input)"), "{said}");
 }
 
 #[test]

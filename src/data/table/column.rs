@@ -9,6 +9,8 @@ pub struct Column {
     pub cells: Cells,
     /// What the reader made of cells that are no plain numbers, a short note each ("read 'kg' as the unit").
     pub reading: Vec<String>,
+    /// That cells which are no numbers count as missing, where there are some.
+    pub unread: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +117,12 @@ impl<S: AsRef<str>> FromIterator<Option<S>> for Texts {
 impl Column {
     /// Without notes.
     pub fn new(name: impl Into<String>, cells: Cells) -> Column {
-        Column { name: name.into(), cells, reading: Vec::new() }
+        Column { name: name.into(), cells, reading: Vec::new(), unread: None }
+    }
+
+    /// All that the reader made of its cells.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        self.reading.iter().chain(&self.unread).map(String::as_str)
     }
 
     pub fn rows(&self) -> usize {

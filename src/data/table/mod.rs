@@ -86,11 +86,21 @@ impl Table {
 
     /// What the reader made of the file and of its columns, a sentence each: at most ten columns are named.
     pub fn said(&self) -> Vec<String> {
-        let is_said = |c: &&Column| !c.reading.is_empty();
-        let said = self.columns.iter().filter(is_said);
-        let of_column = |c: &Column| format!("column {}: {}", quoted(&c.name), c.reading.join("; "));
-        let mut all: Vec<String> = self.notes.iter().cloned().chain(said.clone().take(10).map(of_column)).collect();
-        let more = said.count().saturating_sub(10);
+        self.said_but(|_| false)
+    }
+
+    /// The same without the unread cells of columns of which somebody else tells them.
+    pub fn said_but(&self, is_told: impl Fn(&Column) -> bool) -> Vec<String> {
+        let of_column = |c: &Column| {
+            let notes: Vec<&str> = match is_told(c) {
+                true => c.reading.iter().map(String::as_str).collect(),
+                false => c.notes().collect(),
+            };
+            (!notes.is_empty()).then(|| format!("column {}: {}", quoted(&c.name), notes.join("; ")))
+        };
+        let said: Vec<String> = self.columns.iter().filter_map(of_column).collect();
+        let mut all: Vec<String> = self.notes.iter().chain(said.iter().take(10)).cloned().collect();
+        let more = said.len().saturating_sub(10);
         if more > 0 {
             all.push(format!("{} more read in such ways: see `vifo inspect`", counted(more, "column")));
         }
@@ -280,10 +290,14 @@ pub(crate) fn is_bare_number(text: &str) -> bool {
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {
     let (line, found, help) = match flaw {
         Flaw::OpenQuote { line } => {
-            (line, "a quote is opened and never closed", "close it, or double it inside a cell")
+            (line, "a quote is opened and never closed".to_string(), "close it, or double it inside a cell")
         }
-        Flaw::AfterQuote { line } => {
-            (line, "text follows a closing quote", "double the quotes inside a cell, or force --delimiter")
+        Flaw::AfterQuote { line, end } => {
+            let found = match end == line {
+                true => "text follows a closing quote".to_string(),
+                false => format!("the quote that begins here ends in line {end}, and text follows it"),
+            };
+            (line, found, "double the quotes inside a cell, or force --delimiter")
         }
     };
     Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", help)
@@ -309,12 +323,27 @@ fn width(path: &Path, sample: &Rows<'_>) -> Result<usize> {
     let mut counts: HashMap<usize, usize> = HashMap::new();
     (0..sample.len()).for_each(|i| *counts.entry(sample.row(i).len()).or_default() += 1);
     let usual = counts.iter().max_by_key(|&(&width, &n)| (n, width == first, width)).map_or(first, |(&width, _)| width);
+    if let Some(line) = title(sample, usual) {
+        let found = format!("1 cell where the rows have {usual}");
+        let help = format!("line {line} looks like the column names: --skip-lines {}", line - 1);
+        return Err(Error::data(format!("{}, line {}", path.display(), sample.lines[0]), found, "", help));
+    }
     let is_short_header = first + 1 == usual && sample.len() > 1 && counts[&usual] + 1 == sample.len();
     if usual == first || is_short_header {
         return Ok(usual);
     }
     let Some(i) = (1..sample.len()).find(|&i| sample.row(i).len() != first) else { return Ok(first) };
     Err(ragged_error(path, sample.lines[i], sample.row(i).len(), (first, sample.lines[0])))
+}
+
+/// Where the first row is one text and a title of what follows: names, and under them numbers. The line of the names.
+fn title(sample: &Rows<'_>, width: usize) -> Option<usize> {
+    let is_text = |cell: &str| !cell.is_empty() && !is_bare_number(cell);
+    let [title] = sample.row(0) else { return None };
+    let follows = sample.len() > 2 && width > 1 && [1, 2].iter().all(|&i| sample.row(i).len() == width);
+    let are_names = || sample.row(1).iter().all(|cell| is_text(cell));
+    let is_data = || sample.row(2).iter().any(|cell| is_bare_number(cell));
+    (is_text(title) && follows && are_names() && is_data()).then(|| sample.lines[1])
 }
 
 /// Rows of another width are left out if they are few: one in a hundred, or up to three in ten each. Otherwise the first
@@ -326,9 +355,14 @@ fn check_ragged(path: &Path, scanned: &Scanned<'_>, as_in: (usize, usize), stric
     if strict || !are_few {
         return Err(ragged_error(path, first.line, first.width, as_in));
     }
-    let more = if n == 1 { String::new() } else { format!(", the first in line {}", first.line) };
-    let (are, at) = if n == 1 { ("is", format!("line {}", first.line)) } else { ("are", format!("{n} rows")) };
-    Ok(Some(format!("{at} {are} left out: {} instead of {}{more} (--strict stops there)", cells(first.width), as_in.0)))
+    let (line, width) = (first.line, as_in.0);
+    Ok(Some(match n {
+        1 => format!("line {line} is left out: {} instead of {width} (--strict stops there)", cells(first.width)),
+        n => format!(
+            "{n} rows are left out for their number of cells, the first in line {line} ({} instead of {width}); --strict stops there",
+            first.width
+        ),
+    }))
 }
 
 #[cfg(test)]

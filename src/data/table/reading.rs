@@ -238,7 +238,7 @@ impl Reader<'_> {
             notes.push("decimal commas".to_string());
         }
         if read(|n| n.is_grouped) {
-            notes.push("thousands set apart".into());
+            notes.push("with thousands separators".into());
         }
         if self.is_guess {
             notes.push(match self.sign {
@@ -252,6 +252,7 @@ impl Reader<'_> {
             unit => notes.push(format!("unit {} taken off", quoted(unit))),
         }
         notes.extend(self.markers_used(&found, levels, counts));
+        let mut unread = None;
         if let Some((text, row, is_infinite)) = wrong {
             let text = quoted(&text);
             if self.options.strict {
@@ -260,9 +261,9 @@ impl Reader<'_> {
             let are = if n_wrong == 1 { "1 cell that is no number counts" } else { "cells that are no numbers count" };
             let n = if n_wrong == 1 { String::new() } else { format!("{n_wrong} ") };
             let first = if n_wrong == 1 { "" } else { "the first " };
-            notes.push(format!("{n}{are} as missing: {first}{text} in line {}", self.lines.get(row)));
+            unread = Some(format!("{n}{are} as missing: {first}{text} in line {}", self.lines.get(row)));
         }
-        Ok(Column { name: self.name.into(), cells: Cells::Number(values), reading: notes })
+        Ok(Column { name: self.name.into(), cells: Cells::Number(values), reading: notes, unread })
     }
 
     fn strict_error(&self, text: &str, row: usize, is_infinite: bool) -> Error {
@@ -303,7 +304,7 @@ impl Reader<'_> {
         let (is_missing, note) = self.missing_texts(found);
         notes.extend(note);
         let texts = Texts::of_codes(found.rows, &found.odd, &found.levels, |level| is_missing[level]);
-        Column { name: self.name.into(), cells: Cells::Text(texts), reading: notes }
+        Column { name: self.name.into(), cells: Cells::Text(texts), reading: notes, unread: None }
     }
 
     /// `[levels]`: whether a text stands for a missing value. "NA" may be Namibia and "None" a class: they are values in a

@@ -54,8 +54,8 @@ impl<'a> Rows<'a> {
 pub(crate) enum Flaw {
     /// The quote opened on this line is never closed.
     OpenQuote { line: usize },
-    /// Something other than a delimiter follows a closing quote.
-    AfterQuote { line: usize },
+    /// Something other than a delimiter follows a quote that was opened on `line` and closed on `end`.
+    AfterQuote { line: usize, end: usize },
 }
 
 /// Where the line that begins at or before `at` ends: the index of its CR or LF, or the end of the text.
@@ -150,12 +150,13 @@ impl<'a> Splitter<'a> {
             let mut at = self.past_padding(self.at);
             if bytes.get(at) == Some(&b'"') {
                 let (cell, close) = quoted_cell(self.text, at).ok_or(Flaw::OpenQuote { line: self.line })?;
+                let opened = self.line;
                 self.line += newlines(&bytes[at..close]);
                 cells.push(Cell { text: cell, decimal: None });
                 at = self.past_padding(close + 1);
                 let spaced = by_space && at > close + 1;
                 if at < bytes.len() && !is_end(bytes[at]) && bytes[at] != delimiter && !spaced {
-                    return Err(Flaw::AfterQuote { line: self.line });
+                    return Err(Flaw::AfterQuote { line: opened, end: self.line });
                 }
             } else {
                 let number = if self.reads_decimals { decimal(&bytes[at..]) } else { None };
@@ -368,7 +369,8 @@ mod tests {
     #[test]
     fn a_broken_quote_is_a_flaw_with_its_line() {
         assert_eq!(sample("a\nb,\"c\nd\n", b',', 0, 9).unwrap_err(), Flaw::OpenQuote { line: 2 });
-        assert_eq!(sample("a\n\"b\"c\n", b',', 0, 9).unwrap_err(), Flaw::AfterQuote { line: 2 });
+        assert_eq!(sample("a\n\"b\"c\n", b',', 0, 9).unwrap_err(), Flaw::AfterQuote { line: 2, end: 2 });
+        assert_eq!(sample("a,b\n\"1,2\n3,\"4\n", b',', 0, 9).unwrap_err(), Flaw::AfterQuote { line: 2, end: 3 });
     }
 
     #[test]

@@ -218,7 +218,9 @@ fn join<'a>(body: Body<'a>, gather: &[Gather], stretches: Vec<Stretch<'a>>) -> R
     for stretch in stretches {
         match stretch.flaw {
             Some(Flaw::OpenQuote { line }) => return Err(Flaw::OpenQuote { line: line + first_line }),
-            Some(Flaw::AfterQuote { line }) => return Err(Flaw::AfterQuote { line: line + first_line }),
+            Some(Flaw::AfterQuote { line, end }) => {
+                return Err(Flaw::AfterQuote { line: line + first_line, end: end + first_line });
+            }
             None => {}
         }
         lines.push((first_line, stretch.lines));

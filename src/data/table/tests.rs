@@ -240,6 +240,10 @@ fn a_few_ragged_rows_are_left_out() {
     let t = read(&with_row(2, "1,2,3"));
     assert_eq!((t.rows(), t.lines.get(2)), (9, 5));
     assert_eq!(t.said(), ["line 4 is left out: 3 cells instead of 2 (--strict stops there)"]);
+    let long: String = (0..30).map(|i| if i == 4 || i == 9 { "1,2,3\n" } else { "1,2\n" }).collect();
+    let said =
+        "2 rows are left out for their number of cells, the first in line 6 (3 instead of 2); --strict stops there";
+    assert_eq!(read(&format!("a,b\n{long}")).said(), [said]);
     assert_eq!(read(&with_row(2, "1,2,,")).rows(), 10, "empty cells at the end are nothing");
     let many: String = (0..10).map(|i| if i % 2 == 0 { "1,2\n" } else { "1\n" }).collect();
     assert!(message(&format!("a,b\n{many}")).contains("1 cell; allowed: 2 cells, as in line 1"));
@@ -257,6 +261,16 @@ fn shape_faults_have_one_clear_message_each() {
     let t = read("a,b,a\n1,2,3\n");
     assert_eq!((t.names(), t.said().len()), (vec!["a", "b", "a_2"], 1));
     assert!(message("a,b\n1,\"2\n3,4\n").contains("line 2: a quote is opened and never closed"));
+    let m = message("a,b\n1,\"2\n3,\"4\n5,6\n");
+    assert!(m.contains("line 2: the quote that begins here ends in line 3, and text follows it"), "{m}");
+    assert!(message("a,b\n1,\"2\"x\n").contains("line 2: text follows a closing quote"));
+    for width in [2, 3] {
+        let row = |cells: [&str; 3]| cells[..width].join(",") + "\n";
+        let table = row(["a", "b", "c"]) + &row(["1", "2", "3"]).repeat(20);
+        let m = message(&format!("Measured in May\n{table}"));
+        assert!(m.ends_with("line 2 looks like the column names: --skip-lines 1"), "{m}");
+        assert!(m.contains(&format!("line 1: 1 cell where the rows have {width}")), "{m}");
+    }
     let m = read_with("a,b\n1,2\n", &ReadOptions { skip_lines: 9, ..Default::default() }).unwrap_err().to_string();
     assert!(m.contains("no row after the skipped lines"), "{m}");
     for bad in [b'"', b'\n', 200] {

@@ -120,12 +120,6 @@ fn drawn(request: &SweepRequest, t: &Tables) -> Option<SettingsFigure> {
         return None;
     }
     let values = |key: &str| request.axes.iter().find(|a| a.key == key).map_or(&[][..], |a| &a.values);
-    let is_number = |key: &str| {
-        let number = |k: &keys::Key| {
-            matches!(k.kind, keys::ValueKind::Whole(..) | keys::ValueKind::Number(..) | keys::ValueKind::Above(..))
-        };
-        keys::find(key).is_some_and(number)
-    };
     // Along numbers, and along the key with most values: fewer curves.
     let x = t.keys.iter().enumerate().max_by_key(|(i, k)| {
         let n = values(k).len();
@@ -190,6 +184,11 @@ fn drawn(request: &SweepRequest, t: &Tables) -> Option<SettingsFigure> {
         panels: columns.iter().map(panel).collect(),
         ticks,
     })
+}
+
+fn is_number(key: &str) -> bool {
+    use keys::ValueKind::{Above, Number, Whole};
+    keys::find(key).is_some_and(|k| matches!(k.kind, Whole(..) | Number(..) | Above(..)))
 }
 
 /// "validation NLL", "test accuracy", "test ECE equal mass".

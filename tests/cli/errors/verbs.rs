@@ -35,6 +35,9 @@ fn predict_and_evaluate_name_what_is_wrong() {
     let out = vifo(d).args("evaluate classes --test other_label.csv --device cpu".split(' ')).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success() && err.contains("20 of 40 rows cannot be used") && err.contains("'perhaps'"), "{err}");
+    write(d, "bare.csv", "1,2,3\n4,5,6\n");
+    write(d, "inputs.csv", "1,2\n4,5\n");
+    write(d, "capital.csv", "x,Z\n1,2\n3,4\n");
     copy("broken", "encoder.json", &|b| b[..b.len() / 2].to_vec());
     copy("untold", "recipe.toml", &|_| b"seed = ".to_vec());
     check(
@@ -52,6 +55,13 @@ fn predict_and_evaluate_name_what_is_wrong() {
             ),
             ("predict run narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "'x', 'y'", "add it"]),
             ("evaluate run --ood narrow.csv --device cpu", 1, &["narrow.csv", "no column 'z'", "add it"]),
+            (
+                "predict run bare.csv --device cpu",
+                1,
+                &["bare.csv", "put this first: x,z,y (or use --header yes)", "no line of column names"],
+            ),
+            ("predict run inputs.csv --device cpu", 1, &["put this first: x,z (or use --header yes)"]),
+            ("predict run capital.csv --device cpu", 1, &["no column 'z'", "did you mean 'Z'?"]),
             ("predict strict hole.csv --device cpu", 1, &["hole.csv, line 3, column 'z'", "missing", "fill it in"]),
             ("predict run folder --device cpu", 1, &["folder", "is a folder", "name a file"]),
             ("predict run nosuch.csv --device cpu", 1, &["nosuch.csv", "cannot read", "check the path"]),

@@ -18,7 +18,7 @@ pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<Strin
         ));
         warnings_ui(ui, &report.warnings.iter().map(|w| w.on_page()).collect::<Vec<_>>());
         ui.add_space(4.0);
-        ui.strong("What Train will do");
+        ui.strong(if report.stops { "Train would stop" } else { "What Train will do" });
         for sentence in &report.plan {
             ui.add(Label::new(sentence.on_page()).wrap());
         }
@@ -105,6 +105,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>)
                 text(match column.kind {
                     ColumnKind::Number => "number",
                     ColumnKind::Text => "text",
+                    ColumnKind::Date => "date",
                 });
                 text(match column.role {
                     Role::Input => "input",
@@ -124,7 +125,10 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>)
                     });
                 }
                 row.col(|ui| {
-                    let mut said = counts(&column.levels);
+                    let mut said = match &column.dates {
+                        Some(dates) => format!("{} to {}", dates.min, dates.max),
+                        None => counts(&column.levels),
+                    };
                     let about = [&column.became].into_iter().chain(&column.notes).filter(|note| !note.is_empty());
                     for note in about {
                         said += if said.is_empty() { "" } else { "; " };
