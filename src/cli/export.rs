@@ -208,6 +208,7 @@ fn module(net: &Net) -> String {
     let act = |a: Act| match a {
         Act::Relu => "nn.ReLU()",
         Act::Silu => "nn.SiLU()",
+        Act::Mish => "nn.Mish()",
     };
     let linear = |i: u32, o: u32| format!("nn.Linear({i}, {o})");
     // The means of VBLL's last layer; it has no bias.
@@ -220,12 +221,19 @@ fn module(net: &Net) -> String {
     let mut parts: Vec<String> = vec![];
     match net {
         Net::Mlp(n) => {
-            let mut last = n.n_in;
+            let mut last = n.n_first();
             for &h in &n.hidden {
                 parts.extend([linear(last, h), act(n.activation).into()]);
                 last = h;
             }
             parts.push(last_layer(last, n.last));
+            if !n.embedded.is_empty() {
+                let named = parts.iter().enumerate().map(|(i, part)| format!("(\"{i}\", {part})"));
+                let embedding = format!("(\"embedding\", Periodic({:?}))", n.embedded);
+                let all: Vec<String> = std::iter::once(embedding).chain(named).collect();
+                let from = "OrderedDict is collections', Periodic is in vifo's tests/golden/torch_weights.py";
+                return format!("nn.Sequential(OrderedDict([{}]))  # {from}", all.join(", "));
+            }
         }
         Net::Cnn(n) => {
             let mut last = n.channels;

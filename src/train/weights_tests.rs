@@ -8,7 +8,7 @@ use crate::program::Act;
 use crate::recipe::{Link, Optimizer};
 
 fn mlp(n_out: u32) -> Layout {
-    Mlp { n_in: 2, hidden: vec![3], last: n_out.into(), activation: Act::Relu, dropout: 0.0 }.layout()
+    Mlp { n_in: 2, hidden: vec![3], last: n_out.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 }.layout()
 }
 
 /// One block a stage: every kind of tensor, in 1.5 kB.
@@ -60,7 +60,7 @@ fn comes_back_to_the_bit_under_any_shared_prefix_and_with_counters() {
         assert_eq!(read(&file(&all), &layout).expect("weights"), want, "{prefix}");
     }
     // A single layer's own number is no prefix.
-    let one = Mlp { n_in: 2, hidden: vec![], last: 3.into(), activation: Act::Relu, dropout: 0.0 }.layout();
+    let one = Mlp { n_in: 2, hidden: vec![], last: 3.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 }.layout();
     assert_eq!(read(&file(&tensors(&one)), &one).expect("weights"), numbers(&one));
 }
 

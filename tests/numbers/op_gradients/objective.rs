@@ -66,7 +66,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
         targets: 1,
         weighted: false,
         groups_by_layer: false,
-        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: kind.last(task, k), activation, dropout: 0.0 }),
+        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: kind.last(task, k), activation, embedded: vec![], dropout: 0.0 }),
         image: None,
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
