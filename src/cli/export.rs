@@ -272,7 +272,7 @@ fn module(net: &Net) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::{AlexNet, Cnn, PreResNet};
+    use crate::net::{AlexNet, Cnn, Mlp, PreResNet};
 
     /// PyTorch evaluates these lines and takes the files of tests/golden/torch_*.safetensors into what they make.
     #[test]
@@ -300,6 +300,22 @@ mod tests {
              nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 16, 2)), nn.SiLU(), \
              nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 8, 2)), nn.SiLU(), nn.Flatten(), \
              nn.Linear(512, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 10))"
+        );
+        let mlp = Mlp {
+            n_in: 3,
+            hidden: vec![8],
+            last: Last::Linear(4),
+            activation: Act::Mish,
+            embedded: vec![0, 2],
+            dropout: 0.0,
+        };
+        let written = module(&Net::Mlp(mlp));
+        assert!(
+            written.starts_with(
+                "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"0\", nn.Linear(9, 8)), \
+                 (\"1\", nn.Mish()), (\"2\", nn.Linear(8, 4))]))  # "
+            ),
+            "{written}"
         );
         let preresnet = PreResNet { channels: 3, last: Last::Linear(10), depth: 20, width: 4, dropout: 0.0 };
         assert!(module(&Net::PreResNet(preresnet)).starts_with("PreResNet(3, 4, 20, 10)"));

@@ -64,7 +64,14 @@ mod tests {
 
     #[test]
     fn the_toy_network_has_pytorchs_names_and_size() {
-        let net = Mlp { n_in: 1, hidden: vec![50; 5], last: Last::Linear(4), activation: Act::Relu, embedded: vec![], dropout: 0.0 };
+        let net = Mlp {
+            n_in: 1,
+            hidden: vec![50; 5],
+            last: Last::Linear(4),
+            activation: Act::Relu,
+            embedded: vec![],
+            dropout: 0.0,
+        };
         let layout = net.layout();
         assert_eq!(layout.total, 100 + 4 * 2550 + 204);
         let names: Vec<_> = layout.views.iter().map(|v| v.name.as_str()).collect();
@@ -106,7 +113,14 @@ mod tests {
 
     #[test]
     fn torch_order_and_back() {
-        let net = Mlp { n_in: 2, hidden: vec![], last: Last::Linear(3), activation: Act::Relu, embedded: vec![], dropout: 0.0 };
+        let net = Mlp {
+            n_in: 2,
+            hidden: vec![],
+            last: Last::Linear(3),
+            activation: Act::Relu,
+            embedded: vec![],
+            dropout: 0.0,
+        };
         let layout = net.layout();
         let flat: Vec<f32> = (0..9).map(|i| i as f32).collect();
         let torch = layout.to_torch(&layout.views[0], &flat);

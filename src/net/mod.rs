@@ -11,8 +11,8 @@ pub use cnn::Cnn;
 pub use mlp::Mlp;
 pub use preresnet::PreResNet;
 
-use crate::program::Builder;
 use crate::ops::periodic::{MADE, WAVES};
+use crate::program::Builder;
 use crate::program::builder::{LinearAt, PeriodicAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
@@ -409,7 +409,11 @@ impl Net {
             Net::Mlp(n) if n.embedded.is_empty() => format!("MLP with hidden layers {:?}", n.hidden),
             Net::Mlp(n) => {
                 let s = if n.embedded.len() == 1 { "" } else { "s" };
-                format!("MLP with hidden layers {:?} on a periodic embedding of {} input{s}", n.hidden, n.embedded.len())
+                format!(
+                    "MLP with hidden layers {:?} on a periodic embedding of {} input{s}",
+                    n.hidden,
+                    n.embedded.len()
+                )
             }
             Net::AlexNet(n) => format!("AlexNet, widths {:?}", n.widths),
             Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),

@@ -5,9 +5,7 @@
 //! gradient of x.
 
 use super::wide::{share, wide};
-use super::{
-    Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, area, binds, numbers, params, shared, within,
-};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, area, binds, numbers, params, shared, within};
 use crate::base::Real;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
@@ -86,9 +84,7 @@ macro_rules! sizes {
 impl Sizes {
     fn agree(&self) -> bool {
         let inside = |&(first, each): &(u32, u32)| within(first, area(&[self.embedded, each]), self.stride);
-        shared(self.replicas, self.share)
-            && (1..=self.n_in).contains(&self.embedded)
-            && self.places.iter().all(inside)
+        shared(self.replicas, self.share) && (1..=self.n_in).contains(&self.embedded) && self.places.iter().all(inside)
     }
     fn x(&self) -> usize {
         numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in])
@@ -117,8 +113,7 @@ impl OpSpec for PeriodicForward {
     }
     fn gradient(&self, _activation: u32) -> Option<Gradient> {
         let Self { replicas, share, rows, n_in, embedded, frequency, phase, weight, bias, stride } = *self;
-        let op =
-            PeriodicBackward { replicas, share, rows, n_in, embedded, frequency, phase, weight, bias, stride };
+        let op = PeriodicBackward { replicas, share, rows, n_in, embedded, frequency, phase, weight, bias, stride };
         Some(Gradient::Steps(vec![GradientStep {
             op: Op::PeriodicBackward(op),
             // What is kept are the numbers of the embedded inputs.

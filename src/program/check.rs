@@ -15,9 +15,10 @@ pub fn check(program: &Program) -> Result<()> {
         }
     }
     for (buf, values) in &program.constants {
-        let sound = program.buffers.get(buf.0 as usize).is_some_and(|info| {
-            info.role == Role::Input && info.kind == Element::Scalar && values.len() <= info.len
-        });
+        let sound = program
+            .buffers
+            .get(buf.0 as usize)
+            .is_some_and(|info| info.role == Role::Input && info.kind == Element::Scalar && values.len() <= info.len);
         if !sound {
             return bug(0, format!("a constant of {} numbers does not fit its buffer", values.len()));
         }
