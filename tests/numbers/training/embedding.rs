@@ -39,7 +39,7 @@ fn rmse(plan: &TrainingPlan, data: &Loaded) -> f64 {
     let z = predictor.outputs(data.test.inputs()).expect("outputs");
     let members = plan.setup.members as usize;
     let mean = |i: usize| (0..members).map(|e| f64::from(z[2 * (e * n + i)])).sum::<f64>() / members as f64;
-    ((0..n).map(|i| (mean(i) - f64::from(data.test.target[i])).powi(2)).sum::<f64>() / n as f64).sqrt()
+    ((0..n).map(|i| (mean(i) - f64::from(data.test.y[i])).powi(2)).sum::<f64>() / n as f64).sqrt()
 }
 
 /// The numbers are embedded and the levels are not; 200 epochs find the wave, 4.5 periods of it, that the same network without
