@@ -1,5 +1,6 @@
 // needs: index, math
-// Periodic embedding of numbers: 16 cosines of an input, three numbers of these, and all inputs behind. Twin: src/ops/periodic.rs.
+// Periodic embedding of numbers: 16 cosines of an input, three numbers of these, and all inputs behind.
+// Twin: src/ops/periodic.rs.
 
 const WAVES: u32 = 16u;
 const TAU: f32 = 6.283185307179586;

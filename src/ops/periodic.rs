@@ -1,8 +1,8 @@
-//! Periodic embedding of numbers (MATH.md section 6; RealMLP's "periodic, bias, linear, densenet", Holzmueller et al. 2024): a number x
-//! becomes 16 cosines u_h = cos(2 pi x f_h + p_h), these three numbers v = W u + c, and the row goes on as (v of every
-//! embedded input, all inputs). f and p [d, 16], W [d, 3, 16] and c [d, 3] lie in the flat vector of each replica at
-//! `frequency`, `phase`, `weight` and `bias`; `columns` [d] says which inputs are embedded. The first layer of a network: no
-//! gradient of x.
+//! Periodic embedding of numbers (MATH.md section 6; RealMLP's "periodic, bias, linear, densenet", Holzmueller et al.
+//! 2024): a number x becomes 16 cosines u_h = cos(2 pi x f_h + p_h), these three numbers v = W u + c, and the row goes
+//! on as (v of every embedded input, all inputs). f and p [d, 16], W [d, 3, 16] and c [d, 3] lie in the flat vector of
+//! each replica at `frequency`, `phase`, `weight` and `bias`; `columns` [d] says which inputs are embedded. The first
+//! layer of a network: no gradient of x.
 
 use super::wide::{share, wide};
 use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, area, binds, numbers, params, shared, within};
@@ -275,7 +275,7 @@ wide! {
 mod tests {
     use super::*;
 
-    /// One number x = 0.25, frequency h, phases 0, W = (1, sum over even h, 0): by hand, cos(pi h / 2) = 1, 0, -1, 0, ...
+    /// One number x = 0.25, frequencies h, phases 0: u_h = cos(pi h / 2) = 1, 0, -1, 0, ...
     #[test]
     fn forward_by_hand() {
         let p = PeriodicForward {

@@ -42,7 +42,7 @@ fn rmse(plan: &TrainingPlan, data: &Loaded) -> f64 {
     ((0..n).map(|i| (mean(i) - f64::from(data.test.y[i])).powi(2)).sum::<f64>() / n as f64).sqrt()
 }
 
-/// The numbers are embedded and the levels are not; 200 epochs find the wave, 4.5 periods of it, that the same network without
+/// The numbers are embedded and the levels are not; 150 epochs find the wave, three periods of it, that the same network without
 /// embedding misses; a run cut in two is the same to the bit.
 #[test]
 fn a_table_is_learnt_and_resumed() {
