@@ -1,11 +1,9 @@
-// needs: index, math
+// needs: index, math, activation
 // Two-dimensional convolutions as implicit matrix products, NHWC: a row is a pixel, a column a channel, and a thread keeps
 // a 4 x 4 tile of the result in registers. Twin: src/ops/conv.rs.
 // Tiles at the edge load the last pixel or channel again, and a window's place in the padding loads its image's first
 // pixel and counts as zero: every address is valid, and no lane branches inside a sum.
 
-const ACT_RELU: u32 = 1u;
-const ACT_SILU: u32 = 2u;
 const TILE: vec4<u32> = vec4<u32>(0u, 1u, 2u, 3u);
 
 // Four pixels of a batch that follow one another.
@@ -120,9 +118,9 @@ fn store_forward(y: u32, cols: vec4<u32>, inside: bool, values: vec4<f32>) {
 fn store_activated(at: u32, z: f32) {
     if forward_params.activation == ACT_RELU {
         forward_y[at] = at_least(z, 0.0);
-    } else if forward_params.activation == ACT_SILU {
+    } else if keeps_pre(forward_params.activation) {
         forward_pre[at] = z;
-        forward_y[at] = silu(z);
+        forward_y[at] = activate(forward_params.activation, z);
     } else {
         forward_y[at] = z;
     }
@@ -231,8 +229,8 @@ fn store_data(dx: u32, cols: vec4<u32>, inside: bool, values: vec4<f32>) {
 fn store_sloped(at: u32, value: f32) {
     if data_params.activation == ACT_RELU {
         data_dx[at] = value * select(0.0, 1.0, data_saved[at] > 0.0);
-    } else if data_params.activation == ACT_SILU {
-        data_dx[at] = value * silu_slope(data_saved[at]);
+    } else if keeps_pre(data_params.activation) {
+        data_dx[at] = value * activation_slope(data_params.activation, data_saved[at]);
     } else {
         data_dx[at] = value;
     }

@@ -1,9 +1,7 @@
-// needs: index, math
+// needs: index, math, activation
 // Batched linear layers, a 4 x 4 tile of the result in registers a thread. Twin: src/ops/linear.rs.
 // Tiles at the edge load the last row or column again: every address is valid, and no lane branches inside the sum.
 
-const ACT_RELU: u32 = 1u;
-const ACT_SILU: u32 = 2u;
 const TILE: vec4<u32> = vec4<u32>(0u, 1u, 2u, 3u);
 
 struct LinearForward {
@@ -75,9 +73,9 @@ fn store_forward(y: u32, cols: vec4<u32>, row: u32, values: vec4<f32>) {
 fn store_activated(at: u32, z: f32) {
     if forward_params.activation == ACT_RELU {
         forward_y[at] = at_least(z, 0.0);
-    } else if forward_params.activation == ACT_SILU {
+    } else if keeps_pre(forward_params.activation) {
         forward_pre[at] = z;
-        forward_y[at] = silu(z);
+        forward_y[at] = activate(forward_params.activation, z);
     } else {
         forward_y[at] = z;
     }
@@ -146,8 +144,8 @@ fn store_data(dx: u32, cols: vec4<u32>, row: u32, values: vec4<f32>) {
 fn store_sloped(at: u32, value: f32) {
     if data_params.activation == ACT_RELU {
         data_dx[at] = select(0.0, value, data_saved[at] > 0.0);
-    } else if data_params.activation == ACT_SILU {
-        data_dx[at] = value * silu_slope(data_saved[at]);
+    } else if keeps_pre(data_params.activation) {
+        data_dx[at] = value * activation_slope(data_params.activation, data_saved[at]);
     } else {
         data_dx[at] = value;
     }

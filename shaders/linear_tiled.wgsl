@@ -102,7 +102,7 @@ fn store_forward(y: u32, n: u32, z: vec4<f32>) {
     if n > 1u { forward_y[y + 1u] = act.y; }
     if n > 2u { forward_y[y + 2u] = act.z; }
     if n > 3u { forward_y[y + 3u] = act.w; }
-    if forward_params.activation == ACT_SILU {
+    if keeps_pre(forward_params.activation) {
         if n > 0u { forward_pre[y] = z.x; }
         if n > 1u { forward_pre[y + 1u] = z.y; }
         if n > 2u { forward_pre[y + 2u] = z.z; }
@@ -136,7 +136,7 @@ fn linear_forward_tiled_quads(
 
 fn store_forward_quad(y: u32, z: vec4<f32>) {
     forward_quads_y[y] = activate_quad(forward_params.activation, z);
-    if forward_params.activation == ACT_SILU {
+    if keeps_pre(forward_params.activation) {
         forward_quads_pre[y] = z;
     }
 }

@@ -105,6 +105,7 @@ fn a_step_allocates_nothing() {
             "eta_aux = 1\nexpectation = \"sampled\"\nmembers = 2",
             None,
         ),
+        ("vi-mean", toy, "[net]\nactivation = \"mish\"\nembedding = \"periodic\"\n", "members = 2", None),
         ("vifo-l2", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),

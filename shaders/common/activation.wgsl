@@ -2,6 +2,12 @@
 
 const ACT_RELU: u32 = 1u;
 const ACT_SILU: u32 = 2u;
+const ACT_MISH: u32 = 3u;
+
+// Whether the forward pass keeps its input for the slope.
+fn keeps_pre(activation: u32) -> bool {
+    return activation >= ACT_SILU;
+}
 
 fn activate(activation: u32, z: f32) -> f32 {
     if activation == ACT_RELU {
@@ -10,16 +16,22 @@ fn activate(activation: u32, z: f32) -> f32 {
     if activation == ACT_SILU {
         return silu(z);
     }
+    if activation == ACT_MISH {
+        return mish(z);
+    }
     return z;
 }
 
-// From what the forward pass kept: the output of a ReLU, the input of a SiLU.
+// From what the forward pass kept: the output of a ReLU, the input of a SiLU or a Mish.
 fn activation_slope(activation: u32, saved: f32) -> f32 {
     if activation == ACT_RELU {
         return select(0.0, 1.0, saved > 0.0);
     }
     if activation == ACT_SILU {
         return silu_slope(saved);
+    }
+    if activation == ACT_MISH {
+        return mish_slope(saved);
     }
     return 1.0;
 }

@@ -43,3 +43,38 @@ fn silu_slope(x: f32) -> f32 {
     let s = sigmoid(x);
     return s * (1.0 + x * (1.0 - s));
 }
+
+// From here on Mish is x and its slope 1.
+const MISH_FAR: f32 = 20.0;
+
+// t = tanh(log(1 + e^x)) = w / (w + 2) with w = e^x (e^x + 2), and its slope.
+fn mish_gate(x: f32) -> vec2<f32> {
+    let e = exp(at_most(x, MISH_FAR));
+    let w = e * (e + 2.0);
+    let inverse = 1.0 / (w + 2.0);
+    return vec2<f32>(w * inverse, 4.0 * e * (1.0 + e) * (inverse * inverse));
+}
+
+fn mish(x: f32) -> f32 {
+    return x * mish_gate(x).x;
+}
+
+fn mish_slope(x: f32) -> f32 {
+    let gate = mish_gate(x);
+    return gate.x + at_most(x, MISH_FAR) * gate.y;
+}
+
+// sin(2 pi y) for y in [-1/4, 1/4]; the polynomial misses it by less than 4e-9.
+fn sine_quarter(y: f32) -> f32 {
+    let z = y * y;
+    return y * (6.283185 + z * (-41.341656 + z * (81.601006 + z * (-76.54978 + z * 39.536705))));
+}
+
+// (cos, sin) of t turns, any t: whole turns fall away without rounding, and both are folded onto the first quarter.
+// Twin: Real::cos_sin_turns (src/base/real.rs).
+fn cos_sin_of_turns(t: f32) -> vec2<f32> {
+    let r = t - round(t);
+    let from_quarter = 0.25 - abs(r);
+    let s = sine_quarter(0.25 - abs(from_quarter));
+    return vec2<f32>(sine_quarter(from_quarter), select(s, -s, r < 0.0));
+}

@@ -15,4 +15,5 @@ pub use real::Real;
 pub enum Act {
     Relu,
     Silu,
+    Mish,
 }

@@ -208,6 +208,7 @@ fn module(net: &Net) -> String {
     let act = |a: Act| match a {
         Act::Relu => "nn.ReLU()",
         Act::Silu => "nn.SiLU()",
+        Act::Mish => "nn.Mish()",
     };
     let linear = |i: u32, o: u32| format!("nn.Linear({i}, {o})");
     // The means of VBLL's last layer; it has no bias.
@@ -220,12 +221,19 @@ fn module(net: &Net) -> String {
     let mut parts: Vec<String> = vec![];
     match net {
         Net::Mlp(n) => {
-            let mut last = n.n_in;
+            let mut last = n.n_first();
             for &h in &n.hidden {
                 parts.extend([linear(last, h), act(n.activation).into()]);
                 last = h;
             }
             parts.push(last_layer(last, n.last));
+            if !n.embedded.is_empty() {
+                let named = parts.iter().enumerate().map(|(i, part)| format!("(\"{i}\", {part})"));
+                let embedding = format!("(\"embedding\", Periodic({:?}))", n.embedded);
+                let all: Vec<String> = std::iter::once(embedding).chain(named).collect();
+                let from = "OrderedDict is collections', Periodic is in vifo's tests/golden/torch_weights.py";
+                return format!("nn.Sequential(OrderedDict([{}]))  # {from}", all.join(", "));
+            }
         }
         Net::Cnn(n) => {
             let mut last = n.channels;
@@ -264,7 +272,7 @@ fn module(net: &Net) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::{AlexNet, Cnn, PreResNet};
+    use crate::net::{AlexNet, Cnn, Mlp, PreResNet};
 
     /// PyTorch evaluates these lines and takes the files of tests/golden/torch_*.safetensors into what they make.
     #[test]
@@ -292,6 +300,22 @@ mod tests {
              nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 16, 2)), nn.SiLU(), \
              nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(16, 8, 2)), nn.SiLU(), nn.Flatten(), \
              nn.Linear(512, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 10))"
+        );
+        let mlp = Mlp {
+            n_in: 3,
+            hidden: vec![8],
+            last: Last::Linear(4),
+            activation: Act::Mish,
+            embedded: vec![0, 2],
+            dropout: 0.0,
+        };
+        let written = module(&Net::Mlp(mlp));
+        assert!(
+            written.starts_with(
+                "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"0\", nn.Linear(9, 8)), \
+                 (\"1\", nn.Mish()), (\"2\", nn.Linear(8, 4))]))  # "
+            ),
+            "{written}"
         );
         let preresnet = PreResNet { channels: 3, last: Last::Linear(10), depth: 20, width: 4, dropout: 0.0 };
         assert!(module(&Net::PreResNet(preresnet)).starts_with("PreResNet(3, 4, 20, 10)"));

@@ -26,6 +26,7 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
             hidden: vec![],
             last: method.last_layer(task, k),
             activation: Act::Relu,
+            embedded: vec![],
             dropout: 0.0,
         }),
         image: None,

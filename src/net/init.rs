@@ -2,6 +2,7 @@
 
 use super::{Layout, ViewKind};
 use crate::base::rng::{Draw, Stream};
+use std::f32::consts::PI;
 
 fn draw(seed: u32, member: u32) -> Draw {
     Draw { seed, stream: Stream::Init as u32, step: 0, replica: member }
@@ -10,12 +11,15 @@ fn draw(seed: u32, member: u32) -> Draw {
 /// Where training without a distribution over weights starts: PyTorch's default, weights and biases uniform on
 /// +-1/sqrt(fan_in); a network that says so has its convolutions at N(0, 2 / (k k out)) (MATH.md section 6, PreResNet);
 /// batch normalisation starts as the identity; a variational last layer as MATH.md section 5 says: Wm ~ N(0, 1),
-/// log sW ~ N(0, 1) - 1/2 log D with D inputs, log sn ~ N(-1, 1).
+/// log sW ~ N(0, 1) - 1/2 log D with D inputs, log sn ~ N(-1, 1); a periodic embedding with frequencies N(0, 0.1^2), phases
+/// uniform on +-pi, and the rest as PyTorch's default with its 16 cosines as inputs (MATH.md section 6).
 pub fn torch_uniform(layout: &Layout, seed: u32, member: u32) -> Vec<f32> {
     let mut w = vec![0.0; layout.total];
     start(layout, &draw(seed, member), &mut w);
     w
 }
+
+const FREQUENCY_SD: f32 = 0.1;
 
 fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
     for view in &layout.views {
@@ -32,6 +36,10 @@ fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
                 draw.fill_normal(view.offset as u32, &mut w[part.clone()]);
                 w[part].iter_mut().for_each(|v| *v += shift);
             }
+            ViewKind::Frequency => {
+                draw.fill_normal(view.offset as u32, &mut w[part.clone()]);
+                w[part].iter_mut().for_each(|v| *v *= FREQUENCY_SD);
+            }
             ViewKind::Conv if layout.normal_convs => {
                 let fan_out = view.len() / view.shape[1];
                 let sd = (2.0 / fan_out as f32).sqrt();
@@ -39,7 +47,7 @@ fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
                 w[part].iter_mut().for_each(|v| *v *= sd);
             }
             _ => {
-                let bound = 1.0 / (view.fan_in() as f32).sqrt();
+                let bound = if view.kind == ViewKind::Phase { PI } else { 1.0 / (view.fan_in() as f32).sqrt() };
                 for i in part {
                     w[i] = bound * (2.0 * draw.uniform(i as u32) - 1.0);
                 }
@@ -49,7 +57,8 @@ fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
 }
 
 /// VI's start (MATH.md section 4): (mu, rho) with mu ~ N(0, 0.1^2) or as above, rho ~ N(init_rho, 0.1^2). The scale of a
-/// batch normalisation has its mu around 1: around 0 no signal would pass.
+/// batch normalisation has its mu around 1: around 0 no signal would pass. The phases of an embedding have theirs uniform on
+/// +-pi: around 0 all cosines of an input would be alike.
 pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, init_rho: f32) -> Vec<f32> {
     let n = layout.total;
     let mut q = vec![0.0; 2 * n];
@@ -63,6 +72,12 @@ pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, in
     } else {
         for view in layout.views.iter().filter(|v| v.kind == ViewKind::Gamma) {
             q[view.offset..view.offset + view.len()].iter_mut().for_each(|v| *v += 1.0);
+        }
+        let uniform = Draw { step: 1, ..draw(seed, member) };
+        for view in layout.views.iter().filter(|v| v.kind == ViewKind::Phase) {
+            for i in view.offset..view.offset + view.len() {
+                q[i] = PI * (2.0 * uniform.uniform(i as u32) - 1.0);
+            }
         }
     }
     q
@@ -91,6 +106,32 @@ mod tests {
         let v = layout.views.iter().find(|v| v.name == "l.8.b2.weight").expect("a view");
         let mean = q[v.offset..v.offset + v.len()].iter().sum::<f32>() / v.len() as f32;
         assert!((mean - 1.0).abs() < 5.0 * 0.1 / (v.len() as f32).sqrt());
+    }
+
+    /// Moments of each part of an embedding, within five standard errors; another member starts elsewhere. VI's normal start has
+    /// the same phases' range.
+    #[test]
+    fn an_embedding_starts_as_the_page_says() {
+        let mut places = Places::default();
+        let at = places.periodic("embedding", 100);
+        let layout = places.layout;
+        assert_eq!((at.frequency, at.phase, at.weight, at.bias, layout.total), (0, 1600, 3200, 8000, 8300));
+        let w = torch_uniform(&layout, 1, 0);
+        let uniform = |bound: f64| (bound, bound / 3f64.sqrt());
+        let wanted = [(f64::INFINITY, 0.1), uniform(std::f64::consts::PI), uniform(0.25), uniform(0.25)];
+        let check = |w: &[f32], view: &crate::net::View, (bound, want): (f64, f64)| {
+            let part: Vec<f64> = w[view.offset..][..view.len()].iter().map(|v| f64::from(*v)).collect();
+            let n = part.len() as f64;
+            let mean = part.iter().sum::<f64>() / n;
+            let sd = (part.iter().map(|v| v.powi(2)).sum::<f64>() / n).sqrt();
+            assert!(part.iter().all(|v| v.abs() <= bound + 1e-6), "{}", view.name);
+            assert!(mean.abs() < 5.0 * want / n.sqrt(), "{}: {mean}", view.name);
+            assert!((sd / want - 1.0).abs() < 5.0 / (2.0 * n).sqrt(), "{}: {sd}", view.name);
+        };
+        layout.views.iter().zip(wanted).for_each(|(view, wanted)| check(&w, view, wanted));
+        let other = torch_uniform(&layout, 1, 1);
+        assert!(w.iter().zip(&other).filter(|(a, b)| a == b).count() < 10);
+        check(&variational(&layout, 1, 0, false, -5.0), &layout.views[1], wanted[1]);
     }
 
     /// Mean and deviation of each part of a variational last layer, within five standard errors; PyTorch's order and back.

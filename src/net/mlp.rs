@@ -1,7 +1,9 @@
-//! The multilayer perceptron (MATH.md section 6): linear layers with ReLU or SiLU between them, dropout after each.
+//! The multilayer perceptron (MATH.md section 6): linear layers with an activation between them, dropout after
+//! each; on tables with a periodic embedding of the numbers before them, if asked for.
 
 use super::{Last, LastAt, Layout, Pass, Places};
-use crate::program::builder::{LinearAt, Tensor};
+use crate::ops::periodic;
+use crate::program::builder::{LinearAt, PeriodicAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -10,23 +12,32 @@ pub struct Mlp {
     pub hidden: Vec<u32>,
     pub last: Last,
     pub activation: Act,
+    /// Inputs with a periodic embedding, ascending and below `n_in`; none where the network has no such layer.
+    pub embedded: Vec<u32>,
     /// Share of hidden units dropped in training.
     pub dropout: f32,
 }
 
 impl Mlp {
-    /// The hidden layers and the last one with their places.
-    fn layers(&self, p: &mut Places) -> (Vec<LinearAt>, LastAt) {
-        let mut width = self.n_in;
+    /// Inputs of the first linear layer.
+    pub fn n_first(&self) -> u32 {
+        periodic::n_out(self.n_in, self.embedded.len() as u32)
+    }
+
+    /// The embedding, the hidden layers and the last one with their places.
+    fn layers(&self, p: &mut Places) -> (Option<PeriodicAt>, Vec<LinearAt>, LastAt) {
+        let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
+        let mut width = self.n_first();
         let mut hidden = vec![];
         for (i, &n) in self.hidden.iter().enumerate() {
             hidden.push(p.linear(&(2 * i).to_string(), width, n, None));
             width = n;
         }
-        (hidden, p.last(&(2 * self.hidden.len()).to_string(), width, self.last))
+        (embedding, hidden, p.last(&(2 * self.hidden.len()).to_string(), width, self.last))
     }
 
-    /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`.
+    /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`; those of the embedding are embedding.frequency, .phase, .weight
+    /// and .bias.
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
         self.layers(&mut places);
@@ -34,8 +45,11 @@ impl Mlp {
     }
 
     pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
-        let (hidden, last) = self.layers(&mut Places::default());
+        let (embedding, hidden, last) = self.layers(&mut Places::default());
         let mut x = x;
+        if let Some(at) = embedding {
+            x = b.periodic("embedding", x, at, &self.embedded);
+        }
         for (i, at) in hidden.into_iter().enumerate() {
             x = b.linear(&format!("layer{i}"), x, at, Some(self.activation));
             x = pass.dropout(b, x, self.dropout);
@@ -50,7 +64,14 @@ mod tests {
 
     #[test]
     fn the_toy_network_has_pytorchs_names_and_size() {
-        let net = Mlp { n_in: 1, hidden: vec![50; 5], last: Last::Linear(4), activation: Act::Relu, dropout: 0.0 };
+        let net = Mlp {
+            n_in: 1,
+            hidden: vec![50; 5],
+            last: Last::Linear(4),
+            activation: Act::Relu,
+            embedded: vec![],
+            dropout: 0.0,
+        };
         let layout = net.layout();
         assert_eq!(layout.total, 100 + 4 * 2550 + 204);
         let names: Vec<_> = layout.views.iter().map(|v| v.name.as_str()).collect();
@@ -59,9 +80,47 @@ mod tests {
         assert_eq!(layout.layers()[1], (100, 2550));
     }
 
+    /// Each embedded input has 16 frequencies, 16 phases, 48 weights, 3 biases; the first layer sees three more
+    /// inputs for each.
+    #[test]
+    fn an_embedding_stands_before_the_first_layer() {
+        let net = Mlp {
+            n_in: 5,
+            hidden: vec![7],
+            last: Last::Linear(2),
+            activation: Act::Mish,
+            embedded: vec![0, 3],
+            dropout: 0.0,
+        };
+        let layout = net.layout();
+        assert_eq!(layout.total, 2 * (16 + 16 + 48 + 3) + 11 * 7 + 7 + 7 * 2 + 2);
+        let views: Vec<_> = layout.views.iter().map(|v| (v.name.as_str(), v.shape.as_slice())).collect();
+        let (d, w): (&[usize], &[usize]) = (&[2, 16], &[2, 3, 16]);
+        assert_eq!(
+            views[..5],
+            [
+                ("embedding.frequency", d),
+                ("embedding.phase", d),
+                ("embedding.weight", w),
+                ("embedding.bias", &[2, 3]),
+                ("0.weight", &[7, 11])
+            ]
+        );
+        assert_eq!(layout.layers(), [(0, 166), (166, 84), (250, 16)]);
+        let flat: Vec<f32> = (0..layout.total).map(|i| i as f32).collect();
+        assert_eq!(layout.to_torch(&layout.views[2], &flat), flat[64..160]);
+    }
+
     #[test]
     fn torch_order_and_back() {
-        let net = Mlp { n_in: 2, hidden: vec![], last: Last::Linear(3), activation: Act::Relu, dropout: 0.0 };
+        let net = Mlp {
+            n_in: 2,
+            hidden: vec![],
+            last: Last::Linear(3),
+            activation: Act::Relu,
+            embedded: vec![],
+            dropout: 0.0,
+        };
         let layout = net.layout();
         let flat: Vec<f32> = (0..9).map(|i| i as f32).collect();
         let torch = layout.to_torch(&layout.views[0], &flat);

@@ -11,8 +11,9 @@ pub use cnn::Cnn;
 pub use mlp::Mlp;
 pub use preresnet::PreResNet;
 
+use crate::ops::periodic::{MADE, WAVES};
 use crate::program::Builder;
-use crate::program::builder::{LinearAt, Tensor, VbllAt};
+use crate::program::builder::{LinearAt, PeriodicAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,12 @@ pub enum ViewKind {
     },
     Gamma,
     Beta,
+    /// Frequencies of a periodic embedding, [inputs, waves].
+    Frequency,
+    /// Its phases, [inputs, waves].
+    Phase,
+    /// Its weights, [inputs, numbers made, waves].
+    Waves,
     /// Mean of a variational last layer's weights; as `Linear`.
     VbllMean {
         image: Option<(usize, usize, usize)>,
@@ -66,6 +73,7 @@ impl View {
     pub fn fan_in(&self) -> usize {
         match self.kind {
             ViewKind::Bias { fan_in } => fan_in,
+            ViewKind::Waves => self.shape[2],
             _ => self.shape[1..].iter().product(),
         }
     }
@@ -169,6 +177,18 @@ impl Places {
             layer,
         );
         crate::program::builder::LinearAt { n_in, n_out, weight, bias }
+    }
+
+    /// A periodic embedding of so many inputs.
+    pub fn periodic(&mut self, name: &str, embedded: u32) -> PeriodicAt {
+        let layer = self.next();
+        let (d, waves, made) = (embedded as usize, WAVES as usize, MADE as usize);
+        let mut push = |what: &str, shape, kind| self.layout.push(format!("{name}.{what}"), shape, kind, layer);
+        let frequency = push("frequency", vec![d, waves], ViewKind::Frequency);
+        let phase = push("phase", vec![d, waves], ViewKind::Phase);
+        let weight = push("weight", vec![d, made, waves], ViewKind::Waves);
+        let bias = push("bias", vec![d, made], ViewKind::Bias { fan_in: waves });
+        PeriodicAt { embedded, frequency, phase, weight, bias }
     }
 
     /// A variational last layer with `k` outputs.
@@ -359,7 +379,7 @@ impl Net {
         let (h, w, _) = self.input();
         let pixels = u64::from(h) * u64::from(w);
         let inside = match self {
-            Net::Mlp(n) => n.hidden.iter().copied().max().map_or(0, u64::from),
+            Net::Mlp(n) => n.hidden.iter().copied().max().unwrap_or(0).max(n.n_first()).into(),
             Net::AlexNet(n) => pixels * u64::from(n.widths[0]),
             Net::PreResNet(n) => pixels * u64::from(n.width),
             Net::Cnn(n) => pixels * u64::from(n.widths[0]),
@@ -386,7 +406,15 @@ impl Net {
     /// "hidden [50, 50]", "AlexNet", for reports.
     pub fn describe(&self) -> String {
         match self {
-            Net::Mlp(n) => format!("MLP with hidden layers {:?}", n.hidden),
+            Net::Mlp(n) if n.embedded.is_empty() => format!("MLP with hidden layers {:?}", n.hidden),
+            Net::Mlp(n) => {
+                let s = if n.embedded.len() == 1 { "" } else { "s" };
+                format!(
+                    "MLP with hidden layers {:?} on a periodic embedding of {} input{s}",
+                    n.hidden,
+                    n.embedded.len()
+                )
+            }
             Net::AlexNet(n) => format!("AlexNet, widths {:?}", n.widths),
             Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),
             Net::Cnn(n) => format!("CNN, widths {:?}", n.widths),

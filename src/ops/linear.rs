@@ -11,9 +11,15 @@ use crate::base::Real;
 pub const ACT_NONE: u32 = 0;
 pub const ACT_RELU: u32 = 1;
 pub const ACT_SILU: u32 = 2;
+pub const ACT_MISH: u32 = 3;
+
+/// Whether the slope is read from the pre-activation, which the forward pass then keeps beside its output.
+pub const fn keeps_pre(activation: u32) -> bool {
+    activation >= ACT_SILU
+}
 
 params! {
-    /// y [R, rows, n_out] = act(x [R or X, rows, n_in] W + b); `pre` receives x W + b where the activation is SiLU.
+    /// y [R, rows, n_out] = act(x [R or X, rows, n_in] W + b); `pre` receives x W + b where `keeps_pre` says so.
     LinearForward {
         replicas: u32,
         /// Replicas that share one x: R / X.
@@ -72,7 +78,7 @@ impl OpSpec for LinearForward {
     }
     fn lengths(&self) -> Lengths {
         let y = numbers(&[self.replicas, self.rows, self.n_out]);
-        let pre = if self.activation == ACT_SILU { y } else { 1 };
+        let pre = if keeps_pre(self.activation) { y } else { 1 };
         (
             vec![
                 numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
@@ -182,11 +188,44 @@ pub fn activate<T: Real>(activation: u32, z: T) -> T {
     match activation {
         ACT_RELU => z.at_least(T::zero()),
         ACT_SILU => z * z.sigmoid(),
+        ACT_MISH => {
+            let (t, _) = mish_gate(z);
+            z * t
+        }
         _ => z,
     }
 }
 
-/// Its derivative from what the forward pass kept: the output for ReLU, the pre-activation for SiLU.
+/// From here on Mish is z and its slope 1 in both scalars, and e^2 z is far from overflow.
+const MISH_FAR: f64 = 20.0;
+
+/// t = tanh(log(1 + e^z)) = w / (w + 2) with w = e^z (e^z + 2), and dt/dz = 4 e^z (1 + e^z) / (w + 2)^2.
+#[inline(always)]
+fn mish_gate<T: Real>(z: T) -> (T, T) {
+    let (e, two) = (z.at_most(T::of(MISH_FAR)).exp(), T::of(2.0));
+    let w = e * (e + two);
+    let inverse = T::one() / (w + two);
+    (w * inverse, T::of(4.0) * e * (T::one() + e) * (inverse * inverse))
+}
+
+/// y = act(pre), with a loop of its own for each activation, so that none of them branches.
+#[inline(always)]
+pub fn activate_all<T: Real>(activation: u32, pre: &[T], y: &mut [T]) {
+    match activation {
+        ACT_SILU => apply::<T, ACT_SILU>(pre, y),
+        ACT_MISH => apply::<T, ACT_MISH>(pre, y),
+        _ => y.copy_from_slice(pre),
+    }
+}
+
+#[inline(always)]
+fn apply<T: Real, const ACTIVATION: u32>(pre: &[T], y: &mut [T]) {
+    for (y, z) in y.iter_mut().zip(pre) {
+        *y = activate(ACTIVATION, *z);
+    }
+}
+
+/// Its derivative from what the forward pass kept: the output for ReLU, the pre-activation for SiLU and Mish.
 #[inline(always)]
 pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
     match activation {
@@ -201,6 +240,10 @@ pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
             let s = saved.sigmoid();
             s * (T::one() + saved * (T::one() - s))
         }
+        ACT_MISH => {
+            let (t, slope) = mish_gate(saved);
+            t + saved.at_most(T::of(MISH_FAR)) * slope
+        }
         _ => T::one(),
     }
 }
@@ -214,7 +257,14 @@ pub struct TimesSlope<'a, T> {
 impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
     #[inline(always)]
     fn apply<const W: usize>(&self, row: usize, col: usize, values: [T; W]) -> [T; W] {
-        beside(values, self.saved, row * self.cols + col, |v, saved| v * activation_slope(self.activation, saved))
+        let at = row * self.cols + col;
+        // A constant in each arm, so that no lane branches.
+        match self.activation {
+            ACT_RELU => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_RELU, saved)),
+            ACT_SILU => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_SILU, saved)),
+            ACT_MISH => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_MISH, saved)),
+            _ => values,
+        }
     }
 }
 
@@ -227,12 +277,10 @@ pub fn linear_forward<T: Real>(p: &LinearForward, x: &[T], w: &[T], y: &mut [T],
         let bias = &w[p.bias as usize..][..n_out];
         let part = r * rows * n_out..(r + 1) * rows * n_out;
         let finish = Finish { bias: Some(bias), relu: p.activation == ACT_RELU, gate: None };
-        if p.activation == ACT_SILU {
+        if keeps_pre(p.activation) {
             let pre = &mut pre[part.clone()];
             gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, pre, scratch, &finish);
-            for (y, z) in y[part].iter_mut().zip(pre) {
-                *y = activate(ACT_SILU, *z);
-            }
+            activate_all(p.activation, pre, &mut y[part]);
         } else {
             gemm(rows, n_out, n_in, Mat::rows(x, n_in), weight, &mut y[part], scratch, &finish);
         }
@@ -254,7 +302,7 @@ pub fn linear_backward_data<T: Real>(
         let part = r * rows * n_in..(r + 1) * rows * n_in;
         let (a, b) = (Mat::rows(dy, n_out), Mat::transposed(weight, n_out));
         let dx = &mut dx[part.clone()];
-        if p.activation == ACT_SILU {
+        if keeps_pre(p.activation) {
             let slope = TimesSlope { saved: &saved[part], cols: n_in, activation: p.activation };
             gemm(rows, n_in, n_out, a, b, dx, scratch, &slope);
         } else {
@@ -335,11 +383,30 @@ mod tests {
 
     #[test]
     fn slopes_are_the_derivatives() {
-        for z in [-4.0f64, -0.5, 0.3, 2.0] {
-            let h = 1e-6;
-            let d = (activate(ACT_SILU, z + h) - activate(ACT_SILU, z - h)) / (2.0 * h);
-            assert!((d - activation_slope(ACT_SILU, z)).abs() < 1e-8);
+        for z in [-40.0f64, -4.0, -0.5, 0.0, 0.3, 2.0, 40.0] {
+            for activation in [ACT_SILU, ACT_MISH] {
+                let h = 1e-6;
+                let d = (activate(activation, z + h) - activate(activation, z - h)) / (2.0 * h);
+                assert!((d - activation_slope(activation, z)).abs() < 1e-8, "{activation} at {z}");
+            }
         }
         assert_eq!(activation_slope(ACT_RELU, 0.0f64), 0.0);
+    }
+
+    /// z tanh(log(1 + e^z)) by the standard library; in f32 nothing overflows, and a NaN stays one.
+    #[test]
+    fn mish_is_its_formula_at_any_size() {
+        for z in [-30.0f64, -3.0, -1.19, -1e-9, 0.0, 1e-9, 0.7, 5.0, 30.0] {
+            let want = z * z.exp().ln_1p().tanh();
+            assert!((activate(ACT_MISH, z) - want).abs() <= 1e-15 * (1.0 + z.abs()), "{z}");
+            let f = activate(ACT_MISH, z as f32);
+            assert!((f64::from(f) - want).abs() <= 6e-7 * want.abs() + 1e-9, "{z} in f32: {f}");
+        }
+        for z in [100.0f32, 1e10, f32::MAX] {
+            assert_eq!((activate(ACT_MISH, z), activation_slope(ACT_MISH, z)), (z, 1.0));
+            let far = [activate(ACT_MISH, -z), activation_slope(ACT_MISH, -z)];
+            assert!(far.iter().all(|v| v.abs() < 1e-37), "{far:?}");
+        }
+        assert!(activate(ACT_MISH, f32::NAN).is_nan() && activation_slope(ACT_MISH, f32::NAN).is_nan());
     }
 }

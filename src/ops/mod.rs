@@ -127,6 +127,7 @@ ops! {
     head: SoftmaxHead, GaussianHead, VifoHead;
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;
+    periodic: PeriodicForward, PeriodicBackward;
     reduce: LossReduce, SumSquares;
     optimizer: L2Gradient, Adam, Sgd;
     vi: ViSample, ViRegularizer, ViGradient;

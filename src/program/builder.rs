@@ -5,8 +5,9 @@ use crate::base::rng::Stream;
 use crate::ops::Op;
 use crate::ops::conv::Conv2dForward;
 use crate::ops::gather::Dropout;
-use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, LinearForward};
+use crate::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU, LinearForward, keeps_pre};
 use crate::ops::norm::{Add, BatchNormForward, BatchNormRunning, BatchNormStats};
+use crate::ops::periodic::{self, PeriodicForward};
 use crate::ops::pool::{AvgPoolForward, MaxPool2Forward};
 use crate::ops::vbll::VbllForward;
 
@@ -18,6 +19,7 @@ impl Act {
             None => ACT_NONE,
             Some(Act::Relu) => ACT_RELU,
             Some(Act::Silu) => ACT_SILU,
+            Some(Act::Mish) => ACT_MISH,
         }
     }
 }
@@ -69,6 +71,16 @@ impl Tensor {
 pub struct LinearAt {
     pub n_in: u32,
     pub n_out: u32,
+    pub weight: u32,
+    pub bias: u32,
+}
+
+/// Where the numbers of a periodic embedding of so many inputs lie in the flat vector.
+#[derive(Debug, Clone, Copy)]
+pub struct PeriodicAt {
+    pub embedded: u32,
+    pub frequency: u32,
+    pub phase: u32,
     pub weight: u32,
     pub bias: u32,
 }
@@ -163,6 +175,13 @@ impl Builder {
         self.new_buffer(name, len, Role::Input, Element::Bytes)
     }
 
+    /// A buffer that holds these numbers from the start.
+    fn constant(&mut self, name: &str, values: Vec<f32>) -> Buf {
+        let buf = self.buffer(name, values.len(), Role::Input);
+        self.program.constants.push((buf, values));
+        buf
+    }
+
     fn new_buffer(&mut self, name: &str, len: usize, role: Role, kind: Element) -> Buf {
         self.program.buffers.push(BufferInfo { name: name.into(), len: len.max(1), role, kind });
         Buf(self.program.buffers.len() as u32 - 1)
@@ -201,9 +220,9 @@ impl Builder {
 
     /// The pre-activation, kept where the slope needs it.
     fn activated(&mut self, name: &str, y: Tensor, code: u32) -> (Tensor, Buf) {
-        let len = if code == ACT_SILU { y.len() } else { 1 };
+        let len = if keeps_pre(code) { y.len() } else { 1 };
         let pre = self.buffer(&format!("{name}.pre"), len, Role::Scratch);
-        (Tensor { activation: code, saved: if code == ACT_SILU { pre } else { y.buf }, ..y }, pre)
+        (Tensor { activation: code, saved: if keeps_pre(code) { pre } else { y.buf }, ..y }, pre)
     }
 
     /// y = act(x W + b).
@@ -224,6 +243,28 @@ impl Builder {
         };
         self.push(Op::LinearForward(op), &[x.buf, self.weights], &[y.buf, pre]);
         self.layer(Op::LinearForward(op), &[x], y, None);
+        y
+    }
+
+    /// y = (three numbers of each of the inputs `columns`, x): a periodic embedding (ops/periodic.rs).
+    pub fn periodic(&mut self, name: &str, x: Tensor, at: PeriodicAt, columns: &[u32]) -> Tensor {
+        let n_in = x.cols();
+        let y = self.output(name, x, (1, 1, periodic::n_out(n_in, at.embedded)));
+        let columns = self.constant(&format!("{name}.columns"), columns.iter().map(|c| *c as f32).collect());
+        let op = PeriodicForward {
+            replicas: self.replicas,
+            share: self.replicas / x.replicas,
+            rows: x.rows,
+            n_in,
+            embedded: at.embedded,
+            frequency: at.frequency,
+            phase: at.phase,
+            weight: at.weight,
+            bias: at.bias,
+            stride: self.stride,
+        };
+        self.push(Op::PeriodicForward(op), &[x.buf, self.weights, columns], &[y.buf]);
+        self.layer(Op::PeriodicForward(op), &[x], y, Some(columns));
         y
     }
 

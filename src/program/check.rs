@@ -14,6 +14,15 @@ pub fn check(program: &Program) -> Result<()> {
             return bug(0, format!("{} holds bytes and has the role {:?}", info.name, info.role));
         }
     }
+    for (buf, values) in &program.constants {
+        let sound = program
+            .buffers
+            .get(buf.0 as usize)
+            .is_some_and(|info| info.role == Role::Input && info.kind == Element::Scalar && values.len() <= info.len);
+        if !sound {
+            return bug(0, format!("a constant of {} numbers does not fit its buffer", values.len()));
+        }
+    }
     let mut written: Vec<bool> = program.buffers.iter().map(|b| matches!(b.role, Role::Input | Role::State)).collect();
     for (i, step) in program.steps.iter().enumerate() {
         let name = step.op.name();

@@ -58,6 +58,9 @@ pub struct Step {
 pub struct Program {
     pub buffers: Vec<BufferInfo>,
     pub steps: Vec<Step>,
+    /// What buffers of role Input hold from the start: sizes that a shader's parameters have no room for. An executor writes
+    /// them when it is made.
+    pub constants: Vec<(Buf, Vec<f32>)>,
 }
 
 impl Program {

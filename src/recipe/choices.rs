@@ -99,6 +99,15 @@ choice! {
 
     NetName { Mlp = "mlp", Cnn = "cnn", AlexNet = "alexnet", PreResNet = "preresnet" }
 
+    /// What stands between a table's numbers and the first layer.
+    #[derive(Default)]
+    Embedding {
+        #[default]
+        None = "none",
+        /// Cosines of trained frequencies and phases (MATH.md section 6).
+        Periodic = "periodic",
+    }
+
     Expectation { Auto = "auto", Sampled = "sampled", Exact = "exact" }
 
     Link { Exp = "exp", Softplus = "softplus" }

@@ -8,7 +8,7 @@ use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
-use crate::recipe::{Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
+use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
 pub struct TrainingPlan {
@@ -260,8 +260,16 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
     let Some(pixels) = &encoder.pixels else {
         let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
         let n_in = encoder.n_inputs() as u32;
-        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, dropout }));
+        let embedded = match net.embedding {
+            Embedding::None => vec![],
+            Embedding::Periodic => encoder.number_inputs(),
+        };
+        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, dropout }));
     };
+    if net.embedding != Embedding::None {
+        let help = "leave it out: it is for the numbers of a table";
+        return refuse("net.embedding", format!("{} with images", net.embedding), "none for images", help);
+    }
     let (side, channels) = (pixels.h as u32, pixels.c as u32);
     let name = net.name.unwrap_or(if side == 32 && channels == 3 { NetName::AlexNet } else { NetName::Cnn });
     if let Some(want) = name.fixed_side()
@@ -290,7 +298,8 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
     Ok(match name {
         NetName::Mlp => {
             let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
-            Net::Mlp(Mlp { n_in: encoder.n_inputs() as u32, hidden, last, activation: net.activation, dropout })
+            let n_in = encoder.n_inputs() as u32;
+            Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded: vec![], dropout })
         }
         NetName::Cnn => {
             let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);

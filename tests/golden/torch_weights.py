@@ -30,6 +30,22 @@ def alexnet(channels, widths, hidden, n_out):
         nn.Linear(64 * e, hidden), S(), nn.Linear(hidden, hidden), S(), nn.Linear(hidden, n_out))
 
 
+class Periodic(nn.Module):
+    """The periodic embedding of these columns (MATH.md section 6); torch's names and shapes are those of vifo's files."""
+    def __init__(self, columns):
+        super().__init__()
+        self.columns, d = list(columns), len(columns)
+        self.frequency = nn.Parameter(0.1 * torch.randn(d, 16))
+        self.phase = nn.Parameter(torch.pi * (2 * torch.rand(d, 16) - 1))
+        self.weight = nn.Parameter((2 * torch.rand(d, 3, 16) - 1) / 4)
+        self.bias = nn.Parameter((2 * torch.rand(d, 3) - 1) / 4)
+
+    def forward(self, x):
+        u = torch.cos(2 * torch.pi * x[:, self.columns, None] * self.frequency + self.phase)
+        v = torch.einsum("ndh,doh->ndo", u, self.weight) + self.bias
+        return torch.cat([v.flatten(1), x], 1)
+
+
 class Block(nn.Module):
     def __init__(self, i, o, stride):
         super().__init__()

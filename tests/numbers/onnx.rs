@@ -237,6 +237,9 @@ fn regressions_are_what_predict_says() {
         ("vifo-mean", "method.noise_link=softplus"),
         ("base", "method.noise_link=softplus"),
         ("vifo-mean", "method.sigma_link=exp"),
+        ("vifo-mean", "net.embedding=periodic --set net.activation=mish"),
+        ("vi-mean", "net.embedding=periodic"),
+        ("laplace", "net.embedding=periodic --set net.hidden=[]"),
         ("laplace", "laplace.structure=full"),
         ("laplace", "laplace.structure=diagonal"),
     ] {

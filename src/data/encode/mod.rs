@@ -131,6 +131,19 @@ impl Encoder {
         self.features.iter().map(|f| f.kind.inputs()).sum::<usize>() + self.pixels.as_ref().map_or(0, Pixels::len)
     }
 
+    /// Which inputs are standardised numbers: of each number itself and of each date its trend, not the 0 and 1 of levels, of yes
+    /// and no and of missing cells, nor a date's places on its circles.
+    pub fn number_inputs(&self) -> Vec<u32> {
+        let (mut at, mut found) = (0, vec![]);
+        for feature in &self.features {
+            if feature.kind.scale().is_some() {
+                found.push(at);
+            }
+            at += feature.kind.inputs() as u32;
+        }
+        found
+    }
+
     pub fn n_classes(&self) -> Option<usize> {
         match &self.target {
             Target::Regression { .. } => None,

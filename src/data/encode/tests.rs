@@ -295,3 +295,22 @@ fn a_rare_level_is_not_said_to_be_unseen() {
     let said = "column 'c': 1 cell is a level that is rare or not in training: it counts as rare";
     assert_eq!(usable.notes, [said]);
 }
+
+/// Levels, a number with holes and its mark, a date with its place in the year and its mark, a number.
+#[test]
+fn numbers_stand_among_other_inputs() {
+    use super::feature::{Calendar, Scale};
+    let texts = |names: [&str; 3]| names.map(String::from).to_vec();
+    let trend = Scale { mean: 2000.0, sd: 5.0, min: 1990.0, max: 2010.0 };
+    let date = Calendar { order: Default::default(), trend, year: true, week: false, day: false, flag: true };
+    let kinds = [
+        FeatureKind::Levels { levels: texts(["a", "b", "c"]), unseen: Unseen::Refuse },
+        FeatureKind::Gappy { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, fill: 0.0 },
+        FeatureKind::Date(date),
+        FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
+        FeatureKind::Switch { no: "no".into(), yes: "yes".into(), share: 0.5, flag: false },
+    ];
+    let features = kinds.map(|kind| Feature { name: "x".into(), kind }).to_vec();
+    let encoder = Encoder { features, ..plain() };
+    assert_eq!((encoder.n_inputs(), encoder.number_inputs()), (11, vec![3, 5, 9]));
+}

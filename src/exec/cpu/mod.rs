@@ -59,7 +59,12 @@ impl<T: Real> CpuExecutor<T> {
         let zeros = |n: usize| (Arc::new(vec![0; n]), 0..n);
         let bytes = program.buffers.iter().map(|b| (b.kind == Element::Bytes).then(|| zeros(b.len))).collect();
         let memory = Memory { slots, slot: plan.slot, len, bytes };
-        CpuExecutor { memory, scratch: vec![T::zero(); scratch], program }
+        let mut executor = CpuExecutor { memory, scratch: vec![T::zero(); scratch], program };
+        for (buf, values) in std::mem::take(&mut executor.program.constants) {
+            let values: Vec<T> = values.iter().map(|v| T::of(f64::from(*v))).collect();
+            executor.set(buf, &values);
+        }
+        executor
     }
 
     pub fn set(&mut self, buf: Buf, values: &[T]) {

@@ -123,7 +123,7 @@ impl GpuExecutor {
                 }
             }
         }
-        Ok(GpuExecutor {
+        let mut executor = GpuExecutor {
             gpu,
             infos: program.buffers,
             memory,
@@ -132,7 +132,11 @@ impl GpuExecutor {
             cursor,
             readback: Readback::default(),
             chunk: 1,
-        })
+        };
+        for (buf, values) in &program.constants {
+            executor.write(*buf, values)?;
+        }
+        Ok(executor)
     }
 
     /// Uploads these rows and submits one replay of the program for each.

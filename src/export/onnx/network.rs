@@ -11,8 +11,9 @@ use crate::exec::Device;
 use crate::method::{ModelSpec, PredictProgram, Trained};
 use crate::ops::conv::Conv2dForward;
 use crate::ops::gather::{Dropout, dropout};
-use crate::ops::linear::{ACT_NONE, ACT_RELU, LinearForward};
+use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, LinearForward};
 use crate::ops::norm::BatchNormForward;
+use crate::ops::periodic::{MADE, PeriodicForward, WAVES};
 use crate::ops::vbll::VbllForward;
 use crate::ops::{Op, StepArgs};
 use crate::program::{Buf, Role, Step};
@@ -56,6 +57,7 @@ pub fn networks(g: &mut Graph, x: Val, setup: &ModelSpec, trained: &Trained, see
     let input = Flow { val: x, shared: true, image };
     let replicas = recorded.replicas as usize;
     let mut walk = Walk { g, replicas, seed, flows: HashMap::from([(recorded.x, input)]), known };
+    walk.known.extend(recorded.program.constants.iter().cloned());
     for step in &recorded.program.steps {
         walk.step(step)?;
     }
@@ -77,7 +79,9 @@ fn host_values(p: &PredictProgram, setup: &ModelSpec, trained: &Trained, seed: u
     let mut wanted: Vec<Buf> = vec![];
     for step in &program.steps {
         match step.op {
-            Op::LinearForward(_) | Op::Conv2dForward(_) | Op::VbllForward(_) => wanted.push(step.inputs[1]),
+            Op::LinearForward(_) | Op::Conv2dForward(_) | Op::VbllForward(_) | Op::PeriodicForward(_) => {
+                wanted.push(step.inputs[1]);
+            }
             Op::BatchNormForward(_) => wanted.extend([step.inputs[1], step.inputs[2]]),
             _ => {}
         }
@@ -121,6 +125,7 @@ impl Walk<'_> {
             Op::ViSample(_) | Op::SwagSample(_) | Op::RepeatWeights(_) | Op::BatchNormRunning(_) => return Ok(()),
             Op::LinearForward(p) => self.linear(&p, inputs[0], inputs[1])?,
             Op::VbllForward(p) => self.vbll(&p, inputs[0], inputs[1])?,
+            Op::PeriodicForward(p) => self.periodic(&p, inputs[0], inputs[1], inputs[2])?,
             Op::Conv2dForward(p) => self.conv(&p, inputs[0], inputs[1])?,
             Op::MaxPool2Forward(p) => {
                 let x = self.image(inputs[0])?;
@@ -189,8 +194,18 @@ impl Walk<'_> {
         match code {
             ACT_NONE => val,
             ACT_RELU => self.g.node("Relu", &[&val]),
-            _ => {
+            ACT_SILU => {
                 let gate = self.g.node("Sigmoid", &[&val]);
+                self.g.mul(&val, &gate)
+            }
+            _ => {
+                // tanh(log(1 + e^z)) = w / (w + 2), w = e^z (e^z + 2): 1 from z = 20 on, where e^z must not overflow.
+                let far = self.g.clamp(&val, -200.0, 20.0);
+                let e = self.g.exp(&far);
+                let more = self.g.affine(&e, 1.0, 2.0);
+                let w = self.g.mul(&e, &more);
+                let below = self.g.affine(&w, 1.0, 2.0);
+                let gate = self.g.div(&w, &below);
                 self.g.mul(&val, &gate)
             }
         }
@@ -206,6 +221,45 @@ impl Walk<'_> {
         let product = self.g.node("MatMul", &[&x.val, &w]);
         let sum = self.g.add(&product, &b);
         Ok(Flow { val: self.activated(sum, p.activation), shared: false, image: None })
+    }
+
+    /// (numbers made of the embedded inputs, all inputs) [R, n, 3 d + n_in].
+    fn periodic(&mut self, p: &PeriodicForward, x: Buf, weights: Buf, columns: Buf) -> Result<Flow> {
+        let x = self.rows(x)?;
+        if !x.shared {
+            return Err(bug("an embedding behind another layer"));
+        }
+        let (r, d, n_in) = (self.replicas, p.embedded as usize, p.n_in as usize);
+        let (waves, made) = (WAVES as usize, MADE as usize);
+        let columns = self.known.get(&columns).ok_or_else(|| bug("an embedding of no inputs"))?;
+        let columns: Vec<i64> = columns.iter().map(|c| *c as i64).collect();
+        let mut frequency = self.gathered(weights, p.stride, p.frequency, d * waves)?;
+        frequency.iter_mut().for_each(|f| *f = (std::f64::consts::TAU * f64::from(*f)) as f32);
+        let phase = self.gathered(weights, p.stride, p.phase, d * waves)?;
+        // [d, made, waves] -> [d, waves, made].
+        let of = self.gathered(weights, p.stride, p.weight, d * made * waves)?;
+        let turned = |i: usize| of[i / (waves * made) * waves * made + i % made * waves + i / made % waves];
+        let weight: Vec<f32> = (0..of.len()).map(turned).collect();
+        let bias = self.gathered(weights, p.stride, p.bias, d * made)?;
+        let g = &mut *self.g;
+        let [frequency, phase] = [frequency, phase].map(|v| g.floats(&[r, d, 1, waves], &v));
+        let (weight, bias) = (g.floats(&[r, d, waves, made], &weight), g.floats(&[r, d, 1, made], &bias));
+        // [n, n_in] -> [d, n, 1].
+        let turned = g.transpose(&x.val, &[1, 0]);
+        let columns = g.ints(&columns);
+        let numbers = g.node("Gather", &[&turned, &columns]);
+        let numbers = g.unsqueeze(&numbers, 2);
+        let angle = g.mul(&numbers, &frequency);
+        let angle = g.add(&angle, &phase);
+        let cosines = g.node("Cos", &[&angle]);
+        let product = g.node("MatMul", &[&cosines, &weight]);
+        let sum = g.add(&product, &bias);
+        let by_row = g.transpose(&sum, &[0, 2, 1, 3]);
+        let embedded = g.reshape(&by_row, &[0, 0, (d * made) as i64]);
+        // A copy of the inputs for each replica.
+        let zeros = g.floats(&[r, 1, n_in], &vec![0.0; r * n_in]);
+        let all = g.add(&x.val, &zeros);
+        Ok(Flow { val: g.concat(&[embedded, all], -1), shared: false, image: None })
     }
 
     /// (means, variances, log noise) [R, n, 3 k].

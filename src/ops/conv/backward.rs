@@ -3,7 +3,7 @@
 use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad, tiles_of_four};
 use crate::base::Real;
 use crate::ops::gemm::{Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
-use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, TimesSlope};
+use crate::ops::linear::{ACT_NONE, ACT_RELU, TimesSlope, keeps_pre};
 use crate::ops::wide::{share, wide};
 use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, area, binds, numbers, shared, within};
 use rayon::prelude::*;
@@ -156,7 +156,7 @@ pub fn conv2d_backward_data<T: Real>(
                     };
                     let m = y.pixels * x.pixels;
                     let saved = || &saved[image * s.inputs()..][..s.inputs()];
-                    if p.activation == ACT_SILU {
+                    if keeps_pre(p.activation) {
                         let slope = TimesSlope { saved: saved(), cols: c_in, activation: p.activation };
                         tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &slope);
                     } else {

@@ -3,7 +3,7 @@
 use super::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward, GROUPS, Shape, Windows, tiles_of_four};
 use crate::base::Real;
 use crate::ops::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
-use crate::ops::linear::{ACT_RELU, ACT_SILU, activate};
+use crate::ops::linear::{ACT_RELU, activate_all, keeps_pre};
 use crate::ops::wide::wide;
 use crate::ops::{
     Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, area, binds, numbers, shared, within,
@@ -26,7 +26,7 @@ impl OpSpec for Conv2dForward {
     }
     fn lengths(&self) -> Lengths {
         let y = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
-        let pre = if self.activation == ACT_SILU { y } else { 1 };
+        let pre = if keeps_pre(self.activation) { y } else { 1 };
         let x = numbers(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
         (vec![x, numbers(&[self.replicas, self.weights_stride])], vec![y, pre])
     }
@@ -128,14 +128,14 @@ pub fn conv2d_forward<T: Real>(p: &Conv2dForward, x: &[T], w: &[T], y: &mut [T],
         let part = r * batch * s.outputs()..(r + 1) * batch * s.outputs();
         let group = per_group * s.outputs();
         let groups = y[part.clone()].par_chunks_mut(group).zip(frames.par_chunks_mut(s.frame_len().max(1))).enumerate();
-        if p.activation == ACT_SILU {
+        if keeps_pre(p.activation) {
             groups.zip(pre[part].par_chunks_mut(group)).for_each(|((g, (y, frame)), pre)| {
                 frame.fill(T::zero());
                 let images = y.chunks_exact_mut(s.outputs()).zip(pre.chunks_exact_mut(s.outputs()));
                 for (i, (y, pre)) in images.enumerate() {
                     image(g * per_group + i, frame, pre);
                     // While it lies in the cache.
-                    silu(pre, y);
+                    activated(p.activation, pre, y);
                 }
             });
         } else {
@@ -150,10 +150,8 @@ pub fn conv2d_forward<T: Real>(p: &Conv2dForward, x: &[T], w: &[T], y: &mut [T],
 }
 
 wide! {
-    fn silu<T: Real>(pre: &[T], y: &mut [T]) {
-        for (y, z) in y.iter_mut().zip(pre) {
-            *y = activate(ACT_SILU, *z);
-        }
+    fn activated<T: Real>(activation: u32, pre: &[T], y: &mut [T]) {
+        activate_all(activation, pre, y);
     }
 }
 

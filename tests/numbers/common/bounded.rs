@@ -7,6 +7,8 @@
 //!   exp x          3 + 2|x| ulp: (6 + 4|x|) u
 //!   log x          3 ulp: 6u, or 2^-21 absolute for x in [0.5, 2]
 //!   log(1 + x)     `log1p_unit` of shaders/common/math.wgsl: a quotient (5u) and five roundings: 10u
+//!   cos, sin       `cos_sin_of_turns` there: the fold (u / 4, times 2 pi), the polynomial's sum, of whose terms 6.3 and 2.6 are the
+//!                  largest (3u of a slope of 2 pi / 4), its product and what it misses: 8u absolute
 //! A sum keeps the size of its terms, so that the bound holds for another order of summation of the same depth: n terms
 //! added one by one get (n - 1) u sum|terms| within a factor of two, which `slack` covers.
 //! Branches follow the value: inputs must keep away from kinks by more than their error.
@@ -149,6 +151,11 @@ impl Real for Bounded {
     fn ln_1p_unit(self) -> Self {
         let value = self.value.ln_1p();
         Bounded::new(value, self.error / (1.0 + self.value - self.error) + 10.0 * U * value.abs() + TINY)
+    }
+    fn cos_sin_turns(self) -> (Self, Self) {
+        let (cos, sin) = self.value.cos_sin_turns();
+        let error = std::f64::consts::TAU * self.error + 8.0 * U;
+        (Bounded::new(cos, error), Bounded::new(sin, error))
     }
     fn sqrt(self) -> Self {
         let value = self.value.sqrt();

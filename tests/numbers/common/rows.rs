@@ -6,6 +6,7 @@ mod heads;
 mod images;
 mod methods;
 mod norm;
+mod periodic;
 mod pool;
 
 use super::bounded::U;
@@ -182,6 +183,8 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::VbllHead(_) => methods::vbll_head(),
         Op::VbllRegularizer(_) => methods::vbll_regularizer(),
         Op::GatherImages(_) => images::gather_images(),
+        Op::PeriodicForward(_) => periodic::periodic_forward(),
+        Op::PeriodicBackward(_) => periodic::periodic_backward(),
     }
 }
 
@@ -297,7 +300,7 @@ fn place(n_in: u32, n_out: u32) -> (u32, u32, u32) {
 
 fn linear_forward() -> Vec<Row> {
     let mut all = vec![];
-    for activation in [ACT_NONE, ACT_RELU, ACT_SILU] {
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH] {
         for (rows, n_in, n_out) in LAYERS {
             for (replicas, share) in SHARES {
                 let (weight, bias, stride) = place(n_in, n_out);
@@ -307,7 +310,7 @@ fn linear_forward() -> Vec<Row> {
                     fill((replicas * stride) as usize, 2, -1.0, 1.0),
                 ];
                 let y = (replicas * rows * n_out) as usize;
-                let pre = if activation == ACT_SILU { y } else { 1 };
+                let pre = if keeps_pre(activation) { y } else { 1 };
                 all.push(Row::new(Op::LinearForward(p), format!("{p:?}"), inputs, vec![poison(y), poison(pre)]));
             }
         }
@@ -317,7 +320,7 @@ fn linear_forward() -> Vec<Row> {
 
 fn linear_backward_data() -> Vec<Row> {
     let mut all = vec![];
-    for activation in [ACT_NONE, ACT_RELU, ACT_SILU] {
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH] {
         for (rows, n_in, n_out) in LAYERS {
             for replicas in [1, 3] {
                 let (weight, _, stride) = place(n_in, n_out);

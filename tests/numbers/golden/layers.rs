@@ -8,6 +8,7 @@ use serde_json::Value;
 use vifo::base::Real;
 use vifo::ops::OpSpec;
 use vifo::ops::linear::*;
+use vifo::ops::periodic::{PeriodicBackward, PeriodicForward, periodic_backward, periodic_forward};
 
 /// PyTorch's weight is [n_out, n_in]; ours lies transposed, the bias behind it.
 fn linear<T: Real>(row: &Value) -> Vec<Check<T>> {
@@ -75,10 +76,64 @@ fn activation<T: Real>(row: &Value, activation: u32) -> Vec<Check<T>> {
     let poison = T::of(f64::NAN);
     let (mut y, mut pre, mut dx) = (vec![poison; x.len()], vec![poison; x.len()], vec![poison; x.len()]);
     linear_forward(&p, &x, &identity, &mut y, &mut pre, &mut vec![poison; p.scratch()]);
-    let saved = if activation == ACT_SILU { &pre } else { &y };
+    let saved = if keeps_pre(activation) { &pre } else { &y };
     let p = LinearBackwardData { replicas: 1, rows, n_in: n, n_out: n, weight: 0, stride, activation };
     linear_backward_data(&p, &dy, &identity, saved, &mut dx, &mut vec![poison; p.scratch()]);
     vec![check("y", y, &row["y"]), check("dx", dx, &row["dx"])]
+}
+
+/// The numbers that a row names, one after another in the flat vector.
+fn periodic<T: Real>(row: &Value) -> Vec<Check<T>> {
+    let (x, dy): (Vec<T>, Vec<T>) = (reals(&row["x"]), reals(&row["dy"]));
+    let [rows, d] = shape(&row["x"])[..] else { panic!("x is no matrix") };
+    let names = ["frequency", "phase", "weight", "bias"];
+    let parts = names.map(|name| reals::<T>(&row[name]));
+    let w = parts.concat();
+    let mut at = 0;
+    let [frequency, phase, weight, bias] = parts.map(|part| {
+        at += part.len() as u32;
+        at - part.len() as u32
+    });
+    let (rows, n_in, stride) = (rows as u32, d as u32, w.len() as u32);
+    let p =
+        PeriodicForward { replicas: 1, share: 1, rows, n_in, embedded: n_in, frequency, phase, weight, bias, stride };
+    let columns: Vec<T> = (0..d).map(|j| T::of(j as f64)).collect();
+    let poison = T::of(f64::NAN);
+    let (mut y, mut grad) = (vec![poison; dy.len()], vec![poison; w.len()]);
+    periodic_forward(&p, &x, &w, &columns, &mut y);
+    let PeriodicForward { replicas, share, embedded, .. } = p;
+    let p = PeriodicBackward { replicas, share, rows, n_in, embedded, frequency, phase, weight, bias, stride };
+    periodic_backward(&p, &x, &dy, &w, &columns, &mut grad);
+    let of = |name: &str, from: u32, to: u32| {
+        check(&format!("d{name}"), grad[from as usize..to as usize].to_vec(), &row[format!("d{name}")])
+    };
+    vec![
+        check("y", y, &row["y"]),
+        of(names[0], frequency, phase),
+        of(names[1], phase, weight),
+        of(names[2], weight, bias),
+        of(names[3], bias, stride),
+    ]
+}
+
+/// tests/golden/periodic.py has these two, in numpy.
+#[test]
+fn mish_and_the_periodic_embedding() {
+    let (mut verdict, mut seen) = (Verdict::default(), [0; 2]);
+    for row in golden("periodic") {
+        match text(&row, "layer") {
+            "mish" => {
+                witness!(verdict, "mish", activation(&row, ACT_MISH));
+                seen[0] += 1;
+            }
+            _ => {
+                witness!(verdict, "periodic", periodic(&row));
+                seen[1] += 1;
+            }
+        }
+    }
+    assert_eq!(seen, [1, 3], "golden rows are missing");
+    verdict.close("mish and the periodic embedding", 72 + 6 * 83 + 4 + 7 * 12 + 20 * 8);
 }
 
 #[test]

@@ -119,6 +119,11 @@ impl<const S: bool> Real for Bounded<S> {
     fn ln_1p_unit(self) -> Self {
         Bounded::after(self.value.ln_1p(), self.error / (1.0 + self.value - self.error), 6.0)
     }
+    fn cos_sin_turns(self) -> (Self, Self) {
+        let (cos, sin) = self.value.cos_sin_turns();
+        let error = Self::join(std::f64::consts::TAU * self.error, 4.0 * U);
+        (Bounded { value: cos, error }, Bounded { value: sin, error })
+    }
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         // |sqrt a - sqrt b| is at most |a - b| / (sqrt a + sqrt b) and at most sqrt |a - b|.

@@ -23,7 +23,7 @@ fn compare(gradient: &[f64], differences: &[f64], loss: &[f64; MEMBERS], activat
     let (mut used, mut wrong) = (Used { weights: gradient.len(), ..Used::default() }, vec![]);
     for (i, (g, d)) in gradient.iter().zip(differences).enumerate() {
         let (member, weight) = (i / len, i % len);
-        let granted = if activation == Act::Silu { 1e-9 } else { 2e-8 } * (1.0 + loss[member].abs());
+        let granted = if activation == Act::Relu { 2e-8 } else { 1e-9 } * (1.0 + loss[member].abs());
         if d.is_nan() && g.is_finite() && activation == Act::Relu {
             used.kinks += 1;
         } else if (g - d).abs() <= granted {

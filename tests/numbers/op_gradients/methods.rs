@@ -42,6 +42,24 @@ fn image_networks() {
     bench.close("image networks", 7);
 }
 
+/// A periodic embedding of one of two inputs and of both, and Mish behind it: on plain networks, with auxiliary rows, and under
+/// drawn weights, of which each sample has frequencies of its own.
+#[test]
+fn periodic_embedding_and_mish() {
+    let mut bench = Bench::default();
+    for task in TASKS {
+        for embedded in [vec![1], vec![0, 1]] {
+            for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
+                let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
+                let s = setup(kind, task, Act::Mish);
+                let net = Net::Mlp(Mlp { embedded: embedded.clone(), ..mlp(&s).clone() });
+                bench.try_both(&ModelSpec { net, aux, ..s });
+            }
+        }
+    }
+    bench.close("periodic embedding", 2 * 2 * 3 * 2);
+}
+
 #[test]
 fn base() {
     let mut bench = Bench::default();

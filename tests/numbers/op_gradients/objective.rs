@@ -66,7 +66,14 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
         targets: 1,
         weighted: false,
         groups_by_layer: false,
-        net: Net::Mlp(Mlp { n_in: 2, hidden: vec![5, 4], last: kind.last(task, k), activation, dropout: 0.0 }),
+        net: Net::Mlp(Mlp {
+            n_in: 2,
+            hidden: vec![5, 4],
+            last: kind.last(task, k),
+            activation,
+            embedded: vec![],
+            dropout: 0.0,
+        }),
         image: None,
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
@@ -205,13 +212,13 @@ impl Objective {
     pub fn differences(&mut self, args: &StepArgs<f64>, activation: Act) -> Vec<f64> {
         let len = self.start.len() / MEMBERS;
         let mut out = vec![0.0; self.start.len()];
-        let h = if activation == Act::Silu { 1e-4 } else { 2e-6 };
+        let h = if activation == Act::Relu { 2e-6 } else { 1e-4 };
         for i in 0..len {
             let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|m| self.moved(args, i, m * h));
             for e in 0..MEMBERS {
                 let (near, far) = ((c[e] - b[e]) / (2.0 * h), (d[e] - a[e]) / (4.0 * h));
                 out[e * len + i] = match activation {
-                    Act::Silu => (4.0 * near - far) / 3.0,
+                    Act::Silu | Act::Mish => (4.0 * near - far) / 3.0,
                     // Smooth pieces differ by rounding and h^2; a kink by a share of a slope.
                     Act::Relu if (near - far).abs() > 1e-6 * (1.0 + near.abs()) => f64::NAN,
                     Act::Relu => near,

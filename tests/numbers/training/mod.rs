@@ -1,6 +1,7 @@
 //! Training on the CPU: the same run twice, cut and resumed, split over threads or members is the same to the bit; pinned
 //! losses; what training must achieve; how it fails.
 
+mod embedding;
 mod folds;
 mod images;
 mod objectives;

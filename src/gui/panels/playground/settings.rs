@@ -8,6 +8,7 @@ use crate::gui::panels::controls::controls_ui;
 use crate::gui::panels::keys;
 use crate::gui::settings::Settings;
 use crate::live::Command;
+use crate::program::Act;
 use crate::recipe::key;
 use crate::run::RunFolder;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
@@ -78,9 +79,11 @@ impl Playground {
                 self.draft.net.hidden = Some(vec![width; layers]);
             }
         });
-        let mut silu = self.draft.net.activation == crate::program::Act::Silu;
-        if ui.checkbox(&mut silu, "smooth activation (SiLU)").on_hover_text(keys::tip(key!(net.activation))).changed() {
-            self.draft.net.activation = if silu { crate::program::Act::Silu } else { crate::program::Act::Relu };
+        let mut smooth = self.draft.net.activation != Act::Relu;
+        let name = if self.draft.net.activation == Act::Mish { "Mish" } else { "SiLU" };
+        let label = format!("smooth activation ({name})");
+        if ui.checkbox(&mut smooth, label).on_hover_text(keys::tip(key!(net.activation))).changed() {
+            self.draft.net.activation = if smooth { Act::Silu } else { Act::Relu };
         }
     }
 

@@ -6,7 +6,7 @@ use super::{OFFSET, Row, SHARES, fill, poison};
 use vifo::base::rng::Draw;
 use vifo::ops::Op;
 use vifo::ops::conv::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward};
-use vifo::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU};
+use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU, keeps_pre};
 
 const IMAGES: [(u32, u32); 5] = [(1, 1), (2, 2), (5, 7), (8, 8), (9, 9)];
 const KERNELS: [(u32, u32); 4] = [(1, 1), (2, 2), (3, 3), (5, 3)];
@@ -53,7 +53,7 @@ fn cases() -> Vec<Conv2dForward> {
                         bias: if has_bias == 1 { behind } else { 0 },
                         has_bias,
                         weights_stride: behind + c_out + 3,
-                        activation: [ACT_NONE, ACT_RELU, ACT_SILU][pick(5, 3)],
+                        activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH][pick(5, 4)],
                     });
                 }
             }
@@ -106,7 +106,7 @@ fn edges() -> Vec<Conv2dForward> {
             bias: if has_bias == 1 { behind } else { 0 },
             has_bias,
             weights_stride: behind + c_out + gap,
-            activation: [ACT_NONE, ACT_RELU, ACT_SILU][i / 2 % 3],
+            activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH][i / 2 % 4],
         }
     };
     EDGES.into_iter().enumerate().map(case).collect()
@@ -129,7 +129,7 @@ fn weights(p: &Conv2dForward) -> usize {
 pub fn conv2d_forward() -> Vec<Row> {
     let row = |p: Conv2dForward| {
         let x = inputs(&p) * (p.replicas / p.share) as usize;
-        let pre = if p.activation == ACT_SILU { outputs(&p) } else { 1 };
+        let pre = if keeps_pre(p.activation) { outputs(&p) } else { 1 };
         let given = vec![fill(x, 1, -1.0, 1.0), fill(weights(&p), 2, -1.0, 1.0)];
         Row::new(Op::Conv2dForward(p), format!("{p:?}"), given, vec![poison(outputs(&p)), poison(pre)])
     };
