@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
 use crate::recipe::{NetName, Optimizer, Recipe, Schedule, key, keys};
+use crate::results::words;
 use crate::run::RunFolder;
 use crate::run::targets;
 use crate::run::{Fitted, recipe_name};
@@ -191,10 +192,14 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     {
         tell(&format!("kept the weights of epoch {epoch}, validation NLL {nll:.4} nats"));
     }
+    // Among the notes of the results where there are any.
+    if let (Some(note), None) = (fitted.first_is_best(), &fitted.results) {
+        say_line(&format!("note: {note}"));
+    }
     match &fitted.results {
         Some(results) => {
             say_line(&format!(
-                "test of {} rows, target {} ({})",
+                "tested on {} rows, target {} ({})",
                 results.rows,
                 fitted.data.encoder.target_names(),
                 fitted.data.task()
@@ -207,7 +212,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
                 say(&own.table(&recipe.method.name).render(Format::Text));
             }
             for note in &results.notes {
-                say_line(&format!("note: {note}"));
+                say_line(&format!("note: {}", words::with_run(note, &shell(path))));
             }
         }
         None if recipe.data.points.is_some() => {

@@ -42,6 +42,7 @@ fn fitted(p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Calibration 
         vifo: String::new(),
         run: String::new(),
         source: Source::Validation,
+        unchecked: false,
         rows: y.len(),
         temperature: None,
         sets: None,

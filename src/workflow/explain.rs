@@ -1,5 +1,5 @@
 //! Explains a trained run's predictions. Permutation importance: how much worse the validation rows are predicted when a column's
-//! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
+//! values are shuffled among the rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is aleatoric or epistemic, and which columns' values it comes from.
 
 use crate::base::rng::SplitMix64;
@@ -317,6 +317,12 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
     Ok(table)
 }
 
+/// Below this a figure is the rounding of sums: beside the largest increase, and the metric `before`.
+fn rounding(all: &[Increase], before: f64) -> f64 {
+    let largest = all.iter().flat_map(|i| [i.mean, i.sd, i.se]).map(f64::abs).fold(before.abs(), f64::max);
+    1e-12 * largest
+}
+
 impl Explained {
     /// One row per column of the data.
     pub fn table(&self) -> TextTable {
@@ -324,8 +330,14 @@ impl Explained {
             (self.error.0, if self.error.1.is_empty() { String::new() } else { format!(", {}", self.error.1) });
         let mut t = TextTable::new(&["column", "nll increase, nats", "sd", "se"]);
         t.header.extend([format!("{error} increase{unit}"), "sd".into(), "se".into()]);
+        let each = |of: fn(&Importance) -> Increase| -> Vec<Increase> { self.importance.iter().map(of).collect() };
+        let floors = [(each(|i| i.nll), self.before.0), (each(|i| i.error), self.before.1)];
+        let [nll, error] = floors.map(|(all, before)| rounding(&all, before));
         for i in &self.importance {
-            let cells = [i.nll.mean, i.nll.sd, i.nll.se, i.error.mean, i.error.sd, i.error.se].map(number);
+            let cells = [(i.nll, nll), (i.error, error)].map(|(i, floor)| {
+                [i.mean, i.sd, i.se].map(|v| if v.abs() < floor { number(0.0) } else { number(v) })
+            });
+            let cells = cells.into_iter().flatten();
             t.rows.push(std::iter::once(i.column.clone()).chain(cells).collect());
         }
         t
