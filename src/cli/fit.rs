@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => {
             let path = RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?;
-            stop::claimed(&path);
+            stop::set_claimed(&path);
             path
         }
     };
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
     let fitted = fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n))
-        .inspect_err(|_| stop::unclaim())?;
+        .inspect_err(|_| stop::remove_claimed())?;
     done(&fitted, &recipe, &path, &progress, style)
 }
 

@@ -143,3 +143,20 @@ impl Figure for ReliabilityFigure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_reaches_to_the_accuracy_and_a_line_marks_the_confidence() {
+        let figure = ReliabilityFigure { bins: vec![(0.25, 0.4, 10), (0.75, 0.6, 10)], ..Default::default() };
+        let mut s = Svg::new(figure.size(), "");
+        figure.draw(&mut s);
+        let svg = s.finish();
+        assert!(svg.contains("mean confidence") && svg.contains(">accuracy<"), "{svg}");
+        let count = |part: &str| svg.matches(part).count();
+        let fill = format!("fill=\"{}\"", BLUE.hex());
+        assert!(count(&fill) >= 3, "two bars and the legend: {svg}");
+    }
+}

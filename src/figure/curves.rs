@@ -191,4 +191,19 @@ mod tests {
         assert_eq!(strokes.iter().map(|s| s.ink.alpha).collect::<Vec<_>>(), [PALE, 1.0, 1.0, 1.0]);
         assert_eq!(looks, [(None, 2.0), (Some(OVER[0]), 1.0), (Some(OVER[1]), 0.0), (None, 0.0)]);
     }
+
+    #[test]
+    fn the_kept_epoch_is_a_line_with_its_name() {
+        let series = Series { x: vec![1.0, 2.0, 3.0], y: vec![3.0, 1.0, 2.0], ..Default::default() };
+        let drawn = |mark: Option<(f64, String)>| {
+            let figure = CurvesFigure { series: vec![series.clone()], mark, ..Default::default() };
+            let mut s = Svg::new(figure.size(), "");
+            figure.draw(&mut s);
+            s.finish()
+        };
+        let (with, without) = (drawn(Some((2.0, "kept: epoch 2".into()))), drawn(None));
+        assert!(with.contains("kept: epoch 2") && !without.contains("kept"));
+        let dashes = |svg: &str| svg.matches("stroke-dasharray").count();
+        assert_eq!(dashes(&with), dashes(&without) + 2, "the line and its place in the legend");
+    }
 }

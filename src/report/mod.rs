@@ -174,13 +174,7 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
 
 /// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit; `kept` is the epoch whose
 /// weights are kept where they are not the last.
-pub fn learning_curves(
-    dir: &Path,
-    name: &str,
-    rows: &[EpochRow],
-    target_sd: f64,
-    kept: Option<u32>,
-) -> Result<Drawn> {
+pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64, kept: Option<u32>) -> Result<Drawn> {
     let x: Vec<f64> = rows.iter().map(|r| f64::from(r.epoch)).collect();
     let series = |name: &str, y: Vec<f64>| Series { name: name.into(), x: x.clone(), y, sd: None };
     let mut all = vec![
@@ -302,7 +296,10 @@ pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -
             figure::coverage(dir, "coverage", &coverage)?,
             "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars are calibrated.",
         ),
-        drawn(figure::scatter(dir, "predicted", &scatter)?, "Predicted against true values of the test rows; the bars are ± one predicted sd."),
+        drawn(
+            figure::scatter(dir, "predicted", &scatter)?,
+            "Predicted against true values of the test rows; the bars are ± one predicted sd.",
+        ),
     ])
 }
 
@@ -334,7 +331,10 @@ pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Resu
             figure::reliability(dir, "reliability", &figure)?,
             "Accuracy against confidence in ten bins of equal width. On the diagonal, predictions with a confidence of 0.8 are right 80 % of the time.",
         ),
-        drawn(figure::histograms(dir, "entropy", &histogram)?, "Entropy of right and of wrong predictions; the wrong ones should lie further right."),
+        drawn(
+            figure::histograms(dir, "entropy", &histogram)?,
+            "Entropy of right and of wrong predictions; the wrong ones should lie further right.",
+        ),
     ])
 }
 

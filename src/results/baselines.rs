@@ -48,9 +48,7 @@ fn trees(
     let seconds = boosting::seconds(seen.n, seen.d, classes);
     if boosting == Choice::Auto && seconds > SECONDS {
         let about = rough_duration(seconds);
-        return Ok(Some(Err(format!(
-            "left out: it would take about {about} (--baseline on fits it all the same)"
-        ))));
+        return Ok(Some(Err(format!("left out: it would take about {about} (--baseline on fits it all the same)"))));
     }
     // Those of a large table take minutes, and the crate cannot be interrupted between two of them.
     let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);

@@ -130,7 +130,10 @@ mod tests {
         let worse = say(rmse(3.2, 3.0), (1.0, 2.0), 20).expect("a note");
         assert!(worse.starts_with("worse than the mean baseline (rmse 3.200 against 3.000 m)"), "{worse}");
         let unsure = say(rmse(1.0, 3.0), (2.5, 2.0), 20).expect("a note");
-        assert!(unsure.contains("no worse than the mean baseline") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
+        assert!(
+            unsure.contains("no worse than the mean baseline") && unsure.contains("(nll 2.500 against 2.000 m)"),
+            "{unsure}"
+        );
         assert_eq!(say(rmse(1.0, 3.0), (1.5, 2.0), 20), None);
         assert_eq!(say(rmse(3.2, 3.0), (1.0, 2.0), FEW - 1), None, "few rows say nothing");
         let accuracy = |ours, nll| say(of("accuracy", Better::Higher, ours, 0.5), (nll, 2.0), 50);
