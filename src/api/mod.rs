@@ -17,8 +17,8 @@ use crate::train::{Ending, Event, Flow, drive};
 use crate::workflow::Training;
 use toml::Value;
 
-/// What to learn from a table and how: any recipe key, at its default unless it is set. A value that is not allowed is told
-/// by [`fit`].
+/// What to learn from a table and how: any recipe key, at its default unless it is set. [`fit`] reports a
+/// value that is not allowed.
 ///
 /// ```
 /// let options = vifo::Options::target("price").ignore(["id"]).method("vifo-mean").members(5).epochs(200).seed(1);
@@ -113,7 +113,7 @@ pub fn fit_with(table: &Table, options: Options, listen: &mut dyn FnMut(&Event) 
     Ok(Model::trained(training, &fitted, device, table.clone()))
 }
 
-/// An error of who calls, with its cure.
+/// A usage error, with its help.
 fn misuse(place: impl Into<String>, found: impl Into<String>, help: impl Into<String>) -> Error {
     Error::usage(place, found, "", help)
 }

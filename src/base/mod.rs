@@ -1,6 +1,7 @@
 //! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers.
 //! Nothing here depends on networks, files or devices.
 
+pub mod counted;
 pub mod gamma;
 pub mod real;
 pub mod rng;

@@ -4,20 +4,20 @@
 use std::borrow::Cow;
 
 /// Characters that act on a terminal instead of showing: control characters, separators of lines, marks of direction.
-fn acts(c: char) -> bool {
+fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
-    let acts = |c: char| acts(c) && !kept.contains(&c);
-    if !text.contains(acts) {
+    let is_active = |c: char| self::is_active(c) && !kept.contains(&c);
+    if !text.contains(is_active) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
-            c if !acts(c) => out.push(c),
+            c if !is_active(c) => out.push(c),
             '\n' | '\r' | '\t' => out.extend(c.escape_default()),
             c if (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
             c => out.extend(c.escape_unicode()),
@@ -47,16 +47,6 @@ pub(crate) fn shell(word: &str) -> String {
         // In $'...' a shell reads escapes.
         Cow::Owned(_) => format!("$'{}'", visible(&word.replace('\\', "\\\\").replace('\'', "\\'"))),
     }
-}
-
-/// "1 row", "2 rows".
-pub fn counted(n: usize, what: &str) -> String {
-    let plural = match what.strip_suffix("ss") {
-        _ if n == 1 => "",
-        Some(_) => "es",
-        None => "s",
-    };
-    format!("{n} {what}{plural}")
 }
 
 #[cfg(test)]

@@ -183,7 +183,8 @@ fn other_seeds(
     let data = recipes.iter().map(load::load).collect::<Result<Vec<Loaded>>>()?;
     let plan = TrainingPlan::new(&recipes[0], data[0].train.n, &data[0].encoder)?;
     let mut splits = Splits::new(&plan, &data.iter().collect::<Vec<_>>(), 1, device)?;
-    if Driver::default().go(&mut splits, u64::MAX, &mut |_, event| Ok(listen(&event)))? == Some(Ending::Stopped) {
+    if Driver::default().advance_by(&mut splits, u64::MAX, &mut |_, event| Ok(listen(&event)))? == Some(Ending::Stopped)
+    {
         return Ok(None);
     }
     let trained = splits.finalize(&data.iter().map(|d| &d.train).collect::<Vec<_>>(), device)?;

@@ -2,6 +2,7 @@
 
 use super::options::open_run;
 use super::{hand_over, say, say_line, shell, tell};
+use crate::error::Error;
 use crate::exec::Device;
 use crate::metrics::conformal::Sets;
 use crate::tables::Format;
@@ -17,8 +18,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Miscoverage: share of new rows that may fall outside the interval or set; or several: 0.1,0.05 [default: 0.1]
-    #[arg(long, value_name = "X,X", value_delimiter = ',', allow_hyphen_values = true)]
-    alpha: Vec<f64>,
+    #[arg(long, value_name = "X,X", allow_hyphen_values = true)]
+    alpha: Vec<String>,
     /// Kind of prediction sets for classes: aps or lac [default: aps]
     #[arg(long, value_enum, hide_possible_values = true)]
     sets: Option<Sets>,
@@ -39,12 +40,21 @@ pub struct Args {
     quiet: bool,
 }
 
+/// The numbers of `--alpha`, which may be repeated and may hold several with commas between.
+fn alphas(texts: &[String]) -> Result<Vec<f64>, Error> {
+    let numbers = |text: &String| {
+        let all: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+        all.map_err(|_| Error::usage("--alpha", format!("'{text}'"), "numbers such as 0.1 or 0.1,0.05", ""))
+    };
+    Ok(texts.iter().map(numbers).collect::<Result<Vec<_>, Error>>()?.concat())
+}
+
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let device = Device::open(&args.device)?;
     let request = CalibrateRequest {
         data: args.data.clone(),
-        alpha: args.alpha.clone(),
+        alpha: alphas(&args.alpha)?,
         sets: args.sets,
         skip_lines: args.skip_lines,
     };

@@ -1,12 +1,13 @@
 //! `vifo evaluate`: evaluates a trained run on a test set, a shifted set, corrupted images and out-of-distribution sets.
 
 use super::options::open_run;
-use super::{hand_over, say, say_line, show, tell};
+use super::{hand_over, say, say_line, shell, show, tell};
 use crate::data::corrupt::Corruption;
 use crate::exec::Device;
 use crate::report::evaluations::corruptions;
 use crate::results::Results;
 use crate::results::of_sets;
+use crate::results::words;
 use crate::run::targets;
 use crate::tables::Format;
 use crate::workflow::evaluate::{EvaluateRequest, evaluate, parse_corruption};
@@ -80,13 +81,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         hand_over(&serde_json::to_string(&done.results)?);
         return Ok(());
     }
+    let of_run = |note: &str| words::with_run(note, &shell(&args.run));
     let method = folder.recipe()?.method.name;
     if args.format != Format::Text {
         // These are there to be piped: the table alone.
         let sets: Vec<&Results> = done.results.iter().collect();
         show(&of_sets(&sets, &method, args.format).render(args.format), args.format);
         for r in &sets {
-            r.notes.iter().for_each(|note| tell(&format!("note: {}: {note}", r.set)));
+            r.notes.iter().for_each(|note| tell(&format!("note: {}: {}", r.set, of_run(note))));
         }
         done.figures.iter().for_each(|(f, caption)| tell(&format!("figure {}: {caption}", f.display())));
         return Ok(());
@@ -104,7 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
         for note in &r.notes {
-            tell(&format!("note: {note}"));
+            tell(&format!("note: {}", of_run(note)));
         }
     }
     let corrupted: Vec<&Results> = done.results.iter().filter(|r| of(r).is_some()).collect();

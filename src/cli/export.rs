@@ -1,4 +1,4 @@
-//! `vifo export`: a run for other programs. As `.onnx` the whole predictive distribution in one graph; under any other name
+//! `vifo export`: a run for other programs. As `.onnx` the whole predictive distribution in one graph; as `.safetensors`
 //! the best weights of one member under PyTorch's names.
 
 use super::options::open_run;
@@ -44,8 +44,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = open_run(&args.run, args.accept_changed)?;
     let model = Model::open(&folder)?;
     guard(args, &folder)?;
-    if is_onnx(&args.out) {
+    let ends = |with: &str| args.out.extension().is_some_and(|end| end.eq_ignore_ascii_case(with));
+    if ends("onnx") {
         return graph(args, &folder, &model);
+    }
+    if !ends("safetensors") {
+        let allowed = "NAME.onnx for the whole prediction, NAME.safetensors for the weights of one network";
+        let found = "is the name of neither format";
+        return Err(Error::usage(args.out.display().to_string(), found, allowed, "").into());
     }
     if args.uncalibrated {
         let found = "weights know no calibration";
@@ -69,8 +75,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let tensors = layout.views.len() + 2 * layout.norms.len();
     say(&format!(
-        "{}: member {member} of {members} (counted from 0) of {}, {tensors} tensors, {} numbers\n{}\n\n{}",
+        "{}: member {member} (of 0 to {}) of {}, {tensors} tensors, {} numbers\n{}\n\n{}",
         args.out.display(),
+        members - 1,
         args.run.display(),
         layout.total + layout.running,
         meaning(setup),
@@ -83,10 +90,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         tell(&format!("note: {note}"));
     }
     Ok(())
-}
-
-fn is_onnx(out: &Path) -> bool {
-    out.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"))
 }
 
 /// The whole prediction as one graph.
@@ -139,8 +142,9 @@ fn python_session(out: &Path, on_images: bool) -> String {
                   df[i.name].astype(float)).to_numpy() for i in net.get_inputs()}"
             .to_string(),
     };
+    let said = if on_images { "" } else { "# df: a pandas DataFrame with these columns\n" };
     format!(
-        "import onnxruntime\nnet = onnxruntime.InferenceSession({path})\nfeed = {feed}\n\
+        "import onnxruntime\nnet = onnxruntime.InferenceSession({path})\n{said}feed = {feed}\n\
          out = dict(zip([o.name for o in net.get_outputs()], net.run(None, feed)))"
     )
 }
@@ -185,7 +189,7 @@ fn meaning(setup: &ModelSpec) -> String {
         }
         ((h, w, c), None) => {
             let n = h * w * c;
-            format!("{n} number{} a row, standardised as encoder.json of the run says", if n == 1 { "" } else { "s" })
+            format!("{n} number{} per row, standardised as encoder.json of the run says", if n == 1 { "" } else { "s" })
         }
     };
     let each =

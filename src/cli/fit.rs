@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
 use crate::recipe::{NetName, Optimizer, Recipe, Schedule, is_bundled, is_run, key, keys};
+use crate::results::words;
 use crate::run::RunFolder;
 use crate::run::targets;
 use crate::run::{Fitted, recipe_name};
@@ -89,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => {
             let path = RunFolder::claim(Path::new("runs"), &recipe_name(&recipe))?;
-            stop::claimed(&path);
+            stop::set_claimed(&path);
             path
         }
     };
@@ -100,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
     let fitted = fitting::fit(&recipe, &path, args.force, &device, &mut |e, n| progress.listen(e, n))
-        .inspect_err(|_| stop::unclaim())?;
+        .inspect_err(|_| stop::remove_claimed())?;
     done(&fitted, &recipe, &path, &progress, style)
 }
 
@@ -231,10 +232,14 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
             ));
         }
     }
+    // Among the notes of the results where there are any.
+    if let (Some(note), None) = (fitted.first_is_best(), &fitted.results) {
+        say_line(&format!("note: {note}"));
+    }
     match &fitted.results {
         Some(results) => {
             say_line(&format!(
-                "test of {} rows, target {} ({})",
+                "tested on {} rows, target {} ({})",
                 results.rows,
                 fitted.data.encoder.target_names(),
                 fitted.data.task()
@@ -247,7 +252,7 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
                 say(&own.table(&recipe.method.name).render(Format::Text));
             }
             for note in &results.notes {
-                say_line(&format!("note: {note}"));
+                say_line(&format!("note: {}", words::with_run(note, &shell(path))));
             }
         }
         None if recipe.data.points.is_some() => {

@@ -71,14 +71,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let header = yes_or_no(args.header.as_deref())?;
-    let NewRows { data, rows: _, notes: said, refused, odd } =
+    let NewRows { data, rows: _, notes: of_rows, refused, odd: rows_with_notes } =
         model.read_all(&args.file, Part::All, false, args.skip_lines, header)?;
-    let mut notes: Vec<String> = beside.into_iter().chain(said).chain(Model::caveats(&folder)?).collect();
+    let mut notes: Vec<String> = beside.into_iter().chain(of_rows).chain(Model::caveats(&folder)?).collect();
     let device = Device::open(&args.device)?;
     let names: Vec<String> = model.encoder.targets().map(|t| t.name().to_string()).collect();
     let of_target = |at: usize| (names.len() > 1).then(|| targets::file_name(&names, at));
     let mut explained: Vec<Explained> = vec![];
-    let mut behind = |at: usize, view: &Model, table: &mut tables::TextTable| {
+    let mut extra_columns = |at: usize, view: &Model, table: &mut tables::TextTable| {
         if !args.explain {
             return Ok(());
         }
@@ -92,9 +92,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         explained.push(one);
         Ok(())
     };
-    let (mut table, said) = targets::predictions(&model, calibration.as_ref(), &device, &data, &mut behind)?;
-    notes.extend(said);
-    predictions::add_notes(&mut table, &odd, &refused);
+    let (mut table, target_notes) =
+        targets::predictions(&model, calibration.as_ref(), &device, &data, &mut extra_columns)?;
+    notes.extend(target_notes);
+    predictions::add_notes(&mut table, &rows_with_notes, &refused);
     let words = explained.iter().zip(&names).flat_map(|(one, name)| {
         let of = (names.len() > 1).then_some(name.as_str());
         one.words().into_iter().map(move |said| targets::heading(&said, of))

@@ -164,7 +164,7 @@ pub fn request_stop() {
 
 /// Ends the program as one that Ctrl-C ended.
 fn leave() -> ! {
-    stop::unclaim();
+    stop::remove_claimed();
     std::process::exit(130)
 }
 

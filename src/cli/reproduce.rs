@@ -219,7 +219,7 @@ fn words(args: &Args) -> Words {
 /// How many runs there are, how many are done, and how long the rest will take.
 fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate::error::Result<()> {
     let todo = p.todo();
-    let begun = match todo.iter().filter(|r| matches!(r.state, RunStatus::Begun(_))).count() {
+    let begun = match todo.iter().filter(|r| matches!(r.state, RunStatus::Stopped { .. })).count() {
         0 => String::new(),
         n => format!(", {n} begun"),
     };
@@ -252,8 +252,11 @@ fn announce(p: &Prepared, device: &Device, dry_run: bool, style: Style) -> crate
     if dry_run {
         say(&text);
         for run in &todo {
-            let from =
-                if let RunStatus::Begun(epoch) = run.state { format!(", from epoch {epoch}") } else { String::new() };
+            let from = if let RunStatus::Stopped { epoch } = run.state {
+                format!(", from epoch {epoch}")
+            } else {
+                String::new()
+            };
             say(&format!("  {}{from}", run.title()));
         }
     } else if style == Style::Normal {

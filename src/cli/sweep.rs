@@ -194,7 +194,7 @@ fn counts(states: &[RunStatus]) -> String {
     for (n, what) in [
         (n(|s| *s == RunStatus::Done), "done"),
         (n(|s| *s == RunStatus::Training), "training"),
-        (n(|s| matches!(s, RunStatus::Begun(_))), "begun"),
+        (n(|s| matches!(s, RunStatus::Stopped { .. })), "begun"),
         (n(|s| matches!(s, RunStatus::Failed(_))), "failed before"),
     ] {
         if n > 0 {
@@ -214,9 +214,9 @@ fn list(runs: &[SweepRun], states: &[RunStatus]) {
 
 fn in_words(state: &RunStatus) -> String {
     match state {
-        RunStatus::Missing | RunStatus::Remains => "missing".into(),
+        RunStatus::Missing | RunStatus::Abandoned => "missing".into(),
         RunStatus::Training => "training".into(),
-        RunStatus::Begun(epoch) => format!("stopped after epoch {epoch}"),
+        RunStatus::Stopped { epoch } => format!("stopped after epoch {epoch}"),
         RunStatus::Done => "done".into(),
         RunStatus::Failed(line) => format!("failed: {line}"),
     }

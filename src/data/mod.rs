@@ -22,7 +22,8 @@ pub mod toy;
 pub use crate::recipe::Task;
 pub use ids::Ids;
 
-use crate::base::visible::{counted, visible};
+use crate::base::counted::counted;
+use crate::base::visible::visible;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -25,7 +25,8 @@ impl Split {
 
 /// Shuffles `n` rows and cuts them; each part is in ascending order. With `strata` (a class for each row) every class
 /// is spread over the parts in proportion, and a class of one or two rows stays in the training part unless a
-/// fraction is large. A part whose fraction is above 0 is not empty if `n` allows; the training part comes first.
+/// fraction is large. A part whose fraction is above 0 has a row at least, as far as `n` goes: the first row is kept for the
+/// training part, the next for the test part.
 pub fn by_fraction(
     n: usize,
     validation_fraction: f64,
@@ -106,12 +107,12 @@ fn check_fraction(name: &str, value: f64) -> Result<()> {
 
 /// Test rows from line `split_number` (from 0) of a file with one split per line (row numbers from 0); of the other rows a
 /// fraction validates. The test rows keep the order of the file, the other parts ascend.
-pub fn by_index_file(path: &Path, split_number: usize, n: usize, validation_fraction: f64, seed: u64) -> Result<Split> {
-    by_index_text(&read_text(path)?, path, split_number, n, validation_fraction, seed)
+pub fn by_split_file(path: &Path, split_number: usize, n: usize, validation_fraction: f64, seed: u64) -> Result<Split> {
+    by_split_text(&read_text(path)?, path, split_number, n, validation_fraction, seed)
 }
 
 /// The same of the file's text.
-pub fn by_index_text(
+pub fn by_split_text(
     text: &str,
     path: &Path,
     split_number: usize,
@@ -215,11 +216,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("test_index.txt");
         std::fs::write(&path, "2 0\n1 3\nx 1\n4 9\n1 1\n0 1 2 3 4\n").unwrap();
-        let s = by_index_file(&path, 0, 5, 0.0, 0).unwrap();
+        let s = by_split_file(&path, 0, 5, 0.0, 0).unwrap();
         assert_eq!((s.train, s.validation, s.test), (vec![1, 3, 4], vec![], vec![2, 0]));
-        let s = by_index_file(&path, 1, 5, 0.3, 0).unwrap();
+        let s = by_split_file(&path, 1, 5, 0.3, 0).unwrap();
         assert_eq!((s.train.len(), s.validation.len(), all(&s)), (2, 1, vec![0, 1, 2, 3, 4]));
-        let message = |number| by_index_file(&path, number, 5, 0.0, 0).unwrap_err().to_string();
+        let message = |number| by_split_file(&path, number, 5, 0.0, 0).unwrap_err().to_string();
         assert!(message(2).contains("line 3: 'x'"));
         assert!(message(3).contains("line 4: row 9, but the table has 5 rows"));
         assert!(message(4).contains("row 1 twice"));

@@ -23,9 +23,8 @@ pub struct ReliabilityFigure {
     pub ece: f64,
 }
 
-const ACCURACY: Stroke = Stroke::solid(BLUE, 3.0);
-const BAR: f64 = 0.45;
-const GAP: f64 = 0.35;
+const CONFIDENCE: Stroke = Stroke::solid(VERMILLION, 3.0);
+const BAR: f64 = 0.6;
 
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
 pub fn reliability(dir: &Path, stem: &str, figure: &ReliabilityFigure) -> Result<Saved> {
@@ -103,8 +102,8 @@ impl Figure for ReliabilityFigure {
         let ece = if usable(self.ece) { format!("{:.4}", self.ece) } else { "unknown".into() };
         let subtitle = format!("expected calibration error {ece} · {} predictions", thousands(total));
         let legend = [
-            entry(Symbol::Line(ACCURACY), "accuracy"),
-            entry(Symbol::Patch(VERMILLION.alpha(GAP)), "gap to confidence"),
+            entry(Symbol::Patch(BLUE.alpha(BAR)), "accuracy"),
+            entry(Symbol::Line(CONFIDENCE), "mean confidence"),
             entry(Symbol::Line(REFERENCE), "ideal"),
         ];
         let top = draw_head(s, width, &self.title, &subtitle, &legend) + 6.0;
@@ -122,9 +121,8 @@ impl Figure for ReliabilityFigure {
             // A sliver of ground between the bars.
             let inset = (to - from) * 0.03;
             let sides = (from + inset, to - inset);
-            plot.bar(s, sides, (0.0, accuracy.min(confidence)), BLUE.alpha(BAR));
-            plot.bar(s, sides, (accuracy.min(confidence), accuracy.max(confidence)), VERMILLION.alpha(GAP));
-            plot.line(s, &[from + inset, to - inset], &[accuracy, accuracy], ACCURACY);
+            plot.bar(s, sides, (0.0, accuracy), BLUE.alpha(BAR));
+            plot.line(s, &[sides.0, sides.1], &[confidence, confidence], CONFIDENCE);
         }
         plot.line(s, &[0.0, 1.0], &[0.0, 1.0], REFERENCE);
         plot.draw_frame(s, false, true);
@@ -143,5 +141,22 @@ impl Figure for ReliabilityFigure {
         if bins.is_empty() {
             plot.draw_no_data(s);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_reaches_to_the_accuracy_and_a_line_marks_the_confidence() {
+        let figure = ReliabilityFigure { bins: vec![(0.25, 0.4, 10), (0.75, 0.6, 10)], ..Default::default() };
+        let mut s = Svg::new(figure.size(), "");
+        figure.draw(&mut s);
+        let svg = s.finish();
+        assert!(svg.contains("mean confidence") && svg.contains(">accuracy<"), "{svg}");
+        let count = |part: &str| svg.matches(part).count();
+        let fill = format!("fill=\"{}\"", BLUE.hex());
+        assert!(count(&fill) >= 3, "two bars and the legend: {svg}");
     }
 }

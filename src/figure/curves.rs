@@ -7,7 +7,7 @@ use super::axis::{Axis, extent, padded, usable, widen};
 use super::legend::{Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{series, series_dash};
-use super::plot::Plot;
+use super::plot::{Plot, REFERENCE};
 use super::save::{Figure, save};
 use super::svg::{Stroke, Svg};
 use crate::error::Result;
@@ -22,6 +22,8 @@ pub struct CurvesFigure {
     /// What the shaded bands are, where they are not the sd about the mean.
     pub shaded: Option<String>,
     pub series: Vec<Series>,
+    /// A vertical line at this x, and its name in the legend.
+    pub mark: Option<(f64, String)>,
 }
 
 /// One curve; `y` and `sd` are as long as `x`. NaN leaves a gap.
@@ -114,7 +116,7 @@ impl Figure for CurvesFigure {
         let (width, height) = self.size();
         let strokes = self.strokes();
         let has_sd = |series: &Series| series.sd.as_ref().is_some_and(|sd| sd.iter().any(|v| usable(*v)));
-        let legend: Vec<_> = (self.series.iter().enumerate())
+        let mut legend: Vec<_> = (self.series.iter().enumerate())
             .map(|(i, one)| {
                 let symbol = if has_sd(one) {
                     Symbol::Band(strokes[i], series(i).alpha(0.18))
@@ -124,6 +126,7 @@ impl Figure for CurvesFigure {
                 entry(symbol, one.name.as_str())
             })
             .collect();
+        legend.extend(self.mark.iter().map(|(_, name)| entry(Symbol::Line(REFERENCE), name.as_str())));
         let mut notes = Vec::new();
         if self.series.iter().any(has_sd) {
             notes.push(self.shaded.as_deref().unwrap_or("shaded: mean ± 1 sd"));
@@ -154,6 +157,10 @@ impl Figure for CurvesFigure {
         for (i, one) in self.series.iter().enumerate() {
             plot.line(s, &one.x, &one.y, strokes[i]);
         }
+        if let Some((x, _)) = &self.mark {
+            let (from, to) = (plot.y.low, plot.y.high);
+            plot.line(s, &[*x, *x], &[from, to], REFERENCE);
+        }
         plot.draw_frame(s, true, true);
         plot.draw_x_label(s, &self.x_label);
         plot.draw_y_label(s, &self.y_label);
@@ -183,5 +190,20 @@ mod tests {
         let looks: Vec<_> = strokes.iter().map(|s| (s.dash, ((s.width - WIDTH) / WIDER).round())).collect();
         assert_eq!(strokes.iter().map(|s| s.ink.alpha).collect::<Vec<_>>(), [PALE, 1.0, 1.0, 1.0]);
         assert_eq!(looks, [(None, 2.0), (Some(OVER[0]), 1.0), (Some(OVER[1]), 0.0), (None, 0.0)]);
+    }
+
+    #[test]
+    fn the_kept_epoch_is_a_line_with_its_name() {
+        let series = Series { x: vec![1.0, 2.0, 3.0], y: vec![3.0, 1.0, 2.0], ..Default::default() };
+        let drawn = |mark: Option<(f64, String)>| {
+            let figure = CurvesFigure { series: vec![series.clone()], mark, ..Default::default() };
+            let mut s = Svg::new(figure.size(), "");
+            figure.draw(&mut s);
+            s.finish()
+        };
+        let (with, without) = (drawn(Some((2.0, "kept: epoch 2".into()))), drawn(None));
+        assert!(with.contains("kept: epoch 2") && !without.contains("kept"));
+        let dashes = |svg: &str| svg.matches("stroke-dasharray").count();
+        assert_eq!(dashes(&with), dashes(&without) + 2, "the line and its place in the legend");
     }
 }

@@ -25,12 +25,12 @@ pub struct IntervalsFigure {
     pub series: Vec<IntervalsSeries>,
 }
 
-/// `middle` and `half` (the length of a bar to either side) have one value per row; NaN leaves one out.
+/// `middle` and `half_width` (the length of a bar to either side) have one value per row; NaN leaves one out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IntervalsSeries {
     pub name: String,
     pub middle: Vec<f64>,
-    pub half: Vec<f64>,
+    pub half_width: Vec<f64>,
     /// Rings instead of filled marks: a second kind of series, such as the numbers of others.
     pub hollow: bool,
 }
@@ -42,9 +42,9 @@ pub fn intervals(dir: &Path, stem: &str, figure: &IntervalsFigure) -> Result<Sav
 
 const WIDTH: f64 = 900.0;
 /// Height of a mark's place in its row.
-const LINE: f64 = 9.0;
+const MARK_HEIGHT: f64 = 9.0;
 /// Share of a row that its marks fill.
-const FILLED: f64 = 0.8;
+const FILLED_SHARE: f64 = 0.8;
 
 /// A second round through the colours has other markers.
 fn marker(i: usize) -> Marker {
@@ -68,7 +68,7 @@ impl IntervalsFigure {
     }
 
     fn plot_height(&self) -> f64 {
-        let row = (self.series.len() as f64 * LINE / FILLED).max(26.0);
+        let row = (self.series.len() as f64 * MARK_HEIGHT / FILLED_SHARE).max(26.0);
         (row * self.rows.len().max(1) as f64).clamp(120.0, 2400.0)
     }
 
@@ -87,10 +87,11 @@ impl Figure for IntervalsFigure {
     }
 
     fn numbers(&self) -> Numbers {
-        let mut numbers = Numbers::new(["series".into(), "row".into(), named("middle", &self.x_label), "half".into()]);
+        let mut numbers =
+            Numbers::new(["series".into(), "row".into(), named("middle", &self.x_label), "half_width".into()]);
         for one in &self.series {
             for (i, row) in self.rows.iter().enumerate() {
-                let cells: [Cell; 2] = [at(&one.middle, i), at(&one.half, i)];
+                let cells: [Cell; 2] = [at(&one.middle, i), at(&one.half_width, i)];
                 let [middle, half] = cells;
                 numbers.push(vec![(&one.name).into(), row.into(), middle, half]);
             }
@@ -107,7 +108,7 @@ impl Figure for IntervalsFigure {
         let tick = |(i, name): (usize, &String)| Tick { value: (n - 1 - i) as f64, label: name.clone() };
         y.ticks = self.rows.iter().enumerate().map(tick).collect();
         let ends = |one: &IntervalsSeries| -> Vec<f64> {
-            let half = |i: usize| one.half.get(i).copied().filter(|h| usable(*h)).unwrap_or(0.0);
+            let half = |i: usize| one.half_width.get(i).copied().filter(|h| usable(*h)).unwrap_or(0.0);
             let each = one.middle.iter().enumerate().filter(|(_, m)| usable(**m));
             each.flat_map(|(i, m)| [m - half(i), m + half(i)]).collect()
         };
@@ -125,11 +126,11 @@ impl Figure for IntervalsFigure {
         if self.zero {
             plot.line(s, &[0.0, 0.0], &[-0.5, n as f64 - 0.5], REFERENCE);
         }
-        let step = FILLED / self.series.len().max(1) as f64;
+        let step = FILLED_SHARE / self.series.len().max(1) as f64;
         for (k, one) in self.series.iter().enumerate() {
             for (i, &middle) in one.middle.iter().enumerate().filter(|(i, m)| *i < n && usable(**m)) {
-                let at = (n - 1 - i) as f64 + FILLED / 2.0 - step * (k as f64 + 0.5);
-                if let Some(&half) = one.half.get(i).filter(|h| usable(**h)) {
+                let at = (n - 1 - i) as f64 + FILLED_SHARE / 2.0 - step * (k as f64 + 0.5);
+                if let Some(&half) = one.half_width.get(i).filter(|h| usable(**h)) {
                     plot.line(s, &[middle - half, middle + half], &[at, at], Stroke::solid(series(k), 1.6));
                 }
                 if let Some(place) = plot.place(middle, at) {

@@ -154,7 +154,7 @@ pub fn intervals_figure(rows: usize, series: usize) -> IntervalsFigure {
     let one = |k: usize| IntervalsSeries {
         name: format!("method {k}"),
         middle: (0..rows).map(|i| if i == 1 && k == 2 { f64::NAN } else { normal(i * 31 + k) }).collect(),
-        half: (0..rows).map(|i| 0.3 * noise(i + 7 * k).abs()).collect(),
+        half_width: (0..rows).map(|i| 0.3 * noise(i + 7 * k).abs()).collect(),
         hollow: k > series / 2,
     };
     IntervalsFigure {

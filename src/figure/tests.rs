@@ -216,7 +216,7 @@ fn wild_scores(dir: &Path, name: &str, v: &[f64], words: &[&str]) {
     check(coverage(dir, &at("coverage"), &f).unwrap(), &f, words);
     let f = ScatterFigure { x: v.to_vec(), y: v.to_vec(), sd: v.to_vec(), ..Default::default() };
     check(scatter(dir, &at("scatter"), &f).unwrap(), &f, words);
-    let one = IntervalsSeries { name: name.into(), middle: v.to_vec(), half: v.to_vec(), hollow: false };
+    let one = IntervalsSeries { name: name.into(), middle: v.to_vec(), half_width: v.to_vec(), hollow: false };
     let rows = vec![name.to_string(); v.len()];
     let f = IntervalsFigure { rows, series: vec![one; 2], ..Default::default() };
     check(intervals(dir, &at("intervals"), &f).unwrap(), &f, words);

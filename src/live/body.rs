@@ -229,7 +229,7 @@ impl Body {
         let (slots, rows) = (&mut self.slots, &mut self.rows);
         let mut is_stopped = false;
         for (i, TrainerSlot { training, driver, .. }) in slots.iter_mut().enumerate() {
-            let ending = driver.go(training, count, &mut |_, event| {
+            let ending = driver.advance_by(training, count, &mut |_, event| {
                 rows.extend(match event {
                     Event::Epoch(row) => Some((i, row)),
                     Event::Started { .. } | Event::Checkpoint => None,

@@ -34,7 +34,7 @@ impl Method for Dirichlet {
         if self.learns(task) {
             return Ok(());
         }
-        let help = "take vifo-mean, or data.task = \"classification\" if the numbers are classes";
+        let help = "take --method vifo-mean, or --task classification if the numbers are classes";
         Err(Error::usage(key!(method.name).path, "\"dirichlet\" with a regression", "a classification", help))
     }
     fn eta(&self, recipe: &Recipe, task: Task) -> f64 {

@@ -1,7 +1,7 @@
 //! Points that stand in the recipe itself: `[x, y]` for a curve, `[x1, x2, class]` for classes in the plane.
 
 use super::Task;
-use crate::base::visible::counted;
+use crate::base::counted::counted;
 use crate::error::{Error, Result};
 
 pub const MAX_POINTS: usize = 10_000;

@@ -11,8 +11,8 @@ impl Calibration {
         text.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
         text.push(self.definition());
         text.push(
-            "They hold a new row that is like the calibration rows with at least the probability of their level. The last column shows by how \
-             much the coverage varies from one set of calibration rows to another."
+            "A new row like the calibration rows lies inside with at least the stated probability. The last column shows by how much the \
+             coverage varies from one set of calibration rows to another."
                 .into(),
         );
         text.extend(self.caveats().iter().map(|n| format!("Note: {n}.")));

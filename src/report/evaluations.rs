@@ -51,7 +51,7 @@ pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
              sd of its residuals."
         }
         Task::Classification => {
-            "The mean baseline, fitted on the same rows, predicts the class shares of the training rows."
+            "The baseline \"class shares\", fitted on the same rows, predicts the shares of the classes in the training rows."
         }
     };
     let has_trees = r.metrics.iter().any(|m| m.boosting.is_some());

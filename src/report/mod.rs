@@ -172,8 +172,9 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
     ))
 }
 
-/// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit.
-pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64) -> Result<Drawn> {
+/// `target_sd` brings the validation NLL to the standardised target, so that all curves share a unit; `kept` is the epoch whose
+/// weights are kept where they are not the last.
+pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64, kept: Option<u32>) -> Result<Drawn> {
     let x: Vec<f64> = rows.iter().map(|r| f64::from(r.epoch)).collect();
     let series = |name: &str, y: Vec<f64>| Series { name: name.into(), x: x.clone(), y, sd: None };
     let mut all = vec![
@@ -196,12 +197,14 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
         x_label: "epoch".into(),
         y_label: "nats per row".into(),
         log: true,
+        mark: kept.map(|epoch| (f64::from(epoch), format!("kept: epoch {epoch}"))),
         series: all,
         ..Default::default()
     };
     Ok(drawn(
         figure::curves(dir, "learning_curves", &figure)?,
-        "Loss and its terms, and the validation NLL of the whole ensemble, per row, on a scale that is linear near zero (a regression's target standardised).",
+        "Training loss, its terms, and the validation NLL of the ensemble, in nats per row. The scale is logarithmic, and linear near zero. \
+         Targets that are numbers are standardised.",
     ))
 }
 
@@ -293,7 +296,10 @@ pub fn regression_figures(dir: &Path, target: &str, r: &Regression, y: &[f64]) -
             figure::coverage(dir, "coverage", &coverage)?,
             "How many test rows fall inside the central interval of each nominal level. On the diagonal the error bars are calibrated.",
         ),
-        drawn(figure::scatter(dir, "predicted", &scatter)?, "Test rows with one predictive standard deviation."),
+        drawn(
+            figure::scatter(dir, "predicted", &scatter)?,
+            "Predicted against true values of the test rows; the bars are ± one predicted sd.",
+        ),
     ])
 }
 
@@ -325,7 +331,10 @@ pub fn classification_figures(dir: &Path, c: &Classification, y: &[f64]) -> Resu
             figure::reliability(dir, "reliability", &figure)?,
             "Accuracy against confidence in ten bins of equal width. On the diagonal, predictions with a confidence of 0.8 are right 80 % of the time.",
         ),
-        drawn(figure::histograms(dir, "entropy", &histogram)?, "Wrong predictions should have the higher entropy."),
+        drawn(
+            figure::histograms(dir, "entropy", &histogram)?,
+            "Entropy of right and of wrong predictions; the wrong ones should lie further right.",
+        ),
     ])
 }
 

@@ -43,7 +43,7 @@ pub fn write(
     sections.push(Section { heading: "Data".into(), text: notes, ..Default::default() });
     sections.push(Section {
         heading: "Recipe to reproduce this run".into(),
-        text: vec!["Save it as recipe.toml and run `vifo fit recipe.toml`.".into()],
+        text: vec!["It is `recipe.toml` in the run folder: `vifo fit recipe.toml` repeats the run.".into()],
         code: Some(recipe.to_toml()?),
         ..Default::default()
     });

@@ -56,6 +56,8 @@ impl Part {
 struct Words {
     /// "the 90 % intervals hold".
     hold: &'static str,
+    /// What is calibrated.
+    calibrated: &'static str,
     short: &'static str,
     long: &'static str,
     /// What to do about it.
@@ -66,6 +68,7 @@ struct Words {
 
 const INTERVALS: Words = Words {
     hold: "the 90 % intervals hold",
+    calibrated: "intervals",
     short: "too narrow",
     long: "too wide",
     short_cure: "expect larger errors than they suggest",
@@ -73,7 +76,8 @@ const INTERVALS: Words = Words {
     header: ["promised", "inside"],
 };
 const CLASSES_WORDS: Words = Words {
-    hold: "the named class is right for",
+    hold: "the most probable class is right for",
+    calibrated: "probabilities",
     short: "too sure",
     long: "too cautious",
     short_cure: "expect more mistakes than the probabilities suggest",
@@ -280,7 +284,10 @@ impl Verdict {
     pub fn headline(&self) -> String {
         let (w, n, rows) = (self.words, self.all.chance.rows, self.rows);
         let figures = self.figures(&self.all);
-        let open = |looks: &str| format!("They look {looks}, but {n} {rows} are too few to be sure: {figures}.");
+        let (share, range) = self.all.chance.words();
+        // Behind a sentence that has said how many rows there are.
+        let of_them = format!("{} {share} of them, where chance alone allows {range}", w.hold);
+        let open = |looks: &str| format!("They look {looks}, but {n} {rows} are too few to be sure: {of_them}.");
         match self.all.chance.judgement {
             Judgement::Few if n == 0 => "Unknown: there are no rows to judge error bars by.".into(),
             Judgement::Few => {
@@ -298,7 +305,7 @@ impl Verdict {
             Judgement::Holds if self.doubtful().next().is_some() => {
                 format!("Overall yes, but perhaps not everywhere: {figures}.")
             }
-            Judgement::Holds => format!("Yes, as far as {n} {rows} can tell: {figures}."),
+            Judgement::Holds => format!("Yes, as far as {n} {rows} can tell: {of_them}."),
         }
     }
 
@@ -330,7 +337,8 @@ impl Verdict {
         }
         if let Some(before) = &self.before {
             out.push(format!(
-                "These are calibrated. Before calibration: {} ({}).",
+                "The {} above are calibrated. Before calibration: {} ({}).",
+                w.calibrated,
                 w.of(before.chance.judgement),
                 self.figures(before)
             ));

@@ -22,9 +22,14 @@ fn is_better(ours: &[f64], theirs: &[f64], w: &[f32]) -> bool {
     n >= FEW && mean > NOISE * (variance / (n as f64 - 1.0)).sqrt()
 }
 
+pub const LINEAR: &str = "a linear model suits this table better";
+pub const TREES: &str = "gradient-boosted trees suit this table better (scikit-learn, LightGBM, CatBoost)";
+
 /// The baseline, by its name and its column of the metrics.
 pub struct Rival<'a> {
     pub name: &'a str,
+    /// What to take where it does better.
+    pub advice: &'static str,
     pub of: fn(&Metric) -> Option<f64>,
     pub losses: Losses,
 }
@@ -47,8 +52,8 @@ impl Rival<'_> {
         let [(closer, by), (likelier, nll)] = self.pairs(metrics, point, ours, w)?;
         (closer && likelier).then(|| {
             format!(
-                "{} does better on these rows ({by}, {nll}): use it for them, unless longer training or other settings help the network",
-                self.name
+                "{} does better on these rows ({by}, {nll}): {}, unless longer training helps the network",
+                self.name, self.advice
             )
         })
     }
@@ -87,7 +92,7 @@ mod tests {
             .into();
         let ours = Losses { point: of(point[0], 1), nll: of(nll[0], 1) };
         let losses = Losses { point: of(point[1], 2), nll: of(nll[1], 2) };
-        let rival = Rival { name: "ordinary least squares", of: |m| m.least_squares, losses };
+        let rival = Rival { name: "ordinary least squares", advice: LINEAR, of: |m| m.least_squares, losses };
         match rows {
             true => rival.does_better(&metrics, "rmse", &ours, &[]),
             false => rival.does_better_in_part(&metrics, "rmse", &ours, &[]),
@@ -103,6 +108,7 @@ mod tests {
             ),
             "{both}"
         );
+        assert!(both.ends_with(&format!(": {LINEAR}, unless longer training helps the network")), "{both}");
         // By less than the noise: sd of the difference sqrt(2), over sqrt(39) = 0.23, twice that is 0.45.
         let apart = |by: f64| say([(5.0, 1.0), (5.0 - by, 1.0)], [(3.0, 0.1), (2.5, 0.1)], 40, true);
         assert!(apart(0.4).is_none() && apart(0.5).is_some());

@@ -1,4 +1,4 @@
-//! What a run is compared with, fitted on the training rows: the mean baseline, a straight line, boosted trees.
+//! What a run is compared with, fitted on the training rows: a constant, a straight line, boosted trees.
 
 use crate::data::Dataset;
 use crate::error::Error;
@@ -48,9 +48,7 @@ fn trees(
     let seconds = boosting::seconds(seen.n, seen.d, classes);
     if boosting == Choice::Auto && seconds > SECONDS {
         let about = rough_duration(seconds);
-        return Ok(Some(Err(format!(
-            "left out: it would take about {about} (baselines.boosting = \"on\" fits it all the same)"
-        ))));
+        return Ok(Some(Err(format!("left out: it would take about {about} (--baseline on fits it all the same)"))));
     }
     // Those of a large table take minutes, and the crate cannot be interrupted between two of them.
     let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);
@@ -81,7 +79,7 @@ impl Baselines {
 
 /// Baselines for classes.
 pub struct ClassBaselines {
-    /// [k]: class shares of the rows that training saw, the mean baseline.
+    /// [k]: class shares of the rows that training saw, the constant baseline.
     pub shares: Vec<f64>,
     /// Class probabilities [n, k] that the trees give to the rows in question.
     pub boosted: Option<Result<Vec<f64>, String>>,
@@ -124,7 +122,7 @@ mod tests {
         let y: Vec<f64> = vec![0.0; n];
         let trees = |rows: &Dataset, y: &[f64], boosting| trees(rows, y, 10, 0, boosting).expect("no stop");
         let why = trees(&large, &y, Choice::Auto).expect("an answer").err().expect("a reason");
-        assert!(why.starts_with("left out: it would take about ") && why.contains("baselines.boosting"), "{why}");
+        assert!(why.starts_with("left out: it would take about ") && why.contains("--baseline on"), "{why}");
         assert!(trees(&large, &y, Choice::Off).is_none());
         let image = Dataset { y: vec![0.0; 30], n: 30, d: 64, ..Default::default() };
         assert!(trees(&image, &y[..30], Choice::On).is_none());

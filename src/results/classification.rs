@@ -2,7 +2,7 @@
 
 use crate::method::predictive::Classification;
 use crate::metrics::{self, weighted};
-use crate::results::against::{Losses, Rival};
+use crate::results::against::{Losses, Rival, TREES};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
 use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
 use crate::results::words::{against_constant, confidence_verdict};
@@ -44,7 +44,7 @@ fn class_numbers(probs: &[f64], y: &[usize], k: usize, w: &[f32]) -> [f64; 6] {
     ]
 }
 
-/// `shares` are the class shares of the training rows, the mean baseline.
+/// `shares` are the class shares of the training rows, the constant baseline.
 pub fn classification(p: &Classification, y: &[usize], shares: Option<&[f64]>) -> Results {
     let baselines = shares.map(|s| ClassBaselines { shares: s.to_vec(), boosted: None });
     classification_of_rows(p, y, &[], baselines.as_ref())
@@ -83,11 +83,11 @@ pub fn classification_of_rows(
         }
     };
     let ours = losses(&p.probs);
-    let mut notes: Vec<String> =
-        against_constant(&out, y.len(), "accuracy", "the majority-class baseline").into_iter().collect();
+    let mut notes: Vec<String> = against_constant(&out, y.len(), "accuracy").into_iter().collect();
     notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
     let trees = boosted.and_then(|b| b.as_ref().ok()).map(|probs| Rival {
         name: "gradient boosting",
+        advice: TREES,
         of: |m| m.boosting,
         losses: losses(probs),
     });

@@ -1,4 +1,4 @@
-//! The numbers of an evaluation: each metric of MATH.md section 7 beside the mean baseline and ordinary least squares.
+//! The numbers of an evaluation: each metric of MATH.md section 7 beside a constant baseline and ordinary least squares.
 //! `regression`, `classification` and `outside` each hold a family of metrics, a line for each; `words` says what they mean.
 
 pub(crate) mod against;
@@ -12,7 +12,7 @@ pub mod predictions;
 mod regression;
 mod table;
 mod uncertain;
-mod words;
+pub(crate) mod words;
 
 pub use self::baselines::{Baselines, ClassBaselines};
 pub use self::of_rows::{alone, results_of, test};

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Quantiles of predictions.csv.
 pub const QUANTILES: [f64; 7] = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975];
 
-/// One row per prediction: id, target if known, then the uncertainty in the user's units (or nats).
+/// One row per prediction: id, target if known (an empty cell in a row without one: NaN), then the uncertainty in the user's units (or nats).
 pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> TextTable {
     let mut t = TextTable::new(&[if encoder.pixels.is_some() { "image" } else { "line" }]);
     if y.is_some() {
@@ -24,7 +24,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Opt
             distinct_target(&mut t.header, has_target);
             let of_row = |i: usize| {
                 let mut row = vec![ids.get(i).unwrap_or_default()];
-                row.extend(y.map(|y| full(y[i])));
+                row.extend(y.map(|y| if y[i].is_nan() { String::new() } else { full(y[i]) }));
                 row.extend([r.mean[i], r.sd(i), r.aleatoric[i].sqrt(), r.epistemic[i].sqrt()].map(full));
                 let mixture = r.row(i);
                 row.extend(QUANTILES.iter().map(|q| full(mixture.quantile(*q))));
@@ -45,7 +45,7 @@ pub fn predictions(predictive: &Predictive, encoder: &Encoder, ids: &Ids, y: Opt
             let classes = crate::metrics::confidences(&c.probs, c.k).1;
             for i in 0..classes.len() {
                 let mut row = vec![ids.get(i).unwrap_or_default()];
-                row.extend(y.map(|y| name(y[i] as usize)));
+                row.extend(y.map(|y| if y[i].is_nan() { String::new() } else { name(y[i] as usize) }));
                 row.push(name(classes[i]));
                 row.extend(c.probs[i * c.k..(i + 1) * c.k].iter().copied().map(full));
                 row.extend([c.total[i], c.aleatoric[i], c.epistemic[i]].map(full));

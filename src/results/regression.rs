@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::method::predictive::Regression;
 use crate::metrics::{self, normal_quantile, weighted};
-use crate::results::against::{Losses, Rival};
+use crate::results::against::{LINEAR, Losses, Rival, TREES};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
 use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
 use crate::results::words::{against_constant, coverage_verdict};
@@ -74,7 +74,7 @@ pub fn regression(
                 let (mean, sd) = (linear.predict(&x.x, n)?, linear.residual_sd());
                 beside(&mut out, &mean, sd, y, w, |m| &mut m.least_squares);
                 let losses = gaussian(&mean, sd);
-                line = Some(Rival { name: "ordinary least squares", of: |m| m.least_squares, losses });
+                line = Some(Rival { name: "ordinary least squares", advice: LINEAR, of: |m| m.least_squares, losses });
             }
             Err(why) => notes.push(format!("ordinary least squares {why}")),
         }
@@ -83,14 +83,14 @@ pub fn regression(
                 let (mean, sd) = (boosted.predict(&x.x, n)?, boosted.residual_sd());
                 beside(&mut out, &mean, sd, y, w, |m| &mut m.boosting);
                 let losses = gaussian(&mean, sd);
-                trees = Some(Rival { name: "gradient boosting", of: |m| m.boosting, losses });
+                trees = Some(Rival { name: "gradient boosting", advice: TREES, of: |m| m.boosting, losses });
             }
             Some(Err(why)) => notes.push(format!("gradient boosting {why}")),
             None => {}
         }
     }
     let said = weighted::effective_rows(n, w);
-    notes.extend(against_constant(&out, said, "rmse", "the mean baseline"));
+    notes.extend(against_constant(&out, said, "rmse"));
     notes.extend(line.and_then(|r| r.does_better(&out, "rmse", &losses, w)));
     notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "rmse", &losses, w)));
     notes.extend(coverage_verdict(&out, said));

@@ -25,8 +25,10 @@ fn metrics_of(sets: &[&Results], ours: &str, write: fn(f64) -> String, arrows: b
         t.header.insert(0, "set".into());
     }
     let boosting = has(|m| m.boosting);
+    let of_classes = sets.iter().flat_map(|r| &r.metrics).any(|m| m.name.starts_with("accuracy"));
+    let constant_name = if of_classes { "class shares" } else { "mean baseline" };
     let beside =
-        [(calibrated, "calibrated"), (constant, "mean baseline"), (linear, "least squares"), (boosting, "boosting")];
+        [(calibrated, "calibrated"), (constant, constant_name), (linear, "least squares"), (boosting, "boosting")];
     for (is_there, name) in beside {
         if is_there {
             t.header.push(name.into());

@@ -15,7 +15,7 @@ impl Uncertain {
     /// `error` is a share of the value.
     pub fn relative(name: &str, unit: &str, value: f64, error: f64) -> Self {
         let Uncertain(text) = Self::plain(name, unit, value, error * value);
-        Uncertain(text.map(|t| format!("{t} ({:.0} % of it)", 100.0 * error)))
+        Uncertain(text.map(|t| format!("{t} ({:.0} %)", 100.0 * error)))
     }
 
     /// A share of `n` rows is binomial. None or all of them would have no error by that: two more rows of either kind are
@@ -24,10 +24,18 @@ impl Uncertain {
         let Some(share) = metric.and_then(|m| m.value.value()) else { return Uncertain(None) };
         let n = n as f64;
         let of = |p: f64, n: f64| (p * (1.0 - p) / n).sqrt();
-        match share {
-            s if s > 0.0 && s < 1.0 => Self::relative(name, "", s, of(s, n) / s),
-            s => Self::plain(name, "", s, of((s * n + 2.0) / (n + 4.0), n + 4.0)),
+        let is_between = share > 0.0 && share < 1.0;
+        let error = if is_between { of(share, n) } else { of((share * n + 2.0) / (n + 4.0), n + 4.0) };
+        let (low, high) = (share - error, share + error);
+        if low >= 0.0 && high <= 1.0 {
+            return Self::relative(name, "", share, error / share);
         }
+        // No share is below 0 or above 1.
+        let text = || {
+            let (low, high) = (number(low.max(0.0)), number(high.min(1.0)));
+            format!("{name} {} ({low} to {high})", number(share))
+        };
+        Uncertain(error.is_finite().then(text))
     }
 }
 
@@ -61,19 +69,19 @@ mod tests {
         let y: Vec<usize> = (0..40).map(|i| usize::from(i % 4 > 0)).collect();
         let p = Classification { k: 2, probs: [0.6, 0.4].repeat(40), epistemic: vec![0.0; 40], ..Default::default() };
         let notes = classification(&p, &y, None).notes.join("\n");
-        assert!(notes.contains("accuracy 0.2500 ± 0.06847 (27 % of it)"), "{notes}");
+        assert!(notes.contains("accuracy 0.2500 ± 0.06847 (27 %)"), "{notes}");
         // nll: 10 terms of -ln 0.6, 30 of -ln 0.4; sd = (ln 0.6 - ln 0.4) sqrt(10 * 30 / (40 * 39)), over sqrt 40.
         let error = (0.6f64 / 0.4).ln() * (300.0f64 / (40.0 * 39.0)).sqrt() / 40f64.sqrt();
         assert!(notes.contains(&format!("± {} nats", number(error))), "{notes}");
         // All of four right is no certainty: (4 + 2) / (4 + 4) = 3/4, sqrt(3/16 / 8).
         let sure = Classification { k: 2, probs: [0.9, 0.1].repeat(4), epistemic: vec![0.0; 4], ..Default::default() };
         let notes = classification(&sure, &[0; 4], None).notes.join("\n");
-        assert!(notes.contains("accuracy 1.000 ± 0.1531,"), "{notes}");
+        assert!(notes.contains("accuracy 1.000 (0.8469 to 1.000),"), "{notes}");
         // Squared errors 1, 1, 1, 9: mean 3, sd 4, error 2 of the mean, so 2 / (2 * 3) of the root.
         let r = Regression::normals(vec![0.0; 4], &[1.0; 4], vec![1.0; 4], vec![0.0; 4]);
         let notes = regression(&r, &[1.0, -1.0, 1.0, 3.0], &Dataset::default(), None, "m").expect("metrics").notes;
         let notes = notes.join("\n");
-        assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 % of it)") && !notes.contains("every figure"), "{notes}");
+        assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 %)") && !notes.contains("every figure"), "{notes}");
         assert!(few_rows(50, &[]).is_none() && few_rows(1, &[]).is_some_and(|t| t.starts_with("1 row is too few")));
     }
 }

@@ -4,8 +4,9 @@ use crate::results::chance::{Chance, Judgement};
 use crate::results::{Better, FEW, Metric};
 use crate::tables::apart;
 
-/// Says so where the mean baseline does better, by the metric of its `point` predictions or else by the likelihood.
-pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &str) -> Option<String> {
+/// Says so where the constant baseline does better, by the metric of its `point` predictions or else by the likelihood:
+/// of numbers the training mean and sd, of classes their shares. "RUN" stands for the run's folder (`with_run`).
+pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<String> {
     let worse = |name: &str| {
         let m = metrics.iter().find(|m| m.name == name)?;
         let (ours, theirs) = (m.value.value()?, m.constant?);
@@ -16,15 +17,28 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str, constant: &st
             format!("{name} {ours} against {theirs}{unit}")
         })
     };
+    let of_classes = point == "accuracy";
+    let constant = if of_classes { "class shares" } else { "the mean baseline" };
     match (worse(point), worse("nll")) {
         (Some(by), _) => Some(format!(
             "worse than {constant} ({by}): over- or underfitting, or inputs that carry no information about the target"
         )),
+        (None, Some(by)) if of_classes => Some(format!(
+            "the network's classes are as good as always naming the commonest class, but its probabilities are worse \
+             than {constant} ({by}): {CALIBRATE} may help"
+        )),
         (None, Some(by)) => Some(format!(
-            "its predictions are no worse than {constant}, but its uncertainty is ({by}): `vifo calibrate RUN` may help"
+            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {CALIBRATE} may help"
         )),
         (None, None) => None,
     }
+}
+
+const CALIBRATE: &str = "`vifo calibrate RUN`";
+
+/// A note with the run's folder, as a shell reads it, where "RUN" stands for it.
+pub(crate) fn with_run(note: &str, run: &str) -> String {
+    note.replace(CALIBRATE, &format!("`vifo calibrate {run}`"))
 }
 
 /// Whether the 90 % intervals hold what they promise, in words.
@@ -36,33 +50,60 @@ pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
     let mut chance = Chance::new(&vec![0.9; n], (observed * n as f64).round() as usize, 1, 0.0);
     // Of rows with weights the count is rounded, the share is not.
     chance.observed = observed;
+    Some(coverage(&chance, BARS, "90"))
+}
+
+/// The same of calibrated intervals of `percent`.
+pub(crate) fn calibrated_coverage(chance: &Chance, percent: &str) -> String {
+    coverage(chance, "the calibrated error bars", percent)
+}
+
+fn coverage(chance: &Chance, bars: &str, percent: &str) -> String {
     let (share, range) = chance.words();
-    let by = format!("the 90 % intervals hold {share} of the rows, where chance alone allows {range}");
-    let rows = rows_words(n);
-    Some(match chance.judgement {
-        Judgement::Holds => format!("the error bars hold: {by}"),
-        Judgement::Short => format!("the error bars are too narrow: {by}"),
-        Judgement::Long => format!("the error bars are too wide: {by}"),
-        Judgement::LooksShort => format!("the error bars look too narrow, but {rows} are too few to be sure: {by}"),
-        Judgement::LooksLong => format!("the error bars look too wide, but {rows} are too few to be sure: {by}"),
-        Judgement::Few => format!("the error bars cannot be judged by {rows}"),
-    })
+    let by = format!("the {percent} % intervals hold {share} of the rows, where chance alone allows {range}");
+    let rows = rows_words(chance.rows);
+    match chance.judgement {
+        Judgement::Holds => format!("{bars} hold: {by}"),
+        Judgement::Short => format!("{bars} are too narrow: {by}"),
+        Judgement::Long => format!("{bars} are too wide: {by}"),
+        Judgement::LooksShort => format!("{bars} look too narrow, but {rows} are too few to be sure: {by}"),
+        Judgement::LooksLong => format!("{bars} look too wide, but {rows} are too few to be sure: {by}"),
+        Judgement::Few => format!("{bars} cannot be judged by {rows}"),
+    }
+}
+
+/// What a verdict on uncalibrated intervals and probabilities begins with.
+const BARS: &str = "the error bars";
+const PROBABILITIES: &str = "the probabilities";
+
+/// Whether a note is the verdict on the uncalibrated predictions.
+pub(crate) fn is_verdict(note: &str) -> bool {
+    note.starts_with(BARS) || note.starts_with(PROBABILITIES)
 }
 
 /// Whether the classes named are right as often as their probabilities say, in words.
 pub fn confidence_verdict(confidence: &[f64], right: usize) -> String {
+    confidence_of(PROBABILITIES, confidence, right)
+}
+
+/// The same of calibrated probabilities.
+pub(crate) fn calibrated_confidence(confidence: &[f64], right: usize) -> String {
+    confidence_of("the calibrated probabilities", confidence, right)
+}
+
+fn confidence_of(probabilities: &str, confidence: &[f64], right: usize) -> String {
     let chance = Chance::new(confidence, right, 1, 0.0);
     let (share, range) = chance.words();
     let mean = 100.0 * chance.promised;
     let by = format!("mean confidence {mean:.0} %, {share} right, where chance alone allows {range}");
     let rows = rows_words(chance.rows);
     match chance.judgement {
-        Judgement::Holds => format!("the probabilities hold on average: {by}"),
-        Judgement::Short => format!("the probabilities are too sure: {by}"),
-        Judgement::Long => format!("the probabilities are too cautious: {by}"),
-        Judgement::LooksShort => format!("the probabilities look too sure, but {rows} are too few to be sure: {by}"),
-        Judgement::LooksLong => format!("the probabilities look too cautious, but {rows} are too few to be sure: {by}"),
-        Judgement::Few => format!("the probabilities cannot be judged by {rows}"),
+        Judgement::Holds => format!("{probabilities} hold on average: {by}"),
+        Judgement::Short => format!("{probabilities} are too sure: {by}"),
+        Judgement::Long => format!("{probabilities} are too cautious: {by}"),
+        Judgement::LooksShort => format!("{probabilities} look too sure, but {rows} are too few to be sure: {by}"),
+        Judgement::LooksLong => format!("{probabilities} look too cautious, but {rows} are too few to be sure: {by}"),
+        Judgement::Few => format!("{probabilities} cannot be judged by {rows}"),
     }
 }
 
@@ -83,18 +124,25 @@ mod tests {
         };
         let say = |point: Metric, nll: (f64, f64), n| {
             let name = point.name.clone();
-            against_constant(&[point, of("nll", Better::Lower, nll.0, nll.1)], n, &name, "C")
+            against_constant(&[point, of("nll", Better::Lower, nll.0, nll.1)], n, &name)
         };
         let rmse = |ours, constant| of("rmse", Better::Lower, ours, constant);
         let worse = say(rmse(3.2, 3.0), (1.0, 2.0), 20).expect("a note");
-        assert!(worse.starts_with("worse than C (rmse 3.200 against 3.000 m)"), "{worse}");
+        assert!(worse.starts_with("worse than the mean baseline (rmse 3.200 against 3.000 m)"), "{worse}");
         let unsure = say(rmse(1.0, 3.0), (2.5, 2.0), 20).expect("a note");
-        assert!(unsure.contains("no worse than C") && unsure.contains("(nll 2.500 against 2.000 m)"), "{unsure}");
+        assert!(
+            unsure.contains("no worse than the mean baseline") && unsure.contains("(nll 2.500 against 2.000 m)"),
+            "{unsure}"
+        );
         assert_eq!(say(rmse(1.0, 3.0), (1.5, 2.0), 20), None);
         assert_eq!(say(rmse(3.2, 3.0), (1.0, 2.0), FEW - 1), None, "few rows say nothing");
-        let accuracy = |ours| say(of("accuracy", Better::Higher, ours, 0.5), (1.0, 2.0), 50);
-        assert!(accuracy(0.4).is_some_and(|s| s.contains("(accuracy 0.4000 against 0.5000)")));
-        assert_eq!(accuracy(0.5), None, "all rows may be of one class");
+        let accuracy = |ours, nll| say(of("accuracy", Better::Higher, ours, 0.5), (nll, 2.0), 50);
+        let fewer = accuracy(0.4, 1.0).expect("a note");
+        assert!(fewer.starts_with("worse than class shares (accuracy 0.4000 against 0.5000)"), "{fewer}");
+        assert_eq!(accuracy(0.5, 1.0), None, "all rows may be of one class");
+        let unlikely = accuracy(0.5, 2.5).expect("a note");
+        assert!(unlikely.contains("probabilities are worse than class shares (nll 2.500 against 2.000)"), "{unlikely}");
+        assert!(with_run(&unlikely, "'runs/a b'").ends_with("`vifo calibrate 'runs/a b'` may help"));
     }
 
     fn covered(hits: usize, n: usize) -> String {

@@ -23,6 +23,26 @@ pub struct Fitted {
     pub seconds: f64,
 }
 
+impl Fitted {
+    /// The epoch whose weights are kept, where a validation part chose it and training went on.
+    pub fn kept_epoch(&self) -> Option<u32> {
+        let last = self.rows.last()?.epoch;
+        self.best.map(|best| best.0).filter(|epoch| self.plan.patience > 0 && *epoch < last)
+    }
+
+    /// What it may mean that no later epoch was better than the first.
+    pub fn first_is_best(&self) -> Option<String> {
+        let first = self.rows.first()?.epoch;
+        self.kept_epoch().filter(|epoch| *epoch == first).map(|_| {
+            format!(
+                "the best weights are those of the first epoch: the inputs may tell little about '{}' (compare with the \
+                 baselines), or --lr is too high",
+                self.data.encoder.target_names()
+            )
+        })
+    }
+}
+
 /// "concrete": the recipe's name, else its data's.
 pub fn recipe_name(recipe: &Recipe) -> String {
     if let Some(name) = &recipe.name {

@@ -100,7 +100,7 @@ impl Model {
         match load::load_on_scale(&self.recipe, &self.encoder)? {
             Some(data) => Ok(data),
             None => {
-                moved::expect(&self.recipe.data, &self.run)?;
+                moved::expect(&self.recipe.data, &self.run, moved::NO_OPTION)?;
                 load::load(&self.recipe)
             }
         }

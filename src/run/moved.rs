@@ -1,5 +1,6 @@
 //! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
 
+use super::RunFolder;
 use crate::error::{Error, Result};
 use crate::recipe::{self, Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
@@ -74,8 +75,14 @@ pub fn replace(data: &mut Data, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// An error that says how to name data that is gone.
-pub fn expect(data: &Data, run: &Path) -> Result<()> {
+/// What to do about data that is gone, where the command can be told another file: `vifo evaluate`, `vifo fit --resume`.
+pub const NAME_IT: &str = "say where it is with --data FILE, or ";
+
+/// What a command has in front of "move it back" where its own --data means other rows, or where it has none.
+pub const NO_OPTION: &str = "";
+
+/// An error if the data of the run in `run` is gone: how to bring it back, behind `first`, what else the command takes.
+pub fn expect(data: &Data, run: &Path, first: &str) -> Result<()> {
     let own = data.file.as_deref().or(data.images.as_deref());
     let without_suffix =
         |p: &Path| p.to_str().and_then(|t| t.strip_suffix("#coarse")).is_some_and(|t| Path::new(t).exists());
@@ -84,11 +91,21 @@ pub fn expect(data: &Data, run: &Path) -> Result<()> {
         None => Ok(()),
         Some(path) => Err(Error::data(
             path.display().to_string(),
-            format!("the data of the run {} is not there, nor beside the run as it was", run.display()),
+            format!("the data of the run {} is not there, nor where it lay as seen from the run", run.display()),
             "",
-            "bring it back, or say where it is with --data FILE (`vifo evaluate`, `vifo fit --resume`)",
+            format!("{first}move it back to that path{}", beside(data, run)),
         )),
     }
+}
+
+/// The other place where `follow` finds the data: where it lay as seen from the run. Empty where that is the same place.
+fn beside(data: &Data, run: &Path) -> String {
+    let (key, own) = if data.file.is_some() { ("data.file", &data.file) } else { ("data.images", &data.images) };
+    let manifest = RunFolder { path: run.to_path_buf() }.manifest();
+    let (Ok(manifest), Ok(run)) = (manifest, std::path::absolute(run)) else { return String::new() };
+    let place = manifest.relative.get(key).map(|relative| plain(&run.join(relative)));
+    let other = place.filter(|place| Some(place) != own.as_ref());
+    other.map_or_else(String::new, |place| format!(", or to {}", place.display()))
 }
 
 #[cfg(test)]

@@ -17,11 +17,13 @@ use std::path::Path;
 pub enum RunStatus {
     Missing,
     /// Killed before its first checkpoint: nothing in it is worth keeping.
-    Remains,
+    Abandoned,
     /// A process writes to it.
     Training,
     /// Stopped or killed after so many epochs.
-    Begun(u32),
+    Stopped {
+        epoch: u32,
+    },
     Done,
     /// With this line.
     Failed(String),
@@ -31,9 +33,9 @@ impl RunStatus {
     /// "done", "training", ...
     pub fn word(&self) -> &'static str {
         match self {
-            RunStatus::Missing | RunStatus::Remains => "missing",
+            RunStatus::Missing | RunStatus::Abandoned => "missing",
             RunStatus::Training => "training",
-            RunStatus::Begun(_) => "stopped",
+            RunStatus::Stopped { .. } => "stopped",
             RunStatus::Done => "done",
             RunStatus::Failed(_) => "failed",
         }
@@ -55,20 +57,20 @@ impl Outcome {
     }
 }
 
-/// What a run may have written before its manifest.
+/// The files that a run writes before its manifest.
 const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "checkpoints", "figures"];
 
-/// Holds the folder of a set, which is made if it is not there, for one command at a time.
+/// Locks the folder of a set for this command, and creates it if need be.
 ///
 /// # Errors
-/// Where it cannot be made, or another command holds it.
-pub fn hold(folder: &Path) -> Result<File> {
+/// The folder cannot be created, or another command has locked it.
+pub fn lock_folder(folder: &Path) -> Result<File> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
     RunFolder { path: folder.to_path_buf() }.lock()
 }
 
-/// What to do where something else lies in the place of a run; `flag` names the folder of the set.
-pub fn move_away(flag: &str) -> String {
+/// The help of an error about other files in the place of a run; `flag` is the one that chooses the folder of the set.
+pub fn move_away_help(flag: &str) -> String {
     format!("move it away, or choose another folder with {flag}")
 }
 
@@ -104,10 +106,10 @@ pub fn status(
         return Ok(RunStatus::Failed(line));
     }
     let rows = if run.last().is_file() { run.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
-    Ok(RunStatus::Begun(rows.last().map_or(0, |r| r.epoch)))
+    Ok(RunStatus::Stopped { epoch: rows.last().map_or(0, |r| r.epoch) })
 }
 
-/// `Missing` or `Remains` of a folder that is no run yet.
+/// `Missing` or `Abandoned`, for a folder without a manifest.
 fn remains(path: &Path, flag: &str) -> Result<RunStatus> {
     let entries = match path.read_dir() {
         Ok(entries) => entries,
@@ -118,10 +120,10 @@ fn remains(path: &Path, flag: &str) -> Result<RunStatus> {
         let name = entry.file_name().to_string_lossy().to_string();
         if !BEFORE_MANIFEST.contains(&name.as_str()) && !name.starts_with(".tmp") {
             let found = format!("is in the way of a run, and holds '{name}', which no run has before its manifest");
-            return Err(Error::usage(path.display().to_string(), found, "", move_away(flag)));
+            return Err(Error::usage(path.display().to_string(), found, "", move_away_help(flag)));
         }
     }
-    Ok(RunStatus::Remains)
+    Ok(RunStatus::Abandoned)
 }
 
 /// Whether two recipes give the same experiment.
@@ -152,7 +154,7 @@ pub fn require_same_recipe(run: &RunFolder, wanted: &Recipe, varies: &[&Key], fl
         return Ok(());
     };
     let found = format!("was trained with {key} = {there}, not {wanted}");
-    Err(Error::usage(run.path.display().to_string(), found, "", move_away(flag)))
+    Err(Error::usage(run.path.display().to_string(), found, "", move_away_help(flag)))
 }
 
 /// Starts or resumes a run, as its status asks, to its end or to a stop.
@@ -167,15 +169,15 @@ pub fn train(
     listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
 ) -> Result<Fitted> {
     match status {
-        RunStatus::Begun(_) => return fit::resume(&folder.path, device, listen),
+        RunStatus::Stopped { .. } => return fit::resume(&folder.path, device, listen),
         RunStatus::Training => {
-            // The other process goes on, unless it has just ended.
+            // Fails while the other process trains.
             drop(folder.lock()?);
             if RunFolder::open(&folder.path).is_ok() {
                 return fit::resume(&folder.path, device, listen);
             }
         }
-        RunStatus::Remains => {
+        RunStatus::Abandoned => {
             let _lock = folder.lock()?;
             folder.remove_own()?;
         }
@@ -184,21 +186,23 @@ pub fn train(
     fit::fit(recipe, &folder.path, false, device, listen)
 }
 
-/// What one run of a set came to.
-pub enum One {
+/// How one run of a set ended.
+pub enum RunEnd {
     Done,
     Stopped,
-    /// By what its numbers did: the others go on.
+    /// In its own numbers, such as a loss that is not finite: the other runs go on.
     Failed(Error),
 }
 
+/// How a training ended.
+///
 /// # Errors
-/// What would befall the next run as well.
-pub fn judged(trained: Result<Ending>) -> Result<One> {
+/// Those that would stop the next run as well, such as a full disk.
+pub fn run_end(trained: Result<Ending>) -> Result<RunEnd> {
     match trained {
-        Ok(Ending::Stopped) => Ok(One::Stopped),
-        Ok(Ending::Finished | Ending::Early) => Ok(One::Done),
-        Err(error @ Error::Run(_)) => Ok(One::Failed(error)),
+        Ok(Ending::Stopped) => Ok(RunEnd::Stopped),
+        Ok(Ending::Finished | Ending::Early) => Ok(RunEnd::Done),
+        Err(error @ Error::Run(_)) => Ok(RunEnd::Failed(error)),
         Err(error) => Err(error),
     }
 }
@@ -232,13 +236,13 @@ mod tests {
         let now = || status(&run, None, &[], None, "--out");
         assert_eq!(now(), Ok(RunStatus::Missing));
         std::fs::create_dir_all(run.join("checkpoints")).expect("made");
-        assert_eq!(now(), Ok(RunStatus::Remains));
+        assert_eq!(now(), Ok(RunStatus::Abandoned));
         assert_eq!(status(&run, None, &[], Some("no".into()), "--out"), Ok(RunStatus::Failed("no".into())));
-        let held = hold(&run).expect("held");
+        let held = lock_folder(&run).expect("held");
         assert_eq!(now(), Ok(RunStatus::Training));
         drop(held);
         std::fs::write(run.join("notes.txt"), "mine").expect("written");
         let refused = now().expect_err("in the way").to_string();
-        assert!(refused.contains("'notes.txt'") && refused.ends_with(&move_away("--out")), "{refused}");
+        assert!(refused.contains("'notes.txt'") && refused.ends_with(&move_away_help("--out")), "{refused}");
     }
 }

@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Milliseconds since `start`, and 1, at the first request; 0 before it.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 /// Runs that have something to save.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static HOLDERS: AtomicUsize = AtomicUsize::new(0);
 /// The folder of a run that has not begun.
 static CLAIMED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
@@ -50,29 +50,29 @@ pub fn check() -> Result<()> {
 pub struct Hold(());
 
 pub fn hold() -> Hold {
-    HELD.fetch_add(1, Ordering::Relaxed);
+    HOLDERS.fetch_add(1, Ordering::Relaxed);
     Hold(())
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        HELD.fetch_sub(1, Ordering::Relaxed);
+        HOLDERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 pub fn is_held() -> bool {
-    HELD.load(Ordering::Relaxed) > 0
+    HOLDERS.load(Ordering::Relaxed) > 0
 }
 
 /// Names a folder that was made to hold a name, and is empty until its run begins.
-pub fn claimed(path: &Path) {
+pub fn set_claimed(path: &Path) {
     if let Ok(mut claimed) = CLAIMED.lock() {
         *claimed = Some(path.to_path_buf());
     }
 }
 
 /// Removes that folder, and the one around it, where they are still empty: a run that could not begin leaves nothing.
-pub fn unclaim() {
+pub fn remove_claimed() {
     let path = CLAIMED.lock().ok().and_then(|mut claimed| claimed.take());
     if let Some(path) = path {
         let _ = std::fs::remove_dir(&path).and_then(|()| path.parent().map_or(Ok(()), std::fs::remove_dir));

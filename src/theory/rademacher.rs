@@ -220,6 +220,7 @@ impl Rademacher {
                 series("loss of VIFO, from below", self.sides.iter().map(|s| s.loss).collect()),
                 series("bound 2 L0 max(1, L1) K R(H)", self.sides.iter().map(|s| s.bound(FACTOR)).collect()),
             ],
+            mark: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::system::stop;
 use std::time::{Duration, Instant};
 
 /// How long a call of `Steps::advance` may take: between two calls a stop is heard.
-const PIECE: Duration = Duration::from_millis(250);
+const MAX_CALL: Duration = Duration::from_millis(250);
 
 /// What the loop drives.
 pub trait Steps {
@@ -27,12 +27,12 @@ pub trait Steps {
 #[derive(Debug, Clone)]
 pub struct Driver {
     /// Steps of one call of `advance`. They change nothing but when a stop is heard.
-    most: u64,
+    steps_per_call: u64,
 }
 
 impl Default for Driver {
     fn default() -> Driver {
-        Driver { most: 1 }
+        Driver { steps_per_call: 1 }
     }
 }
 
@@ -42,53 +42,54 @@ impl Driver {
     ///
     /// # Errors
     /// Those of the training, such as a loss that is not finite, and those of `listen`. A stop is no error but an ending.
-    pub fn go<S: Steps>(
+    pub fn advance_by<S: Steps>(
         &mut self,
-        what: &mut S,
+        training: &mut S,
         steps: u64,
         listen: &mut dyn FnMut(&mut S, Event) -> Result<Flow>,
     ) -> Result<Option<Ending>> {
-        let goal = what.step().saturating_add(steps);
-        while what.ending().is_none() && what.step() < goal {
+        let goal = training.step().saturating_add(steps);
+        while training.ending().is_none() && training.step() < goal {
             if stop::requested() {
                 return Ok(Some(Ending::Stopped));
             }
             let start = Instant::now();
-            let row = match what.advance(self.most.min(goal - what.step())) {
+            let row = match training.advance(self.steps_per_call.min(goal - training.step())) {
                 // An evaluation that was broken off: resuming repeats it.
                 Err(Error::Stopped(_)) => return Ok(Some(Ending::Stopped)),
                 row => row?,
             };
             let Some(row) = row else {
-                let short = start.elapsed() < PIECE / 2;
-                self.most = if short { (2 * self.most).min(MAX_STEPS) } else { (self.most / 2).max(1) };
+                let short = start.elapsed() < MAX_CALL / 2;
+                self.steps_per_call =
+                    if short { (2 * self.steps_per_call).min(MAX_STEPS) } else { (self.steps_per_call / 2).max(1) };
                 continue;
             };
-            let saved = what.save_if_due()?;
-            let mut flow = listen(what, Event::Epoch(row))?;
-            if saved && listen(what, Event::Checkpoint)? == Flow::Stop {
+            let saved = training.save_if_due()?;
+            let mut flow = listen(training, Event::Epoch(row))?;
+            if saved && listen(training, Event::Checkpoint)? == Flow::Stop {
                 flow = Flow::Stop;
             }
             if flow == Flow::Stop {
                 return Ok(Some(Ending::Stopped));
             }
         }
-        Ok(what.ending())
+        Ok(training.ending())
     }
 }
 
-/// Tells `listen` of the start and drives `what` to its end, or to a stop.
+/// Tells `listen` of the start and drives `training` to its end, or to a stop.
 ///
 /// # Errors
-/// As `Driver::go`.
-pub fn to_the_end<S: Steps>(what: &mut S, listen: &mut dyn FnMut(&mut S, Event) -> Result<Flow>) -> Result<Ending> {
-    let started = what.started();
-    if listen(what, started)? == Flow::Stop {
+/// As `Driver::advance_by`.
+pub fn to_the_end<S: Steps>(training: &mut S, listen: &mut dyn FnMut(&mut S, Event) -> Result<Flow>) -> Result<Ending> {
+    let started = training.started();
+    if listen(training, started)? == Flow::Stop {
         return Ok(Ending::Stopped);
     }
     let mut driver = Driver::default();
     loop {
-        if let Some(ending) = driver.go(what, u64::MAX, listen)? {
+        if let Some(ending) = driver.advance_by(training, u64::MAX, listen)? {
             return Ok(ending);
         }
     }

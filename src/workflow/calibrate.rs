@@ -8,15 +8,17 @@
 use crate::data::images::Part;
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
-use crate::data::{Dataset, Task};
+use crate::data::{Dataset, Task, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
+use crate::recipe;
 use crate::report::evaluations::{EvaluatedRun, Page};
 use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
 use crate::run::model::Model;
+use crate::run::moved;
 use crate::run::{Manifest, RunFolder};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -58,12 +60,14 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
         ));
     }
     let mut notes = Model::caveats(folder)?;
+    let mut unchecked = false;
     let (rows, source) = match &request.data {
         Some(file) => {
-            let (rows, said) = fresh(&model, folder, file, request.skip_lines)?;
-            notes.extend(said);
-            let file = crate::recipe::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
-            (rows, Source::File(file))
+            let fresh = fresh(&model, folder, file, request.skip_lines)?;
+            notes.extend(fresh.notes);
+            unchecked = fresh.unchecked;
+            let file = recipe::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+            (fresh.rows, Source::File(file))
         }
         None => {
             if request.skip_lines.is_some() {
@@ -81,6 +85,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
         vifo,
         run: stored::fingerprint(folder)?,
         source,
+        unchecked,
         rows: rows.n,
         temperature: None,
         sets: None,
@@ -134,7 +139,7 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
 }
 
 /// What the columns that split or weigh the rows mean for the promise, a sentence each.
-fn of_the_split(data: &crate::recipe::Data) -> Vec<String> {
+fn of_the_split(data: &recipe::Data) -> Vec<String> {
     let mut all = vec![];
     if data.group.is_some() {
         all.push(
@@ -221,28 +226,51 @@ fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
     Ok(data.validation)
 }
 
+/// Rows of a file to calibrate on.
+struct Fresh {
+    rows: Dataset,
+    notes: Vec<String>,
+    /// They could not be compared with the rows that the run was trained on.
+    unchecked: bool,
+}
+
+/// Whether `file` in place of the run's data gives what the run was trained on, by the manifest: that needs no original.
+fn is_data_of(model: &Model, manifest: &Manifest, put: impl Fn(&mut recipe::Data)) -> bool {
+    let mut recipe = model.recipe.clone();
+    put(&mut recipe.data);
+    load::load(&recipe).is_ok_and(|data| manifest.is_of(&data))
+}
+
 /// Rows of a file, which must be neither the training nor the test rows.
-fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usize>) -> Result<(Dataset, Vec<String>)> {
+fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usize>) -> Result<Fresh> {
     let d = &model.recipe.data;
     let refuse = |found: String| {
         let help = "name fresh rows, or leave --data out for the validation part";
         let allowed = "rows that the run was neither trained nor tested on";
         Err(Error::usage(file.display().to_string(), found, allowed, help))
     };
+    const TRAINED: &str = "is what the run was trained on";
+    const TESTED: &str = "is the run's test set, which would be a test no longer";
     if same(d.file.as_deref(), file) || same(d.images.as_deref(), file) {
-        return refuse("is what the run was trained on".into());
+        return refuse(TRAINED.into());
     }
     if same(d.test_file.as_deref(), file) {
-        return refuse("is the run's test set, which would be a test no longer".into());
+        return refuse(TESTED.into());
     }
     let (rows, mut notes) = model.read(file, Part::All, true, skip_lines)?;
-    // A copy under another name; without the run's own data there is nothing to compare with.
-    let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.is_of(own)));
+    // A copy under another name.
+    let manifest = folder.manifest()?;
+    let own = model.data().ok().filter(|own| manifest.is_of(own));
     let Some(own) = own else {
-        notes.push(
-            "the run's own data cannot be read as it was: whether these rows are among it was not checked".into(),
-        );
-        return Ok((rows, notes));
+        let absolute = recipe::absolute(file).map_err(|e| Error::io(file, "find", &e))?;
+        let as_data = |data: &mut recipe::Data| drop(moved::replace(data, &absolute));
+        if is_data_of(model, &manifest, as_data) {
+            return refuse(TRAINED.into());
+        }
+        if d.test_file.is_some() && is_data_of(model, &manifest, |data| data.test_file = Some(absolute.clone())) {
+            return refuse(TESTED.into());
+        }
+        return Ok(Fresh { rows, notes, unchecked: true });
     };
     for (part, name) in [(&own.train, "training"), (&own.test, "test")] {
         let duplicates = duplicates(&rows, part);
@@ -253,7 +281,7 @@ fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usiz
             notes.push(format!("{duplicates} of {} rows are {name} rows of the run too", rows.n));
         }
     }
-    Ok((rows, notes))
+    Ok(Fresh { rows, notes, unchecked: false })
 }
 
 fn same(own: Option<&Path>, file: &Path) -> bool {

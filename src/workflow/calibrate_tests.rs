@@ -1,6 +1,7 @@
 use crate::data::encode::{Encoder, Target};
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
+use crate::results::Results;
 use crate::tables::TextTable;
 use crate::workflow::calibrate::*;
 
@@ -42,6 +43,7 @@ fn fitted(p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Calibration 
         vifo: String::new(),
         run: String::new(),
         source: Source::Validation,
+        unchecked: false,
         rows: y.len(),
         temperature: None,
         sets: None,
@@ -96,7 +98,9 @@ fn six_rows_give_an_infinite_interval_and_say_so() {
     let target = Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 };
     let (t, said) = c.table(&p, &encoder(target), &ids(6), None);
     assert!(column(&t, "lower_90").iter().all(|v| *v == "-inf") && column(&t, "upper_90").iter().all(|v| *v == "inf"));
-    assert!(said[1].contains("6 calibration rows cannot give 90 % intervals, 9 are the least"), "{said:?}");
+    assert!(said[0].starts_with("calibrated on 6 validation rows; --uncalibrated"), "nothing is promised: {said:?}");
+    let few = "6 calibration rows cannot give 90 % intervals, 9 are needed: every interval is infinite; use --alpha 0.2, or --data";
+    assert!(said[1].starts_with(few), "{said:?}");
     // Infinity survives the file, which has no word for it.
     let text = serde_json::to_string(&c).expect("JSON");
     assert_eq!(Calibration::parse(&text, "x", Path::new("run")).expect("read"), c);
@@ -106,6 +110,53 @@ fn six_rows_give_an_infinite_interval_and_say_so() {
     assert!(c.caveats()[0].contains("every set holds all classes"), "{:?}", c.caveats());
     let (t, _) = c.table(&p, &named(["a", "b", "c"]), &ids(6), None);
     assert_eq!(column(&t, "set_90")[0], "a|b|c");
+}
+
+/// Of 199 rows the Gaussian's 90 % intervals hold all, the conformal ones 180.
+#[test]
+fn a3_the_verdict_is_that_on_the_calibrated_error_bars() {
+    let (r, y) = regression(199);
+    let p = Predictive::Regression(r.clone());
+    let c = fitted(&p, &y, &[0.1], Sets::Aps);
+    let mut results = crate::results::regression(&r, &y, &Dataset::default(), None, "m").expect("metrics");
+    let verdict = |r: &Results| r.notes.iter().filter(|n| n.contains("error bars")).cloned().collect::<Vec<_>>();
+    let before = verdict(&results);
+    assert!(before.len() == 1 && before[0].starts_with("the error bars are too wide: "), "{before:?}");
+    c.beside(&mut results, &p, &y);
+    let after = verdict(&results);
+    assert!(
+        after.len() == 1 && after[0].starts_with("the calibrated error bars hold: the 90 % intervals hold 90 % "),
+        "{after:?}"
+    );
+    assert!(after[0].ends_with(&format!("; before calibration {}", before[0])), "{after:?}");
+    // With too few rows for an interval there is nothing to judge.
+    let (r, y) = regression(6);
+    let p = Predictive::Regression(r.clone());
+    let mut results = crate::results::regression(&r, &y, &Dataset::default(), None, "m").expect("metrics");
+    let before = verdict(&results);
+    fitted(&p, &y, &[0.1], Sets::Aps).beside(&mut results, &p, &y);
+    assert_eq!(verdict(&results), before);
+    // Of classes the probabilities are judged.
+    let (c, y) = classes(300);
+    let p = Predictive::Classification(c.clone());
+    let mut results = crate::results::classification(&c, &y.iter().map(|y| *y as usize).collect::<Vec<_>>(), None);
+    fitted(&p, &y, &[0.1], Sets::Aps).beside(&mut results, &p, &y);
+    let notes = results.notes.join("\n");
+    assert!(notes.contains("the calibrated probabilities hold on average: "), "{notes}");
+    assert!(notes.contains("; before calibration the probabilities "), "{notes}");
+}
+
+#[test]
+fn a1_rows_that_were_not_compared_are_said_to_be() {
+    let (r, y) = regression(30);
+    let p = Predictive::Regression(r);
+    let c = Calibration { unchecked: true, ..fitted(&p, &y, &[0.1], Sets::Aps) };
+    let text = serde_json::to_string(&c).expect("JSON");
+    assert_eq!(Calibration::parse(&text, "x", Path::new("run")).expect("read"), c);
+    let target = Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 };
+    let (_, said) = c.table(&p, &encoder(target), &ids(30), None);
+    assert!(said.iter().any(|n| n.contains("was not checked")), "{said:?}");
+    assert!(c.caveats().iter().any(|n| n.contains("was not checked")), "{:?}", c.caveats());
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub fn evaluate(
         None
     });
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
-    let data = model.data();
+    let data = moved::expect(&model.recipe.data, &folder.path, moved::NAME_IT).and_then(|()| model.data());
     let manifest = folder.manifest()?;
     let changed = data.as_ref().is_ok_and(|d| !manifest.is_of(d));
     let page = Page::new(folder);

@@ -1,5 +1,5 @@
 //! Explains a trained run's predictions. Permutation importance: how much worse the validation rows are predicted when a column's
-//! values are dealt out to other rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
+//! values are shuffled among the rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is aleatoric or epistemic, and which columns' values it comes from.
 
 use crate::base::rng::SplitMix64;
@@ -93,20 +93,20 @@ fn uncertainty(p: &Predictive) -> Vec<(f64, f64)> {
     }
 }
 
-/// One network for many predictions.
-struct Asker<'a> {
+/// Predicts many times with one network, in the unit of its target.
+struct TargetPredictor<'a> {
     model: &'a Model,
     predictor: Predictor,
 }
 
-impl Asker<'_> {
-    fn new<'a>(model: &'a Model, device: &Device, rows: usize) -> Result<Asker<'a>> {
+impl TargetPredictor<'_> {
+    fn new<'a>(model: &'a Model, device: &Device, rows: usize) -> Result<TargetPredictor<'a>> {
         let mut predictor = Predictor::new(&model.plan.setup, device, model.plan.seed, rows)?;
         predictor.set(&model.trained)?;
-        Ok(Asker { model, predictor })
+        Ok(TargetPredictor { model, predictor })
     }
     /// In the user's unit.
-    fn ask(&mut self, x: &[f32]) -> Result<Predictive> {
+    fn predict(&mut self, x: &[f32]) -> Result<Predictive> {
         let mut p = self.predictor.predict_target(Inputs::Rows(x), self.model.encoder.target_at)?;
         if let Predictive::Regression(r) = &mut p {
             r.rescale(self.model.encoder.destandardise(0.0), self.model.encoder.target_sd());
@@ -170,9 +170,9 @@ pub fn explain(
         notes.push(format!("importance by {MOST_ROWS} of the {} validation rows", data.validation.n));
     }
     let validation = data.validation.subset(&chosen);
-    let mut asker = Asker::new(model, device, validation.n.max(rows.n))?;
+    let mut predictor = TargetPredictor::new(model, device, validation.n.max(rows.n))?;
     let started = Instant::now();
-    let before = asker.ask(&validation.x)?;
+    let before = predictor.predict(&validation.x)?;
     let a_row = started.elapsed().as_secs_f64() / validation.n as f64;
     let work = columns.len() as f64 * (REPEATS * validation.n + rows.n) as f64;
     if a_row * work > SECONDS {
@@ -185,8 +185,8 @@ pub fn explain(
         ));
     }
     let seed = u64::from(model.recipe.seed);
-    let importance = importance(&mut asker, &columns, &validation, &before, seed)?;
-    let columns = row_columns(&mut asker, &columns, rows)?;
+    let importance = importance(&mut predictor, &columns, &validation, &before, seed)?;
+    let columns = row_columns(&mut predictor, &columns, rows)?;
     let is_regression = model.encoder.n_classes().is_none();
     if calibration::current(folder).is_ok_and(|c| c.is_some()) {
         notes.push("the explanation describes the predictions before calibration".into());
@@ -206,7 +206,7 @@ fn summary(losses: &[(f64, f64)], weights: &[f32], is_regression: bool) -> (f64,
 }
 
 fn importance(
-    asker: &mut Asker,
+    predictor: &mut TargetPredictor,
     columns: &[Column],
     rows: &Dataset,
     before: &Predictive,
@@ -230,7 +230,7 @@ fn importance(
                     x[i * d + j] = rows.x[from * d + j];
                 }
             }
-            let permuted = losses(&asker.ask(&x)?, &y);
+            let permuted = losses(&predictor.predict(&x)?, &y);
             let (nll, error) = summary(&permuted, &rows.weights, is_regression);
             nlls.push(nll - at_first.0);
             errors.push(error - at_first.1);
@@ -285,9 +285,9 @@ fn bootstrap(
 
 /// For each row the shares of its uncertainty, and the columns whose typical value in place of the row's own would change it
 /// most: name and what the row's own value adds (negative: it takes away).
-fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<TextTable> {
+fn row_columns(predictor: &mut TargetPredictor, columns: &[Column], rows: &Dataset) -> Result<TextTable> {
     let (n, d) = (rows.n, rows.d);
-    let p = asker.ask(&rows.x)?;
+    let p = predictor.predict(&rows.x)?;
     let unit = if matches!(p, Predictive::Regression(_)) { "sd" } else { "entropy" };
     let own = uncertainty(&p);
     // [column][row]
@@ -297,7 +297,7 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
         for row in x.chunks_exact_mut(d.max(1)) {
             row[column.inputs.clone()].copy_from_slice(&column.typical);
         }
-        let without = uncertainty(&asker.ask(&x)?);
+        let without = uncertainty(&predictor.predict(&x)?);
         adds.push(own.iter().zip(&without).map(|(own, without)| own.0 - without.0).collect());
     }
     let mut table = TextTable::new(&["aleatoric_share", "epistemic_share"]);
@@ -317,6 +317,12 @@ fn row_columns(asker: &mut Asker, columns: &[Column], rows: &Dataset) -> Result<
     Ok(table)
 }
 
+/// Below this a figure is the rounding of sums: beside the largest increase, and the metric `before`.
+fn rounding(all: &[Increase], before: f64) -> f64 {
+    let largest = all.iter().flat_map(|i| [i.mean, i.sd, i.se]).map(f64::abs).fold(before.abs(), f64::max);
+    1e-12 * largest
+}
+
 impl Explained {
     /// One row per column of the data.
     pub fn table(&self) -> TextTable {
@@ -324,8 +330,13 @@ impl Explained {
             (self.error.0, if self.error.1.is_empty() { String::new() } else { format!(", {}", self.error.1) });
         let mut t = TextTable::new(&["column", "nll increase, nats", "sd", "se"]);
         t.header.extend([format!("{error} increase{unit}"), "sd".into(), "se".into()]);
+        let each = |of: fn(&Importance) -> Increase| -> Vec<Increase> { self.importance.iter().map(of).collect() };
+        let floors = [(each(|i| i.nll), self.before.0), (each(|i| i.error), self.before.1)];
+        let [nll, error] = floors.map(|(all, before)| rounding(&all, before));
         for i in &self.importance {
-            let cells = [i.nll.mean, i.nll.sd, i.nll.se, i.error.mean, i.error.sd, i.error.se].map(number);
+            let cells = [(i.nll, nll), (i.error, error)]
+                .map(|(i, floor)| [i.mean, i.sd, i.se].map(|v| if v.abs() < floor { number(0.0) } else { number(v) }));
+            let cells = cells.into_iter().flatten();
             t.rows.push(std::iter::once(i.column.clone()).chain(cells).collect());
         }
         t
@@ -380,7 +391,7 @@ impl Explained {
             series: vec![IntervalsSeries {
                 name: "importance".into(),
                 middle: of(|i| i.nll.mean),
-                half: of(|i| 2.0 * i.nll.se),
+                half_width: of(|i| 2.0 * i.nll.se),
                 hollow: false,
             }],
         };
@@ -393,5 +404,27 @@ impl Explained {
         for (row, own) in table.rows.iter_mut().zip(&self.columns.rows) {
             row.extend(own.iter().cloned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_of_sums_is_shown_as_zero() {
+        let of = |mean: f64, se: f64| Increase { mean, sd: 0.01, se };
+        let one = |column: &str, nll: Increase, error: Increase| Importance { column: column.into(), nll, error };
+        let explained = Explained {
+            importance: vec![one("a", of(0.5, 0.1), of(2e-7, 1e-8)), one("b", of(3e-17, 1.579e-17), of(1e-9, 0.0))],
+            rows: 30,
+            before: (1.0, 3.0),
+            error: ("rmse", "m".into()),
+            columns: TextTable::default(),
+            notes: vec![],
+        };
+        let rows = explained.table().rows;
+        assert_eq!(rows[1][..4], ["b", "0", "0.01000", "0"]);
+        assert_eq!((rows[0][4].as_str(), rows[1][4].as_str()), ("2.000e-7", "1.000e-9"), "small is no rounding");
     }
 }

@@ -85,7 +85,11 @@ pub(super) fn test_and_report(
         tested.push((r, predictive));
     }
     let of_all = names.iter().cloned().zip(tested.iter().map(|t| t.0.clone())).collect();
-    let results = targets::merged(of_all);
+    let mut results = targets::merged(of_all);
+    if let Some(note) = fitted.first_is_best() {
+        tested.iter_mut().take(1).for_each(|(of_first, _)| of_first.notes.push(note.clone()));
+        results.iter_mut().for_each(|all| all.notes.push(note.clone()));
+    }
     if let Some(results) = &results {
         tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
         folder.write_json("results.json", results)?;
@@ -97,6 +101,7 @@ pub(super) fn test_and_report(
         &recipe_name(recipe),
         &fitted.rows,
         fitted.data.encoder.target_sd(),
+        fitted.kept_epoch(),
     )?);
     report::write(folder, recipe, fitted, &tested, device_name, &all)?;
     fitted.results = results;

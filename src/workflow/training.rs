@@ -91,7 +91,7 @@ impl Training {
         if let Some(file) = file {
             moved::replace(&mut recipe.data, file)?;
         }
-        moved::expect(&recipe.data, path)?;
+        moved::expect(&recipe.data, path, moved::NAME_IT)?;
         let before = folder.manifest()?;
         // Points that were moved while training ran stand on the scale of its first step.
         let data = match &recipe.data.points {

@@ -373,3 +373,34 @@ fn a_kill_leaves_a_whole_calibration() {
     let report = std::fs::read_to_string(d.join("run/report.html")).expect("a report");
     assert!(report.contains("</html>") && report.matches("<h2>Calibration</h2>").count() == 1);
 }
+
+/// The data of a run that were moved: what is refused, by what name they go, and what is said of rows that nothing is known of.
+#[test]
+fn a1_the_training_rows_under_another_name_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let d = dir.path();
+    rows(d, "t", 0, 200);
+    rows(d, "fresh", 200, 300);
+    ok(d, "fit t.csv --device cpu --members 1 --epochs 3 -q --out run");
+    std::fs::rename(d.join("t.csv"), d.join("moved.csv")).expect("moved");
+    refused(d, "calibrate run --data moved.csv", 2, &["moved.csv: is what the run was trained on"]);
+    // The same values written in another way.
+    let text = std::fs::read_to_string(d.join("moved.csv")).expect("rows");
+    std::fs::write(d.join("moved.csv"), text.replace('\n', "\r\n")).expect("written");
+    refused(d, "calibrate run --data moved.csv", 2, &["moved.csv: is what the run was trained on"]);
+    for verb in ["calibrate run", "predict run fresh.csv --explain"] {
+        refused(d, verb, 1, &["t.csv: the data of the run run is not there", "; move it back to that path"]);
+        assert!(!err(&run(d, verb)).contains("--data"), "{verb}");
+    }
+    refused(d, "evaluate run", 1, &["say where it is with --data FILE, or move it back to that path"]);
+    let (_, notes) = ok(d, "calibrate run --data fresh.csv");
+    assert_eq!(notes.matches("was not checked").count(), 1, "{notes}");
+    let (_, notes) = ok(d, "predict run fresh.csv --out p.csv");
+    assert_eq!(notes.matches("was not checked").count(), 1, "{notes}");
+    // The run elsewhere: where its data would be found is named.
+    std::fs::create_dir(d.join("other")).expect("made");
+    std::fs::rename(d.join("run"), d.join("other/run")).expect("moved");
+    refused(d, "calibrate other/run", 1, &["move it back to that path, or to ", "other/t.csv"]);
+    std::fs::rename(d.join("moved.csv"), d.join("other/t.csv")).expect("moved");
+    ok(d, "calibrate other/run -q");
+}

@@ -333,7 +333,7 @@ fn points_are_data() {
         .expect("written");
     let out = ok(d, "fit curve.toml --device cpu");
     assert!(
-        out.contains("test of 2 rows, target y (regression)") && d.join("runs/points/report.html").is_file(),
+        out.contains("tested on 2 rows, target y (regression)") && d.join("runs/points/report.html").is_file(),
         "{out}"
     );
     for file in ["figures/bands.svg", "predictions.csv", "results.json"] {
@@ -450,4 +450,26 @@ fn demo_shows_the_widening() {
         row.rsplit(',').nth(2).expect("a cell").parse().expect("a number")
     };
     assert!(outside("\"VIFO-mean, auxiliary\"") > 3.0 * outside("VIFO-mean,"), "{out}");
+}
+
+/// Labels of a coin and eight columns of dice: nothing is learnt after the first epoch.
+#[test]
+fn a9_a_first_epoch_that_is_the_best_is_spoken_of() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut state = 1u64;
+    let mut next = || {
+        state = state * 48271 % 2147483647;
+        state
+    };
+    let mut text = String::from("x0,x1,x2,x3,x4,x5,x6,x7,side\n");
+    for _ in 0..80 {
+        let dice: String = (0..8).map(|_| format!("{},", next() % 1000)).collect();
+        text += &format!("{dice}{}\n", if (next() >> 8).is_multiple_of(2) { "l" } else { "r" });
+    }
+    std::fs::write(dir.path().join("n.csv"), text).expect("written");
+    let out = ok(dir.path(), "fit n.csv --device cpu --method base --members 1 --epochs 20 --lr 0.1 --out run");
+    let note = "note: the best weights are those of the first epoch: the inputs may tell little about 'side'";
+    assert!(out.contains(note) && out.contains("class shares") && !out.contains("mean baseline"), "{out}");
+    let report = String::from_utf8(read(&dir.path().join("run/report.html"))).expect("UTF-8");
+    assert!(report.contains("the best weights are those of the first epoch") && report.contains("kept: epoch 1"));
 }

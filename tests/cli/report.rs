@@ -124,7 +124,10 @@ fn images_show_classes_corruptions_and_both_sides_of_a_calibration() {
     ok(d, "fit digits --device cpu --members 1 --epochs 3 -q --out run");
     let html = report(d);
     let said = verdict(&html);
-    assert!(said.contains("the named class is right for ") && said.contains("<td>the confidence is "), "{said}");
+    assert!(
+        said.contains("the most probable class is right for ") && said.contains("<td>the confidence is "),
+        "{said}"
+    );
     assert!(said.contains("<td>it names "), "{said}");
     let drawn = html.matches("<svg ").count();
     ok(d, "evaluate run --device cpu --corrupt fog:1 --corrupt fog:5 --corrupt contrast:3");
@@ -145,5 +148,5 @@ fn images_show_classes_corruptions_and_both_sides_of_a_calibration() {
     assert!(
         html.contains("Before the calibration. Accuracy against confidence") && html.contains("After the calibration.")
     );
-    assert!(verdict(&html).contains("These are calibrated."), "{}", verdict(&html));
+    assert!(verdict(&html).contains("above are calibrated."), "{}", verdict(&html));
 }

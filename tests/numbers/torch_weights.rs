@@ -225,7 +225,7 @@ fn export_writes_the_best_weights_of_a_member() {
             "net = nn.Sequential(nn.Linear(1, 4), nn.ReLU(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, {k}))\n\
              net.load_state_dict(safetensors.torch.load_file(\"{method}.safetensors\"))"
         );
-        assert!(out.starts_with(&format!("{method}.safetensors: member 1 of 2")) && out.contains(&net), "{out}");
+        assert!(out.starts_with(&format!("{method}.safetensors: member 1 (of 0 to 1)")) && out.contains(&net), "{out}");
         assert_eq!(err.contains("means of VI's weights"), method == "vi-mean", "{err}");
     }
     let file = d.join("vifo-mean.safetensors");

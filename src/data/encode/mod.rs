@@ -190,7 +190,7 @@ impl Encoder {
     }
 
     /// Encodes rows (numbers below `table.rows()`), with columns found by name. Without `need_target` the target is
-    /// given only if the column is there and all its cells are valid.
+    /// given if the column is there and any of its cells is valid: NaN for the other rows.
     pub fn encode(&self, table: &Table, rows: &[usize], need_target: bool) -> Result<Dataset> {
         if let Some(row) = rows.iter().find(|&&row| row >= table.rows()) {
             let found = format!("row {row}, but the table has {} rows", table.rows());
@@ -209,18 +209,25 @@ impl Encoder {
         }
         let y = match need_target {
             true => self.encode_targets(table, rows)?,
-            false => self.encode_targets(table, rows).unwrap_or_default(),
+            false => self.known_targets(table, rows),
         };
         let ids = Ids::of_lines(rows.iter().map(|&row| table.lines.get(row)));
         let target = match self.target {
             Target::Regression { .. } if !y.is_empty() => {
                 let columns = self.targets().map(|t| t.column(table)).collect::<Result<Vec<_>>>()?;
                 let values = rows.iter().flat_map(|&row| columns.iter().map(move |c| target::number_of(c, row)));
-                values.filter_map(std::result::Result::ok).collect()
+                values.map(|value| value.unwrap_or(f64::NAN)).collect()
             }
             _ => Vec::new(),
         };
         Ok(Dataset { x: x.into(), y, n, d, ids, target, ..Default::default() })
+    }
+
+    /// [n, T], NaN where a target is not known; empty where a column is absent or nothing is known.
+    fn known_targets(&self, table: &Table, rows: &[usize]) -> Vec<f32> {
+        let columns: Option<Vec<Vec<f32>>> = self.targets().map(|t| t.encode_known(table, rows)).collect();
+        let columns = columns.filter(|all| all.iter().flatten().any(|v| !v.is_nan())).unwrap_or_default();
+        (0..rows.len()).flat_map(|i| columns.iter().map(move |c| c[i])).collect()
     }
 
     /// [n, T], the targets of a row beside each other.

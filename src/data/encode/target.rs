@@ -4,7 +4,7 @@ use super::feature::{CellFault, Scale, position, unseen_level};
 use super::{absent, fault_error, number_text};
 use crate::data::quoted;
 use crate::data::table::{Column, Table};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -40,34 +40,46 @@ impl Target {
 
     /// The standardised value or the class of each of `rows`.
     pub(super) fn encode(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>> {
-        let column = self.column(table)?;
-        if let Target::Classes { labels, .. } = self {
-            let index: HashMap<&str, usize> = labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-            let class = |&row: &usize| {
-                let class = class_of(column, row, labels, &index);
-                class.map(|c| c as f32).map_err(|fault| fault_error(table, &column.name, row, fault))
-            };
-            return rows.iter().map(class).collect();
-        }
-        let standard = |&row: &usize| {
-            let value = number_of(column, row).map_err(|fault| fault_error(table, &column.name, row, fault))?;
-            self.standard(value).ok_or_else(|| too_far(table, column, row, value, self.scale()))
+        let (column, index) = (self.column(table)?, self.index());
+        let value = |&row: &usize| {
+            let value = self.value(column, row, &index);
+            value.map_err(|fault| fault_error(table, &column.name, row, fault))
         };
-        rows.iter().map(standard).collect()
+        rows.iter().map(value).collect()
+    }
+
+    /// The same of rows of which some may have no target: NaN there. None where the column is absent.
+    pub(super) fn encode_known(&self, table: &Table, rows: &[usize]) -> Option<Vec<f32>> {
+        let (column, index) = (self.column(table).ok()?, self.index());
+        Some(rows.iter().map(|&row| self.value(column, row, &index).unwrap_or(f32::NAN)).collect())
+    }
+
+    /// The place of each label.
+    fn index(&self) -> HashMap<&str, usize> {
+        match self {
+            Target::Classes { labels, .. } => labels.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect(),
+            Target::Regression { .. } => HashMap::new(),
+        }
+    }
+
+    /// The standardised value or the class of a row; `index` may be empty.
+    fn value(&self, column: &Column, row: usize, index: &HashMap<&str, usize>) -> std::result::Result<f32, CellFault> {
+        match self {
+            Target::Regression { mean, sd, .. } => {
+                let value = number_of(column, row)?;
+                self.standard(value).ok_or_else(|| CellFault {
+                    found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
+                    allowed: "up to 1e38 sd".into(),
+                    help: "fix the cell",
+                })
+            }
+            Target::Classes { labels, .. } => class_of(column, row, labels, index).map(|class| class as f32),
+        }
     }
 
     /// Whether the target of a row can be encoded.
     pub(super) fn takes(&self, column: &Column, row: usize) -> std::result::Result<(), CellFault> {
-        match self {
-            Target::Regression { .. } => number_of(column, row).and_then(|value| {
-                self.standard(value).map(|_| ()).ok_or_else(|| CellFault {
-                    found: format!("{value:e} is too far from the training mean"),
-                    allowed: "up to 1e38 sd".into(),
-                    help: "fix the cell",
-                })
-            }),
-            Target::Classes { labels, .. } => class_of(column, row, labels, &HashMap::new()).map(|_| ()),
-        }
+        self.value(column, row, &HashMap::new()).map(drop)
     }
 }
 
@@ -109,10 +121,4 @@ fn class_of(
     };
     let found = position(index, labels, text).or_else(|| labels.iter().position(|label| label == text));
     found.ok_or_else(|| unseen_level(text, labels, "class"))
-}
-
-fn too_far(table: &Table, column: &Column, row: usize, value: f64, scale: Option<Scale>) -> Error {
-    let (mean, sd) = scale.map_or((0.0, 1.0), |s| (s.mean, s.sd));
-    let found = format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})");
-    Error::data(table.place(row, &column.name), found, "up to 1e38 sd", "fix the cell")
 }

@@ -22,8 +22,8 @@ pub fn is_images(path: &Path) -> bool {
 /// Reads a bundled set or one on disk. A run folder, whose figures are pictures too, is none.
 pub(crate) fn open(path: &Path, part: Part, options: &Options) -> Result<ImageSet> {
     if !is_bundled(path) && is_run(path) {
-        let help = "name the folder or file of the images";
-        return Err(Error::usage(path.display().to_string(), "is a run folder", "an image set", help));
+        let help = format!("open {} to see the run", path.join("report.html").display());
+        return Err(Error::usage(path.display().to_string(), "is a run folder", "a table or an image set", help));
     }
     if is_bundled(path) { super::digits(options) } else { super::open_with(path, part, options) }
 }

@@ -10,7 +10,7 @@ use crate::data::hash::{add_text, add_values, hash, hex};
 use crate::data::inspect::sentence::Sentence;
 use crate::data::inspect::{cautions, choices};
 use crate::data::roles::Roles;
-use crate::data::split::{Split, by_index_file, in_folds};
+use crate::data::split::{Split, by_split_file, in_folds};
 use crate::data::table::{ReadOptions, Table, read_table};
 use crate::data::{counted, quoted, source};
 use crate::error::{Error, Result};
@@ -116,7 +116,7 @@ fn split_of(
         return roles.split(table, kept, data, seed, strata.as_deref(), notes);
     };
     // The file numbers the table's own rows; rows left out leave their part.
-    let split = by_index_file(path, data.split, table.rows(), data.validation_fraction, seed)?;
+    let split = by_split_file(path, data.split, table.rows(), data.validation_fraction, seed)?;
     let usable: std::collections::HashSet<usize> = kept.iter().copied().collect();
     let keep = |rows: Vec<usize>| rows.into_iter().filter(|r| usable.contains(r)).collect();
     Ok(Split { train: keep(split.train), validation: keep(split.validation), test: keep(split.test) })

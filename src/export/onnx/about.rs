@@ -54,6 +54,12 @@ impl About<'_> {
             None => columns.collect(),
         };
         let targets: Vec<&str> = encoder.targets().map(Target::name).collect();
+        let unit = match &encoder.target {
+            Target::Classes { .. } => "entropies are in nats",
+            Target::Regression { .. } => {
+                "outputs of a regression are in the unit that the target has in the training file"
+            }
+        };
         let mut pairs = vec![
             ("vifo.version", env!("CARGO_PKG_VERSION").to_string()),
             ("vifo.method", model.recipe.method.name.clone()),
@@ -64,11 +70,10 @@ impl About<'_> {
             ("vifo.seed", model.plan.seed.to_string()),
             ("vifo.inputs", inputs.to_string()),
             ("vifo.targets", json!(targets).to_string()),
-            ("vifo.unit", "outputs of a regression are in the unit that the target has in the training file".into()),
+            ("vifo.unit", unit.into()),
             ("vifo.calibration", self.calibration.map_or("none".into(), |c| format!("on {}", c.on()))),
         ];
         if let Target::Classes { labels, .. } = &encoder.target {
-            pairs[9] = ("vifo.unit", "entropies are in nats".into());
             pairs.push(("vifo.classes", json!(labels).to_string()));
             pairs.push(("vifo.logit_draws", self.samples.to_string()));
             if let Some(t) = self.calibration.and_then(|c| c.temperature) {

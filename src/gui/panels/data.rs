@@ -8,7 +8,7 @@ mod training;
 
 use super::banner::Banner;
 use super::keys;
-use super::pick::{Ask, PathPick, file_name, taken, working_ui};
+use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
 use crate::data::Task;
 use crate::data::encode::Missing;
 use crate::error::Result;
@@ -91,7 +91,7 @@ impl DataPage {
 
     /// Asks for a file with the system's dialog.
     pub fn choose_file(&mut self, ctx: &egui::Context) {
-        self.path.ask(ctx, Ask::File);
+        self.path.ask(ctx, DialogKind::File);
     }
 
     pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
@@ -99,7 +99,7 @@ impl DataPage {
             self.open_typed(ctx);
         }
         let asked = self.looking.is_some();
-        if let Some(content) = taken(&mut self.looking, banner) {
+        if let Some(content) = take_result(&mut self.looking, banner) {
             self.choice = Some(content.choice.clone());
             self.content = Some(content);
         } else if asked && self.looking.is_none() {
@@ -223,10 +223,10 @@ impl DataPage {
                 self.open_typed(ui.ctx());
             }
             if ui.button("Open file…").on_hover_text("With the system's dialog").clicked() {
-                self.path.ask(ui.ctx(), Ask::File);
+                self.path.ask(ui.ctx(), DialogKind::File);
             }
             if ui.button("Open folder…").on_hover_text("A folder with one subfolder per class").clicked() {
-                self.path.ask(ui.ctx(), Ask::Folder);
+                self.path.ask(ui.ctx(), DialogKind::Folder);
             }
             if ui.button("Example: digits").on_hover_text("1,797 handwritten digits that come with vifo").clicked() {
                 self.open(ui.ctx(), Path::new(recipe::BUNDLED[0]));

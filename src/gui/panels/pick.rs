@@ -6,7 +6,7 @@ use eframe::egui::{self, Key, TextEdit};
 use std::path::{Path, PathBuf};
 
 /// The job's result, once; an error is shown.
-pub fn taken<T: Send + 'static>(job: &mut Option<Job<T>>, banner: &mut Banner) -> Option<T> {
+pub fn take_result<T: Send + 'static>(job: &mut Option<Job<T>>, banner: &mut Banner) -> Option<T> {
     let result = job.as_ref()?.poll()?;
     *job = None;
     result.map_err(|e| banner.error(e)).ok()
@@ -27,7 +27,7 @@ pub fn file_name(path: &Path) -> String {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum DialogKind {
     File,
     Folder,
     Save,
@@ -53,7 +53,7 @@ impl PathPick {
     }
 
     /// Opens the system's dialog on a thread of its own; a second one waits for the first to close.
-    pub fn ask(&mut self, ctx: &egui::Context, what: Ask) {
+    pub fn ask(&mut self, ctx: &egui::Context, what: DialogKind) {
         if self.asking.is_some() {
             return;
         }
@@ -66,9 +66,9 @@ impl PathPick {
                 dialog = dialog.set_directory(dir);
             }
             Ok(match what {
-                Ask::File => dialog.pick_file(),
-                Ask::Folder => dialog.pick_folder(),
-                Ask::Save => {
+                DialogKind::File => dialog.pick_file(),
+                DialogKind::Folder => dialog.pick_folder(),
+                DialogKind::Save => {
                     let name = from.as_deref().map_or_else(|| "predictions.csv".into(), file_name);
                     dialog.set_file_name(name).save_file()
                 }
@@ -79,7 +79,7 @@ impl PathPick {
 
     /// True when the dialog has just given a path.
     pub fn poll(&mut self, banner: &mut Banner) -> bool {
-        match taken(&mut self.asking, banner) {
+        match take_result(&mut self.asking, banner) {
             Some(Some(path)) => {
                 self.set(&path);
                 true

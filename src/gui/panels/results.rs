@@ -11,7 +11,7 @@ mod view;
 use super::banner::Banner;
 use super::curves::CurveCache;
 use super::keys::method_name;
-use super::pick::{Ask, PathPick, file_name, taken, working_ui};
+use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
 use crate::base::visible::shell;
 use crate::exec::Device;
 use crate::gui::export::{Exports, Plottable};
@@ -99,19 +99,19 @@ impl ResultsPage {
         self.rows.poll(banner);
         self.save.poll(banner);
         self.second.poll(banner);
-        if let Some(run) = taken(&mut self.reading, banner) {
+        if let Some(run) = take_result(&mut self.reading, banner) {
             self.show(ctx, run);
         }
-        if let (Some(Some(pixels)), Some(own)) = (taken(&mut self.own_images, banner), &mut self.own) {
+        if let (Some(Some(pixels)), Some(own)) = (take_result(&mut self.own_images, banner), &mut self.own) {
             own.images = Some(Thumbnails::new(pixels));
         }
-        if let Some(done) = taken(&mut self.predicting, banner) {
+        if let Some(done) = take_result(&mut self.predicting, banner) {
             let title = format!("Predictions of {}", file_name(&done.file));
             let mut view = View::new(ctx, title, done.predictions, done.notes);
             view.images = done.pixels.map(Thumbnails::new);
             self.other = Some(view);
         }
-        if let Some(done) = taken(&mut self.calibrating, banner) {
+        if let Some(done) = take_result(&mut self.calibrating, banner) {
             // Its own caveats stand beside it from now on.
             let caveats = done.calibration.caveats();
             done.notes.into_iter().filter(|n| !caveats.contains(n)).for_each(|n| banner.note(n));
@@ -119,10 +119,10 @@ impl ResultsPage {
                 self.open(ctx, &path);
             }
         }
-        if let Some(path) = taken(&mut self.saving, banner) {
+        if let Some(path) = take_result(&mut self.saving, banner) {
             banner.note(format!("saved {}", path.display()));
         }
-        if let Some(done) = taken(&mut self.evaluating, banner) {
+        if let Some(done) = take_result(&mut self.evaluating, banner) {
             self.said = done.notes;
             if let Some(run) = &mut self.run {
                 run.evaluation = done.results;
@@ -253,7 +253,7 @@ impl ResultsPage {
                 self.open_typed(ui.ctx());
             }
             if ui.button("Open folder…").on_hover_text("With the system's dialog").clicked() {
-                self.path.ask(ui.ctx(), Ask::Folder);
+                self.path.ask(ui.ctx(), DialogKind::Folder);
             }
             if self.reading.is_some() {
                 ui.spinner();
@@ -357,7 +357,7 @@ impl ResultsPage {
                 let work = move || read::predict(&folder, &file);
                 self.predicting = Some(Job::start(what, move || wake.request_repaint(), work));
             }
-            let ask = if of_images { Ask::Folder } else { Ask::File };
+            let ask = if of_images { DialogKind::Folder } else { DialogKind::File };
             if ui.button("Choose rows…").clicked() {
                 self.rows.ask(ui.ctx(), ask);
             }
@@ -376,7 +376,7 @@ impl ResultsPage {
                 self.saving = Some(Job::start("saving predictions", move || wake.request_repaint(), work));
             }
             if ui.button("Choose place…").clicked() {
-                self.save.ask(ui.ctx(), Ask::Save);
+                self.save.ask(ui.ctx(), DialogKind::Save);
             }
         });
         ui.add_space(2.0);

@@ -144,7 +144,11 @@ fn a_class_that_is_too_sure_is_named() {
     let c = Classification { k: 2, probs, total: zeros.clone(), aleatoric: zeros.clone(), epistemic: zeros };
     let v = Verdict::new(&Predictive::Classification(c), &y, &encoder(Some(&["a", "b"])), None, "test rows");
     assert_eq!(v.tone(), Tone::Bad, "{}", v.headline());
-    assert!(v.headline().starts_with("No, they are too sure: the named class is right for"), "{}", v.headline());
+    assert!(
+        v.headline().starts_with("No, they are too sure: the most probable class is right for"),
+        "{}",
+        v.headline()
+    );
     assert!(v.off().any(|p| p.place == "where it names b") && !v.off().any(|p| p.place == "where it names a"));
     assert!(
         v.text()

@@ -11,8 +11,9 @@ use crate::results::Results;
 use crate::results::chance::{Chance, Judgement};
 use crate::results::predictions;
 use crate::results::predictions::distinct_target;
-use crate::results::{self, Better, Metric};
+use crate::results::{self, Better, Metric, words};
 use crate::run::calibration::stored::{Calibration, Level};
+use crate::run::calibration::words::NOT_COMPARED;
 use crate::tables::{TextTable, full};
 
 /// Width of each row's interval in the target's unit, or the number of classes in each row's set.
@@ -51,6 +52,7 @@ impl Calibration {
     pub fn table(&self, p: &Predictive, encoder: &Encoder, ids: &Ids, y: Option<&[f64]>) -> (TextTable, Vec<String>) {
         let mut notes = vec![self.used()];
         notes.extend(self.too_few());
+        notes.extend(self.unchecked.then(|| NOT_COMPARED.into()));
         let mut table = match p {
             Predictive::Regression(_) => predictions::predictions(p, encoder, ids, y),
             Predictive::Classification(c) => {
@@ -100,6 +102,7 @@ impl Calibration {
                 m.calibrated = after.get(&m.name);
             }
         }
+        self.judge(results, p, y);
         for level in &self.levels {
             let (covered, size) = self.conformal(level, p, y);
             let (names, unit) = match p {
@@ -120,6 +123,32 @@ impl Calibration {
                 results.metrics[place].calibrated = Some(after);
             }
             results.notes.extend(self.verdict(level, covered, y.len()));
+        }
+    }
+
+    /// The verdict on the error bars is that on the calibrated ones; what was said of the uncalibrated stands behind it.
+    fn judge(&self, results: &mut Results, p: &Predictive, y: &[f64]) {
+        let after = match p {
+            Predictive::Regression(_) => {
+                // 90 % is what the uncalibrated are judged by.
+                let level = self.level(0.9).or(self.levels.first());
+                let scatter = level.and_then(|l| conformal::coverage_sd(self.rows, l.alpha));
+                level.zip(scatter).map(|(level, scatter)| {
+                    let hits = (self.conformal(level, p, y).0 * y.len() as f64).round() as usize;
+                    let chance = Chance::new(&vec![1.0 - level.alpha; y.len()], hits, 1, scatter);
+                    words::calibrated_coverage(&chance, &level.percent())
+                })
+            }
+            Predictive::Classification(c) => {
+                let (confidence, class) = metrics::confidences(&self.tempered(c).probs, c.k);
+                let right = class.iter().zip(y).filter(|(c, y)| **c == **y as usize).count();
+                Some(words::calibrated_confidence(&confidence, right))
+            }
+        };
+        let place = results.notes.iter().position(|note| words::is_verdict(note));
+        if let Some((after, place)) = after.zip(place) {
+            let note = &mut results.notes[place];
+            *note = format!("{after}; before calibration {note}");
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Calibration {
     /// Fingerprint of what predicts: recipe, encoder and best weights.
     pub run: String,
     pub source: Source,
+    /// The rows could not be compared with those that the run was trained on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchecked: bool,
     pub rows: usize,
     /// Of a classification.
     pub temperature: Option<Temperature>,

@@ -27,19 +27,34 @@ impl Calibration {
         }
     }
 
+    /// The levels that the rows are enough for.
     fn listed(&self, name: impl Fn(&Level) -> String) -> String {
-        self.levels.iter().map(name).collect::<Vec<_>>().join(", ")
+        self.levels.iter().filter(|l| !self.is_short(l)).map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the columns hold; empty where the rows are too few for every level, of which `too_few` speaks.
+    fn promise(&self) -> String {
+        let percents = self.listed(|l| format!("{} %", l.percent()));
+        let enough = self.levels.iter().filter(|l| !self.is_short(l)).count();
+        let (holds, of) = if enough == 1 { ("holds", "") } else { ("hold", " respectively") };
+        match self.sets {
+            _ if enough == 0 => String::new(),
+            None => {
+                let columns = self.listed(|l| format!("lower_{0} to upper_{0}", l.percent()));
+                format!("{columns} {holds} the value in at least {percents} of cases{of}")
+            }
+            Some(_) => {
+                let columns = self.listed(|l| format!("set_{}", l.percent()));
+                format!("{columns} {holds} the class in at least {percents} of cases{of}, labels joined by |")
+            }
+        }
     }
 
     /// One line for `predict`: what the calibration changed, and how to do without.
     pub(crate) fn used(&self) -> String {
-        let percents = self.listed(|l| format!("{} %", l.percent()));
-        let of = if self.levels.len() == 1 { "" } else { " respectively" };
+        let promise = self.promise();
         let changed = match self.temperature {
-            None => {
-                let columns = self.listed(|l| format!("lower_{0} to upper_{0}", l.percent()));
-                format!("{columns} holds the value in at least {percents} of cases{of}")
-            }
+            None => promise,
             Some(t) => {
                 let probabilities = if t.value == 1.0 {
                     "probabilities stay as they are (temperature 1)".to_string()
@@ -49,30 +64,33 @@ impl Calibration {
                         number(t.value)
                     )
                 };
-                let columns = self.listed(|l| format!("set_{}", l.percent()));
-                format!(
-                    "{probabilities}; {columns} holds the class in at least {percents} of cases{of}, labels joined by |"
-                )
+                if promise.is_empty() { probabilities } else { format!("{probabilities}; {promise}") }
             }
         };
-        format!("calibrated on {}: {changed}; --uncalibrated turns it off", self.on())
+        let changed = if changed.is_empty() { changed } else { format!(": {changed}") };
+        format!("calibrated on {}{changed}; --uncalibrated turns it off", self.on())
+    }
+
+    fn is_short(&self, level: &Level) -> bool {
+        conformal::rank(self.rows, level.alpha).is_none()
     }
 
     /// Where the rows are too few for a level.
     pub(crate) fn too_few(&self) -> Vec<String> {
-        let short = |l: &&Level| conformal::rank(self.rows, l.alpha).is_none();
         let say = |l: &Level| {
             let what = if self.sets.is_some() { "every set holds all classes" } else { "every interval is infinite" };
+            let n = conformal::least_rows(l.alpha);
+            let needed = if n == 1 { "1 is".to_string() } else { format!("{n} are") };
+            let alpha = largest_level(self.rows).map_or_else(String::new, |a| format!("--alpha {a}, or "));
             format!(
-                "{} calibration row{} cannot give {} % {}, {} are the least: {what}",
+                "{} calibration row{} cannot give {} % {}, {needed} needed: {what}; use {alpha}--data FILE with more rows",
                 self.rows,
                 if self.rows == 1 { "" } else { "s" },
                 l.percent(),
                 self.what(),
-                conformal::least_rows(l.alpha)
             )
         };
-        self.levels.iter().filter(short).map(say).collect()
+        self.levels.iter().filter(|l| self.is_short(l)).map(say).collect()
     }
 
     pub(crate) fn empty_sets(&self, empty: usize, n: usize, level: &Level) -> Option<String> {
@@ -87,6 +105,7 @@ impl Calibration {
     /// What the guarantee rests on, and where it ends.
     pub fn caveats(&self) -> Vec<String> {
         let mut out = self.too_few();
+        out.extend(self.unchecked.then(|| NOT_COMPARED.into()));
         if self.source == Source::Validation {
             out.push(format!(
                 "the validation rows also chose when to stop, so that the guarantee of the {} is not exact: --data FILE with rows of their \
@@ -122,7 +141,7 @@ impl Calibration {
                  sharpen",
                 1.0 / MOST
             ),
-            Verdict::FewRows => format!("temperature 1: {LEAST_ROWS} rows are the least to choose another"),
+            Verdict::FewRows => format!("temperature left at 1: choosing one takes at least {LEAST_ROWS} rows"),
         })
     }
 
@@ -131,9 +150,9 @@ impl Calibration {
         match self.sets {
             None => "Split conformal intervals mean ± q sd: q is the finite-sample quantile of |y - mean| / sd over the calibration rows."
                 .into(),
-            Some(Sets::Aps) => "Split conformal sets, adaptive (APS) without randomisation: the most probable classes, up to the first one that \
-                                those before it outweigh by the threshold. Never empty; coverage is higher than asked where the first class \
-                                alone is right more often. Probabilities are those before the temperature."
+            Some(Sets::Aps) => "Split conformal sets, adaptive (APS) without randomisation: the most probable classes, added until their \
+                                probabilities sum to more than the threshold (equally probable ones together). Never empty; coverage is higher \
+                                than asked where the first class alone is right more often. Probabilities are those before the temperature."
                 .into(),
             Some(Sets::Lac) => "Split conformal sets, least ambiguous (LAC): all classes of probability at least 1 - threshold. A set may be empty. \
                                 Probabilities are those before the temperature."
@@ -145,7 +164,7 @@ impl Calibration {
     pub fn levels_table(&self, target: &str) -> TextTable {
         let regression = self.sets.is_none();
         let mut t = TextTable::new(&if regression {
-            ["level", "q [sd]", "a Gaussian's [sd]", "", "sd of the coverage"]
+            ["level", "half width [sd]", "Gaussian [sd]", "", "sd of the coverage"]
         } else {
             ["level", "threshold", "least probability", "mean set size", "sd of the coverage"]
         });
@@ -183,6 +202,15 @@ impl Calibration {
         out
     }
 }
+
+/// A round alpha that so many rows can give: the least of a few.
+fn largest_level(rows: usize) -> Option<f64> {
+    [0.05, 0.1, 0.2, 0.3, 0.5].into_iter().find(|alpha| conformal::rank(rows, *alpha).is_some())
+}
+
+/// Of rows that could not be compared with the training rows.
+pub(super) const NOT_COMPARED: &str = "the run's own data cannot be read as it was: whether the calibration rows are training \
+                                rows was not checked, and the error bars would be too narrow if they were";
 
 /// Its place in the report.
 pub const SLOT: &str = "calibration";

@@ -92,7 +92,7 @@ pub fn estimate(runs: &[&PlannedRun], device: &Device, go_on: &mut dyn FnMut() -
                 seconds
             }
         };
-        let done = if let RunStatus::Begun(epoch) = run.state { epoch } else { 0 };
+        let done = if let RunStatus::Stopped { epoch } = run.state { epoch } else { 0 };
         let steps = u64::from(plan.epochs.saturating_sub(done)) * u64::from(plan.steps_per_epoch());
         out.steps += steps;
         out.seconds += seconds * steps as f64;

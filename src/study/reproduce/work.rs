@@ -13,7 +13,7 @@ use crate::data::load;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::RunFolder;
-use crate::study::run_set::{self, One, Outcome, RunStatus};
+use crate::study::run_set::{self, Outcome, RunEnd, RunStatus};
 use crate::train::{Ending, Event, Flow};
 
 /// A request with everything looked up.
@@ -139,7 +139,7 @@ impl Prepared {
     /// A run made of images that lie elsewhere now counts only if the images are the same.
     fn check_moved(&self) -> Result<()> {
         let mut hashes: Vec<((&str, Option<u32>), String)> = vec![];
-        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Begun(_))) {
+        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Stopped { .. })) {
             let Some(recipe) = &run.recipe else { continue };
             let folder = RunFolder::open(&run.folder)?;
             if folder.recipe()?.data.images == recipe.data.images {
@@ -212,10 +212,10 @@ impl Prepared {
                 continue;
             }
             number += 1;
-            match run_set::judged(self.train(i, (number, of), device, listen))? {
-                One::Stopped => return Ok(Outcome::Stopped),
-                One::Done => self.runs[i].state = RunStatus::Done,
-                One::Failed(error) => {
+            match run_set::run_end(self.train(i, (number, of), device, listen))? {
+                RunEnd::Stopped => return Ok(Outcome::Stopped),
+                RunEnd::Done => self.runs[i].state = RunStatus::Done,
+                RunEnd::Failed(error) => {
                     failed += 1;
                     listen(ReproduceEvent::Failed { run: &self.runs[i], error: &error });
                 }
@@ -255,7 +255,7 @@ impl Prepared {
 
     /// Runs whose images have moved get the new place: resuming and evaluating read them there.
     fn follow_moved(&self) -> Result<()> {
-        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Begun(_))) {
+        for run in self.runs.iter().filter(|r| matches!(r.state, RunStatus::Done | RunStatus::Stopped { .. })) {
             let Some(images) = run.recipe.as_ref().map(|r| r.data.images.clone()) else { continue };
             let folder = RunFolder::open(&run.folder)?;
             let mut recipe = folder.recipe()?;

@@ -83,7 +83,7 @@ impl SweepFolder {
     pub fn claim(&self, request: &SweepRequest) -> Result<File> {
         let logs = self.path.join("logs");
         std::fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
-        let lock = run_set::hold(&self.path)?;
+        let lock = run_set::lock_folder(&self.path)?;
         write_atomic(&self.path.join(FILE), request.to_toml()?.as_bytes())?;
         Ok(lock)
     }

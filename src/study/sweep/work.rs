@@ -55,7 +55,7 @@ pub fn carry_out(
     loop {
         while !stopping && workers.len() < jobs {
             let Some(run) = left.next() else { break };
-            let epoch = if let RunStatus::Begun(epoch) = folder.state(run)? { epoch } else { 0 };
+            let epoch = if let RunStatus::Stopped { epoch } = folder.state(run)? { epoch } else { 0 };
             stopping |= listen(SweepEvent::Begins { run, epoch }) == Flow::Stop;
             if !stopping {
                 workers.push(Worker { run, child: start(folder, run, program, threads)?, start: Instant::now() });

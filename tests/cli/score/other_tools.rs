@@ -164,3 +164,36 @@ fn a3_out_of_distribution_rows_that_are_permutations_are_ties() {
         near(&v[1], name, 0.5, if name.starts_with("aupr") { 0.06 } else { 0.0 });
     }
 }
+
+/// A row without a target has an empty cell in the predictions, and is left out of the score.
+#[test]
+fn a5_predictions_of_rows_of_which_some_have_no_target() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    let (mut numbers, mut classes) = (String::from("a,y\n"), String::from("a,kind\n"));
+    for i in 0..60 {
+        let a = (f64::from(i) * 0.7).sin();
+        numbers += &format!("{a},{}\n", 2.0 * a + 1.0);
+        classes += &format!("{a},{}\n", if a > 0.0 { "up" } else { "down" });
+    }
+    for (name, text, empty) in [("y", numbers, "0.25,\n0.5,2\n0.75,\n"), ("kind", classes, "0.25,\n0.5,up\n0.75,\n")] {
+        write(d, "t.csv", &text);
+        write(d, "new.csv", &format!("a,{name}\n{empty}"));
+        for args in [
+            format!("fit t.csv --device cpu --members 1 --epochs 2 -q --out {name}"),
+            format!("predict {name} new.csv -q --out p.csv"),
+        ] {
+            let out = vifo(d).args(args.split(' ')).output().expect("the binary runs");
+            assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+        }
+        let text = std::fs::read_to_string(d.join("p.csv")).unwrap();
+        let cells: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+        assert_eq!(
+            cells.iter().map(|row| row[1]).collect::<Vec<_>>(),
+            [name, "", if name == "y" { "2" } else { "up" }, ""]
+        );
+        let (v, notes) = score(d, &["p.csv"]);
+        assert_eq!(v[0]["rows"], 1);
+        assert!(notes.contains("2 of 3 rows without a target left out"), "{notes}");
+    }
+}

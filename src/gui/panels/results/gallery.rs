@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::gui::export::Plottable;
 use crate::gui::panels::banner::Banner;
-use crate::gui::panels::pick::{taken, working_ui};
+use crate::gui::panels::pick::{take_result, working_ui};
 use crate::live::Job;
 use eframe::egui::{self, ColorImage, Image, Label, TextureHandle, TextureOptions};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 const KNOWN: [(&str, &str); 11] = [
     ("reliability", "On the diagonal, predictions with a confidence of 0.8 are right 80 % of the time."),
     ("coverage", "On the diagonal the error bars are calibrated."),
-    ("predicted", "Test rows with one predictive standard deviation."),
-    ("entropy", "Wrong predictions should have the higher entropy."),
+    ("predicted", "Predicted against true values of the test rows; the bars are ± one predicted sd."),
+    ("entropy", "Entropy of right and of wrong predictions; the wrong ones should lie further right."),
     ("bands", "Mean, one and two standard deviations; the band should widen away from the points."),
     ("heat", "Confident regions, class boundaries, and regions without training data."),
     ("certainty", "Confident mistakes are worth a look: often the label is wrong."),
     ("ood_uncertainty", "The further apart the two, the better the uncertainty separates them."),
     ("ood_roc", "In-distribution rows are the positive class, scored by low uncertainty."),
     ("ood_certainty", "Out-of-distribution images: the model should not be confident on any of them."),
-    ("learning_curves", "Loss and its terms; early stopping follows the validation NLL."),
+    ("learning_curves", "Training loss, its terms, and the validation NLL, which decides when training stops early."),
 ];
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Gallery {
     }
 
     pub fn poll(&mut self, banner: &mut Banner) {
-        let Some(read) = taken(&mut self.job, banner) else { return };
+        let Some(read) = take_result(&mut self.job, banner) else { return };
         self.figures = read;
         self.enlarged = self.enlarged.take().filter(|e| self.figures.iter().any(|f| f.path == *e));
     }

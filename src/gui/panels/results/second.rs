@@ -3,7 +3,7 @@
 use super::gallery::is_of_second_set;
 use super::{ResultsPage, metrics};
 use crate::exec::Device;
-use crate::gui::panels::pick::{Ask, working_ui};
+use crate::gui::panels::pick::{DialogKind, working_ui};
 use crate::live::Job;
 use crate::workflow::evaluate::{EvaluateRequest, evaluate};
 use eframe::egui::{self, Label};
@@ -28,10 +28,10 @@ impl ResultsPage {
                 self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
             }
             if ui.button("File…").on_hover_text("Choose a file").clicked() {
-                self.second.ask(ui.ctx(), Ask::File);
+                self.second.ask(ui.ctx(), DialogKind::File);
             }
             if ui.button("Folder…").on_hover_text("Choose a folder").clicked() {
-                self.second.ask(ui.ctx(), Ask::Folder);
+                self.second.ask(ui.ctx(), DialogKind::Folder);
             }
         });
         working_ui(ui, &self.evaluating);

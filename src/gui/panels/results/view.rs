@@ -3,7 +3,7 @@
 use super::predictions::{Predictions, Sort};
 use super::read::Pixels;
 use crate::gui::panels::banner::Banner;
-use crate::gui::panels::pick::taken;
+use crate::gui::panels::pick::take_result;
 use crate::live::Job;
 use eframe::egui::{self, Align, ColorImage, Image, Label, Layout, RichText, TextureHandle, TextureOptions};
 use egui_extras::{Column, TableBuilder};
@@ -41,7 +41,7 @@ impl View {
     }
 
     pub fn poll(&mut self, banner: &mut Banner) {
-        if let Some(order) = taken(&mut self.ordering, banner) {
+        if let Some(order) = take_result(&mut self.ordering, banner) {
             self.order = order;
         }
     }

@@ -233,7 +233,7 @@ fn figure(p: &Prepared) -> IntervalsFigure {
         IntervalsSeries {
             name,
             middle: points.iter().zip(&sets).map(middle).collect(),
-            half: points.iter().map(|p| p.and_then(|p| p.1).unwrap_or(f64::NAN)).collect(),
+            half_width: points.iter().map(|p| p.and_then(|p| p.1).unwrap_or(f64::NAN)).collect(),
             hollow: false,
         }
     };

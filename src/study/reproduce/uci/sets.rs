@@ -7,7 +7,7 @@ use crate::data::Task;
 use crate::data::encode::{Encoder, Missing};
 use crate::data::load::{self, Loaded};
 use crate::data::source::read_text;
-use crate::data::split::by_index_text;
+use crate::data::split::by_split_text;
 use crate::data::table::{ReadOptions, Table, read_table};
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, keys};
@@ -128,7 +128,7 @@ impl Source {
     pub fn load(&self, seed: u32, split: u32) -> Result<Loaded> {
         let (rows, ignore) = (self.table.rows(), self.ignored());
         let (file, seed) = (&self.split_file, u64::from(seed));
-        let parts = by_index_text(&self.split_text, file, split as usize, rows, VALIDATION, seed)?;
+        let parts = by_split_text(&self.split_text, file, split as usize, rows, VALIDATION, seed)?;
         let regression = Some(Task::Regression);
         let encoder = Encoder::fit(&self.table, self.set.target, regression, &ignore, Missing::Error, &parts.train)?;
         let encode = |rows: &[usize]| encoder.encode(&self.table, rows, true);

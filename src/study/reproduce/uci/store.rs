@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::recipe::keys::Key;
 use crate::recipe::{Recipe, key};
 use crate::run::write_atomic;
-use crate::study::run_set::{Difference, difference, move_away};
+use crate::study::run_set::{Difference, difference, move_away_help};
 use crate::train::SplitsState;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -72,7 +72,7 @@ impl Store {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(none),
             Err(e) => return Err(Error::io(&self.path, "read", &e)),
         };
-        let away = move_away(FLAG);
+        let away = move_away_help(FLAG);
         let there: Results = serde_json::from_str(&text)
             .map_err(|e| Error::data(place.clone(), format!("damaged: {e}"), "", away.as_str()))?;
         if there.data != source.hash {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::rmse;
-use crate::study::run_set::{self, One, Outcome};
+use crate::study::run_set::{self, Outcome, RunEnd};
 use crate::system::stop;
 use crate::train::plan::TrainingPlan;
 use crate::train::{Ending, EpochRow, Event, Flow, Splits, Steps, drive};
@@ -166,7 +166,7 @@ impl Prepared {
         if self.todo() == 0 {
             return Ok(Outcome::Done);
         }
-        let _lock = run_set::hold(&self.request.folder)?;
+        let _lock = run_set::lock_folder(&self.request.folder)?;
         self.sources.iter().try_for_each(Source::write_splits)?;
         let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
         let (mut number, mut failed) = (0, 0);
@@ -175,10 +175,10 @@ impl Prepared {
                 continue;
             }
             number += 1;
-            match run_set::judged(self.unit(u, (number, of), device, listen))? {
-                One::Stopped => return Ok(Outcome::Stopped),
-                One::Done => {}
-                One::Failed(error) => {
+            match run_set::run_end(self.unit(u, (number, of), device, listen))? {
+                RunEnd::Stopped => return Ok(Outcome::Stopped),
+                RunEnd::Done => {}
+                RunEnd::Failed(error) => {
                     failed += 1;
                     listen(UciEvent::Failed { unit: &self.units[u], error: &error });
                 }
