@@ -353,6 +353,8 @@ mod tests {
             first_member: 4,
             per_set: 2,
             first_set: 2,
+            held_out: 0,
+            folds: 0,
         };
         let mut out = [f64::NAN; 6];
         gather_rows(&p, &StepArgs::default(), &[20.0, 21.0, 30.0, 31.0], &mut out);

@@ -102,6 +102,8 @@ fn setup(net: &Net) -> ModelSpec {
         optimizer: Optimizer::Adam,
         momentum: 0.0,
         clip: false,
+        folds: 0,
+        held_out: 0,
         n_rows: 3,
         batch: 3,
         aux: None,

@@ -78,6 +78,8 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
         optimizer: Optimizer::Sgd,
         momentum: 0.0,
         clip: false,
+        folds: 0,
+        held_out: 0,
         n_rows: N_ROWS as u32,
         batch: N_ROWS as u32,
         aux: None,
