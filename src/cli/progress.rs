@@ -1,7 +1,7 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
-use crate::base::visible::counted;
+use crate::base::counted::counted;
 use crate::system::stop;
 pub use crate::tables::duration;
 use crate::train::{Event, Flow};
