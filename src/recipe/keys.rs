@@ -319,7 +319,10 @@ pub fn unknown(path: &str, place: &str) -> Error {
     let last = |p: &str| p.rsplit('.').next().unwrap_or(p).to_string();
     let score =
         |k: &Key| strsim::jaro_winkler(k.path, path).max(strsim::jaro_winkler(&last(k.path), &last(path)) * 0.99);
-    let nearest = KEYS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|k| score(k) > LIKE);
+    let nearest = KEYS
+        .iter()
+        .max_by(|a, b| score(a).total_cmp(&score(b)))
+        .filter(|k| strsim::jaro_winkler(&last(k.path), &last(path)) > LIKE);
     let help = match nearest {
         Some(key) => format!("did you mean {}? `vifo fit --keys` lists all", key.path),
         None => "`vifo fit --keys` lists all".into(),

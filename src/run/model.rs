@@ -167,10 +167,8 @@ impl Model {
                 options.kinds.push((feature.name.clone(), kind));
             }
         }
-        let table = read_table(file, &options)?;
-        self.names_its_columns(&table)?;
-        // Of the columns that are inputs the encoder says what stands in for a cell that is no number.
-        let mut notes = table.said_but(|c| self.encoder.features.iter().any(|f| f.name == c.name));
+        let table = self.with_names(read_table(file, &options)?)?;
+        let mut notes = self.said(&table);
         if skip_lines.is_none() && options.skip_lines > 0 {
             let n = options.skip_lines;
             let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
@@ -215,21 +213,26 @@ impl Model {
         Ok(NewRows { data, rows: usable.rows, notes, refused, odd })
     }
 
+    /// What the reader made of the file; of inputs the encoder says what stands in for a cell that is no number.
+    fn said(&self, table: &Table) -> Vec<String> {
+        table.said_but(|c| self.encoder.features.iter().any(|f| f.name == c.name))
+    }
+
     /// An error with the line that is missing, where training had column names and `table` has none.
-    fn names_its_columns(&self, table: &Table) -> Result<()> {
+    fn with_names(&self, table: Table) -> Result<Table> {
         let is_there = |name: &str| table.columns.iter().any(|c| c.name == name);
         let mut absent = self.encoder.features.iter().map(|f| f.name.as_str()).filter(|name| !is_there(name));
-        let (false, Some(name)) = (table.header, absent.next()) else { return Ok(()) };
+        let (false, Some(name)) = (table.header, absent.next()) else { return Ok(table) };
         let data = &self.recipe.data;
         // Only the training file tells the order. Where it is gone the encoder says what it knows.
-        let Some(trained) = data.file.as_deref().and_then(|file| load::read(data, file).ok()) else { return Ok(()) };
+        let Some(trained) = data.file.as_deref().and_then(|file| load::read(data, file).ok()) else { return Ok(table) };
         let is_target = |name: &str| self.encoder.targets().any(|t| t.name() == name);
         let mut names = trained.names();
         if names.len() != table.columns.len() {
             names.retain(|name| !is_target(name));
         }
         if !trained.header || names.len() != table.columns.len() {
-            return Ok(());
+            return Ok(table);
         }
         let between = char::from(table.delimiter);
         let cell = |name: &&str| match name.contains([between, '"']) {

@@ -303,7 +303,11 @@ fn fit_spares_what_exists() {
         &[
             ("fit good.csv --device cpu --out run", 2, &["run", "already exists", "--out", "--force", "--resume"]),
             ("fit good.csv --device cpu --out theirs --force", 2, &["theirs", "not a run folder", "--out"]),
-            ("fit good.csv --device cpu --out theirs/thesis.txt", 1, &["thesis.txt", "cannot create", "another name"]),
+            (
+                "fit good.csv --device cpu --out theirs/thesis.txt",
+                2,
+                &["thesis.txt: is a file", "--out names a folder"],
+            ),
             ("fit good.csv --device cpu --out theirs/thesis.txt --force", 2, &["thesis.txt", "not a run folder"]),
             // A run that could be replaced, but by nothing: the old one must survive.
             ("fit same.csv --device cpu --out run --force", 1, &["same.csv", "the same value"]),

@@ -53,7 +53,7 @@ fn b0_daily_records() {
     }
     let (rmse, constant, said) = fit(&text, "temp", "rmse");
     assert!(rmse < 0.7 * constant, "{rmse} and {constant}");
-    says(&said, "date", "date: trend in years, day of the year");
+    says(&said, "date", "date: trend in years; day of the year");
     says(&said, "wind", "the mean where it is missing, and an input");
     let (accuracy, constant, _) = fit(&text, "sky", "accuracy");
     assert!(accuracy > constant, "{accuracy} and {constant}");
@@ -111,7 +111,7 @@ fn b0_a_monthly_series() {
     let (rmse, constant, said) = fit(&text, "Passengers", "rmse");
     assert!(rmse < 0.5 * constant, "{rmse} and {constant}");
     says(&said, "0", "left out: counts the rows");
-    says(&said, "Month", "date: trend in years, day of the year");
+    says(&said, "Month", "date: trend in years; day of the year");
 }
 
 #[test]
