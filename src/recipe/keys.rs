@@ -75,7 +75,7 @@ keys! {
         name: String = "vifo-mean".into(), flag("method", "NAME"), "base (an ensemble of plain networks), swa, swag (with several members multiSWAG), dropout, dirichlet, repulsive, laplace, vbll; VIFO: vifo-mean, vifo-naive, vifo-mv, vifo-eb, vifo-mean_all, vifo-mv_all, vifo-eb_all, vifo-l2; VI over all weights: vi-naive, vi-mean, vi-mv, vi-eb.";
         members: u32 = 5, whole(1, 1000), flag("members", "N"), label("members of the ensemble"), "Networks in the ensemble, trained together.";
         eta: Option<f64>, range(0.0, MAX), live, flag("eta", "X"), slider("eta", 0.0, 10.0), "Weight of the regularizer (VIFO, VI, dirichlet) [default: 0.1, and 0.01 for VIFO on classes].";
-        eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs, inputs drawn outside the data, too (VIFO); 0 = off.";
+        eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs, which are drawn outside the data, too (VIFO); 0 = off.";
         samples: u32 = 5, whole(1, 10_000), live, slider("samples M", 1.0, 100.0), "M, the Monte Carlo samples of a training step.";
         expectation: Expectation = Expectation::Auto, rebuild, "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
         sigma_link: Link = Link::Softplus, rebuild, "Link from rho to the sigma of VIFO's outputs.";

@@ -141,7 +141,7 @@ mod tests {
         assert!(fewer.starts_with("worse than class shares (accuracy 0.4000 against 0.5000)"), "{fewer}");
         assert_eq!(accuracy(0.5, 1.0), None, "all rows may be of one class");
         let unlikely = accuracy(0.5, 2.5).expect("a note");
-        assert!(unlikely.contains("probabilities are worse than class shares (nll 2.500 against 2.000)"), "{unlikely}");
+        assert!(unlikely.contains("probabilities are worse than class shares (nll 2.500 against 2.000"), "{unlikely}");
         assert!(with_run(&unlikely, "'runs/a b'").ends_with("`vifo calibrate 'runs/a b'` may help"));
     }
 

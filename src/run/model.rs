@@ -170,17 +170,7 @@ impl Model {
         let table = self.with_names(read_table(file, &options)?)?;
         let mut notes = self.said(&table);
         if skip_lines.is_none() && options.skip_lines > 0 {
-            let n = options.skip_lines;
-            let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
-            if let Some(line) = skipped_row(&table)? {
-                return Err(Error::data(
-                    format!("{}, line {line}", file.display()),
-                    format!("is a row of data, but {lines} left out, as in training"),
-                    "",
-                    "say how many lines to leave out: --skip-lines 0 for none",
-                ));
-            }
-            notes.push(format!("{lines} left out, as in training (--skip-lines {n})"));
+            notes.push(left_out_as_in_training(&table, file, options.skip_lines)?);
         }
         let usable = self.encoder.usable(&table, need_target)?;
         let mut data = self.encoder.encode(&table, &usable.rows, need_target)?;
@@ -311,6 +301,20 @@ impl Model {
     /// Predictions in the user's units.
     pub fn predict(&self, device: &Device, x: Inputs) -> Result<Predictive> {
         predict(&self.plan, &self.encoder, &self.trained, device, x)
+    }
+}
+
+/// What to say of the `n` first lines, or an error where one of them is a row.
+fn left_out_as_in_training(table: &Table, file: &Path, n: usize) -> Result<String> {
+    let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
+    match skipped_row(table)? {
+        None => Ok(format!("{lines} left out, as in training (--skip-lines {n})")),
+        Some(line) => Err(Error::data(
+            format!("{}, line {line}", file.display()),
+            format!("is a row of data, but {lines} left out, as in training"),
+            "",
+            "say how many lines to leave out: --skip-lines 0 for none",
+        )),
     }
 }
 

@@ -293,10 +293,12 @@ fn what_is_refused_and_how() {
     std::fs::write(d.join("all/calibration.json"), good.replacen("\"version\": 1", "\"version\": 7", 1))
         .expect("written");
     refused(d, "predict all fresh.csv", 1, &["format 7; allowed: format 1"]);
-    // The data changed: its validation rows are not known any more, and a copy cannot be told.
+    // The data changed: its validation rows are not known any more. A copy of what it was is known by its values; of other rows
+    // nothing can be told.
     std::fs::write(d.join("t.csv"), text.replacen("0.", "0.0", 1)).expect("written");
     refused(d, "calibrate run", 1, &["the data file has changed", "--data FILE"]);
-    assert!(ok(d, "calibrate all --data copy.csv").1.contains("was not checked"));
+    refused(d, "calibrate all --data copy.csv", 2, &["is what the run was trained on"]);
+    assert!(ok(d, "calibrate all --data mixed.csv").1.contains("was not checked"));
     // No weights yet.
     std::fs::remove_file(d.join("all/checkpoints/best.safetensors")).expect("removed");
     refused(d, "calibrate all --data fresh.csv", 1, &["no trained weights yet", "vifo fit --resume all"]);

@@ -6,7 +6,7 @@ use crate::recipe::keys::{self, Key};
 use crate::recipe::{Recipe, Schedule, key};
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
-/// "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
+/// "Weight of the regularizer on auxiliary inputs, ... (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
 pub fn tip(key: &Key) -> String {
     let default = key.default().map_or(String::new(), |default| format!(", default {default}"));
     format!("{} Recipe key {}{default}.", key.help, key.path).trim().to_string()
@@ -122,8 +122,7 @@ mod tests {
     fn every_method_has_a_name_and_every_tip_its_default() {
         let names: Vec<&str> = METHODS.iter().map(|m| method_name(m.name())).collect();
         assert!(names.contains(&"VIFO-mean, all") && names.contains(&"VI-naive"), "{names:?}");
-        let wanted =
-            "Weight of the regularizer on auxiliary inputs (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
+        let wanted = "Weight of the regularizer on auxiliary inputs, which are drawn outside the data, too (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
         assert_eq!(tip(key!(method.eta_aux)), wanted);
     }
 

@@ -58,7 +58,7 @@ fn few_rows_say_what_they_can() {
     assert_eq!(open.tone(), Tone::Warning);
     assert_eq!(
         open.headline(),
-        "They look too narrow, but 25 test rows are too few to be sure: the 90 % intervals hold 76 % of the 25 test rows, where chance alone \
+        "They look too narrow, but 25 test rows are too few to be sure: the 90 % intervals hold 76 % of them, where chance alone \
          allows 80 to 100 %."
     );
     let holds = counted(23, 25);

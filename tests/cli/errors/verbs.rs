@@ -81,7 +81,7 @@ fn predict_and_evaluate_name_what_is_wrong() {
             ("export run model", 2, &["model", "name of neither format", "NAME.onnx", "NAME.safetensors"]),
             ("calibrate run --alpha abc", 2, &["--alpha: 'abc'; allowed: numbers such as 0.1 or 0.1,0.05"]),
             ("calibrate run --alpha 0.1,,0.2", 2, &["--alpha: '0.1,,0.2'; allowed: numbers such as 0.1"]),
-            ("inspect run", 1, &["run: is a run folder", "a table or an image set", "open run/report.html"]),
+            ("inspect run", 2, &["run: is a run folder", "a table or an image set", "open run/report.html"]),
             ("export run no/where/w.safetensors", 1, &["no/where/w.safetensors", "cannot write", "check the path"]),
             ("export run w.safetensors --member 9", 2, &["--member", "9, of", "0 to", "choose one of them"]),
             ("export short w.safetensors", 1, &["best.safetensors", "not a whole checkpoint", "train again"]),
