@@ -53,7 +53,7 @@ enum Verb {
     /// Show the progress of a sweep, and write the table and figure of its finished runs
     Collect(CollectArgs),
     /// Train one run of a sweep folder, as a task of a job array does; resumes a stopped run
-    SweepRun(RunArgs),
+    Run(RunArgs),
 }
 
 #[derive(clap::Args)]
@@ -126,7 +126,7 @@ struct RunArgs {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.verb {
         Some(Verb::Collect(a)) => collect(a),
-        Some(Verb::SweepRun(a)) => one(a),
+        Some(Verb::Run(a)) => one(a),
         None => whole(&args.sweep),
     }
 }

@@ -110,7 +110,7 @@ fn few_rows_are_said_and_no_rows_too() {
     let html = report(d);
     let said = verdict(&html);
     assert!(
-        said.contains("of the 10 test rows, where chance alone allows ") && said.contains("10 rows are few"),
+        said.contains("of them, where chance alone allows ") && said.contains("10 rows are few"),
         "{said}"
     );
     ok(d, "fit t.csv --device cpu --members 1 --epochs 5 -q --out run --force --set data.test_fraction=0");
