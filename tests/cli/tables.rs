@@ -137,7 +137,7 @@ fn groups_and_time_are_said_and_kept() {
     let said = refused(d, &format!("{base} --time when --group site"), 2);
     assert!(said.contains("data.time: data.group is set, too"), "{said}");
     let (_, err) = ok(d, "fit moons --epochs 1 --members 1 --group a --out m --device cpu");
-    assert!(err.contains("data.group has no effect with this data"), "{err}");
+    assert!(err.contains("--group has no effect with this data"), "{err}");
 }
 
 #[test]

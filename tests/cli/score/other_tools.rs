@@ -192,8 +192,9 @@ fn a5_predictions_of_rows_of_which_some_have_no_target() {
             cells.iter().map(|row| row[1]).collect::<Vec<_>>(),
             [name, "", if name == "y" { "2" } else { "up" }, ""]
         );
-        let (v, notes) = score(d, &["p.csv"]);
+        let (v, _) = score(d, &["p.csv"]);
         assert_eq!(v[0]["rows"], 1);
+        let notes = v[0]["notes"].to_string();
         assert!(notes.contains("2 of 3 rows without a target left out"), "{notes}");
     }
 }
