@@ -108,14 +108,10 @@ impl TrainingPlan {
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
         let epochs = recipe.train.epochs.unwrap_or_else(|| {
-            let (low, high) = if is_image { (20, 100) } else { (200, 1000) };
+            let (low, high) = usual_epochs(is_image);
             LEAST_STEPS.div_ceil(steps_an_epoch).clamp(low, high)
         });
-        let first_lr = recipe.train.lr.unwrap_or(match (is_image, optimizer) {
-            (false, _) => 0.01,
-            (true, Optimizer::Adam) => 0.001,
-            (true, Optimizer::Sgd) => 0.05,
-        });
+        let first_lr = recipe.train.lr.unwrap_or(usual_lr(is_image, optimizer));
         // The paper's 161 of 500 epochs.
         let swa_start = recipe.train.swa_start.unwrap_or((u64::from(epochs) * 161 / 500) as u32);
         if method.collects() && epochs > 0 && swa_start >= epochs {
@@ -252,13 +248,30 @@ impl TrainingPlan {
 /// Adam's rate in the first epochs of an SGD run (MATH.md section 5, SVHN).
 const WARM_LR: f64 = 0.001;
 
+/// Hidden layers of a network on a table.
+pub const USUAL_HIDDEN: [u32; 1] = [50];
+
+/// Fewest and most epochs of a training whose recipe names none.
+pub fn usual_epochs(is_image: bool) -> (u32, u32) {
+    if is_image { (20, 100) } else { (200, 1000) }
+}
+
+/// The learning rate of a recipe that names none.
+pub fn usual_lr(is_image: bool, optimizer: Optimizer) -> f64 {
+    match (is_image, optimizer) {
+        (false, _) => 0.01,
+        (true, Optimizer::Adam) => 0.001,
+        (true, Optimizer::Sgd) => 0.05,
+    }
+}
+
 /// The network that the recipe names, or the one that suits the data.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
         Err(Error::usage(key, found, allowed, help))
     }
     let Some(pixels) = &encoder.pixels else {
-        let hidden = net.hidden.clone().unwrap_or_else(|| vec![50]);
+        let hidden = net.hidden.clone().unwrap_or_else(|| USUAL_HIDDEN.to_vec());
         let n_in = encoder.n_inputs() as u32;
         let embedded = match net.embedding {
             Embedding::None => vec![],

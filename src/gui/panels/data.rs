@@ -19,6 +19,7 @@ use crate::method;
 use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
+use crate::train::plan::usual_epochs;
 use content::{Choice, Content, ContentKind};
 use eframe::egui::{self, ComboBox, DragValue};
 use std::path::{Path, PathBuf};
@@ -312,7 +313,7 @@ impl DataPage {
             let mut chosen = choice.epochs.is_some();
             let tick = ui.checkbox(&mut chosen, "set the epochs").on_hover_text(keys::tip(key!(train.epochs)));
             if tick.changed() {
-                let usual = if matches!(content.kind, ContentKind::Images(_)) { 20 } else { 200 };
+                let (usual, _) = usual_epochs(matches!(content.kind, ContentKind::Images(_)));
                 choice.epochs = chosen.then_some(usual);
             }
             if let Some(epochs) = &mut choice.epochs {

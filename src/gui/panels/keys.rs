@@ -4,6 +4,7 @@ use crate::data::Task;
 use crate::method::{self, Knob, KnobValue};
 use crate::recipe::keys::{self, Key};
 use crate::recipe::{Recipe, Schedule, key};
+use crate::train::plan::usual_lr;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
 /// "Weight of the regularizer on auxiliary inputs, ... (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
@@ -99,7 +100,8 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe) {
         knob_ui(ui, recipe, knob);
     }
     let lr = key!(train.lr);
-    let usual = if recipe.data.images.is_some() { 0.001 } else { lr.usual.unwrap_or(0.0) };
+    let optimizer = recipe.train.optimizer.unwrap_or(method.usual().optimizer);
+    let usual = usual_lr(recipe.data.images.is_some(), optimizer);
     optional_ui(ui, lr, &mut recipe.train.lr, usual);
     if method::reads(method, key!(method.samples).path) {
         slider_ui(ui, key!(method.samples), &mut recipe.method.samples);

@@ -11,6 +11,7 @@ use crate::live::Command;
 use crate::program::Act;
 use crate::recipe::key;
 use crate::run::RunFolder;
+use crate::train::plan::USUAL_HIDDEN;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
 impl Playground {
@@ -66,11 +67,11 @@ impl Playground {
             return;
         }
         // Only a change may write: a key that the recipe leaves out is no change.
-        let hidden = self.draft.net.hidden.clone().unwrap_or_else(|| vec![50]);
+        let hidden = self.draft.net.hidden.clone().unwrap_or_else(|| USUAL_HIDDEN.to_vec());
         ui.horizontal(|ui| {
             let label = ui.label("hidden layers");
             let mut layers = hidden.len();
-            let mut width = hidden.first().copied().unwrap_or(50);
+            let mut width = hidden.first().copied().unwrap_or(USUAL_HIDDEN[0]);
             let first = ui.add(DragValue::new(&mut layers).range(0..=10).speed(0.05)).labelled_by(label.id);
             let label = ui.label("of");
             let second = ui.add(DragValue::new(&mut width).range(1..=1000).speed(1.0)).labelled_by(label.id);
