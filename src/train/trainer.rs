@@ -197,13 +197,16 @@ impl Trainer {
         let exhausted = move |(at, _): (u32, f64)| patience > 0 && epoch >= at.saturating_add(patience);
         self.best.iter().map(move |best| !best.is_some_and(exhausted))
     }
-    /// Members that hold out rows of their own rest once they have stopped early. As the last evaluation had it, so that a
-    /// resumed run trains the same ones.
-    fn let_rest(&mut self) {
+    /// The epoch of the last evaluation: what is decided by it does not depend on how many steps are made at a time.
+    fn judged_epoch(&self) -> u32 {
         let at = if self.is_due { self.at.saturating_sub(1) } else { self.at };
         let (epoch, every) = ((at / u64::from(self.plan.steps_per_epoch())) as u32, self.plan.train.evaluate_every);
-        let last = if self.at >= self.plan.total_steps() && !self.is_due { epoch } else { epoch / every * every };
-        let wanted: Vec<bool> = self.hopeful(self.epochs_before.saturating_add(last)).collect();
+        let is_last = self.at >= self.plan.total_steps() && !self.is_due;
+        self.epochs_before.saturating_add(if is_last { epoch } else { epoch / every * every })
+    }
+    /// Members that hold out rows of their own rest once they have stopped early.
+    fn let_rest(&mut self) {
+        let wanted: Vec<bool> = self.hopeful(self.judged_epoch()).collect();
         self.wanted = if wanted.len() > 1 && wanted.contains(&true) { wanted } else { vec![true; wanted.len()] };
     }
     /// Weights and running statistics as they are now.
@@ -293,7 +296,7 @@ impl Trainer {
 
     /// None while there is something left to train.
     pub fn ending(&self) -> Option<Ending> {
-        match !self.hopeful(self.epoch()).any(|hopeful| hopeful) {
+        match !self.hopeful(self.judged_epoch()).any(|hopeful| hopeful) {
             true => Some(Ending::Early),
             false if self.at >= self.plan.total_steps() => Some(Ending::Finished),
             false => None,
