@@ -5,8 +5,8 @@ use vifo::{Column, Options, Table};
 fn main() -> Result<(), vifo::Error> {
     let angle = |i: u32| f64::from(i) * 0.37;
     // Two rings; the class is a text.
-    let radius = |i: u32| if i % 2 == 0 { 1.0 } else { 2.0 + 0.3 * (7.0 * angle(i)).sin() };
-    let ring = |i: u32| if i % 2 == 0 { "inner" } else { "outer" };
+    let radius = |i: u32| if i.is_multiple_of(2) { 1.0 } else { 2.0 + 0.3 * (7.0 * angle(i)).sin() };
+    let ring = |i: u32| if i.is_multiple_of(2) { "inner" } else { "outer" };
     let table = Table::from_columns([
         ("x", Column::from((0..400).map(|i| radius(i) * angle(i).cos()).collect::<Vec<f64>>())),
         ("y", Column::from((0..400).map(|i| radius(i) * angle(i).sin()).collect::<Vec<f64>>())),

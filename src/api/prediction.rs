@@ -22,6 +22,7 @@ pub struct Prediction {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // One for all rows: its size is nothing beside what it points to.
 pub enum Values {
     Numbers(Numbers),
     Classes(Classes),

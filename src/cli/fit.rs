@@ -223,7 +223,8 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     }
     if let Some(results) = &fitted.out_of_fold {
         let named = |name: &str| results.get(name).map(|value| format!("{name} {}", number(value)));
-        let all: Vec<String> = ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
+        let all: Vec<String> =
+            ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
         if !all.is_empty() {
             say_line(&format!(
                 "{} training rows, each predicted by the member that held it out: {}",

@@ -75,8 +75,8 @@ pub fn variational(layout: &Layout, seed: u32, member: u32, uniform_mu: bool, in
         }
         let uniform = Draw { step: 1, ..draw(seed, member) };
         for view in layout.views.iter().filter(|v| v.kind == ViewKind::Phase) {
-            for i in view.offset..view.offset + view.len() {
-                q[i] = PI * (2.0 * uniform.uniform(i as u32) - 1.0);
+            for (i, q) in q.iter_mut().enumerate().skip(view.offset).take(view.len()) {
+                *q = PI * (2.0 * uniform.uniform(i as u32) - 1.0);
             }
         }
     }

@@ -135,7 +135,10 @@ impl Recipe {
                 return refuse("\"own\" without a table", "leave it out");
             }
             if d.group.is_some() || d.time.is_some() {
-                return refuse("\"own\" beside data.group or data.time", "leave it out: such rows are held out together");
+                return refuse(
+                    "\"own\" beside data.group or data.time",
+                    "leave it out: such rows are held out together",
+                );
             }
             if self.method.members < 2 {
                 return refuse("\"own\" for one member", "take method.members of 2 or more");

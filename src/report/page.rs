@@ -72,10 +72,13 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
             ),
         ),
         ("target".into(), format!("{} ({})", data.encoder.target_names(), data.task())),
-        ("rows".into(), match fitted.plan.setup.held_out {
-            0 => format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n),
-            n => format!("{} training, of which each member holds out {n}, {} test", data.train.n, data.test.n),
-        }),
+        (
+            "rows".into(),
+            match fitted.plan.setup.held_out {
+                0 => format!("{} training, {} validation, {} test", data.train.n, data.validation.n, data.test.n),
+                n => format!("{} training, of which each member holds out {n}, {} test", data.train.n, data.test.n),
+            },
+        ),
         (
             "training".into(),
             format!(
@@ -88,7 +91,8 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
     ];
     if let Some(own) = &fitted.out_of_fold {
         let named = |name: &str| own.get(name).map(|value| format!("{name} {}", number(value)));
-        let all: Vec<String> = ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
+        let all: Vec<String> =
+            ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
         let text = format!("{} (each row as the member that held it out predicts it: out_of_fold.csv)", all.join(", "));
         summary.push(("training rows, out of fold".into(), text));
     }

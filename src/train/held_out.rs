@@ -12,7 +12,7 @@ use crate::metrics::{self, weighted};
 use crate::ops::gather::fold_start;
 
 pub(super) enum HeldOut {
-    Shared { predictor: Predictor, rows: Dataset },
+    Shared { predictor: Box<Predictor>, rows: Dataset },
     Own(Folds),
 }
 
@@ -23,7 +23,7 @@ impl HeldOut {
             return Ok(None);
         }
         let predictor = Predictor::new(&plan.setup.in_training(), device, plan.seed, rows.n)?;
-        Ok(Some(HeldOut::Shared { predictor, rows: rows.clone() }))
+        Ok(Some(HeldOut::Shared { predictor: Box::new(predictor), rows: rows.clone() }))
     }
 
     /// `train` = all rows, of which each member holds out its fold.

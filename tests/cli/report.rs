@@ -109,10 +109,7 @@ fn few_rows_are_said_and_no_rows_too() {
     ok(d, "fit t.csv --device cpu --members 1 --epochs 5 -q --out run");
     let html = report(d);
     let said = verdict(&html);
-    assert!(
-        said.contains("of them, where chance alone allows ") && said.contains("10 rows are few"),
-        "{said}"
-    );
+    assert!(said.contains("of them, where chance alone allows ") && said.contains("10 rows are few"), "{said}");
     ok(d, "fit t.csv --device cpu --members 1 --epochs 5 -q --out run --force --set data.test_fraction=0");
     assert!(verdict(&report(d)).contains("the run has no test rows of its own"), "{}", verdict(&report(d)));
 }

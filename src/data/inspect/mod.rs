@@ -236,10 +236,10 @@ fn dates(column: &Column, order: Order) -> Option<DateReport> {
         Cells::Text(texts) => texts.levels().to_vec(),
     };
     let dated = texts.iter().filter_map(|text| Some((calendar::parse(text, order)?.instant(), text)));
-    let (mut first, mut last): (Option<(f64, &String)>, Option<(f64, &String)>) = (None, None);
+    let (mut first, mut last) = (None, None);
     for date in dated {
-        first = Some(first.filter(|f| f.0 <= date.0).unwrap_or(date));
-        last = Some(last.filter(|l| l.0 >= date.0).unwrap_or(date));
+        first = Some(first.filter(|f: &(f64, &String)| f.0 <= date.0).unwrap_or(date));
+        last = Some(last.filter(|l: &(f64, &String)| l.0 >= date.0).unwrap_or(date));
     }
     Some(DateReport { min: first?.1.clone(), max: last?.1.clone() })
 }
