@@ -24,10 +24,12 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The epoch whose weights are kept, where a validation part chose it and training went on.
+    /// The epoch whose weights are kept, where a validation part chose it and training went on; None where each member has an
+    /// epoch of its own.
     pub fn kept_epoch(&self) -> Option<u32> {
         let last = self.rows.last()?.epoch;
-        self.best.map(|best| best.0).filter(|epoch| self.plan.patience > 0 && *epoch < last)
+        let is_one = self.plan.patience > 0 && self.plan.setup.folds == 0;
+        self.best.map(|best| best.0).filter(|epoch| is_one && *epoch < last)
     }
 
     /// What it may mean that no later epoch was better than the first.

@@ -115,9 +115,9 @@ impl Calibration {
         }
         if self.source == Source::OutOfFold {
             out.push(format!(
-                "cross-conformal: each row was predicted by the one member that held it out, new rows are by all, so that the {} are \
-                 wider than needed in practice; what theory guarantees of such folds is twice the share of misses: --data FILE with rows \
-                 of their own gives the exact guarantee",
+                "cross-conformal: each row was predicted by the one member that held it out, new rows are by all, so that the {} tend \
+                 to hold more than promised; what theory guarantees of such folds is at most twice the share of misses; --data FILE with \
+                 rows of their own gives the exact guarantee",
                 self.what()
             ));
         }
