@@ -13,7 +13,7 @@ use crate::run::RunFolder;
 use crate::run::targets;
 use crate::run::{Fitted, recipe_name};
 use crate::system::stop;
-use crate::tables::{Format, number};
+use crate::tables::Format;
 use crate::train::Ending;
 use crate::workflow::fit as fitting;
 use std::path::{Path, PathBuf};
@@ -221,21 +221,8 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
             ),
         });
     }
-    if let Some(results) = &fitted.out_of_fold {
-        let named = |name: &str| results.get(name).map(|value| format!("{name} {}", number(value)));
-        let all: Vec<String> =
-            ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
-        if !all.is_empty() {
-            say_line(&format!(
-                "{} training rows, each predicted by the member that held it out: {}",
-                results.rows,
-                all.join(", ")
-            ));
-        }
-    }
-    // Among the notes of the results where there are any.
-    if let (Some(note), None) = (fitted.first_is_best(), &fitted.results) {
-        say_line(&format!("note: {note}"));
+    if let Some((rows, figures)) = fitted.out_of_fold_figures() {
+        say_line(&format!("{rows} training rows, each predicted by the member that held it out: {figures}"));
     }
     match &fitted.results {
         Some(results) => {

@@ -89,15 +89,16 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
             ),
         ),
     ];
-    if let Some(own) = &fitted.out_of_fold {
-        let named = |name: &str| own.get(name).map(|value| format!("{name} {}", number(value)));
-        let all: Vec<String> =
-            ["rmse", "accuracy", "nll", "crps", "coverage_90"].into_iter().filter_map(named).collect();
-        let text = format!("{} (each row as the member that held it out predicts it: out_of_fold.csv)", all.join(", "));
+    if let Some((_, figures)) = fitted.out_of_fold_figures() {
+        let text = format!("{figures} (each row as the member that held it out predicts it: out_of_fold.csv)");
         summary.push(("training rows, out of fold".into(), text));
     }
     if let (Some((epoch, nll)), true) = (fitted.best, fitted.plan.patience > 0) {
-        summary.push(("best epoch".into(), format!("{epoch}, validation NLL {} nats", number(nll))));
+        let nll = number(nll);
+        summary.push(match setup.folds {
+            0 => ("best epoch".into(), format!("{epoch}, validation NLL {nll} nats")),
+            _ => ("best epochs".into(), format!("each member its own, up to {epoch}; mean validation NLL {nll} nats")),
+        });
     }
     summary
 }

@@ -4,6 +4,7 @@ use crate::data::load::Loaded;
 use crate::method::Trained;
 use crate::recipe::Recipe;
 use crate::results::Results;
+use crate::tables::number;
 use crate::train::plan::TrainingPlan;
 use crate::train::{Ending, EpochRow};
 use std::path::PathBuf;
@@ -30,6 +31,15 @@ impl Fitted {
         let last = self.rows.last()?.epoch;
         let is_one = self.plan.patience > 0 && self.plan.setup.folds == 0;
         self.best.map(|best| best.0).filter(|epoch| is_one && *epoch < last)
+    }
+
+    /// How many training rows were predicted by the member that held them out, and the main metrics: "rmse 1.2, nll 3.4".
+    pub fn out_of_fold_figures(&self) -> Option<(usize, String)> {
+        const MAIN: [&str; 5] = ["rmse", "accuracy", "nll", "crps", "coverage_90"];
+        let results = self.out_of_fold.as_ref()?;
+        let named = |name: &&str| results.get(name).map(|value| format!("{name} {}", number(value)));
+        let all: Vec<String> = MAIN.iter().filter_map(named).collect();
+        (!all.is_empty()).then(|| (results.rows, all.join(", ")))
     }
 
     /// What it may mean that no later epoch was better than the first.
