@@ -7,6 +7,7 @@ mod errors;
 mod first_try;
 mod fit;
 mod fuzz;
+mod holdout;
 mod images;
 mod inspect;
 mod reading;
