@@ -42,6 +42,9 @@ def fit(vifo, name, split, flags, uci, out, threads):
     if results["rows"] != len(test):
         raise RuntimeError(f"{results['rows']} test rows instead of {len(test)}")
     got = {NAMES[m["name"]]: float(m["value"]) for m in results["metrics"] if m["name"] in NAMES}
+    folds = out / "out_of_fold.json"
+    if folds.exists():
+        got["oof_nll"] = next(float(m["value"]) for m in json.loads(folds.read_text())["metrics"] if m["name"] == "nll")
     if task == "classification" and got["nll"] is not None:
         got["nll"] = min(got["nll"], -float(np.log(scores.LEAST)))
     return got, seconds

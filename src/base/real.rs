@@ -36,9 +36,11 @@ pub trait Real:
     /// (cos, sin) of x turns, 2 pi x.
     fn cos_sin_turns(self) -> (Self, Self);
 
+    #[inline(always)]
     fn zero() -> Self {
         Self::default()
     }
+    #[inline(always)]
     fn one() -> Self {
         Self::of(1.0)
     }
