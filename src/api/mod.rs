@@ -102,6 +102,7 @@ pub fn fit_with(table: &Table, options: Options, listen: &mut dyn FnMut(&Event) 
     for (key, value) in &options.sets {
         keys::set(&mut keys, key, value, PLACE)?;
     }
+    method::preset(&mut keys)?;
     let recipe = method::checked(&keys, PLACE)?;
     table.check(&recipe, PLACE)?;
     let device = Device::open(&recipe.device)?;

@@ -129,7 +129,11 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
     if of(&table, "name") != of(&before, "name") && !kept {
         method::leave_out(&mut table);
     }
-    let recipe = method::checked(&table, name)?;
+    let mut whole = table.clone();
+    if !is_recipe(&before) {
+        method::preset(&mut whole)?;
+    }
+    let recipe = method::checked(&whole, name)?;
     let mut given = vec![];
     for (key, value) in &table {
         match (value.as_table(), before.get(key).and_then(toml::Value::as_table)) {
@@ -142,6 +146,11 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
         }
     }
     Ok((recipe, given))
+}
+
+/// Whether the input says more than where its data is.
+fn is_recipe(input: &toml::Table) -> bool {
+    input.keys().any(|section| section != "data") || input.get("data").and_then(toml::Value::as_table).is_some_and(|d| d.len() > 1)
 }
 
 /// A folder where a target asks for a table.

@@ -12,6 +12,7 @@ pub mod laplace;
 mod list;
 mod model_spec;
 mod prediction;
+mod preset;
 pub mod predictive;
 pub mod quadrature;
 pub mod regularizer;
@@ -32,6 +33,7 @@ pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use model_spec::{ImageInput, MethodOptions, ModelSpec};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
+pub use preset::preset;
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
@@ -44,6 +46,7 @@ use crate::net::{Last, Layout, Masks};
 use crate::ops::step::Prior;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder};
+use crate::recipe::keys::Key;
 use crate::recipe::{Optimizer, PriorKeys, Recipe, Schedule, key};
 
 /// All methods of this library, in the order in which they are offered.
@@ -119,6 +122,12 @@ pub trait Method: Send + Sync {
     /// `method.eta` where a recipe leaves it out: the paper's.
     fn usual_eta(&self, _task: Task) -> f64 {
         0.1
+    }
+
+    /// Numbers of its own that a training on a table takes where nobody says anything else, beside those of
+    /// `assets/recipes/table.toml`.
+    fn preset(&self) -> &'static [(&'static Key, f64)] {
+        &[]
     }
 
     /// Weight of the regularizer in `StepArgs::eta`; 0 = none.

@@ -9,6 +9,7 @@ use crate::ops::head::VifoHead;
 use crate::ops::regularizer::{ColumnMoments, REG_MEAN_ALL, WeighedMoments};
 use crate::ops::step::Prior;
 use crate::program::{Buf, Builder, Role};
+use crate::recipe::keys::Key;
 use crate::recipe::{PriorKeys, Recipe, key};
 
 /// With its regularizer of the outputs, or of the weights.
@@ -60,6 +61,9 @@ impl Method for Vifo {
     /// labels (docs/MATH.md section 12).
     fn usual_eta(&self, task: Task) -> f64 {
         if task == Task::Classification { 0.01 } else { 0.1 }
+    }
+    fn preset(&self) -> &'static [(&'static Key, f64)] {
+        &[(key!(method.eta), 0.01)]
     }
     fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
         recipe.method.eta.unwrap_or(self.usual_eta(task))

@@ -1,7 +1,7 @@
 //! The values of keys that are choices: one enum each, with the texts beside the variants.
 
 use super::declaration::{Field, ValueKind};
-use super::keys::Data;
+use super::keys::{Data, Train};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -195,6 +195,45 @@ pub fn kind_of(pair: &str) -> Result<(String, ColumnKind)> {
             let allowed = format!("COLUMN=KIND with KIND one of {}", ColumnKind::NAMES.join(", "));
             Err(Error::usage("data.as", format!("\"{pair}\""), allowed, "for example --as zip=text"))
         }
+    }
+}
+
+/// How long a training on a table may take (`train.budget`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Budget {
+    /// As long as is usual for its number of rows, the same on every machine.
+    Auto,
+    Seconds(f64),
+}
+
+impl Budget {
+    /// "auto", or a number with its unit: "10s", "1.5m", "2h".
+    pub fn of(text: &str) -> Result<Budget> {
+        const DAY: f64 = 86_400.0;
+        let text = text.trim();
+        if text == "auto" {
+            return Ok(Budget::Auto);
+        }
+        let unit = |end: char| [('s', 1.0), ('m', 60.0), ('h', 3600.0)].into_iter().find(|(name, _)| *name == end);
+        let seconds = text.chars().last().and_then(unit).and_then(|(end, seconds)| {
+            text.strip_suffix(end).and_then(|number| number.trim().parse::<f64>().ok()).map(|number| number * seconds)
+        });
+        match seconds {
+            Some(seconds) if (1.0..=30.0 * DAY).contains(&seconds) => Ok(Budget::Seconds(seconds)),
+            _ => Err(Error::usage(
+                "train.budget",
+                format!("\"{text}\""),
+                "auto, or a time from 1s to 720h: a number with s, m or h",
+                "for example --budget 1m",
+            )),
+        }
+    }
+}
+
+impl Train {
+    /// What `train.budget` says, where it says anything.
+    pub fn budget(&self) -> Result<Option<Budget>> {
+        self.budget.as_deref().map(Budget::of).transpose()
     }
 }
 

@@ -136,6 +136,7 @@ keys! {
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
+        budget: Option<String>, flag("budget", "TIME"), "How long a training on a table may take: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, and how many of the members are trained, so that it is about used up on this machine; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
     }
 
     baselines: Baselines, restart {

@@ -160,6 +160,9 @@ impl Recipe {
         if self.net.hidden.as_ref().is_some_and(|h| h.len() > 100) {
             return err("net.hidden has more than 100 layers", "shorten it");
         }
+        if self.train.budget()?.is_some() && d.file.is_none() {
+            return err("train.budget without a table", "leave it out");
+        }
         for pair in &self.data.kinds {
             kind_of(pair)?;
         }

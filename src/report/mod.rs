@@ -1,5 +1,6 @@
 //! Figures of a run and its one-page report.
 
+mod axis;
 mod calibration;
 pub mod compare;
 pub mod evaluations;
@@ -7,6 +8,8 @@ mod page;
 pub mod verdict;
 
 pub use page::{html, write};
+
+use axis::Axis;
 
 use crate::data::encode::pixels::Pixels;
 use crate::data::encode::{Encoder, FeatureKind, Target};
@@ -69,8 +72,8 @@ fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
         .collect()
 }
 
-/// The band of a one-input regression on the training range widened by half its length on either side.
-/// `data` is that of one target.
+/// The band of a regression on one column, a number or a date, on the training range widened by half its length on either
+/// side. `data` is that of one target.
 pub fn band(
     fitted: &Fitted,
     data: &Loaded,
@@ -79,51 +82,66 @@ pub fn band(
     range: Option<(f64, f64)>,
 ) -> Result<Option<BandPanel>> {
     let encoder = &data.encoder;
-    let inputs = numeric_inputs(encoder).unwrap_or_default();
-    let [input] = &inputs[..] else { return Ok(None) };
-    let (low, high) = range.unwrap_or_else(|| input.wide());
-    let x: Vec<f64> = (0..201).map(|i| low + (high - low) * i as f64 / 200.0).collect();
-    let standard: Vec<f32> = x.iter().map(|x| input.standard(*x)).collect();
+    let Some(axis) = Axis::of(encoder) else { return Ok(None) };
+    let (low, high) = range.unwrap_or_else(|| axis.wide());
+    let n = axis.points(low, high);
+    let x: Vec<f64> = (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect();
+    let standard = axis.encode(&x);
     let Predictive::Regression(r) =
         model::predict(&fitted.plan, encoder, &fitted.trained, device, Inputs::Rows(&standard))?
     else {
         return Ok(None);
     };
     let members = fitted.plan.setup.members as usize;
+    let (train_x, train_y) = axis
+        .raw(&data.train.x)
+        .into_iter()
+        .zip(targets(&data.train))
+        .filter(|(at, _)| (low..=high).contains(at))
+        .unzip();
     Ok(Some(BandPanel {
         title: title.into(),
         total_sd: (0..x.len()).map(|i| r.sd(i)).collect(),
         aleatoric_sd: r.aleatoric.iter().map(|v| v.sqrt()).collect(),
         mean: r.mean.clone(),
         truth: None,
-        train_x: data.train.x.iter().map(|&v| input.raw(v)).collect(),
-        train_y: targets(&data.train),
+        train_x,
+        train_y,
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
     }))
 }
 
-/// Figures over the input space: bands for one input, heat maps for two. `data` is that of one target.
+/// Figures over the input space: bands for one column, with the last years of one of dates by themselves; heat maps for two
+/// numbers. `data` is that of one target.
 pub fn input_figures(dir: &Path, fitted: &Fitted, data: &Loaded, device: &Device) -> Result<Vec<Drawn>> {
     let encoder = &data.encoder;
-    let Some(inputs) = numeric_inputs(encoder) else { return Ok(vec![]) };
-    let target = encoder.target_name();
-    if encoder.n_classes().is_none() && inputs.len() == 1 {
-        let Some(panel) = band(fitted, data, device, "", None)? else { return Ok(vec![]) };
+    if encoder.n_classes().is_some() {
+        return match numeric_inputs(encoder) {
+            Some(inputs) if inputs.len() == 2 => Ok(vec![heat(dir, fitted, device, &inputs)?]),
+            _ => Ok(vec![]),
+        };
+    }
+    let Some(axis) = Axis::of(encoder) else { return Ok(vec![]) };
+    let mut all = vec![];
+    let ranges = [("bands", None), ("bands_end", axis.end())];
+    for (name, range) in ranges.into_iter().filter(|(name, range)| *name == "bands" || range.is_some()) {
+        let Some(panel) = band(fitted, data, device, "", range)? else { continue };
+        let target = encoder.target_name();
         let figure = BandsFigure {
-            title: format!("Prediction of {target} with 1 and 2 sd"),
-            x_label: inputs[0].name.clone(),
+            title: match range {
+                None => format!("Prediction of {target} with 1 and 2 sd"),
+                Some(_) => format!("Prediction of {target} around the end of the training data"),
+            },
+            x_label: axis.label(),
             y_label: target.into(),
             panels: vec![panel],
         };
         let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). The band should \
                        widen away from the training points.";
-        return Ok(vec![drawn(figure::bands(dir, "bands", &figure)?, caption)]);
+        all.push(drawn(figure::bands(dir, name, &figure)?, caption));
     }
-    if encoder.n_classes().is_some() && inputs.len() == 2 {
-        return Ok(vec![heat(dir, fitted, device, &inputs)?]);
-    }
-    Ok(vec![])
+    Ok(all)
 }
 
 fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Result<Drawn> {

@@ -1,5 +1,6 @@
-//! What is done with one run: fit, evaluate, calibrate, explain. Each writes what it found into the run's folder and page.
+//! What is done with one run: how long it trains, fit, evaluate, calibrate, explain. Each writes what it found into the run's folder and page.
 
+mod budget;
 pub mod calibrate;
 pub mod evaluate;
 pub mod explain;

@@ -16,6 +16,7 @@ use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::memory;
 use crate::train::plan::TrainingPlan;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
+use crate::workflow::budget;
 use crate::workflow::fit::test_and_report;
 use std::fs::File;
 use std::path::Path;
@@ -51,6 +52,9 @@ impl Training {
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
+        let (recipe, said) = budget::settle(recipe, &data, device)?;
+        data.notes.extend(said);
+        let recipe = &recipe;
         let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
         data.notes.extend(plan.caveats());
         data.notes.extend(memory::check(&plan, &data, device)?);

@@ -52,6 +52,15 @@ pub enum FeatureKind {
     Date(Calendar),
 }
 
+impl Feature {
+    /// Inputs of a date, given in years and their fractions; of another column those of a missing cell.
+    pub fn inputs_at_years(&self, years: f64) -> Vec<f32> {
+        let mut out = vec![0.0; self.kind.inputs()];
+        self.kind.write(Value::Date(Moment::of_years(years)), &mut out);
+        out
+    }
+}
+
 /// What a level becomes that training did not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -40,6 +40,15 @@ pub(crate) struct Parts {
 }
 
 impl Moment {
+    /// Of a year and its fraction, the inverse of `Parts::years`.
+    pub fn of_years(years: f64) -> Moment {
+        let year = years.floor() as i64;
+        let start = days(year, 1, 1);
+        let length = (days(year + 1, 1, 1) - start) as f64;
+        let seconds = (start as f64 + (years - years.floor()) * length) * DAY;
+        Moment { seconds, ahead: 0.0, has_day: true }
+    }
+
     /// Seconds since 1970 in UTC: what sorts clocks of several zones.
     pub fn instant(&self) -> f64 {
         self.seconds - self.ahead

@@ -112,3 +112,12 @@ fn b4_the_order_of_day_and_month_is_found() {
     assert_eq!(found(&["red", "blue"]), None);
     assert_eq!(found(&["2024-01-05", "soon"]), None);
 }
+
+#[test]
+fn years_and_back() {
+    for text in ["1958-03-29", "2000-02-29", "2024-12-31 23:59", "1969-07-20"] {
+        let moment = parse(text, Order::MonthFirst).expect("a date");
+        let again = Moment::of_years(moment.parts().years);
+        assert!((again.seconds - moment.seconds).abs() < 1e-2, "{text}: {again:?}");
+    }
+}

@@ -87,7 +87,12 @@ impl Content {
             }
         };
         let recipe = crate::method::checked(&base, &name)?;
-        let choice = Choice::of(&recipe);
+        let mut choice = Choice::of(&recipe);
+        if !images {
+            let mut whole = base.clone();
+            crate::method::preset(&mut whole)?;
+            choice.members = crate::method::checked(&whole, &name)?.method.members;
+        }
         let kind = if images {
             ContentKind::Images(Box::new(inspect_images(path)?))
         } else {
@@ -148,6 +153,9 @@ impl Content {
         if let Some(epochs) = choice.epochs {
             set(&mut table, "train.epochs", &epochs.to_string())?;
         }
+        if matches!(self.kind, ContentKind::Table { .. }) {
+            crate::method::preset(&mut table)?;
+        }
         crate::method::checked(&table, &self.path.display().to_string())
     }
 }
@@ -180,7 +188,7 @@ mod tests {
         let (_dir, content) = look(&format!("id,a,y\n{rows}"));
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Flag));
-        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 5, None));
+        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 8, Some(0.01)));
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
         let again = content.look_again(&other).expect("a table")().expect("a report");
