@@ -1,6 +1,6 @@
 //! `vifo fit`: a recipe, a data file or a bundled toy becomes a run folder.
 
-use super::options::{All, KeyFlags, input, open_run, set_pair};
+use super::options::{All, KeyFlags, input, on_a_table, open_run, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
 use crate::data::images::table_in;
@@ -267,12 +267,16 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
 }
 
 fn list_keys() -> String {
-    let mut out = String::from("Recipe keys (in a .toml under their section, or with --set KEY=VALUE)\n\n");
+    let mut out = String::from(
+        "Recipe keys (in a .toml under their section, or with --set KEY=VALUE). \"On a table\" is what `vifo fit TABLE` takes without a \
+         recipe file\n\n",
+    );
     for key in keys::KEYS {
         let default = key.default().map_or(String::new(), |default| format!(" [default: {default}]"));
         out += &format!(
-            "{}{default}\n    {}{}{}\n",
+            "{}{default}{}\n    {}{}{}\n",
             key.path,
+            on_a_table(key),
             key.help,
             if key.help.is_empty() { "" } else { " " },
             sentence(&allowed(key))

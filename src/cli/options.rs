@@ -3,7 +3,7 @@
 use super::{shell, tell};
 pub use crate::data::images::is_images;
 use crate::error::{Error, Result};
-use crate::method::check_name;
+use crate::method::{self, check_name};
 use crate::recipe::keys::{Flag, KEYS, Key, ValueKind};
 use crate::recipe::{self, Recipe, builtin, key, keys};
 use crate::report::compare::shown;
@@ -90,10 +90,21 @@ fn help(key: &Key) -> String {
         // 0, not 0.0, and no quotes.
         Some(default) => text += &format!(" [default: {}]", shown(&default)),
     }
+    text += &on_a_table(key);
     if let ValueKind::Choice(choices) = key.kind {
         text += &format!(" [possible values: {}]", choices.join(", "));
     }
     text
+}
+
+/// " [on a table: 8]": what `method::preset` puts in place of the default.
+pub(super) fn on_a_table(key: &Key) -> String {
+    let preset = method::preset_of(key).map(|value| match value {
+        // As a flag has them.
+        Value::Array(list) => list.iter().map(shown).collect::<Vec<_>>().join(","),
+        value => shown(&value),
+    });
+    preset.map_or(String::new(), |value| format!(" [on a table: {value}]"))
 }
 
 fn arg(key: &'static Key, flag: &'static Flag) -> Arg {

@@ -33,7 +33,7 @@ pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use model_spec::{ImageInput, MethodOptions, ModelSpec};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
-pub use preset::preset;
+pub use preset::{preset, preset_of};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};

@@ -3,7 +3,9 @@
 
 use super::{Method, default_name, find};
 use crate::error::Result;
+use crate::recipe::keys::Key;
 use crate::recipe::{Budget, Optimizer, Recipe, builtin, key};
+use std::sync::LazyLock;
 use toml::{Table, Value};
 
 /// Most members of a training that has a time to use up; it trains as many as there is time for.
@@ -42,6 +44,17 @@ pub fn preset(table: &mut Table) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The preset's value of a key with the default method.
+pub fn preset_of(key: &Key) -> Option<Value> {
+    static ALL: LazyLock<Table> = LazyLock::new(|| {
+        let mut table = Recipe::parse("[data]\nfile = \"-\"", "preset").unwrap_or_default();
+        // The built-in recipe is valid: a test says so.
+        let _ = preset(&mut table);
+        table
+    });
+    given(&ALL, key.path).filter(|_| key.path != key!(data.file).path).cloned()
 }
 
 /// Whether the preset's value of a key goes with the method and with what is given.
