@@ -81,7 +81,11 @@ impl Playground {
             }
         });
         let mut smooth = self.draft.net.activation != Act::Relu;
-        let name = if self.draft.net.activation == Act::Mish { "Mish" } else { "SiLU" };
+        let name = match self.draft.net.activation {
+            Act::Mish => "Mish",
+            Act::Selu => "SELU",
+            Act::Silu | Act::Relu => "SiLU",
+        };
         let label = format!("smooth activation ({name})");
         if ui.checkbox(&mut smooth, label).on_hover_text(keys::tip(key!(net.activation))).changed() {
             self.draft.net.activation = if smooth { Act::Silu } else { Act::Relu };
