@@ -106,6 +106,13 @@ fn a_step_allocates_nothing() {
             None,
         ),
         ("vi-mean", toy, "[net]\nactivation = \"mish\"\nembedding = \"periodic\"\n", "members = 2", None),
+        (
+            "base with factors",
+            small_batches,
+            "[net]\nactivation = \"selu\"\ninput_scale = true\nparametric = true\n",
+            "members = 2",
+            Some(3),
+        ),
         ("vifo-l2", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
