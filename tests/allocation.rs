@@ -63,7 +63,7 @@ fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
         None => Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
         Some(k) => Target::Classes { name: "y".into(), labels: (0..k).map(|c| c.to_string()).collect() },
     };
-    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
+    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0, robust: None };
     let features = vec![Feature { name: "x".into(), kind }];
     let encoder = Encoder { features, ..Encoder::of(target) };
     let plan =

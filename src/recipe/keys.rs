@@ -41,6 +41,7 @@ keys! {
         delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or tab or space [default: detected].";
         header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds column names [default: detected].";
         standardise: bool = true, "Standardise inputs and target by their training mean and sd; false keeps the file's own units.";
+        scaling: Scaling = Scaling::Standard, reading_flag("scaling", "HOW"), "How a table's numbers (and the trends of dates) become inputs: by mean and sd, or robust, by median and quartiles with a smooth clip at +-3, so that outliers neither squeeze the others nor are far themselves; a missing number then takes the median. Targets keep mean and sd; no effect with standardise = false.";
         skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to skip at the top of the file.";
         missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an indicator input (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
         max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "How many levels of a text column get an input of their own, at most; rarer ones share one.";
