@@ -68,8 +68,8 @@ keys! {
         depth: u32 = 20, whole(8, 1000), "Layers of preresnet: 20, 32, 44, 56 or any other 6 n + 2.";
         activation: Act = Act::Relu, "Activation of mlp and cnn; alexnet has silu, preresnet relu. selu keeps mean 0 and variance 1 from layer to layer.";
         embedding: Embedding = Embedding::None, "Embedding of a table's numbers before the first layer of mlp: none, or periodic, 16 trained cosines of each, which become three inputs beside it. Text columns (0 or 1 for each level) stay as they are.";
-        input_scale: bool = false, "A trained factor, at first 1, for each input of the first layer of mlp, behind the embedding.";
-        parametric: bool = false, "A trained factor a, at first 1, for each hidden unit of mlp, whose output is x + a (act(x) - x): how far the activation acts.";
+        input_scale: bool = false, label("trained input scales"), "A trained factor, at first 1, for each input of the first layer of mlp, behind the embedding.";
+        parametric: bool = false, label("parametric activation"), "A trained factor a, at first 1, for each hidden unit of mlp, whose output is x + a (act(x) - x): how far the activation acts.";
         dropout: Option<f64>, range(0.0, 0.95), rebuild, slider("dropout", 0.001, 0.9), usual(0.1), "Share of units dropped after each activation in training; the method dropout drops them in prediction too [default: 0.1 there, else 0].";
         weights: Option<PathBuf>, "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     }

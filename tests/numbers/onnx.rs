@@ -241,7 +241,10 @@ fn regressions_are_what_predict_says() {
         ("vi-mean", "net.embedding=periodic"),
         ("laplace", "net.embedding=periodic --set net.hidden=[]"),
         ("vifo-mean", "net.activation=selu --set net.input_scale=true --set net.parametric=true"),
-        ("base", "net.embedding=periodic --set net.activation=mish --set net.input_scale=true --set net.parametric=true"),
+        (
+            "base",
+            "net.embedding=periodic --set net.activation=mish --set net.input_scale=true --set net.parametric=true",
+        ),
         ("vi-mean", "net.activation=silu --set net.input_scale=true --set net.parametric=true"),
         ("dropout", "net.activation=selu"),
         ("swag", "net.activation=mish --set net.parametric=true"),

@@ -343,7 +343,9 @@ fn robust_scaling_takes_medians() {
     let mut gaps = t(7.0);
     gaps.columns[0] = number("x", values(7.0).map(|v| if v == 8.0 { f64::NAN } else { v }));
     let e = Encoder::learn(&gaps, "y", Some(Task::Regression), &rules, &rows).unwrap().0;
-    let FeatureKind::Gappy { fill, robust: Some(Robust { median, .. }), .. } = e.features[0].kind else { panic!("gaps") };
+    let FeatureKind::Gappy { fill, robust: Some(Robust { median, .. }), .. } = e.features[0].kind else {
+        panic!("gaps")
+    };
     assert_eq!((fill, median), (4.0, 4.0));
     assert_eq!(*e.encode(&gaps, &[8], false).unwrap().x, [0.0, 1.0]);
 
@@ -351,7 +353,9 @@ fn robust_scaling_takes_medians() {
     let days: Vec<String> = (0..11).map(|i| format!("20{:02}-0{}-{:02}", 10 + i, 1 + i % 9, 1 + 2 * i)).collect();
     let dated = table(vec![text("d", &days.iter().map(String::as_str).collect::<Vec<_>>()), number("y", values(7.0))]);
     let e = Encoder::learn(&dated, "y", Some(Task::Regression), &rules, &rows).unwrap().0;
-    let FeatureKind::Date(Calendar { trend: Scale { robust: Some(robust), .. }, .. }) = e.features[0].kind else { panic!("a date") };
+    let FeatureKind::Date(Calendar { trend: Scale { robust: Some(robust), .. }, .. }) = e.features[0].kind else {
+        panic!("a date")
+    };
     assert!((robust.median - 2015.0).abs() < 1.0 && (robust.width - 4.8).abs() < 0.5, "{robust:?}");
     let x = e.encode(&dated, &rows, false).unwrap().x;
     assert!(x.iter().all(|v| v.abs() < 3.0));

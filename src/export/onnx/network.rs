@@ -208,7 +208,8 @@ impl Walk<'_> {
                 let above = self.g.node("Relu", &[&val]);
                 let below = self.g.clamp(&val, -200.0, 0.0);
                 let below = self.g.exp(&below);
-                let (above, below) = (self.g.affine(&above, SELU_SCALE, 0.0), self.g.affine(&below, SELU_LOW, -SELU_LOW));
+                let (above, below) =
+                    (self.g.affine(&above, SELU_SCALE, 0.0), self.g.affine(&below, SELU_LOW, -SELU_LOW));
                 self.g.add(&above, &below)
             }
             _ => {

@@ -17,7 +17,8 @@ fn table(cells: &Value, with_target: bool) -> Table {
     };
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("t.csv");
-    std::fs::write(&path, "v,y\n".to_string() + &cells.iter().enumerate().map(line).collect::<String>()).expect("written");
+    std::fs::write(&path, "v,y\n".to_string() + &cells.iter().enumerate().map(line).collect::<String>())
+        .expect("written");
     read_table(&path, &Default::default()).expect("a table")
 }
 
@@ -33,9 +34,12 @@ fn robust_scaling_is_numpys() {
         let rules = Rules { scaling: Scaling::Robust, ..Rules::default() };
         let all: Vec<usize> = (0..train.rows()).collect();
         let (encoder, _) = Encoder::learn(&train, "y", None, &rules, &all).expect("an encoder");
-        let (kind, missing) = (&encoder.features[0].kind, row["new"].as_array().expect("a list").last() == Some(&Value::Null));
+        let (kind, missing) =
+            (&encoder.features[0].kind, row["new"].as_array().expect("a list").last() == Some(&Value::Null));
         assert_eq!(matches!(kind, FeatureKind::Gappy { .. }), missing, "{name}");
-        let Some(Robust { median, width }) = kind.scale().and_then(|s| s.robust) else { panic!("{name} is not robust") };
+        let Some(Robust { median, width }) = kind.scale().and_then(|s| s.robust) else {
+            panic!("{name} is not robust")
+        };
         for (found, key) in [(median, "median"), (width, "width")] {
             let want = numbers(&row[key])[0];
             assert!((found - want).abs() <= 1e-12 * median.abs().max(width), "{name}: {key} {found}, not {want}");

@@ -70,7 +70,10 @@ fn what_is_scaled_and_what_not() {
     let (_, plain) = prepare(&base, "data.standardise = false");
     assert_eq!(own.encoder, plain.encoder);
     assert_eq!(bits(&own.train.x), bits(&plain.train.x));
-    assert_eq!((robust.encoder.target.clone(), bits(&robust.train.y)), (standard.encoder.target.clone(), bits(&standard.train.y)));
+    assert_eq!(
+        (robust.encoder.target.clone(), bits(&robust.train.y)),
+        (standard.encoder.target.clone(), bits(&standard.train.y))
+    );
     assert_eq!((robust.train.d, robust.encoder.number_inputs()), (6, vec![0, 1]));
     for (i, (r, s)) in robust.train.x.iter().zip(standard.train.x.iter()).enumerate() {
         if i % 6 >= 2 {
@@ -85,7 +88,9 @@ fn what_is_scaled_and_what_not() {
     let text = serde_json::to_string(&robust.encoder).expect("JSON");
     assert_eq!(serde_json::from_str::<vifo::data::encode::Encoder>(&text).expect("an encoder"), robust.encoder);
     assert!(!serde_json::to_string(&standard.encoder).expect("JSON").contains("robust"));
-    let FeatureKind::Numeric { mean, sd, min, max, robust: Some(_) } = robust.encoder.features[0].kind else { panic!("a") };
+    let FeatureKind::Numeric { mean, sd, min, max, robust: Some(_) } = robust.encoder.features[0].kind else {
+        panic!("a")
+    };
     let old = standard.encoder.features[0].kind.scale();
     assert_eq!(old, Some(Scale { mean, sd, min, max, robust: None }));
 }
@@ -96,7 +101,9 @@ fn factors_are_trained_and_resumed() {
     let dir = tempfile::tempdir().expect("a folder");
     let base = table(dir.path());
     for (method, activation) in [("vifo-mean", "selu"), ("base", "mish")] {
-        let more = format!("method.name = {method}\nmethod.members = 2\ntrain.epochs = 4\nnet.activation = {activation}\n{ALL}");
+        let more = format!(
+            "method.name = {method}\nmethod.members = 2\ntrain.epochs = 4\nnet.activation = {activation}\n{ALL}"
+        );
         let (plan, data) = prepare(&base, &more);
         let said = "MLP with hidden layers [16, 16] and parametric activations with trained scales";
         assert_eq!(plan.setup.net.describe(), said);

@@ -90,6 +90,8 @@ impl Playground {
         if ui.checkbox(&mut smooth, label).on_hover_text(keys::tip(key!(net.activation))).changed() {
             self.draft.net.activation = if smooth { Act::Silu } else { Act::Relu };
         }
+        keys::tick_ui(ui, key!(net.parametric), &mut self.draft.net.parametric);
+        keys::tick_ui(ui, key!(net.input_scale), &mut self.draft.net.input_scale);
     }
 
     pub(super) fn data_ui(&mut self, ui: &mut egui::Ui, _settings: &mut Settings) {

@@ -6,8 +6,7 @@ use vifo::ops::factor::{FactorBackwardData, FactorBackwardWeight, FactorForward}
 use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU};
 
 /// Rows and columns.
-const CASES: [(u32, u32); 9] =
-    [(1, 1), (3, 5), (4, 15), (5, 16), (17, 17), (63, 31), (65, 3), (64, 64), (130, 50)];
+const CASES: [(u32, u32); 9] = [(1, 1), (3, 5), (4, 15), (5, 16), (17, 17), (63, 31), (65, 3), (64, 64), (130, 50)];
 const ACTIVATIONS: [u32; 5] = [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU];
 /// Other weights before and behind.
 const WEIGHT: u32 = 5;
