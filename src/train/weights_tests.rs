@@ -328,3 +328,27 @@ fn members_start_from_the_file_and_vi_keeps_its_rho() {
     assert_eq!((stats.len(), &stats[..running.len()]), (setup.initial_running().len(), &running[..]));
     assert!(start_from(&setup, &initial, (&weights[1..], &running)).is_err());
 }
+
+/// Factors go out as vectors under the names of what they scale, and come back; a plain network refuses them.
+#[test]
+fn factors_go_out_and_come_back() {
+    let net = |set| Mlp {
+        n_in: 3,
+        hidden: vec![4],
+        last: 2.into(),
+        activation: Act::Selu,
+        embedded: vec![],
+        scaled: set,
+        parametric: set,
+        dropout: 0.0,
+    };
+    let layout = net(true).layout();
+    let weights: Vec<f32> = (0..layout.total).map(|i| i as f32 * 0.25).collect();
+    let bytes = export(&layout, &weights, &[]).expect("bytes");
+    let file = SafeTensors::deserialize(&bytes).expect("safetensors");
+    let shape = |name: &str| file.tensor(name).expect("a tensor").shape().to_vec();
+    assert_eq!([shape("scale.weight"), shape("1.weight")], [vec![3], vec![4]]);
+    assert_eq!(read(&bytes, &layout).expect("numbers"), (weights, vec![]));
+    let said = read(&bytes, &net(false).layout()).expect_err("a plain network").to_string();
+    assert!(said.contains("scale.weight") || said.contains("1.weight"), "{said}");
+}
