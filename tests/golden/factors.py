@@ -76,7 +76,7 @@ x = rng.normal(size=(4, 9)) * 3
 dy = rng.normal(size=x.shape)
 y = ACTS["selu"](x)
 rows.append({"layer": "selu", "x": J(x), "y": J(y), "dy": J(dy), "dx": J(gradient(lambda z: (ACTS["selu"](z) * dy).sum(), x))})
-for n, width in [(1, 1), (7, 3), (18, 17)]:
+for n, width in [(5, 1), (7, 3), (18, 17)]:
     for name in ["scale", *ACTS]:
         x, a = 2 * rng.normal(size=(n, width)), 1 + rng.normal(size=width)
         y = layer(name, x, a)

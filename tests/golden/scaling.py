@@ -33,7 +33,7 @@ if sys.argv[1] == "--check":
     sys.exit(check(sys.argv[2]))
 OUT, SEED = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 7
 rng = np.random.default_rng(SEED)
-N = 61
+N = 62
 
 
 def column(name, train):
