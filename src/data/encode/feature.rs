@@ -1,8 +1,9 @@
 //! What a column becomes: the inputs of one feature, from a cell to numbers.
 //!
 //! A number gives one input, (x - mean)/sd or as its robust scaling says (`scale`), and one more that is 1 where the cell is
-//! missing if cells were missing in training; yes or no gives one; a text one per level, 0 or 1; a date its trend and its places on the circles of the year,
-//! the week and the day. Must not compute statistics (that is `fit`) and must not know of rows.
+//! missing if cells were missing in training; yes or no gives one; a text one per level, 0 or 1; a date its trend and its
+//! places on the circles of the year, the week and the day. Must not compute statistics (that is `fit`) and must not know
+//! of rows.
 
 use super::number_text;
 pub use super::scale::{Robust, Scale};
