@@ -63,7 +63,7 @@ fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
         None => Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
         Some(k) => Target::Classes { name: "y".into(), labels: (0..k).map(|c| c.to_string()).collect() },
     };
-    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 };
+    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0, robust: None };
     let features = vec![Feature { name: "x".into(), kind }];
     let encoder = Encoder { features, ..Encoder::of(target) };
     let plan =
@@ -106,6 +106,13 @@ fn a_step_allocates_nothing() {
             None,
         ),
         ("vi-mean", toy, "[net]\nactivation = \"mish\"\nembedding = \"periodic\"\n", "members = 2", None),
+        (
+            "base with factors",
+            small_batches,
+            "[net]\nactivation = \"selu\"\ninput_scale = true\nparametric = true\n",
+            "members = 2",
+            Some(3),
+        ),
         ("vifo-l2", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),

@@ -3,6 +3,7 @@
 const ACT_RELU: u32 = 1u;
 const ACT_SILU: u32 = 2u;
 const ACT_MISH: u32 = 3u;
+const ACT_SELU: u32 = 4u;
 
 // Whether the forward pass keeps its input for the slope.
 fn keeps_pre(activation: u32) -> bool {
@@ -19,10 +20,13 @@ fn activate(activation: u32, z: f32) -> f32 {
     if activation == ACT_MISH {
         return mish(z);
     }
+    if activation == ACT_SELU {
+        return selu(z);
+    }
     return z;
 }
 
-// From what the forward pass kept: the output of a ReLU, the input of a SiLU or a Mish.
+// From what the forward pass kept: the output of a ReLU (or its input), the input of the others.
 fn activation_slope(activation: u32, saved: f32) -> f32 {
     if activation == ACT_RELU {
         return select(0.0, 1.0, saved > 0.0);
@@ -32,6 +36,9 @@ fn activation_slope(activation: u32, saved: f32) -> f32 {
     }
     if activation == ACT_MISH {
         return mish_slope(saved);
+    }
+    if activation == ACT_SELU {
+        return selu_slope(saved);
     }
     return 1.0;
 }

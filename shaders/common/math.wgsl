@@ -64,6 +64,18 @@ fn mish_slope(x: f32) -> f32 {
     return gate.x + at_most(x, MISH_FAR) * gate.y;
 }
 
+// Scale, and scale times alpha, of Klambauer et al. 2017.
+const SELU_SCALE: f32 = 1.0507009873554805;
+const SELU_LOW: f32 = 1.7580993408473766;
+
+fn selu(x: f32) -> f32 {
+    return select(SELU_LOW * (exp(at_most(x, 0.0)) - 1.0), SELU_SCALE * x, x > 0.0);
+}
+
+fn selu_slope(x: f32) -> f32 {
+    return select(SELU_LOW * exp(at_most(x, 0.0)), SELU_SCALE, x > 0.0);
+}
+
 // sin(2 pi y) for y in [-1/4, 1/4]; the polynomial misses it by less than 4e-9.
 fn sine_quarter(y: f32) -> f32 {
     let z = y * y;

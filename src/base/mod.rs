@@ -17,4 +17,5 @@ pub enum Act {
     Relu,
     Silu,
     Mish,
+    Selu,
 }

@@ -7,7 +7,7 @@ use crate::data::Task;
 use crate::error::Error;
 use crate::export::onnx;
 use crate::method::{ModelSpec, Outputs};
-use crate::net::{Last, Net};
+use crate::net::{Last, Mlp, Net};
 use crate::program::Act;
 use crate::recipe::Link;
 use crate::run::calibration;
@@ -213,6 +213,7 @@ fn module(net: &Net) -> String {
         Act::Relu => "nn.ReLU()",
         Act::Silu => "nn.SiLU()",
         Act::Mish => "nn.Mish()",
+        Act::Selu => "nn.SELU()",
     };
     let linear = |i: u32, o: u32| format!("nn.Linear({i}, {o})");
     // The means of VBLL's last layer; it has no bias.
@@ -226,18 +227,16 @@ fn module(net: &Net) -> String {
     match net {
         Net::Mlp(n) => {
             let mut last = n.n_first();
+            let activation = |h: u32| match n.parametric {
+                false => act(n.activation).to_string(),
+                true => format!("Parametric({h}, {})", act(n.activation)),
+            };
             for &h in &n.hidden {
-                parts.extend([linear(last, h), act(n.activation).into()]);
+                parts.extend([linear(last, h), activation(h)]);
                 last = h;
             }
             parts.push(last_layer(last, n.last));
-            if !n.embedded.is_empty() {
-                let named = parts.iter().enumerate().map(|(i, part)| format!("(\"{i}\", {part})"));
-                let embedding = format!("(\"embedding\", Periodic({:?}))", n.embedded);
-                let all: Vec<String> = std::iter::once(embedding).chain(named).collect();
-                let from = "OrderedDict is collections', Periodic is in vifo's tests/golden/torch_weights.py";
-                return format!("nn.Sequential(OrderedDict([{}]))  # {from}", all.join(", "));
-            }
+            return mlp_module(n, &parts);
         }
         Net::Cnn(n) => {
             let mut last = n.channels;
@@ -273,10 +272,41 @@ fn module(net: &Net) -> String {
     format!("nn.Sequential({})", parts.join(", "))
 }
 
+/// `nn.Sequential` of these layers, by name where something stands before the first, and where to find what PyTorch has not.
+fn mlp_module(n: &Mlp, layers: &[String]) -> String {
+    let mut before = vec![];
+    let mut own = vec![];
+    if !n.embedded.is_empty() {
+        before.push(format!("(\"embedding\", Periodic({:?}))", n.embedded));
+        own.push("Periodic");
+    }
+    if n.scaled {
+        before.push(format!("(\"scale\", Scale({}))", n.n_first()));
+        own.push("Scale");
+    }
+    if n.parametric && !n.hidden.is_empty() {
+        own.push("Parametric");
+    }
+    let named = layers.iter().enumerate().map(|(i, part)| format!("(\"{i}\", {part})"));
+    let (written, mut from) = match before.is_empty() {
+        true => (format!("nn.Sequential({})", layers.join(", ")), String::new()),
+        false => {
+            let all: Vec<String> = before.into_iter().chain(named).collect();
+            (format!("nn.Sequential(OrderedDict([{}]))", all.join(", ")), "OrderedDict is collections', ".to_string())
+        }
+    };
+    match own.split_last() {
+        None => return written,
+        Some((one, [])) => from += &format!("{one} is"),
+        Some((last, first)) => from += &format!("{} and {last} are", first.join(", ")),
+    }
+    format!("{written}  # {from} in vifo's tests/golden/torch_weights.py")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::{AlexNet, Cnn, Mlp, PreResNet};
+    use crate::net::{AlexNet, Cnn, PreResNet};
 
     /// PyTorch evaluates these lines and takes the files of tests/golden/torch_*.safetensors into what they make.
     #[test]
@@ -311,15 +341,30 @@ mod tests {
             last: Last::Linear(4),
             activation: Act::Mish,
             embedded: vec![0, 2],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         };
-        let written = module(&Net::Mlp(mlp));
+        let written = module(&Net::Mlp(mlp.clone()));
         assert!(
             written.starts_with(
                 "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"0\", nn.Linear(9, 8)), \
                  (\"1\", nn.Mish()), (\"2\", nn.Linear(8, 4))]))  # "
             ),
             "{written}"
+        );
+        let factors = Mlp { scaled: true, parametric: true, ..mlp.clone() };
+        assert_eq!(
+            module(&Net::Mlp(factors)),
+            "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"scale\", Scale(9)), (\"0\", nn.Linear(9, 8)), \
+             (\"1\", Parametric(8, nn.Mish())), (\"2\", nn.Linear(8, 4))]))  # OrderedDict is collections', Periodic, Scale and \
+             Parametric are in vifo's tests/golden/torch_weights.py"
+        );
+        let parametric = Mlp { parametric: true, embedded: vec![], activation: Act::Selu, ..mlp };
+        assert_eq!(
+            module(&Net::Mlp(parametric)),
+            "nn.Sequential(nn.Linear(3, 8), Parametric(8, nn.SELU()), nn.Linear(8, 4))  # Parametric is in vifo's \
+             tests/golden/torch_weights.py"
         );
         let preresnet = PreResNet { channels: 3, last: Last::Linear(10), depth: 20, width: 4, dropout: 0.0 };
         assert!(module(&Net::PreResNet(preresnet)).starts_with("PreResNet(3, 4, 20, 10)"));

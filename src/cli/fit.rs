@@ -178,6 +178,7 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String], shown: impl Fn(&
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),
         "data.validation_fraction" | "data.toy" | "data.file" | "data.images" | "data.points" => true,
         "data.standardise" => recipe.data.images.is_none(),
+        "data.scaling" => recipe.data.file.is_some() && recipe.data.standardise,
         "data.image_size" | "data.coarse" | "data.crop" | "data.flip" | "data.limit" | "data.skip_broken" => {
             recipe.data.images.is_some()
         }

@@ -15,8 +15,8 @@ use super::table::{ReadOptions, Table, read_table};
 use super::toy::{self, Toy};
 use super::{Dataset, Task};
 use crate::error::{Error, Result};
-use crate::recipe;
 pub use crate::recipe::kind_of;
+use crate::recipe::{self, Scaling};
 use crate::system::{memory, stop};
 use std::borrow::Cow;
 use std::path::Path;
@@ -205,7 +205,9 @@ fn unstandardise(encoder: &mut Encoder) {
 pub fn rules(data: &recipe::Data) -> Rules<'_> {
     // The default continues; strict reading reports it.
     let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
-    Rules { ignore: &data.ignore, missing, max_levels: data.max_levels, strict: data.strict }
+    // Who keeps the file's own units scales nothing.
+    let scaling = if data.standardise { data.scaling } else { Scaling::Standard };
+    Rules { ignore: &data.ignore, missing, scaling, max_levels: data.max_levels, strict: data.strict }
 }
 
 impl Loaded {

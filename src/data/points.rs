@@ -85,7 +85,7 @@ fn encoder(table: &Table, task: Task, rows: &[usize]) -> Encoder {
     let (inputs, target) = table.columns.split_at(table.columns.len() - 1);
     let features = inputs.iter().map(|column| {
         let Stats { mean, sd, min, max } = stats(column);
-        Feature { name: column.name.clone(), kind: FeatureKind::Numeric { mean, sd, min, max } }
+        Feature { name: column.name.clone(), kind: FeatureKind::Numeric { mean, sd, min, max, robust: None } }
     });
     let (name, column) = (target[0].name.clone(), &target[0]);
     let target = match task {
@@ -150,7 +150,7 @@ mod tests {
     fn a_column_that_does_not_vary_is_kept_in_its_own_unit() {
         let p = prepare(&[vec![3.0, 7.0], vec![3.0, 7.0]], 0.1, 0.1, 1).expect("points");
         let same = |v: f64| (v, 1.0, v, v);
-        let FeatureKind::Numeric { mean, sd, min, max } = p.encoder.features[0].kind else { panic!("a number") };
+        let FeatureKind::Numeric { mean, sd, min, max, .. } = p.encoder.features[0].kind else { panic!("a number") };
         assert_eq!((mean, sd, min, max), same(3.0));
         let Target::Regression { mean, sd, min, max, .. } = p.encoder.target else { panic!("a number") };
         assert_eq!((mean, sd, min, max), same(7.0));

@@ -1,7 +1,7 @@
 //! The current prediction over the input space: a band for one input, a map for two, and curves from the
 //! prior. Computed by the worker, drawn by the app.
 
-use crate::data::encode::{Encoder, Feature, FeatureKind, Target};
+use crate::data::encode::{Encoder, Feature, FeatureKind, Scale, Target};
 use crate::data::{Inputs, Task};
 use crate::error::Result;
 use crate::exec::Device;
@@ -69,27 +69,21 @@ pub struct Map {
     pub epistemic: Vec<f64>,
 }
 
-/// Mean and sd with which a numeric input is standardised, and its training range.
-struct Axis {
-    mean: f64,
-    sd: f64,
-    min: f64,
-    max: f64,
-}
+/// How a numeric input is scaled, and its training range.
+struct Axis(Scale);
 
 impl Axis {
     fn of(feature: &Feature) -> Option<Axis> {
-        match feature.kind {
-            FeatureKind::Numeric { mean, sd, min, max } => Some(Axis { mean, sd, min, max }),
-            _ => None,
-        }
+        let is_number = matches!(feature.kind, FeatureKind::Numeric { .. });
+        feature.kind.scale().filter(|_| is_number).map(Axis)
     }
     fn wide(&self) -> (f64, f64) {
-        let half = 0.5 * (self.max - self.min).max(1e-6 * self.max.abs()).max(1e-9);
-        (self.min - half, self.max + half)
+        let Scale { min, max, .. } = self.0;
+        let half = 0.5 * (max - min).max(1e-6 * max.abs()).max(1e-9);
+        (min - half, max + half)
     }
     fn standard(&self, v: f64) -> f32 {
-        ((v - self.mean) / self.sd) as f32
+        self.0.scaled(v) as f32
     }
 }
 

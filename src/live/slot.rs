@@ -4,7 +4,7 @@
 use super::change::Effect;
 use super::picture::{Painter, Picture, View};
 use super::worker::SlotSnapshot;
-use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::encode::{Encoder, Feature, FeatureKind, Scale, Target};
 use crate::data::load::Loaded;
 use crate::data::{Dataset, Task};
 use crate::error::Result;
@@ -46,18 +46,12 @@ const MOST_POINTS: usize = crate::data::points::MAX_POINTS;
 impl Points {
     pub fn of(encoder: &Encoder, data: &Loaded, plan: &TrainingPlan) -> Points {
         let ranges = super::picture::ranges(encoder);
-        let (mean, sd): (Vec<f64>, Vec<f64>) = encoder
-            .features
-            .iter()
-            .filter_map(|f| match f.kind {
-                FeatureKind::Numeric { mean, sd, .. } => Some((mean, sd)),
-                _ => None,
-            })
-            .unzip();
+        let is_number = |f: &&Feature| matches!(f.kind, FeatureKind::Numeric { .. });
+        let scales: Vec<Scale> = encoder.features.iter().filter(is_number).filter_map(|f| f.kind.scale()).collect();
         let rows = |set: &Dataset| -> Vec<[f64; 3]> {
             // Of several targets the first is drawn.
             let y = crate::data::targets_of(&set.of_target(0, encoder.n_targets()));
-            let raw = |i: usize, j: usize| mean[j] + sd[j] * f64::from(set.x[i * set.d + j]);
+            let raw = |i: usize, j: usize| scales[j].unscaled(f64::from(set.x[i * set.d + j]));
             let row = |i: usize| match ranges.len() {
                 1 => [raw(i, 0), y[i], 0.0],
                 _ => [raw(i, 0), raw(i, 1), y[i]],
@@ -68,7 +62,7 @@ impl Points {
         let aux = match plan.setup.aux {
             Some(_) if !ranges.is_empty() => {
                 let (low, high) = encoder.aux_range();
-                let raw = |j: usize, v: f32| mean[j] + sd[j] * f64::from(v);
+                let raw = |j: usize, v: f32| scales[j].unscaled(f64::from(v));
                 low.iter().zip(&high).enumerate().map(|(j, (l, h))| (raw(j, *l), raw(j, *h))).collect()
             }
             _ => vec![],

@@ -27,6 +27,8 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
             last: method.last_layer(task, k),
             activation: Act::Relu,
             embedded: vec![],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         }),
         image: None,

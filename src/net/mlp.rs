@@ -1,9 +1,10 @@
 //! The multilayer perceptron (MATH.md section 6): linear layers with an activation between them, dropout after
-//! each; on tables with a periodic embedding of the numbers before them, if asked for.
+//! each. If asked for, on tables a periodic embedding of the numbers before them, a trained factor for each input of the first
+//! one, and one for each hidden unit, which says how far its activation acts.
 
 use super::{Last, LastAt, Layout, Pass, Places};
 use crate::ops::periodic;
-use crate::program::builder::{LinearAt, PeriodicAt, Tensor};
+use crate::program::builder::{FactorAt, LinearAt, PeriodicAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -14,8 +15,21 @@ pub struct Mlp {
     pub activation: Act,
     /// Inputs with a periodic embedding, ascending and below `n_in`; none where the network has no such layer.
     pub embedded: Vec<u32>,
+    /// A factor for each input of the first linear layer.
+    pub scaled: bool,
+    /// A factor a for each hidden unit: x + a (act(x) - x) in place of act(x).
+    pub parametric: bool,
     /// Share of hidden units dropped in training.
     pub dropout: f32,
+}
+
+/// A network's places, in the order of its layers.
+struct Layers {
+    embedding: Option<PeriodicAt>,
+    scale: Option<FactorAt>,
+    /// Each with the factors of its activation.
+    hidden: Vec<(LinearAt, Option<FactorAt>)>,
+    last: LastAt,
 }
 
 impl Mlp {
@@ -24,34 +38,56 @@ impl Mlp {
         periodic::n_out(self.n_in, self.embedded.len() as u32)
     }
 
-    /// The embedding, the hidden layers and the last one with their places.
-    fn layers(&self, p: &mut Places) -> (Option<PeriodicAt>, Vec<LinearAt>, LastAt) {
+    fn layers(&self, p: &mut Places) -> Layers {
         let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
         let mut width = self.n_first();
+        let scale = self.scaled.then(|| p.factor("scale", width));
         let mut hidden = vec![];
         for (i, &n) in self.hidden.iter().enumerate() {
-            hidden.push(p.linear(&(2 * i).to_string(), width, n, None));
+            let linear = p.linear(&(2 * i).to_string(), width, n, None);
+            hidden.push((linear, self.parametric.then(|| p.factor(&(2 * i + 1).to_string(), n))));
             width = n;
         }
-        (embedding, hidden, p.last(&(2 * self.hidden.len()).to_string(), width, self.last))
+        Layers { embedding, scale, hidden, last: p.last(&(2 * self.hidden.len()).to_string(), width, self.last) }
     }
 
-    /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`; those of the embedding are embedding.frequency, .phase, .weight
-    /// and .bias.
+    /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`, so that the factors of the first activation are 1.weight; those of
+    /// the embedding are embedding.frequency, .phase, .weight and .bias, the inputs' factors scale.weight.
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
         self.layers(&mut places);
         places.layout
     }
 
+    /// "MLP with hidden layers [50, 50]", and what stands in front of them and behind.
+    pub fn describe(&self) -> String {
+        let mut said = format!("MLP with hidden layers {:?}", self.hidden);
+        if self.parametric && !self.hidden.is_empty() {
+            said += " and parametric activations";
+        }
+        match self.embedded.len() {
+            0 => {}
+            1 => said += " on a periodic embedding of 1 input",
+            n => said += &format!(" on a periodic embedding of {n} inputs"),
+        }
+        said + if self.scaled { " with trained scales" } else { "" }
+    }
+
     pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
-        let (embedding, hidden, last) = self.layers(&mut Places::default());
+        let Layers { embedding, scale, hidden, last } = self.layers(&mut Places::default());
         let mut x = x;
         if let Some(at) = embedding {
             x = b.periodic("embedding", x, at, &self.embedded);
         }
-        for (i, at) in hidden.into_iter().enumerate() {
-            x = b.linear(&format!("layer{i}"), x, at, Some(self.activation));
+        if let Some(at) = scale {
+            x = b.factor("scale", x, at, None);
+        }
+        for (i, (at, factors)) in hidden.into_iter().enumerate() {
+            let act = Some(self.activation);
+            x = b.linear(&format!("layer{i}"), x, at, if factors.is_some() { None } else { act });
+            if let Some(at) = factors {
+                x = b.factor(&format!("act{i}"), x, at, act);
+            }
             x = pass.dropout(b, x, self.dropout);
         }
         last.record(b, &format!("layer{}", self.hidden.len()), x)
@@ -70,6 +106,8 @@ mod tests {
             last: Last::Linear(4),
             activation: Act::Relu,
             embedded: vec![],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         };
         let layout = net.layout();
@@ -90,6 +128,8 @@ mod tests {
             last: Last::Linear(2),
             activation: Act::Mish,
             embedded: vec![0, 3],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         };
         let layout = net.layout();
@@ -111,6 +151,49 @@ mod tests {
         assert_eq!(layout.to_torch(&layout.views[2], &flat), flat[64..160]);
     }
 
+    /// A factor for each input of the first layer, behind the embedding, and for each hidden unit; all start at 1.
+    #[test]
+    fn factors_stand_where_they_act() {
+        let net = Mlp {
+            n_in: 5,
+            hidden: vec![7, 6],
+            last: Last::Linear(2),
+            activation: Act::Mish,
+            embedded: vec![0, 3],
+            scaled: true,
+            parametric: true,
+            dropout: 0.0,
+        };
+        let layout = net.layout();
+        let views: Vec<_> = layout.views.iter().map(|v| (v.name.as_str(), v.shape.as_slice(), v.offset)).collect();
+        let (e, p0, p1) = (166, 166 + 11, 166 + 11 + 84);
+        assert_eq!(
+            views[4..],
+            [
+                ("scale.weight", &[11][..], e),
+                ("0.weight", &[7, 11], p0),
+                ("0.bias", &[7], p0 + 77),
+                ("1.weight", &[7], p1),
+                ("2.weight", &[6, 7], p1 + 7),
+                ("2.bias", &[6], p1 + 49),
+                ("3.weight", &[6], p1 + 55),
+                ("4.weight", &[2, 6], p1 + 61),
+                ("4.bias", &[2], p1 + 73)
+            ]
+        );
+        assert_eq!(layout.layers().len(), 7);
+        let start = super::super::init::torch_uniform(&layout, 3, 0);
+        let q = super::super::init::variational(&layout, 3, 0, false, -5.0);
+        for name in ["scale.weight", "1.weight", "3.weight"] {
+            let view = layout.views.iter().find(|v| v.name == name).expect("a view");
+            assert!(start[view.offset..][..view.len()].iter().all(|a| *a == 1.0), "{name}");
+            // Normals of sd 0.1 about 1.
+            assert!(q[view.offset..][..view.len()].iter().all(|a| (a - 1.0).abs() < 0.5), "{name} of VI");
+        }
+        let plain = Mlp { scaled: false, parametric: false, ..net.clone() };
+        assert_eq!(plain.layout().total + 11 + 7 + 6, layout.total);
+    }
+
     #[test]
     fn torch_order_and_back() {
         let net = Mlp {
@@ -119,6 +202,8 @@ mod tests {
             last: Last::Linear(3),
             activation: Act::Relu,
             embedded: vec![],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         };
         let layout = net.layout();

@@ -13,7 +13,7 @@ pub use preresnet::PreResNet;
 
 use crate::ops::periodic::{MADE, WAVES};
 use crate::program::Builder;
-use crate::program::builder::{LinearAt, PeriodicAt, Tensor, VbllAt};
+use crate::program::builder::{FactorAt, LinearAt, PeriodicAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,7 @@ pub enum ViewKind {
     Bias {
         fan_in: usize,
     },
+    /// Factors that start at 1.
     Gamma,
     Beta,
     /// Frequencies of a periodic embedding, [inputs, waves].
@@ -189,6 +190,13 @@ impl Places {
         let weight = push("weight", vec![d, made, waves], ViewKind::Waves);
         let bias = push("bias", vec![d, made], ViewKind::Bias { fan_in: waves });
         PeriodicAt { embedded, frequency, phase, weight, bias }
+    }
+
+    /// Factors of `n` numbers.
+    pub fn factor(&mut self, name: &str, n: u32) -> FactorAt {
+        let layer = self.next();
+        let weight = self.layout.push(format!("{name}.weight"), vec![n as usize], ViewKind::Gamma, layer);
+        FactorAt { n, weight }
     }
 
     /// A variational last layer with `k` outputs.
@@ -406,15 +414,7 @@ impl Net {
     /// "hidden [50, 50]", "AlexNet", for reports.
     pub fn describe(&self) -> String {
         match self {
-            Net::Mlp(n) if n.embedded.is_empty() => format!("MLP with hidden layers {:?}", n.hidden),
-            Net::Mlp(n) => {
-                let s = if n.embedded.len() == 1 { "" } else { "s" };
-                format!(
-                    "MLP with hidden layers {:?} on a periodic embedding of {} input{s}",
-                    n.hidden,
-                    n.embedded.len()
-                )
-            }
+            Net::Mlp(n) => n.describe(),
             Net::AlexNet(n) => format!("AlexNet, widths {:?}", n.widths),
             Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),
             Net::Cnn(n) => format!("CNN, widths {:?}", n.widths),

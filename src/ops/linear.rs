@@ -12,6 +12,7 @@ pub const ACT_NONE: u32 = 0;
 pub const ACT_RELU: u32 = 1;
 pub const ACT_SILU: u32 = 2;
 pub const ACT_MISH: u32 = 3;
+pub const ACT_SELU: u32 = 4;
 
 /// Whether the slope is read from the pre-activation, which the forward pass then keeps beside its output.
 pub const fn keeps_pre(activation: u32) -> bool {
@@ -192,9 +193,22 @@ pub fn activate<T: Real>(activation: u32, z: T) -> T {
             let (t, _) = mish_gate(z);
             z * t
         }
+        ACT_SELU => {
+            if z > T::zero() {
+                T::of(SELU_SCALE) * z
+            } else {
+                T::of(SELU_LOW) * (z.exp() - T::one())
+            }
+        }
         _ => z,
     }
 }
+
+/// Klambauer et al. 2017: outputs of mean 0 and variance 1 stay so from layer to layer. SELU is scale * z above 0 and
+/// scale * alpha (e^z - 1) below.
+pub const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+pub const SELU_LOW: f64 = SELU_SCALE * SELU_ALPHA;
 
 /// From here on Mish is z and its slope 1 in both scalars, and e^2 z is far from overflow.
 const MISH_FAR: f64 = 20.0;
@@ -214,6 +228,7 @@ pub fn activate_all<T: Real>(activation: u32, pre: &[T], y: &mut [T]) {
     match activation {
         ACT_SILU => apply::<T, ACT_SILU>(pre, y),
         ACT_MISH => apply::<T, ACT_MISH>(pre, y),
+        ACT_SELU => apply::<T, ACT_SELU>(pre, y),
         _ => y.copy_from_slice(pre),
     }
 }
@@ -225,7 +240,8 @@ fn apply<T: Real, const ACTIVATION: u32>(pre: &[T], y: &mut [T]) {
     }
 }
 
-/// Its derivative from what the forward pass kept: the output for ReLU, the pre-activation for SiLU and Mish.
+/// Its derivative from what the forward pass kept: the output for ReLU (its input will do, too), the pre-activation for the
+/// others.
 #[inline(always)]
 pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
     match activation {
@@ -243,6 +259,13 @@ pub fn activation_slope<T: Real>(activation: u32, saved: T) -> T {
         ACT_MISH => {
             let (t, slope) = mish_gate(saved);
             t + saved.at_most(T::of(MISH_FAR)) * slope
+        }
+        ACT_SELU => {
+            if saved > T::zero() {
+                T::of(SELU_SCALE)
+            } else {
+                T::of(SELU_LOW) * saved.exp()
+            }
         }
         _ => T::one(),
     }
@@ -263,6 +286,7 @@ impl<T: Real> Epilogue<T> for TimesSlope<'_, T> {
             ACT_RELU => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_RELU, saved)),
             ACT_SILU => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_SILU, saved)),
             ACT_MISH => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_MISH, saved)),
+            ACT_SELU => beside(values, self.saved, at, |v, saved| v * activation_slope(ACT_SELU, saved)),
             _ => values,
         }
     }
@@ -384,13 +408,34 @@ mod tests {
     #[test]
     fn slopes_are_the_derivatives() {
         for z in [-40.0f64, -4.0, -0.5, 0.0, 0.3, 2.0, 40.0] {
-            for activation in [ACT_SILU, ACT_MISH] {
+            for activation in [ACT_SILU, ACT_MISH, ACT_SELU].into_iter().filter(|a| *a != ACT_SELU || z != 0.0) {
                 let h = 1e-6;
                 let d = (activate(activation, z + h) - activate(activation, z - h)) / (2.0 * h);
                 assert!((d - activation_slope(activation, z)).abs() < 1e-8, "{activation} at {z}");
             }
         }
         assert_eq!(activation_slope(ACT_RELU, 0.0f64), 0.0);
+        assert_eq!(activation_slope(ACT_SELU, 0.0f64), SELU_LOW);
+    }
+
+    /// The two equations that its constants solve: of z ~ N(0, 1) its output has mean 0 and variance 1. By the midpoint rule.
+    /// In f32 nothing overflows, and a NaN stays one.
+    #[test]
+    fn selu_keeps_mean_and_variance() {
+        let (steps, mut mean, mut square) = (400_000, 0.0, 0.0);
+        for i in 0..steps {
+            let z = -20.0 + 40.0 * (i as f64 + 0.5) / steps as f64;
+            let weight = 40.0 / steps as f64 * (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+            let y: f64 = activate(ACT_SELU, z);
+            (mean, square) = (mean + weight * y, square + weight * y * y);
+        }
+        // The kink costs the rule a square of the step, 1e-8.
+        assert!(mean.abs() < 1e-8 && (square - 1.0).abs() < 1e-8, "{mean} {square}");
+        for z in [100.0f32, 1e10] {
+            assert_eq!(activate(ACT_SELU, -z), -(SELU_LOW as f32));
+            assert!(activation_slope(ACT_SELU, -z).abs() < 1e-37 && activate(ACT_SELU, z).is_finite());
+        }
+        assert!(activate(ACT_SELU, f32::NAN).is_nan() && activation_slope(ACT_SELU, f32::NAN).is_nan());
     }
 
     /// z tanh(log(1 + e^z)) by the standard library; in f32 nothing overflows, and a NaN stays one.

@@ -128,6 +128,7 @@ ops! {
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;
     periodic: PeriodicForward, PeriodicBackward;
+    factor: FactorForward, FactorBackwardData, FactorBackwardWeight;
     reduce: LossReduce, SumSquares;
     optimizer: L2Gradient, Adam, Sgd;
     vi: ViSample, ViRegularizer, ViGradient;

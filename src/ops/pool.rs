@@ -1,7 +1,7 @@
 //! Pooling over windows that do not overlap, NHWC. Odd sizes lose the last row and column, as in PyTorch.
 //! The backward passes multiply by the slope of the activation that produced x, so that it needs no pass of its own.
 
-use super::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU, activation_slope};
+use super::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, activation_slope};
 use super::wide::{share, wide};
 use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, numbers, params};
 use crate::base::Real;
@@ -189,6 +189,7 @@ wide! {
             ACT_NONE => unpool(ACT_NONE, row, c, x, dy, saved, dx),
             ACT_RELU => unpool(ACT_RELU, row, c, x, dy, saved, dx),
             ACT_SILU => unpool(ACT_SILU, row, c, x, dy, saved, dx),
+            ACT_SELU => unpool(ACT_SELU, row, c, x, dy, saved, dx),
             _ => unpool(ACT_MISH, row, c, x, dy, saved, dx),
         }
     }

@@ -4,8 +4,9 @@ use super::{Buf, BufferInfo, Element, Program, Role, Step};
 use crate::base::rng::Stream;
 use crate::ops::Op;
 use crate::ops::conv::Conv2dForward;
+use crate::ops::factor::FactorForward;
 use crate::ops::gather::Dropout;
-use crate::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU, LinearForward, keeps_pre};
+use crate::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, LinearForward, keeps_pre};
 use crate::ops::norm::{Add, BatchNormForward, BatchNormRunning, BatchNormStats};
 use crate::ops::periodic::{self, PeriodicForward};
 use crate::ops::pool::{AvgPoolForward, MaxPool2Forward};
@@ -20,6 +21,7 @@ impl Act {
             Some(Act::Relu) => ACT_RELU,
             Some(Act::Silu) => ACT_SILU,
             Some(Act::Mish) => ACT_MISH,
+            Some(Act::Selu) => ACT_SELU,
         }
     }
 }
@@ -83,6 +85,13 @@ pub struct PeriodicAt {
     pub phase: u32,
     pub weight: u32,
     pub bias: u32,
+}
+
+/// Where the factors of a row's n numbers lie in the flat vector.
+#[derive(Debug, Clone, Copy)]
+pub struct FactorAt {
+    pub n: u32,
+    pub weight: u32,
 }
 
 /// Where a variational last layer's numbers lie in the flat vector: mean and log_scale [n_in, k], log_noise [k].
@@ -265,6 +274,25 @@ impl Builder {
         };
         self.push(Op::PeriodicForward(op), &[x.buf, self.weights, columns], &[y.buf]);
         self.layer(Op::PeriodicForward(op), &[x], y, Some(columns));
+        y
+    }
+
+    /// y = a x with a factor for each number of a row; with an activation y = x + a (act(x) - x), which has to make up for the
+    /// one that `x` was made without (ops/factor.rs).
+    pub fn factor(&mut self, name: &str, x: Tensor, at: FactorAt, act: Option<Act>) -> Tensor {
+        assert!(x.activation == ACT_NONE, "a factor takes an input without a fused activation");
+        let y = self.output(name, x, (1, 1, at.n));
+        let op = FactorForward {
+            replicas: self.replicas,
+            share: self.replicas / x.replicas,
+            rows: x.rows,
+            n: at.n,
+            weight: at.weight,
+            stride: self.stride,
+            activation: Act::code(act),
+        };
+        self.push(Op::FactorForward(op), &[x.buf, self.weights], &[y.buf]);
+        self.layer(Op::FactorForward(op), &[x], y, None);
         y
     }
 

@@ -85,6 +85,16 @@ choice! {
         Error = "error",
     }
 
+    /// By what a table's numbers become inputs.
+    #[derive(Default)]
+    Scaling {
+        /// Mean and standard deviation.
+        #[default]
+        Standard = "standard",
+        /// Median and quartiles, clipped smoothly (MATH.md section 6).
+        Robust = "robust",
+    }
+
     /// Whose the validation rows are.
     Holdout {
         /// One part of the rows for all members of an ensemble.

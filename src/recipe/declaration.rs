@@ -265,7 +265,7 @@ fields! {
     usize, ValueKind::Whole(0, u32::MAX as i64), |v| Value::Integer(*v as i64);
     bool, ValueKind::Bool, |v| Value::Boolean(*v);
     String, ValueKind::Text, |v| Value::String(v.clone());
-    Act, ValueKind::Choice(&["relu", "silu", "mish"]), |v| Value::String(match v { Act::Relu => "relu", Act::Silu => "silu", Act::Mish => "mish" }.into());
+    Act, ValueKind::Choice(&["relu", "silu", "mish", "selu"]), |v| Value::String(match v { Act::Relu => "relu", Act::Silu => "silu", Act::Mish => "mish", Act::Selu => "selu" }.into());
     Vec<String>, ValueKind::TextList, |v| Value::Array(v.iter().cloned().map(Value::String).collect());
     Vec<u32>, ValueKind::WholeList(0, u32::MAX as i64), |v| Value::Array(v.iter().map(|n| Value::Integer(i64::from(*n))).collect());
     Vec<Vec<f64>>, ValueKind::PointList, |rows| {

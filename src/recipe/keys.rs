@@ -41,6 +41,7 @@ keys! {
         delimiter: Option<String>, reading_flag("delimiter", "CHAR"), "One character, or tab or space [default: detected].";
         header: Option<bool>, reading_flag("header", "YES|NO"), "Whether the first line holds column names [default: detected].";
         standardise: bool = true, "Standardise inputs and target by their training mean and sd; false keeps the file's own units.";
+        scaling: Scaling = Scaling::Standard, reading_flag("scaling", "HOW"), "How a table's numbers (and the trends of dates) become inputs: by mean and sd, or robust, by median and quartiles with a smooth clip at +-3, so that outliers neither squeeze the others nor are far themselves; a missing number then takes the median. Targets keep mean and sd; no effect with standardise = false.";
         skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to skip at the top of the file.";
         missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an indicator input (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
         max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "How many levels of a text column get an input of their own, at most; rarer ones share one.";
@@ -65,8 +66,10 @@ keys! {
         hidden: Option<Vec<u32>>, whole(1, 65_536), flag("hidden", "N,N"), "Hidden units, layer by layer; one number for cnn and alexnet [default: 50 for an mlp on a table, 256 on images; 128 for cnn, 256 for alexnet].";
         widths: Option<Vec<u32>>, whole(1, 4096), "Channels: two numbers for cnn, five for alexnet, the first stage's for preresnet [default: 32,64 for cnn; 64,128,256,128,64 for alexnet; 16 for preresnet].";
         depth: u32 = 20, whole(8, 1000), "Layers of preresnet: 20, 32, 44, 56 or any other 6 n + 2.";
-        activation: Act = Act::Relu, "Activation of mlp and cnn; alexnet has silu, preresnet relu.";
+        activation: Act = Act::Relu, "Activation of mlp and cnn; alexnet has silu, preresnet relu. selu keeps mean 0 and variance 1 from layer to layer.";
         embedding: Embedding = Embedding::None, "Embedding of a table's numbers before the first layer of mlp: none, or periodic, 16 trained cosines of each, which become three inputs beside it. Text columns (0 or 1 for each level) stay as they are.";
+        input_scale: bool = false, label("trained input scales"), "A trained factor, at first 1, for each input of the first layer of mlp, behind the embedding.";
+        parametric: bool = false, label("parametric activation"), "A trained factor a, at first 1, for each hidden unit of mlp, whose output is x + a (act(x) - x): how far the activation acts.";
         dropout: Option<f64>, range(0.0, 0.95), rebuild, slider("dropout", 0.001, 0.9), usual(0.1), "Share of units dropped after each activation in training; the method dropout drops them in prediction too [default: 0.1 there, else 0].";
         weights: Option<PathBuf>, "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     }

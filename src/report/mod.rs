@@ -12,7 +12,7 @@ pub use page::{html, write};
 use axis::Axis;
 
 use crate::data::encode::pixels::Pixels;
-use crate::data::encode::{Encoder, FeatureKind, Target};
+use crate::data::encode::{Encoder, FeatureKind, Scale, Target};
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
@@ -40,23 +40,21 @@ fn drawn(saved: Saved, caption: &str) -> Drawn {
 /// A numeric input: statistics of its training rows, in the file's unit.
 struct Input {
     name: String,
-    mean: f64,
-    sd: f64,
-    min: f64,
-    max: f64,
+    scale: Scale,
 }
 
 impl Input {
     /// The training range widened by half its length on either side; by its unit where it has no length.
     fn wide(&self) -> (f64, f64) {
-        let half = if self.max > self.min { 0.5 * (self.max - self.min) } else { self.sd };
-        (self.min - half, self.max + half)
+        let Scale { sd, min, max, .. } = self.scale;
+        let half = if max > min { 0.5 * (max - min) } else { sd };
+        (min - half, max + half)
     }
     fn standard(&self, v: f64) -> f32 {
-        ((v - self.mean) / self.sd) as f32
+        self.scale.scaled(v) as f32
     }
     fn raw(&self, v: f32) -> f64 {
-        self.mean + self.sd * f64::from(v)
+        self.scale.unscaled(f64::from(v))
     }
 }
 
@@ -65,9 +63,9 @@ fn numeric_inputs(encoder: &Encoder) -> Option<Vec<Input>> {
     encoder
         .features
         .iter()
-        .map(|f| match f.kind {
-            FeatureKind::Numeric { mean, sd, min, max } => Some(Input { name: f.name.clone(), mean, sd, min, max }),
-            _ => None,
+        .map(|f| {
+            let is_number = matches!(f.kind, FeatureKind::Numeric { .. });
+            f.kind.scale().filter(|_| is_number).map(|scale| Input { name: f.name.clone(), scale })
         })
         .collect()
 }

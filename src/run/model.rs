@@ -241,12 +241,21 @@ impl Model {
         let mut rows: BTreeMap<usize, (Vec<&str>, usize)> = BTreeMap::new();
         let mut at = 0;
         for f in &self.encoder.features {
-            if let Some(Scale { mean, sd, min, max }) = f.kind.scale() {
+            if let Some(scale @ Scale { mean, sd, min, max, robust }) = f.kind.scale() {
                 // Half a step of f32 is no departure.
                 let slack = 1e-6 * (max - min).abs().max(mean.abs());
+                let (low, high) = (min - slack, max + slack);
+                // What a smooth clip makes alike the network sees as one, too.
+                let clipped = robust.map(|_| (scale.scaled(low) as f32, scale.scaled(high) as f32));
                 let out = |i: &usize| {
-                    let v = mean + sd * f64::from(data.x[i * data.d + at]);
-                    v < min - slack || v > max + slack
+                    let x = data.x[i * data.d + at];
+                    match clipped {
+                        Some((low, high)) => x < low || x > high,
+                        None => {
+                            let v = mean + sd * f64::from(x);
+                            v < low || v > high
+                        }
+                    }
                 };
                 let outside: Vec<usize> = (0..data.n).filter(out).collect();
                 if !outside.is_empty() {

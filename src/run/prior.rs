@@ -24,13 +24,14 @@ pub fn curves(
 ) -> Result<Option<Vec<Vec<f64>>>> {
     let (setup, prior, n) = (plan.setup.part(0, 1), &plan.prior, x.len());
     let [feature] = &encoder.features[..] else { return Ok(None) };
-    let FeatureKind::Numeric { mean, sd, .. } = &feature.kind else { return Ok(None) };
+    let is_number = matches!(feature.kind, FeatureKind::Numeric { .. });
+    let Some(scale) = feature.kind.scale().filter(|_| is_number) else { return Ok(None) };
     let draw = setup.method.prior_draw();
     if setup.task != Task::Regression || draw == PriorDraw::None {
         return Ok(None);
     }
     let weights = &weights[..setup.member_len()];
-    let standard: Vec<f32> = x.iter().map(|x| ((x - mean) / sd) as f32).collect();
+    let standard: Vec<f32> = x.iter().map(|x| scale.scaled(*x) as f32).collect();
     let normal = |curve: u32, element: u32| {
         f64::from(Draw { seed, stream: Stream::Prior as u32, step: curve, replica: 0 }.normal(element))
     };

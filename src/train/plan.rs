@@ -270,6 +270,10 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
     fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
         Err(Error::usage(key, found, allowed, help))
     }
+    let mlp = |n_in: u32, hidden: Vec<u32>, embedded: Vec<u32>| {
+        let (scaled, parametric) = (net.input_scale, net.parametric);
+        Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, scaled, parametric, dropout })
+    };
     let Some(pixels) = &encoder.pixels else {
         let hidden = net.hidden.clone().unwrap_or_else(|| USUAL_HIDDEN.to_vec());
         let n_in = encoder.n_inputs() as u32;
@@ -277,7 +281,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
             Embedding::None => vec![],
             Embedding::Periodic => encoder.number_inputs(),
         };
-        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, dropout }));
+        return Ok(mlp(n_in, hidden, embedded));
     };
     if net.embedding != Embedding::None {
         let help = "leave it out: it is for the numbers of a table";
@@ -290,6 +294,11 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
     {
         let found = format!("images of {side} x {side}");
         return refuse("net.name", found, "32 x 32 for alexnet and preresnet", "leave data.image_size out, or use cnn");
+    }
+    for (set, key) in [(net.input_scale, key!(net.input_scale).path), (net.parametric, key!(net.parametric).path)] {
+        if set && name != NetName::Mlp {
+            return refuse(key, format!("true with {name}"), "false for image networks", "leave it out, or take mlp");
+        }
     }
     let widths = |default: &[u32]| -> Result<Vec<u32>> {
         match &net.widths {
@@ -312,7 +321,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
         NetName::Mlp => {
             let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
             let n_in = encoder.n_inputs() as u32;
-            Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded: vec![], dropout })
+            mlp(n_in, hidden, vec![])
         }
         NetName::Cnn => {
             let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);

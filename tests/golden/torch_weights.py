@@ -46,6 +46,26 @@ class Periodic(nn.Module):
         return torch.cat([v.flatten(1), x], 1)
 
 
+class Scale(nn.Module):
+    """A factor for each of n inputs."""
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n))
+
+    def forward(self, x):
+        return self.weight * x
+
+
+class Parametric(nn.Module):
+    """A factor for each of n units, which says how far the activation `act` acts."""
+    def __init__(self, n, act):
+        super().__init__()
+        self.act, self.weight = act, nn.Parameter(torch.ones(n))
+
+    def forward(self, x):
+        return x + self.weight * (self.act(x) - x)
+
+
 class Block(nn.Module):
     def __init__(self, i, o, stride):
         super().__init__()

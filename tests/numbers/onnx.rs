@@ -240,6 +240,19 @@ fn regressions_are_what_predict_says() {
         ("vifo-mean", "net.embedding=periodic --set net.activation=mish"),
         ("vi-mean", "net.embedding=periodic"),
         ("laplace", "net.embedding=periodic --set net.hidden=[]"),
+        ("vifo-mean", "net.activation=selu --set net.input_scale=true --set net.parametric=true"),
+        (
+            "base",
+            "net.embedding=periodic --set net.activation=mish --set net.input_scale=true --set net.parametric=true",
+        ),
+        ("vi-mean", "net.activation=silu --set net.input_scale=true --set net.parametric=true"),
+        ("dropout", "net.activation=selu"),
+        ("swag", "net.activation=mish --set net.parametric=true"),
+        ("vbll", "net.activation=relu --set net.input_scale=true --set net.parametric=true"),
+        ("laplace", "net.activation=selu --set net.input_scale=true --set net.parametric=true"),
+        ("laplace", "net.input_scale=true --set net.hidden=[]"),
+        ("vifo-mean", "data.scaling=robust"),
+        ("base", "data.scaling=robust --set net.embedding=periodic --set net.input_scale=true"),
         ("laplace", "laplace.structure=full"),
         ("laplace", "laplace.structure=diagonal"),
     ] {
@@ -284,12 +297,17 @@ fn images_are_what_predict_says() {
 fn refused_rows_and_intervals() {
     let dir = tempfile::tempdir().expect("a folder");
     table(dir.path());
-    vifo(
-        dir.path(),
-        "fit t.csv --target y --ignore z --method base --epochs 2 --device cpu -q --missing drop --out run",
-    );
-    vifo(dir.path(), "calibrate run --alpha 0.2 --device cpu -q");
-    let folder = RunFolder::open(&dir.path().join("run")).expect("a run");
+    for scaling in ["standard", "robust"] {
+        let fit = "fit t.csv --target y --ignore z --method base --epochs 2 --device cpu -q --missing drop";
+        vifo(dir.path(), &format!("{fit} --scaling {scaling} --out {scaling}"));
+        vifo(dir.path(), &format!("calibrate {scaling} --alpha 0.2 --device cpu -q"));
+        refuses(&dir.path().join(scaling));
+    }
+}
+
+/// The second row has a missing cell, the third infinity.
+fn refuses(run_folder: &Path) {
+    let folder = RunFolder::open(run_folder).expect("a run");
     let model = Model::open(&folder).expect("a model");
     let calibration = vifo::run::calibration::current(&folder).expect("a calibration").expect("one");
     let graph = onnx::export(&model, Some(&calibration)).expect("a graph");

@@ -268,6 +268,11 @@ def main():
             if method != "vbll":
                 results.append(one(program, folder, "two-targets", method, train, small + ["--target", "y,z", "--ignore", "kind"], new))
         softplus_link = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--set", "method.noise_link=softplus"]
+        # Numbers and dates by their quartiles, and the layers that RealMLP has before and behind the linear ones.
+        factors = ["--target", "y", "--ignore", "kind", "--ignore", "z", "--scaling", "robust", "--set", "net.activation=selu"]
+        factors += ["--set", "net.input_scale=true", "--set", "net.parametric=true"]
+        for method in ["base", "vi-mean"]:
+            results.append(one(program, folder, "factors", method, train, small + factors, new))
         for method in ["base", "vifo-mean", "laplace"]:
             results.append(one(program, folder, "softplus", method, train, softplus_link, new))
         # Rows with a missing cell or a text that training had not are refused, and levels may look like numbers.

@@ -1,10 +1,12 @@
 //! What a column becomes: the inputs of one feature, from a cell to numbers.
 //!
-//! A number gives one input (x - mean)/sd, and one more that is 1 where the cell is missing if cells were missing in
-//! training; yes or no gives one; a text one per level, 0 or 1; a date its trend and its places on the circles of the year,
-//! the week and the day. Must not compute statistics (that is `fit`) and must not know of rows.
+//! A number gives one input, (x - mean)/sd or as its robust scaling says (`scale`), and one more that is 1 where the cell is
+//! missing if cells were missing in training; yes or no gives one; a text one per level, 0 or 1; a date its trend and its
+//! places on the circles of the year, the week and the day. Must not compute statistics (that is `fit`) and must not know
+//! of rows.
 
 use super::number_text;
+pub use super::scale::{Robust, Scale};
 use crate::data::table::calendar::{self, Moment, Order};
 use crate::data::{listed, quoted};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub enum FeatureKind {
         sd: f64,
         min: f64,
         max: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        robust: Option<Robust>,
     },
     /// A number with an input beside it that is 1 where the cell is missing; `fill` takes the place of the number there.
     Gappy {
@@ -34,6 +38,8 @@ pub enum FeatureKind {
         min: f64,
         max: f64,
         fill: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        robust: Option<Robust>,
     },
     /// Sorted; the level "" stands for a missing cell.
     Levels {
@@ -94,14 +100,6 @@ pub struct Calendar {
     pub flag: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Scale {
-    pub mean: f64,
-    pub sd: f64,
-    pub min: f64,
-    pub max: f64,
-}
-
 /// A cell as a feature sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Value {
@@ -130,6 +128,7 @@ pub(crate) enum StandIn {
     NoLevel,
     Missing,
     Mean,
+    Median,
 }
 
 impl StandIn {
@@ -140,6 +139,7 @@ impl StandIn {
             StandIn::NoLevel => "counts as none of the levels",
             StandIn::Missing => "counts as missing",
             StandIn::Mean => "the training mean is used",
+            StandIn::Median => "the training median is used",
         }
     }
 
@@ -150,7 +150,7 @@ impl StandIn {
             StandIn::RareLevel => format!("{it} count{s} as rare"),
             StandIn::NoLevel => format!("{it} count{s} as none of the levels"),
             StandIn::Missing => format!("{it} count{s} as missing"),
-            StandIn::Mean => self.of_cell().into(),
+            StandIn::Mean | StandIn::Median => self.of_cell().into(),
         }
     }
 }
@@ -178,26 +178,23 @@ impl FeatureKind {
         }
     }
 
-    /// Mean, sd, smallest and largest value in training of a feature whose first input is a standardised number.
+    /// Mean, sd, smallest and largest value in training of a feature whose first input is a standardised number, and its robust
+    /// scaling if it has one.
     pub fn scale(&self) -> Option<Scale> {
         match *self {
-            FeatureKind::Numeric { mean, sd, min, max } | FeatureKind::Gappy { mean, sd, min, max, .. } => {
-                Some(Scale { mean, sd, min, max })
-            }
+            FeatureKind::Numeric { mean, sd, min, max, robust }
+            | FeatureKind::Gappy { mean, sd, min, max, robust, .. } => Some(Scale { mean, sd, min, max, robust }),
             FeatureKind::Date(Calendar { trend, .. }) => Some(trend),
             FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => None,
         }
     }
 
-    /// Range of the auxiliary rows of each input: [min - d/2, max + d/2] with d = max - min for a number (MATH.md section
-    /// 2), +-1 about one that does not vary; [-1, 1] on a circle, [0, 1] for the rest.
+    /// Range of the auxiliary rows of each input: that of a number (`Scale::widened`), [-1, 1] on a circle, [0, 1] for the rest.
     pub(crate) fn aux_range(&self, low: &mut Vec<f32>, high: &mut Vec<f32>) {
         let before = low.len();
-        if let Some(Scale { mean, sd, min, max }) = self.scale() {
-            let (min, max) = ((min - mean) / sd, (max - mean) / sd);
-            let half = if max > min { (max - min) / 2.0 } else { 1.0 };
-            low.push((min - half) as f32);
-            high.push((max + half) as f32);
+        if let Some((least, most)) = self.scale().map(|scale| scale.widened()) {
+            low.push(least as f32);
+            high.push(most as f32);
         }
         let circles = match self {
             FeatureKind::Date(c) => 2 * [c.year, c.week, c.day].iter().filter(|b| **b).count(),
@@ -211,8 +208,10 @@ impl FeatureKind {
     /// Numbers as they stand in the file.
     pub(crate) fn unstandardise(&mut self) {
         match self {
-            FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => (*mean, *sd) = (0.0, 1.0),
-            FeatureKind::Date(c) => (c.trend.mean, c.trend.sd) = (0.0, 1.0),
+            FeatureKind::Numeric { mean, sd, robust, .. } | FeatureKind::Gappy { mean, sd, robust, .. } => {
+                (*mean, *sd, *robust) = (0.0, 1.0, None);
+            }
+            FeatureKind::Date(c) => (c.trend.mean, c.trend.sd, c.trend.robust) = (0.0, 1.0, None),
             FeatureKind::Levels { .. } | FeatureKind::Switch { .. } => {}
         }
     }
@@ -253,9 +252,10 @@ impl FeatureKind {
 
     pub(crate) fn number(&self, value: f64, index: &HashMap<&str, usize>, fills: bool) -> Reading {
         match self {
-            FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => {
-                // Beyond the range of an f32.
-                if !(((value - mean) / sd) as f32).is_finite() {
+            FeatureKind::Numeric { mean, sd, robust, .. } | FeatureKind::Gappy { mean, sd, robust, .. } => {
+                // Beyond the range of an f32; a clipped input never is.
+                let taken = if robust.is_some() { value } else { f64::from(((value - mean) / sd) as f32) };
+                if !taken.is_finite() {
                     return Err(CellFault {
                         found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
                         allowed: "up to 1e38 sd".into(),
@@ -307,19 +307,12 @@ impl FeatureKind {
 
     /// Writes the inputs of one cell, `[inputs()]`, into `out`, which is all 0.
     pub(crate) fn write(&self, value: Value, out: &mut [f32]) {
-        let standardised = |v: f64, mean: f64, sd: f64| ((v - mean) / sd) as f32;
         match (self, value) {
-            (FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. }, Value::Number(v)) => {
-                out[0] = standardised(v, *mean, *sd);
+            (FeatureKind::Numeric { .. } | FeatureKind::Gappy { .. }, Value::Number(v)) => {
+                out[0] = self.scale().map_or(0.0, |scale| scale.scaled(v) as f32);
             }
-            // The mean, or in the file's own units, where it is not kept, the middle of the range.
-            (FeatureKind::Numeric { mean, sd, min, max }, _) => {
-                let fill = if (*min..=*max).contains(mean) { *mean } else { min / 2.0 + max / 2.0 };
-                out[0] = standardised(fill, *mean, *sd);
-            }
-            (FeatureKind::Gappy { mean, sd, fill, .. }, _) => {
-                (out[0], out[1]) = (standardised(*fill, *mean, *sd), 1.0);
-            }
+            (FeatureKind::Numeric { .. }, _) => out[0] = self.filled(),
+            (FeatureKind::Gappy { .. }, _) => (out[0], out[1]) = (self.filled(), 1.0),
             (FeatureKind::Levels { .. }, Value::Level(Some(level))) => out[level] = 1.0,
             (FeatureKind::Levels { .. }, _) => {}
             (FeatureKind::Switch { .. }, Value::Number(v)) => out[0] = v as f32,
@@ -331,7 +324,7 @@ impl FeatureKind {
             }
             (FeatureKind::Date(c), Value::Date(moment)) => {
                 let parts = moment.parts();
-                out[0] = standardised(parts.years, c.trend.mean, c.trend.sd);
+                out[0] = c.trend.scaled(parts.years) as f32;
                 let turns = [(c.year, parts.of_year), (c.week, f64::from(parts.weekday) / 7.0), (c.day, parts.of_day)];
                 for (i, (_, turn)) in turns.iter().filter(|(used, _)| *used).enumerate() {
                     (out[1 + 2 * i], out[2 + 2 * i]) = ((TAU * turn).sin() as f32, (TAU * turn).cos() as f32);
@@ -339,12 +332,7 @@ impl FeatureKind {
             }
             // The middle of each circle.
             (FeatureKind::Date(c), _) => {
-                let mean = if (c.trend.min..=c.trend.max).contains(&c.trend.mean) {
-                    c.trend.mean
-                } else {
-                    c.trend.min / 2.0 + c.trend.max / 2.0
-                };
-                out[0] = standardised(mean, c.trend.mean, c.trend.sd);
+                out[0] = self.filled();
                 if let (true, Some(last)) = (c.flag, out.last_mut()) {
                     *last = 1.0;
                 }
@@ -352,11 +340,18 @@ impl FeatureKind {
         }
     }
 
+    /// The first input where the cell is missing, of a feature that has a scale.
+    pub(crate) fn filled(&self) -> f32 {
+        let fill = |scale: Scale| if let FeatureKind::Gappy { fill, .. } = self { *fill } else { scale.middle() };
+        self.scale().map_or(0.0, |scale| scale.scaled(fill(scale)) as f32)
+    }
+
     pub(crate) fn stand_in(&self) -> StandIn {
         match self {
             FeatureKind::Levels { unseen: Unseen::Other, .. } => StandIn::RareLevel,
             FeatureKind::Levels { .. } => StandIn::NoLevel,
             FeatureKind::Gappy { .. } | FeatureKind::Date(Calendar { flag: true, .. }) => StandIn::Missing,
+            _ if self.scale().is_some_and(|scale| scale.robust.is_some()) => StandIn::Median,
             _ => StandIn::Mean,
         }
     }
@@ -370,8 +365,12 @@ impl FeatureKind {
     pub fn became(&self) -> String {
         let flagged = |flag: bool| if flag { ", and an input that is 1 where the cell is missing" } else { "" };
         match self {
-            FeatureKind::Numeric { .. } => "number".into(),
-            FeatureKind::Gappy { .. } => format!("number, the mean where it is missing{}", flagged(true)),
+            FeatureKind::Numeric { robust: None, .. } => "number".into(),
+            FeatureKind::Numeric { .. } => "number, scaled by median and quartiles".into(),
+            FeatureKind::Gappy { robust: None, .. } => format!("number, the mean where it is missing{}", flagged(true)),
+            FeatureKind::Gappy { .. } => {
+                format!("number, scaled by median and quartiles, the median where it is missing{}", flagged(true))
+            }
             FeatureKind::Switch { no, yes, flag, .. } => {
                 format!("{no} = 0, {yes} = 1: one input{}", flagged(*flag))
             }

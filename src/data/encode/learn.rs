@@ -3,7 +3,7 @@
 //! Must not touch a number of a validation or test row, but to see that a column counts or names the rows.
 
 use super::meaning::{self, Meaning, Rules};
-use super::{Dropped, Encoder, Feature, Missing, Target, number_text};
+use super::{Dropped, Encoder, Feature, Missing, Robust, Target, number_text};
 use crate::data::table::calendar;
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{Task, counted, listed, quoted};
@@ -41,6 +41,21 @@ impl Stats {
     pub fn is_constant(&self) -> bool {
         self.min == self.max || self.sd == 0.0
     }
+}
+
+/// Median and width of the middle half, as `numpy.quantile` has them (between two values in proportion); `None` without values.
+/// Where the quartiles are equal half the range takes their place (RealMLP, Holzmueller et al. 2024).
+pub(crate) fn quartiles(values: &[f64]) -> Option<Robust> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (min, max) = (*sorted.first()?, *sorted.last()?);
+    let at = |share: f64| {
+        let place = share * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    };
+    let middle_half = at(0.75) - at(0.25);
+    Some(Robust { median: at(0.5), width: if middle_half > 0.0 { middle_half } else { max / 2.0 - min / 2.0 } })
 }
 
 /// Why each column is no input, of the first few.

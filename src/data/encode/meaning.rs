@@ -3,12 +3,13 @@
 //! Must not touch a target, and must not refuse what can be guessed, unless the rules are strict.
 
 use super::feature::{Calendar, FeatureKind, Scale, Unseen};
-use super::learn::{Stats, known, labels_of, range_error};
-use super::{Dropped, Encoder, Missing, number_text};
+use super::learn::{Stats, known, labels_of, quartiles, range_error};
+use super::{Dropped, Encoder, Missing, Robust, number_text};
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
 use crate::data::table::{Cells, Column, ColumnKind, Table};
 use crate::error::{Error, Result};
+use crate::recipe::Scaling;
 use std::collections::HashSet;
 
 /// What the user wishes of all columns.
@@ -17,6 +18,8 @@ pub struct Rules<'a> {
     /// Names or indices.
     pub ignore: &'a [String],
     pub missing: Missing,
+    /// By what numbers and the trends of dates become inputs.
+    pub scaling: Scaling,
     /// Most inputs of one text column; rarer levels share one.
     pub max_levels: usize,
     /// What is not clear is an error, and nothing is dropped by a guess.
@@ -25,7 +28,8 @@ pub struct Rules<'a> {
 
 impl Default for Rules<'_> {
     fn default() -> Self {
-        Rules { ignore: &[], missing: Missing::default(), max_levels: MAX_LEVELS, strict: false }
+        let (missing, scaling) = (Missing::default(), Scaling::default());
+        Rules { ignore: &[], missing, scaling, max_levels: MAX_LEVELS, strict: false }
     }
 }
 
@@ -92,7 +96,8 @@ fn of_numbers(
         let moments: Option<Vec<Moment>> =
             known.iter().map(|v| calendar::parse(&number_text(*v), Default::default())).collect();
         if let Some(moments) = moments {
-            return Ok(of_dates(&moments, Default::default(), has_gaps && rules.missing == Missing::Flag));
+            let flag = has_gaps && rules.missing == Missing::Flag;
+            return Ok(of_dates(&moments, Default::default(), flag, rules.scaling));
         }
     }
     if said == Some(ColumnKind::Date) {
@@ -100,14 +105,23 @@ fn of_numbers(
         let help = "leave --as out (a year is a number)";
         return Err(Error::data(place, "numbers that are not dates", "dates such as 2024-12-31 or 20241231", help));
     }
+    let robust = robust(&known, rules.scaling);
     let kind = match has_gaps && rules.missing == Missing::Flag {
-        true => FeatureKind::Gappy { mean, sd, min, max, fill: mean },
-        false => FeatureKind::Numeric { mean, sd, min, max },
+        true => {
+            let fill = robust.map_or(mean, |robust| robust.median);
+            FeatureKind::Gappy { mean, sd, min, max, fill, robust }
+        }
+        false => FeatureKind::Numeric { mean, sd, min, max, robust },
     };
     Ok(match identifies(table, column, values).filter(|_| !rules.strict) {
         Some(reason) => Meaning::Guess(reason.into(), kind),
         None => Meaning::Input(kind),
     })
+}
+
+/// The scaling that is asked for, where it is not by mean and sd.
+fn robust(values: &[f64], scaling: Scaling) -> Option<Robust> {
+    if scaling == Scaling::Robust { quartiles(values) } else { None }
 }
 
 /// Why numbers seem to name or count the rows.
@@ -243,7 +257,7 @@ fn of_texts(
             ));
         }
         let flag = rules.missing == Missing::Flag && moments.len() < rows.len();
-        return Ok(of_dates(&moments, found.order, flag));
+        return Ok(of_dates(&moments, found.order, flag, rules.scaling));
     }
     if said == Some(ColumnKind::Date) {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
@@ -328,7 +342,7 @@ fn switch<'t>(words: impl Iterator<Item = &'t str>) -> Option<(String, String)> 
 }
 
 /// The parts of a date that vary among the moments of the training rows.
-fn of_dates(moments: &[Moment], order: calendar::Order, flag: bool) -> Meaning {
+fn of_dates(moments: &[Moment], order: calendar::Order, flag: bool, scaling: Scaling) -> Meaning {
     let parts: Vec<calendar::Parts> = moments.iter().map(Moment::parts).collect();
     let years: Vec<f64> = parts.iter().map(|p| p.years).collect();
     let Some(stats) = Stats::of(&years).filter(|s| !s.is_constant()) else {
@@ -337,9 +351,11 @@ fn of_dates(moments: &[Moment], order: calendar::Order, flag: bool) -> Meaning {
     let distinct = |key: &dyn Fn(&calendar::Parts) -> u64| parts.iter().map(key).collect::<HashSet<u64>>().len();
     // Months alone, and their first or last days, have weekdays that mean nothing.
     let has_days = moments.iter().all(|m| m.has_day) && distinct(&|p| u64::from(p.day)) > 4;
+    let Stats { mean, sd, min, max } = stats;
+    let trend = Scale { mean, sd, min, max, robust: robust(&years, scaling) };
     let kind = Calendar {
         order,
-        trend: Scale { mean: stats.mean, sd: stats.sd, min: stats.min, max: stats.max },
+        trend,
         year: distinct(&|p| u64::from(p.month * 32 + p.day)) > 1,
         week: has_days && distinct(&|p| u64::from(p.weekday)) > 1,
         day: distinct(&|p| p.of_day.to_bits()) > 1,

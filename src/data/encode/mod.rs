@@ -4,9 +4,10 @@
 //!
 //! Must not compute statistics (that is `fit`) and must not fill a missing target.
 
-pub use feature::{Calendar, Feature, FeatureKind, Scale, Unseen};
+pub use feature::{Calendar, Feature, FeatureKind, Unseen};
 pub use kept::{Kept, rows_without_missing};
 pub use learn::{detect_task, strata};
+pub use scale::{CLIP, Robust, Scale};
 pub use target::Target;
 pub use usable::{NAMED, Usable};
 mod cells;
@@ -15,6 +16,7 @@ mod kept;
 pub(crate) mod learn;
 pub mod meaning;
 pub mod pixels;
+pub(crate) mod scale;
 mod target;
 pub mod targets;
 mod usable;
@@ -151,7 +153,7 @@ impl Encoder {
         }
     }
 
-    /// Per encoded input the range of the auxiliary rows, in standardised units (`FeatureKind::aux_range`).
+    /// Per encoded input the range of the auxiliary rows, in the input's own units (`FeatureKind::aux_range`).
     pub fn aux_range(&self) -> (Vec<f32>, Vec<f32>) {
         if let Some(pixels) = &self.pixels {
             return pixels.aux_range();

@@ -28,7 +28,7 @@ impl Target {
 
     fn scale(&self) -> Option<Scale> {
         match *self {
-            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max }),
+            Target::Regression { mean, sd, min, max, .. } => Some(Scale { mean, sd, min, max, robust: None }),
             Target::Classes { .. } => None,
         }
     }

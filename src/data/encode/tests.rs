@@ -54,7 +54,7 @@ fn statistics_come_from_the_training_rows_alone() {
     t.columns[0] = number("x", (0..12).map(|i| if i < 10 { f64::from(i) } else { 1e6 }));
     assert_eq!(before, Encoder::fit(&t, "y", None, &[], Missing::Error, &rows).unwrap());
     // 0..9: mean 4.5, population variance (10^2 - 1)/12 = 8.25.
-    let FeatureKind::Numeric { mean, sd, min, max } = before.features[0].kind else { panic!("text") };
+    let FeatureKind::Numeric { mean, sd, min, max, .. } = before.features[0].kind else { panic!("text") };
     assert_eq!((mean, min, max), (4.5, 0.0, 9.0));
     assert!((sd - 8.25f64.sqrt()).abs() < 1e-15);
     // [min - d/2, max + d/2] = [-4.5, 13.5].
@@ -301,16 +301,63 @@ fn a_rare_level_is_not_said_to_be_unseen() {
 fn numbers_stand_among_other_inputs() {
     use super::feature::{Calendar, Scale};
     let texts = |names: [&str; 3]| names.map(String::from).to_vec();
-    let trend = Scale { mean: 2000.0, sd: 5.0, min: 1990.0, max: 2010.0 };
+    let trend = Scale { mean: 2000.0, sd: 5.0, min: 1990.0, max: 2010.0, robust: None };
     let date = Calendar { order: Default::default(), trend, year: true, week: false, day: false, flag: true };
     let kinds = [
         FeatureKind::Levels { levels: texts(["a", "b", "c"]), unseen: Unseen::Refuse },
-        FeatureKind::Gappy { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, fill: 0.0 },
+        FeatureKind::Gappy { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, fill: 0.0, robust: None },
         FeatureKind::Date(date),
-        FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
+        FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, robust: None },
         FeatureKind::Switch { no: "no".into(), yes: "yes".into(), share: 0.5, flag: false },
     ];
     let features = kinds.map(|kind| Feature { name: "x".into(), kind }).to_vec();
     let encoder = Encoder { features, ..plain() };
     assert_eq!((encoder.n_inputs(), encoder.number_inputs()), (11, vec![3, 5, 9]));
+}
+
+/// Of 0, 1, .. 8 and 1000: median 4.5, quartiles 2.25 and 6.75. A missing cell takes the median, in the file's own units that of
+/// the whole range; the test row's number and what is not known to training move nothing.
+#[test]
+fn robust_scaling_takes_medians() {
+    let values = |last: f64| (0..9).map(f64::from).chain([1000.0, last]);
+    let other = || number("u", (0..11).map(|i| f64::from(i * i % 5)));
+    let t = |last: f64| table(vec![number("x", values(last)), other(), number("y", (0..11).map(|i| f64::from(i % 4)))]);
+    let rows: Vec<usize> = (0..10).collect();
+    let rules = meaning::Rules { scaling: crate::recipe::Scaling::Robust, ..Default::default() };
+    let learn = |last: f64| Encoder::learn(&t(last), "y", Some(Task::Regression), &rules, &rows).unwrap().0;
+    let mut e = learn(7.0);
+    assert_eq!(e, learn(-1e9));
+    let robust = Some(Robust { median: 4.5, width: 4.5 });
+    assert_eq!(e.features[0].kind.scale().unwrap().robust, robust);
+    assert_eq!(e.features[0].kind.became(), "number, scaled by median and quartiles");
+    let new = table(vec![number("x", [9.0, f64::NAN, 1e300]), number("u", [1.0; 3])]);
+    let x = e.encode(&new, &[0, 1, 2], false).unwrap().x;
+    assert_eq!((x[2], x[4]), (0.0, 3.0));
+    assert!((f64::from(x[0]) - 1.0 / (1.0f64 + 1.0 / 9.0).sqrt()).abs() < 1e-7);
+    let usable = e.usable(&new, false).unwrap();
+    assert!(usable.notes.join("\n").contains("the training median is used"), "{:?}", usable.notes);
+    let infinite = e.usable(&table(vec![number("x", [9.0, f64::INFINITY]), number("u", [1.0; 2])]), false).unwrap();
+    assert_eq!((infinite.rows, infinite.refused.len()), (vec![0], 1));
+    e.features[0].kind.unstandardise();
+    assert_eq!(e.encode(&new, &[0], false).unwrap().x[0], 9.0);
+
+    let mut gaps = t(7.0);
+    gaps.columns[0] = number("x", values(7.0).map(|v| if v == 8.0 { f64::NAN } else { v }));
+    let e = Encoder::learn(&gaps, "y", Some(Task::Regression), &rules, &rows).unwrap().0;
+    let FeatureKind::Gappy { fill, robust: Some(Robust { median, .. }), .. } = e.features[0].kind else {
+        panic!("gaps")
+    };
+    assert_eq!((fill, median), (4.0, 4.0));
+    assert_eq!(e.encode(&gaps, &[8], false).unwrap().x[..2], [0.0, 1.0]);
+
+    // Dates: the trend alone is scaled so.
+    let days: Vec<String> = (0..11).map(|i| format!("20{:02}-0{}-{:02}", 10 + i, 1 + i % 9, 1 + 2 * i)).collect();
+    let dated = table(vec![text("d", &days.iter().map(String::as_str).collect::<Vec<_>>()), number("y", values(7.0))]);
+    let e = Encoder::learn(&dated, "y", Some(Task::Regression), &rules, &rows).unwrap().0;
+    let FeatureKind::Date(Calendar { trend: Scale { robust: Some(robust), .. }, .. }) = e.features[0].kind else {
+        panic!("a date")
+    };
+    assert!((robust.median - 2015.0).abs() < 1.0 && (robust.width - 4.8).abs() < 0.5, "{robust:?}");
+    let x = e.encode(&dated, &rows, false).unwrap().x;
+    assert!(x.iter().all(|v| v.abs() < 3.0));
 }

@@ -17,6 +17,7 @@ use crate::data::table::calendar::{self, Order};
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{Task, counted, five_digits, listed, quoted};
 use crate::error::{Error, Result};
+use crate::recipe::Scaling;
 use rayon::prelude::*;
 use sentence::Sentence;
 use serde::Serialize;
@@ -349,6 +350,9 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], rules: &R
     }
     if rules.missing != if rules.strict { Missing::Error } else { Missing::default() } {
         flag("--missing", &rules.missing.to_string());
+    }
+    if rules.scaling != Scaling::default() {
+        flag("--scaling", &rules.scaling.to_string());
     }
     if rules.max_levels != meaning::MAX_LEVELS {
         flag("--max-levels", &rules.max_levels.to_string());

@@ -6,7 +6,8 @@ use super::dates;
 use super::graph::{Dim, Graph, Val, ints, texts};
 use super::proto::Element;
 use crate::data::encode::feature::Calendar;
-use crate::data::encode::{Encoder, Feature, FeatureKind, Unseen};
+use crate::data::encode::scale::FAR;
+use crate::data::encode::{CLIP, Encoder, Feature, FeatureKind, Robust, Scale, Unseen};
 use crate::error::{Error, Result};
 use crate::method::ImageInput;
 use std::f64::consts::TAU;
@@ -86,10 +87,12 @@ pub fn images(g: &mut Graph, image: &ImageInput) -> Encoded {
 
 fn input(g: &mut Graph, feature: &Feature) -> Val {
     let (element, doc) = match &feature.kind {
-        FeatureKind::Numeric { mean, sd, .. } | FeatureKind::Gappy { mean, sd, .. } => {
-            let doc =
-                format!("number, in training of mean {mean} and standard deviation {sd}; NaN where it is missing");
-            (Element::Double, doc)
+        FeatureKind::Numeric { mean, sd, robust, .. } | FeatureKind::Gappy { mean, sd, robust, .. } => {
+            let of = match robust {
+                None => format!("mean {mean} and standard deviation {sd}"),
+                Some(Robust { median, width }) => format!("median {median} and middle half {width} wide"),
+            };
+            (Element::Double, format!("number, in training of {of}; NaN where it is missing"))
         }
         FeatureKind::Levels { levels, .. } => {
             let shown: Vec<&str> = levels.iter().filter(|l| !l.is_empty()).take(20).map(String::as_str).collect();
@@ -109,37 +112,52 @@ fn input(g: &mut Graph, feature: &Feature) -> Val {
     g.input(&feature.name, element, &[Dim::Rows], &doc)
 }
 
-/// What `FeatureKind::write` puts where a number is missing.
-fn fill(kind: &FeatureKind) -> f32 {
-    let standardised = |v: f64, mean: f64, sd: f64| ((v - mean) / sd) as f32;
-    match *kind {
-        FeatureKind::Numeric { mean, sd, min, max } => {
-            let fill = if (min..=max).contains(&mean) { mean } else { min / 2.0 + max / 2.0 };
-            standardised(fill, mean, sd)
+/// `Scale::scaled` in double precision.
+fn scaled(g: &mut Graph, v: &Val, scale: &Scale) -> Val {
+    let z = match scale.robust {
+        None => {
+            let (mean, sd) = (g.double(scale.mean), g.double(scale.sd));
+            let centred = g.sub(v, &mean);
+            g.div(&centred, &sd)
         }
-        FeatureKind::Gappy { mean, sd, fill, .. } => standardised(fill, mean, sd),
-        _ => 0.0,
-    }
-}
-
-fn standardised(g: &mut Graph, v: &Val, mean: f64, sd: f64) -> Val {
-    let (mean, sd) = (g.double(mean), g.double(sd));
-    let centred = g.sub(v, &mean);
-    let z = g.div(&centred, &sd);
+        Some(Robust { median, width }) => {
+            // Of a width of 0 all inputs are 0.
+            let constant = width == 0.0;
+            let (median, width) = (g.double(median), g.double(if constant { f64::MAX } else { width }));
+            let centred = g.sub(v, &median);
+            let z = g.div(&centred, &width);
+            let far = if constant { 0.0 } else { FAR };
+            let (low, high) = (g.double(-far), g.double(far));
+            let z = g.node("Max", &[&z, &low]);
+            let z = g.node("Min", &[&z, &high]);
+            let (clip, one) = (g.double(CLIP), g.double(1.0));
+            let share = g.div(&z, &clip);
+            let square = g.square(&share);
+            let sum = g.add(&square, &one);
+            let root = g.sqrt(&sum);
+            g.div(&z, &root)
+        }
+    };
     g.cast(&z, Element::Float)
 }
 
 fn number(g: &mut Graph, kind: &FeatureKind, cells: &Val, fills: bool) -> Part {
-    let scale = kind.scale().map_or((0.0, 1.0), |s| (s.mean, s.sd));
+    let scale = kind.scale().unwrap_or(Scale { mean: 0.0, sd: 1.0, min: 0.0, max: 0.0, robust: None });
     let missing = g.node("IsNaN", &[cells]);
-    let mut z = standardised(g, cells, scale.0, scale.1);
+    let mut z = scaled(g, cells, &scale);
+    // A clipped input is never too far; infinity less itself is no number.
+    let mut size = scale.robust.map(|_| {
+        let nothing = g.sub(cells, cells);
+        g.cast(&nothing, Element::Float)
+    });
     let flagged = matches!(kind, FeatureKind::Gappy { .. });
     if flagged || fills {
-        let fill = g.scalar(f64::from(fill(kind)));
+        let fill = g.scalar(f64::from(kind.filled()));
         z = g.choose(&missing, &fill, &z);
+        size = size.map(|size| g.choose(&missing, &fill, &size));
     }
     // Neither missing nor too far for single precision.
-    let size = g.node("Abs", &[&z]);
+    let size = g.node("Abs", &[size.as_ref().unwrap_or(&z)]);
     let most = g.scalar(f64::from(f32::MAX));
     let valid = g.node("LessOrEqual", &[&size, &most]);
     let mut parts = vec![g.unsqueeze(&z, 1)];
@@ -244,11 +262,8 @@ fn date(g: &mut Graph, c: &Calendar, cells: &Val, fills: bool) -> Part {
     let zero = g.double(0.0);
     let days = g.choose(&is_date, cells, &zero);
     let parts = dates::parts(g, &days);
-    let scale = c.trend;
-    let mean =
-        if (scale.min..=scale.max).contains(&scale.mean) { scale.mean } else { scale.min / 2.0 + scale.max / 2.0 };
-    let fill = g.scalar((mean - scale.mean) / scale.sd);
-    let trend = standardised(g, &parts.years, scale.mean, scale.sd);
+    let fill = g.scalar(c.trend.scaled(c.trend.middle()));
+    let trend = scaled(g, &parts.years, &c.trend);
     let mut columns = vec![g.choose(&is_date, &trend, &fill)];
     let middle = g.scalar(0.0);
     for (used, share) in [(c.year, &parts.of_year), (c.week, &parts.of_week), (c.day, &parts.of_day)] {

@@ -10,8 +10,9 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{ModelSpec, PredictProgram, Trained};
 use crate::ops::conv::Conv2dForward;
+use crate::ops::factor::FactorForward;
 use crate::ops::gather::{Dropout, dropout};
-use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU, LinearForward};
+use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, LinearForward, SELU_LOW, SELU_SCALE};
 use crate::ops::norm::BatchNormForward;
 use crate::ops::periodic::{MADE, PeriodicForward, WAVES};
 use crate::ops::vbll::VbllForward;
@@ -79,7 +80,11 @@ fn host_values(p: &PredictProgram, setup: &ModelSpec, trained: &Trained, seed: u
     let mut wanted: Vec<Buf> = vec![];
     for step in &program.steps {
         match step.op {
-            Op::LinearForward(_) | Op::Conv2dForward(_) | Op::VbllForward(_) | Op::PeriodicForward(_) => {
+            Op::LinearForward(_)
+            | Op::Conv2dForward(_)
+            | Op::VbllForward(_)
+            | Op::PeriodicForward(_)
+            | Op::FactorForward(_) => {
                 wanted.push(step.inputs[1]);
             }
             Op::BatchNormForward(_) => wanted.extend([step.inputs[1], step.inputs[2]]),
@@ -126,6 +131,7 @@ impl Walk<'_> {
             Op::LinearForward(p) => self.linear(&p, inputs[0], inputs[1])?,
             Op::VbllForward(p) => self.vbll(&p, inputs[0], inputs[1])?,
             Op::PeriodicForward(p) => self.periodic(&p, inputs[0], inputs[1], inputs[2])?,
+            Op::FactorForward(p) => self.factor(&p, inputs[0], inputs[1])?,
             Op::Conv2dForward(p) => self.conv(&p, inputs[0], inputs[1])?,
             Op::MaxPool2Forward(p) => {
                 let x = self.image(inputs[0])?;
@@ -198,6 +204,14 @@ impl Walk<'_> {
                 let gate = self.g.node("Sigmoid", &[&val]);
                 self.g.mul(&val, &gate)
             }
+            ACT_SELU => {
+                let above = self.g.node("Relu", &[&val]);
+                let below = self.g.clamp(&val, -200.0, 0.0);
+                let below = self.g.exp(&below);
+                let (above, below) =
+                    (self.g.affine(&above, SELU_SCALE, 0.0), self.g.affine(&below, SELU_LOW, -SELU_LOW));
+                self.g.add(&above, &below)
+            }
             _ => {
                 // tanh(log(1 + e^z)) = w / (w + 2), w = e^z (e^z + 2): 1 from z = 20 on, where e^z must not overflow.
                 let far = self.g.clamp(&val, -200.0, 20.0);
@@ -221,6 +235,23 @@ impl Walk<'_> {
         let product = self.g.node("MatMul", &[&x.val, &w]);
         let sum = self.g.add(&product, &b);
         Ok(Flow { val: self.activated(sum, p.activation), shared: false, image: None })
+    }
+
+    /// a x, or x + a (act(x) - x): [R, n, cols].
+    fn factor(&mut self, p: &FactorForward, x: Buf, weights: Buf) -> Result<Flow> {
+        let x = self.rows(x)?;
+        let a = self.gathered(weights, p.stride, p.weight, p.n as usize)?;
+        let a = self.g.floats(&[self.replicas, 1, p.n as usize], &a);
+        let val = match p.activation {
+            ACT_NONE => self.g.mul(&x.val, &a),
+            code => {
+                let acted = self.activated(x.val.clone(), code);
+                let more = self.g.sub(&acted, &x.val);
+                let more = self.g.mul(&more, &a);
+                self.g.add(&x.val, &more)
+            }
+        };
+        Ok(Flow { val, shared: false, image: None })
     }
 
     /// (numbers made of the embedded inputs, all inputs) [R, n, 3 d + n_in].

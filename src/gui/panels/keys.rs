@@ -35,6 +35,10 @@ fn optional_ui(ui: &mut egui::Ui, key: &Key, value: &mut Option<f64>, usual: f64
     }
 }
 
+pub fn tick_ui(ui: &mut egui::Ui, key: &Key, value: &mut bool) {
+    ui.checkbox(value, widget(key).0).on_hover_text(tip(key));
+}
+
 pub fn whole_ui(ui: &mut egui::Ui, key: &Key, value: &mut u32) {
     let (label, low, high) = widget(key);
     ui.horizontal(|ui| {

@@ -2,6 +2,7 @@
 //! with and without a shared input, short last batches, every enum value. Outputs start as NaN unless the op reads them.
 
 mod conv;
+mod factor;
 mod heads;
 mod images;
 mod methods;
@@ -185,6 +186,9 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::GatherImages(_) => images::gather_images(),
         Op::PeriodicForward(_) => periodic::periodic_forward(),
         Op::PeriodicBackward(_) => periodic::periodic_backward(),
+        Op::FactorForward(_) => factor::factor_forward(),
+        Op::FactorBackwardData(_) => factor::factor_backward_data(),
+        Op::FactorBackwardWeight(_) => factor::factor_backward_weight(),
     }
 }
 
@@ -300,7 +304,7 @@ fn place(n_in: u32, n_out: u32) -> (u32, u32, u32) {
 
 fn linear_forward() -> Vec<Row> {
     let mut all = vec![];
-    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH] {
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU] {
         for (rows, n_in, n_out) in LAYERS {
             for (replicas, share) in SHARES {
                 let (weight, bias, stride) = place(n_in, n_out);
@@ -320,7 +324,7 @@ fn linear_forward() -> Vec<Row> {
 
 fn linear_backward_data() -> Vec<Row> {
     let mut all = vec![];
-    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH] {
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU] {
         for (rows, n_in, n_out) in LAYERS {
             for replicas in [1, 3] {
                 let (weight, _, stride) = place(n_in, n_out);

@@ -7,6 +7,7 @@ use crate::common::golden::{Check, golden};
 use serde_json::Value;
 use vifo::base::Real;
 use vifo::ops::OpSpec;
+use vifo::ops::factor::*;
 use vifo::ops::linear::*;
 use vifo::ops::periodic::{PeriodicBackward, PeriodicForward, periodic_backward, periodic_forward};
 
@@ -114,6 +115,49 @@ fn periodic<T: Real>(row: &Value) -> Vec<Check<T>> {
         of(names[2], weight, bias),
         of(names[3], bias, stride),
     ]
+}
+
+/// a x, or x + a (act(x) - x), with other weights before and behind.
+fn factor<T: Real>(row: &Value, activation: u32) -> Vec<Check<T>> {
+    let (x, dy): (Vec<T>, Vec<T>) = (reals(&row["x"]), reals(&row["dy"]));
+    let [rows, n] = shape(&row["x"])[..] else { panic!("x is no matrix") };
+    let poison = T::of(f64::NAN);
+    let w = [vec![poison; 2], reals::<T>(&row["a"]), vec![poison]].concat();
+    let (replicas, share, rows, weight, stride) = (1, 1, rows as u32, 2, w.len() as u32);
+    let (mut y, mut dx, mut grad) = (vec![poison; x.len()], vec![poison; x.len()], vec![poison; w.len()]);
+    let n_ = n as u32;
+    let p = FactorForward { replicas, share, rows, n: n_, weight, stride, activation };
+    factor_forward(&p, &x, &w, &mut y);
+    let p = FactorBackwardData { replicas, rows, n: n_, weight, stride, activation };
+    factor_backward_data(&p, &x, &dy, &w, &mut dx);
+    let p = FactorBackwardWeight { replicas, share, rows, n: n_, weight, stride, activation };
+    factor_backward_weight(&p, &x, &dy, &mut grad);
+    vec![check("y", y, &row["y"]), check("dx", dx, &row["dx"]), check("da", grad[2..2 + n].to_vec(), &row["da"])]
+}
+
+/// tests/golden/factors.py has these, in numpy.
+#[test]
+fn selu_scales_and_parametric_activations() {
+    let (mut verdict, mut seen) = (Verdict::default(), [0; 3]);
+    for row in golden("factors") {
+        if text(&row, "layer") == "selu" {
+            witness!(verdict, "selu", activation(&row, ACT_SELU));
+            seen[0] += 1;
+            continue;
+        }
+        let act = match text(&row, "activation") {
+            "scale" => ACT_NONE,
+            "relu" => ACT_RELU,
+            "silu" => ACT_SILU,
+            "mish" => ACT_MISH,
+            "selu" => ACT_SELU,
+            other => panic!("unknown activation {other}"),
+        };
+        witness!(verdict, text(&row, "activation"), factor(&row, act));
+        seen[if act == ACT_NONE { 1 } else { 2 }] += 1;
+    }
+    assert_eq!(seen, [1, 3, 12], "golden rows are missing");
+    verdict.close("factors", 2 * 36 + 5 * (11 + 2 * 21 + 3 + 2 * 306 + 17));
 }
 
 /// tests/golden/periodic.py has these two, in numpy.

@@ -26,6 +26,7 @@ mod metrics;
 mod mlp;
 mod networks;
 mod rounding;
+mod scaling;
 mod steps;
 mod verdict;
 

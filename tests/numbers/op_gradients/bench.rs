@@ -20,11 +20,12 @@ struct Used {
 /// Fails on the first mismatches, on NaN in the gradient, and on more than a few kinks.
 fn compare(gradient: &[f64], differences: &[f64], loss: &[f64; MEMBERS], activation: Act) -> Result<Used, String> {
     let len = gradient.len() / MEMBERS;
+    let kinked = matches!(activation, Act::Relu | Act::Selu);
     let (mut used, mut wrong) = (Used { weights: gradient.len(), ..Used::default() }, vec![]);
     for (i, (g, d)) in gradient.iter().zip(differences).enumerate() {
         let (member, weight) = (i / len, i % len);
-        let granted = if activation == Act::Relu { 2e-8 } else { 1e-9 } * (1.0 + loss[member].abs());
-        if d.is_nan() && g.is_finite() && activation == Act::Relu {
+        let granted = if kinked { 2e-8 } else { 1e-9 } * (1.0 + loss[member].abs());
+        if d.is_nan() && g.is_finite() && kinked {
             used.kinks += 1;
         } else if (g - d).abs() <= granted {
             used.share = used.share.max((g - d).abs() / granted);
@@ -72,7 +73,7 @@ impl Bench {
             self.cases += 1;
             match compare(&gradient, &differences, &loss, activation) {
                 Ok(used) => {
-                    let share = &mut self.share[usize::from(activation == Act::Relu)];
+                    let share = &mut self.share[usize::from(matches!(activation, Act::Relu | Act::Selu))];
                     *share = share.max(used.share);
                     self.kinks += used.kinks;
                 }

@@ -42,6 +42,27 @@ fn image_networks() {
     bench.close("image networks", 7);
 }
 
+/// Factors of the inputs, with and without an embedding before them, and of the hidden units with each activation: on plain
+/// networks, with auxiliary rows, and under drawn weights.
+#[test]
+fn scales_and_parametric_activations() {
+    let mut bench = Bench::default();
+    for activation in [Act::Silu, Act::Mish, Act::Selu, Act::Relu] {
+        for (scaled, embedded) in [(false, vec![]), (true, vec![]), (true, vec![1])] {
+            for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
+                let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
+                let s = setup(kind, Task::Regression, activation);
+                let net = Mlp { embedded: embedded.clone(), scaled, parametric: true, ..mlp(&s).clone() };
+                bench.try_both(&ModelSpec { net: Net::Mlp(net), aux, ..s });
+            }
+        }
+        // The activation fused, behind a scale.
+        let s = setup(Kind::Base, Task::Classification, activation);
+        bench.try_both(&ModelSpec { net: Net::Mlp(Mlp { scaled: true, ..mlp(&s).clone() }), ..s });
+    }
+    bench.close("scales and parametric activations", 4 * (3 * 3 + 1) * 2);
+}
+
 /// A periodic embedding of one of two inputs and of both, and Mish behind it: on plain networks, with auxiliary rows, and under
 /// drawn weights, of which each sample has frequencies of its own.
 #[test]

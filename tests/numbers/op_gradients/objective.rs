@@ -72,6 +72,8 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
             last: kind.last(task, k),
             activation,
             embedded: vec![],
+            scaled: false,
+            parametric: false,
             dropout: 0.0,
         }),
         image: None,
@@ -214,7 +216,7 @@ impl Objective {
     pub fn differences(&mut self, args: &StepArgs<f64>, activation: Act) -> Vec<f64> {
         let len = self.start.len() / MEMBERS;
         let mut out = vec![0.0; self.start.len()];
-        let h = if activation == Act::Relu { 2e-6 } else { 1e-4 };
+        let h = if matches!(activation, Act::Relu | Act::Selu) { 2e-6 } else { 1e-4 };
         for i in 0..len {
             let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|m| self.moved(args, i, m * h));
             for e in 0..MEMBERS {
@@ -222,8 +224,8 @@ impl Objective {
                 out[e * len + i] = match activation {
                     Act::Silu | Act::Mish => (4.0 * near - far) / 3.0,
                     // Smooth pieces differ by rounding and h^2; a kink by a share of a slope.
-                    Act::Relu if (near - far).abs() > 1e-6 * (1.0 + near.abs()) => f64::NAN,
-                    Act::Relu => near,
+                    Act::Relu | Act::Selu if (near - far).abs() > 1e-6 * (1.0 + near.abs()) => f64::NAN,
+                    Act::Relu | Act::Selu => near,
                 };
             }
         }

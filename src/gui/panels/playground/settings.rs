@@ -81,11 +81,17 @@ impl Playground {
             }
         });
         let mut smooth = self.draft.net.activation != Act::Relu;
-        let name = if self.draft.net.activation == Act::Mish { "Mish" } else { "SiLU" };
+        let name = match self.draft.net.activation {
+            Act::Mish => "Mish",
+            Act::Selu => "SELU",
+            Act::Silu | Act::Relu => "SiLU",
+        };
         let label = format!("smooth activation ({name})");
         if ui.checkbox(&mut smooth, label).on_hover_text(keys::tip(key!(net.activation))).changed() {
             self.draft.net.activation = if smooth { Act::Silu } else { Act::Relu };
         }
+        keys::tick_ui(ui, key!(net.parametric), &mut self.draft.net.parametric);
+        keys::tick_ui(ui, key!(net.input_scale), &mut self.draft.net.input_scale);
     }
 
     pub(super) fn data_ui(&mut self, ui: &mut egui::Ui, _settings: &mut Settings) {

@@ -6,7 +6,7 @@ use super::{OFFSET, Row, SHARES, fill, poison};
 use vifo::base::rng::Draw;
 use vifo::ops::Op;
 use vifo::ops::conv::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward};
-use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU, keeps_pre};
+use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, keeps_pre};
 
 const IMAGES: [(u32, u32); 5] = [(1, 1), (2, 2), (5, 7), (8, 8), (9, 9)];
 const KERNELS: [(u32, u32); 4] = [(1, 1), (2, 2), (3, 3), (5, 3)];
@@ -53,7 +53,7 @@ fn cases() -> Vec<Conv2dForward> {
                         bias: if has_bias == 1 { behind } else { 0 },
                         has_bias,
                         weights_stride: behind + c_out + 3,
-                        activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH][pick(5, 4)],
+                        activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU][pick(5, 5)],
                     });
                 }
             }
@@ -106,7 +106,7 @@ fn edges() -> Vec<Conv2dForward> {
             bias: if has_bias == 1 { behind } else { 0 },
             has_bias,
             weights_stride: behind + c_out + gap,
-            activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH][i / 2 % 4],
+            activation: [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU][i / 2 % 5],
         }
     };
     EDGES.into_iter().enumerate().map(case).collect()

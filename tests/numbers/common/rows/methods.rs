@@ -7,7 +7,7 @@ use vifo::ops::Op;
 use vifo::ops::average::{RepeatWeights, SwaCollect, SwagCollect, SwagSample};
 use vifo::ops::dirichlet::DirichletHead;
 use vifo::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX};
-use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU};
+use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU};
 use vifo::ops::repulsion::{KernelWeights, PairDistances, Repulsion};
 use vifo::ops::vbll::*;
 
@@ -201,7 +201,7 @@ pub fn vbll_forward() -> Vec<Row> {
 
 pub fn vbll_backward_data() -> Vec<Row> {
     let mut all = vec![];
-    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH] {
+    for activation in [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU] {
         for (rows, n_in, k) in LAST_LAYERS {
             for replicas in [1, 3] {
                 let (mean, log_scale, _, stride) = place(n_in, k);

@@ -2,7 +2,7 @@
 
 use super::{Row, fill, poison};
 use vifo::ops::Op;
-use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SILU};
+use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU};
 use vifo::ops::pool::{AvgPoolBackward, AvgPoolForward, MaxPool2Backward, MaxPool2Forward};
 
 /// images (batch times replicas), h, w, c.
@@ -17,7 +17,7 @@ const SHAPES: [(u32, u32, u32, u32); 9] = [
     (7, 9, 9, 33),
     (2, 1, 9, 5),
 ];
-const ACTIVATIONS: [u32; 4] = [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH];
+const ACTIVATIONS: [u32; 5] = [ACT_NONE, ACT_RELU, ACT_SILU, ACT_MISH, ACT_SELU];
 
 fn len(sizes: &[u32]) -> usize {
     sizes.iter().product::<u32>() as usize
