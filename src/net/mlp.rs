@@ -25,7 +25,7 @@ impl Mlp {
     }
 
     /// The embedding, the hidden layers and the last one with their places.
-    fn layers(&self, p: &mut Places) -> (Option<PeriodicAt>, Vec<LinearAt>, LastAt) {
+    pub(super) fn layers(&self, p: &mut Places) -> (Option<PeriodicAt>, Vec<LinearAt>, LastAt) {
         let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
         let mut width = self.n_first();
         let mut hidden = vec![];
