@@ -76,8 +76,7 @@ fn weights_are_drawn_and_units_bend_within_the_rows() {
         for units in by_hand(&net, &w, &x) {
             let mut inside = 0.0;
             for (products, bias) in &units {
-                let (low, high) =
-                    products.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(-p), h.max(-p)));
+                let (low, high) = products.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(-p), h.max(-p)));
                 // f32 of a layer's sums.
                 assert!(*bias >= low - 1e-5 && *bias <= high + 1e-5, "{low} {bias} {high}");
                 inside += f64::from(u8::from(bias.abs() > 1e-3));

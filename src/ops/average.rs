@@ -1,6 +1,7 @@
 //! Averages of weights along a run (MATH.md section 5): SWA's running mean (Izmailov et al. 2018), SWAG's Gaussian around it
 //! (Maddox et al. 2019), and copies of weights for passes that differ in their random numbers alone.
 
+use super::optimizer::decimal;
 use super::wide::{PIECE, share, wide};
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
 use crate::base::Real;
@@ -156,7 +157,7 @@ pub fn fading_mean<T: Real>(p: &FadingMean, args: &StepArgs<T>, weights: &[T], m
         return;
     }
     let early = T::of(9.0) / (T::of(10.0) + T::of(args.step as f64));
-    let share_of_new = early.at_least(T::of(p.share as f64));
+    let share_of_new = early.at_least(decimal(p.share));
     let pieces = mean.par_chunks_mut(PIECE).zip(weights.par_chunks(PIECE));
     share(weights.len(), pieces, |(mean, w)| fade(share_of_new, w, mean));
 }

@@ -410,6 +410,20 @@ mod tests {
         }
     }
 
+    /// A rate that follows the step drops what that share of it drops, to the bit: all of it, half, nothing.
+    #[test]
+    fn a_rate_by_step_is_a_share_of_it() {
+        let of = |rate, by_step, share: f32| {
+            let p = Dropout { replicas: 2, count: 300, period: 300, stream: 64, first_replica: 1, rate, by_step };
+            let mut y = vec![f32::NAN; 600];
+            dropout(&p, &StepArgs { seed: 2, step: 9, dropout: share, ..Default::default() }, &[1.5; 600], &mut y);
+            y
+        };
+        assert_eq!(of(0.4, 1, 1.0), of(0.4, 0, 0.25));
+        assert_eq!(of(0.4, 1, 0.5), of(0.2, 0, 0.0));
+        assert_eq!(of(0.4, 1, 0.0), vec![1.5; 600]);
+    }
+
     /// Rows of a pass lose the same units, replicas lose others.
     #[test]
     fn a_period_thins_every_row_alike() {

@@ -88,7 +88,7 @@ fn rates_len(rated: u32, count: u32) -> usize {
 
 /// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 CPU reference has the digits.
 #[inline(always)]
-fn decimal<T: Real>(rate: f32) -> T {
+pub(super) fn decimal<T: Real>(rate: f32) -> T {
     T::of((rate as f64 * 1e6).round() / 1e6)
 }
 
@@ -215,15 +215,7 @@ wide! {
     }
 }
 
-pub fn sgd<T: Real>(
-    p: &Sgd,
-    args: &StepArgs<T>,
-    grad: &[T],
-    norm: &[T],
-    rates: &[T],
-    w: &mut [T],
-    velocity: &mut [T],
-) {
+pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], rates: &[T], w: &mut [T], velocity: &mut [T]) {
     if args.warm == 1 {
         return;
     }
@@ -299,7 +291,8 @@ mod tests {
     /// The first Adam step moves every weight by lr against the gradient's sign, whatever its size.
     #[test]
     fn first_adam_step_is_the_rate() {
-        let p = Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0, decoupled: 0, rated: 0 };
+        let p =
+            Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0, decoupled: 0, rated: 0 };
         let (b1, b2) = (1.0 - 0.9, 1.0 - 0.999);
         let args = StepArgs { lr: 0.1, bias1: b1, bias2: b2, ..Default::default() };
         let (mut w, mut m, mut v) = ([1.0f64, 1.0], [0.0; 2], [0.0; 2]);
@@ -311,7 +304,8 @@ mod tests {
     /// plain formula leaves it.
     #[test]
     fn moments_die_away_to_nothing() {
-        let p = Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0, decoupled: 0, rated: 0 };
+        let p =
+            Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0, decoupled: 0, rated: 0 };
         let args = StepArgs { lr: 0.01f32, bias1: 1.0, bias2: 1.0, ..Default::default() };
         let (mut w, mut m, mut v) = ([0.5f32], [1e-3f32], [1e-6f32]);
         let (mut plain, mut first, mut second) = (0.5f64, 1e-3f64, 1e-6f64);
@@ -329,7 +323,16 @@ mod tests {
     /// A warm step moves Adam's weights and not SGD's; a later one the other way round.
     #[test]
     fn a_warm_step_is_adams() {
-        let adam_of = |only_warm| Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm, decoupled: 0, rated: 0 };
+        let adam_of = |only_warm| Adam {
+            replicas: 1,
+            count: 1,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            only_warm,
+            decoupled: 0,
+            rated: 0,
+        };
         for warm in [0, 1] {
             let args = StepArgs { lr: 0.1, bias1: 0.1, bias2: 0.001, warm, ..Default::default() };
             let moved = |only_warm| {

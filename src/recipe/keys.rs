@@ -138,7 +138,7 @@ keys! {
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
         weight_decay_schedule: Strength = Strength::Constant, live, "flat_cosine: weight_decay as it is in the first half of the steps, then by a cosine to 0.";
-        beta2: f64 = 0.999, range(0.0, 0.999999), rebuild, "Adam's rate of forgetting squared gradients.";
+        beta2: f64 = 0.999, range(0.0, 0.9999), rebuild, "Adam's rate of forgetting squared gradients.";
         average: Option<f64>, above(0.0, 0.99999), rebuild, "Predict, and judge epochs, with an average of the weights that forgets all but this share at each step, such as 0.999; early steps count for less [default: off]. Not for swa and swag, which average by themselves.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
     }

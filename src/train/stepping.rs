@@ -37,8 +37,14 @@ pub(super) fn with_stepping(setup: ModelSpec, recipe: &Recipe) -> Result<ModelSp
         };
         return refuse(key!(train.average).path, found, "", "leave it out");
     }
-    let stepping = Stepping { beta2: recipe.train.beta2 as f32, ntk, dropout_by_step: follows, average };
+    let beta2 = six_decimals(recipe.train.beta2) as f32;
+    let stepping = Stepping { beta2, ntk, dropout_by_step: follows, average: average.map(six_decimals) };
     Ok(ModelSpec { stepping, ..setup })
+}
+
+/// Kernels take such shares as decimals of six digits (`ops::optimizer`).
+fn six_decimals(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
 }
 
 impl TrainingPlan {
