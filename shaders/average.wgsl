@@ -59,8 +59,7 @@ fn fading_mean(
         fading_average[i] = w;
     } else {
         let c = at_least(9.0 / (10.0 + f32(t)), fading_params.share);
-        let mean = fading_average[i];
-        fading_average[i] = mean + c * (w - mean);
+        fading_average[i] = (1.0 - c) * fading_average[i] + c * w;
     }
 }
 

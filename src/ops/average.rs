@@ -16,8 +16,8 @@ params! {
     }
 }
 params! {
-    /// mean [R, count] of the weights [R, count] after each step, older ones fading: mean += c (w - mean), c = max(share, 9 /
-    /// (10 + t)) at the step t = `StepArgs::step` counted from 0, and c = 1 at t = 0 (MATH.md section 12).
+    /// average [R, count] of the weights w [R, count] after each step, older ones fading: average = (1 - c) average + c w, c =
+    /// max(share, 9 / (10 + t)) at the step t = `StepArgs::step` counted from 0, and c = 1 at t = 0 (MATH.md section 12).
     FadingMean {
         replicas: u32,
         count: u32,
@@ -76,7 +76,7 @@ impl OpSpec for SwaCollect {
     }
 }
 impl OpSpec for FadingMean {
-    binds!(fading_mean(step): [weights] -> [mean]);
+    binds!(fading_mean(step): [weights] -> [average]);
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
@@ -150,22 +150,23 @@ wide! {
     }
 }
 
-pub fn fading_mean<T: Real>(p: &FadingMean, args: &StepArgs<T>, weights: &[T], mean: &mut [T]) {
+pub fn fading_mean<T: Real>(p: &FadingMean, args: &StepArgs<T>, weights: &[T], average: &mut [T]) {
     if args.step == 0 {
         // Whatever stood there, NaN too, is forgotten.
-        mean.copy_from_slice(&weights[..mean.len()]);
+        average.copy_from_slice(&weights[..average.len()]);
         return;
     }
     let early = T::of(9.0) / (T::of(10.0) + T::of(args.step as f64));
-    let share_of_new = early.at_least(decimal(p.share));
-    let pieces = mean.par_chunks_mut(PIECE).zip(weights.par_chunks(PIECE));
-    share(weights.len(), pieces, |(mean, w)| fade(share_of_new, w, mean));
+    let of_new = early.at_least(decimal(p.share));
+    let pieces = average.par_chunks_mut(PIECE).zip(weights.par_chunks(PIECE));
+    share(weights.len(), pieces, |(average, w)| fade(of_new, w, average));
 }
 
 wide! {
-    fn fade<T: Real>(share_of_new: T, weights: &[T], mean: &mut [T]) {
-        for (mean, w) in mean.iter_mut().zip(weights) {
-            *mean += share_of_new * (*w - *mean);
+    fn fade<T: Real>(of_new: T, weights: &[T], average: &mut [T]) {
+        let kept = T::one() - of_new;
+        for (average, w) in average.iter_mut().zip(weights) {
+            *average = kept * *average + of_new * *w;
         }
     }
 }
