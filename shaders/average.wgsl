@@ -33,6 +33,36 @@ fn swa_collect(
     }
 }
 
+struct FadingMean {
+    replicas: u32,
+    count: u32,
+    share: f32,
+}
+@group(0) @binding(0) var<uniform> fading_params: FadingMean;
+@group(0) @binding(1) var<storage, read> fading_weights: array<f32>;
+@group(0) @binding(2) var<storage, read_write> fading_average: array<f32>;
+@group(0) @binding(3) var<storage, read> fading_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn fading_mean(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let t = fading_args.step;
+    let i = flat_index(group, groups, lane);
+    if i >= fading_params.replicas * fading_params.count {
+        return;
+    }
+    let w = fading_weights[i];
+    if t == 0u {
+        fading_average[i] = w;
+    } else {
+        let c = at_least(9.0 / (10.0 + f32(t)), fading_params.share);
+        fading_average[i] = (1.0 - c) * fading_average[i] + c * w;
+    }
+}
+
 struct SwagCollect {
     replicas: u32,
     count: u32,

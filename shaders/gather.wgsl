@@ -107,6 +107,7 @@ struct Dropout {
     stream: u32,
     first_replica: u32,
     rate: f32,
+    by_step: u32,
 }
 @group(0) @binding(0) var<uniform> dropout_params: Dropout;
 @group(0) @binding(1) var<storage, read> dropout_x: array<f32>;
@@ -125,6 +126,10 @@ fn dropout(
         return;
     }
     let draw = Draw(dropout_args.seed, p.stream, dropout_args.step, p.first_replica + i / p.count);
-    let keep = 1.0 / (1.0 - p.rate);
-    dropout_y[i] = select(dropout_x[i] * keep, 0.0, draw_uniform(draw, i % p.count % p.period) < p.rate);
+    var rate = p.rate;
+    if p.by_step == 1u {
+        rate *= dropout_args.dropout;
+    }
+    let keep = 1.0 / (1.0 - rate);
+    dropout_y[i] = select(dropout_x[i] * keep, 0.0, draw_uniform(draw, i % p.count % p.period) < rate);
 }

@@ -19,14 +19,17 @@ struct Adam {
     beta2: f32,
     eps: f32,
     only_warm: u32,
+    decoupled: u32,
+    rated: u32,
 }
 @group(0) @binding(0) var<uniform> adam_params: Adam;
 @group(0) @binding(1) var<storage, read> adam_grad: array<f32>;
 @group(0) @binding(2) var<storage, read> adam_norm: array<f32>;
-@group(0) @binding(3) var<storage, read_write> adam_weights: array<f32>;
-@group(0) @binding(4) var<storage, read_write> adam_first: array<f32>;
-@group(0) @binding(5) var<storage, read_write> adam_second: array<f32>;
-@group(0) @binding(6) var<storage, read> adam_args: StepArgs;
+@group(0) @binding(3) var<storage, read> adam_rates: array<f32>;
+@group(0) @binding(4) var<storage, read_write> adam_weights: array<f32>;
+@group(0) @binding(5) var<storage, read_write> adam_first: array<f32>;
+@group(0) @binding(6) var<storage, read_write> adam_second: array<f32>;
+@group(0) @binding(7) var<storage, read> adam_args: StepArgs;
 
 @compute @workgroup_size(64)
 fn adam(
@@ -44,27 +47,39 @@ fn adam(
     if args.clip_norm > 0.0 {
         scale = clip_scale(args.clip_norm, adam_norm[i / p.count]);
     }
-    let w = adam_weights[i];
-    let d = adam_grad[i] * scale + args.weight_decay * w;
+    var w = adam_weights[i];
+    let d = adam_grad[i] * scale + select(args.weight_decay, 0.0, p.decoupled == 1u) * w;
     let m = settled(p.beta1 * adam_first[i] + (1.0 - p.beta1) * d, 1e-30);
     let v = settled(p.beta2 * adam_second[i] + (1.0 - p.beta2) * d * d, 1e-36);
     adam_first[i] = m;
     adam_second[i] = v;
     let root = 1.0 / sqrt(args.bias2);
-    adam_weights[i] = w - args.lr / args.bias1 * m / (sqrt(v) * root + p.eps);
+    var step = args.lr / args.bias1;
+    var shrink = args.lr * args.weight_decay;
+    if p.rated == 1u {
+        let rate = adam_rates[i % p.count];
+        step *= rate;
+        shrink *= rate;
+    }
+    if p.decoupled == 1u {
+        w -= shrink * w;
+    }
+    adam_weights[i] = w - step * m / (sqrt(v) * root + p.eps);
 }
 
 struct Sgd {
     replicas: u32,
     count: u32,
     momentum: f32,
+    rated: u32,
 }
 @group(0) @binding(0) var<uniform> sgd_params: Sgd;
 @group(0) @binding(1) var<storage, read> sgd_grad: array<f32>;
 @group(0) @binding(2) var<storage, read> sgd_norm: array<f32>;
-@group(0) @binding(3) var<storage, read_write> sgd_weights: array<f32>;
-@group(0) @binding(4) var<storage, read_write> sgd_velocity: array<f32>;
-@group(0) @binding(5) var<storage, read> sgd_args: StepArgs;
+@group(0) @binding(3) var<storage, read> sgd_rates: array<f32>;
+@group(0) @binding(4) var<storage, read_write> sgd_weights: array<f32>;
+@group(0) @binding(5) var<storage, read_write> sgd_velocity: array<f32>;
+@group(0) @binding(6) var<storage, read> sgd_args: StepArgs;
 
 @compute @workgroup_size(64)
 fn sgd(
@@ -85,7 +100,11 @@ fn sgd(
     let w = sgd_weights[i];
     let v = p.momentum * sgd_velocity[i] + sgd_grad[i] * scale + args.weight_decay * w;
     sgd_velocity[i] = v;
-    sgd_weights[i] = w - args.lr * v;
+    var lr = args.lr;
+    if p.rated == 1u {
+        lr *= sgd_rates[i % p.count];
+    }
+    sgd_weights[i] = w - lr * v;
 }
 
 struct L2Gradient {

@@ -117,6 +117,13 @@ fn a_step_allocates_nothing() {
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("vi-naive", toy, "[net]\nhidden = [50, 50]\n", "members = 1", None),
+        (
+            "base with rates and an average",
+            "[data]\ntoy = \"sinusoid\"\n[train]\nbatch = 32\noptimizer = \"adamw\"\nweight_decay = 0.1\naverage = 0.99\n",
+            "[net]\ndropout = 0.1\ndropout_schedule = \"flat_cosine\"\nparametrisation = \"ntk\"\n",
+            "members = 2",
+            None,
+        ),
         ("vi-eb", small_batches, "[vi]\ngroups = \"layer\"\n", "members = 2", None),
     ];
     for (name, train, net, method, n_classes) in cases {

@@ -24,8 +24,8 @@ struct StepArgs {
     prior: Prior,
     collect: u32,
     warm: u32,
-    // A row of 80 bytes: five aligned quadruples.
-    pad0: u32,
+    // The last word of a row of 80 bytes, five aligned quadruples.
+    dropout: f32,
 }
 
 // First image of a part of a batch and the image past its last: part 0 = valid data rows, 1 = auxiliary rows.

@@ -173,6 +173,9 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String], shown: impl Fn(&
     let schedule = recipe.train.schedule.unwrap_or(usual.schedule);
     let reads = |key: &str| match key {
         "train.momentum" | "train.adam_epochs" => recipe.train.optimizer.unwrap_or(usual.optimizer) == Optimizer::Sgd,
+        "train.beta2" => recipe.train.optimizer.unwrap_or(usual.optimizer).is_adam() || recipe.train.adam_epochs > 0,
+        "train.weight_decay_schedule" => recipe.train.weight_decay > 0.0,
+        "net.dropout_schedule" => recipe.net.dropout.unwrap_or(usual.dropout) > 0.0,
         "train.swa_start" => method.collects() || schedule == Schedule::Swa,
         "train.swa_lr" => schedule == Schedule::Swa,
         "data.gap" | "data.rows" | "data.noise" => recipe.data.toy.is_some(),

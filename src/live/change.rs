@@ -65,6 +65,13 @@ mod tests {
         assert_eq!(effect(&[("method.eta_aux", "0.3")]), Effect::Rebuilds);
         assert_eq!(effect(&[("method.eta", "0.3"), ("train.batch", "9")]), Effect::Rebuilds);
         assert_eq!(effect(&[("net.hidden", "[7]")]), Effect::Restarts);
+        // Other starts, and rates that go with them.
+        assert_eq!(effect(&[("net.parametrisation", "\"ntk\"")]), Effect::Restarts);
+        for (key, value) in [("train.average", "0.9"), ("train.beta2", "0.95"), ("train.optimizer", "\"adamw\"")] {
+            assert_eq!(effect(&[(key, value)]), Effect::Rebuilds);
+        }
+        assert_eq!(effect(&[("net.dropout_schedule", "\"flat_cosine\"")]), Effect::Rebuilds);
+        assert_eq!(effect(&[("train.weight_decay_schedule", "\"flat_cosine\"")]), Effect::Steers);
         assert_eq!(effect(&[("method.name", "\"base\""), ("method.eta", "0.3")]), Effect::Restarts);
         assert_eq!(effect(&[("data.rows", "50")]), Effect::Restarts);
         let aux = recipe(&[("method.eta_aux", "0.3")]);

@@ -31,14 +31,14 @@ pub use finalize::{Finish, HostLayer, LayerForm, Rows};
 pub use hypercube::Hypercube;
 pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
-pub use model_spec::{ImageInput, MethodOptions, ModelSpec};
+pub use model_spec::{ImageInput, MethodOptions, ModelSpec, Stepping};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use preset::{preset, preset_of};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
 pub use trained::{Named, Trained};
-pub use training::{DataX, Head, TrainProgram};
+pub use training::{AVERAGE, DataX, Head, TrainProgram};
 
 use crate::data::Task;
 use crate::error::Result;

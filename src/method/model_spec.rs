@@ -1,8 +1,8 @@
 //! Everything a recording depends on: the same setup gives the same program.
 
-use super::{Method, Outputs};
+use super::{BETA2, Method, Outputs};
 use crate::data::Task;
-use crate::net::{Layout, Net};
+use crate::net::{Layout, Net, ntk};
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
 use crate::recipe::{AuxSource, Link, Optimizer, Space, Structure};
@@ -64,7 +64,27 @@ pub struct ModelSpec {
     pub aux: Option<AuxSource>,
     /// SGD whose first epochs take Adam steps.
     pub warm: bool,
+    pub stepping: Stepping,
     pub options: MethodOptions,
+}
+
+/// How weights start and are stepped, beside the optimizer's name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stepping {
+    /// Adam's.
+    pub beta2: f32,
+    /// NTK parametrisation (`net::ntk`).
+    pub ntk: bool,
+    /// The dropout rate follows `StepArgs::dropout`.
+    pub dropout_by_step: bool,
+    /// Share that the average of the weights keeps of itself at a step; None: the weights themselves predict.
+    pub average: Option<f64>,
+}
+
+impl Default for Stepping {
+    fn default() -> Stepping {
+        Stepping { beta2: BETA2, ntk: false, dropout_by_step: false, average: None }
+    }
 }
 
 /// What one method alone reads.
@@ -160,6 +180,10 @@ impl ModelSpec {
     /// Whether training ends in a step of its own: averages, or a posterior around the weights.
     pub fn concludes(&self) -> bool {
         self.method.ends_with().is_some()
+    }
+    /// Factors of the learning rate of each of a member's numbers; None where all are 1.
+    pub fn rates(&self) -> Option<Vec<f32>> {
+        self.stepping.ntk.then(|| ntk::rates(&self.layout()))
     }
     /// What a row of outputs means.
     pub fn outputs(&self) -> Outputs {

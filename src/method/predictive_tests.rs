@@ -41,6 +41,7 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
         batch: 1,
         aux: None,
         warm: false,
+        stepping: Default::default(),
         options: Default::default(),
     }
 }

@@ -3,7 +3,8 @@
 use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::recipe::{Expectation, Link, Recipe, key};
+use crate::net::{Layout, Masks};
+use crate::recipe::{Expectation, Link, Parametrisation, Recipe, Strength, key};
 use toml::{Table, Value};
 
 /// The recipe of a table, every key and its method checked; `place` names it in messages.
@@ -69,6 +70,16 @@ pub fn adapt(recipe: &mut Recipe) {
     }
     if !reads(method, key!(prior.variance).path) {
         recipe.prior.variance = None;
+    }
+    if method.masks() != Masks::None {
+        recipe.net.dropout_schedule = Strength::Constant;
+    }
+    if method.collects() {
+        recipe.train.average = None;
+    }
+    let one = Layout { total: 1, ..Default::default() };
+    if method.member_len(&one) != one.total {
+        recipe.net.parametrisation = Parametrisation::Standard;
     }
     method.adapt(recipe);
 }

@@ -1,9 +1,10 @@
 //! The recording of a training step: gather, forward, head, backward, regularizer, optimizer, collection.
 
-use super::{BETA1, BETA2, ModelSpec};
+use super::{BETA1, ModelSpec};
 use crate::error::{Error, Result};
 use crate::net::Pass;
 use crate::ops::Op;
+use crate::ops::average::FadingMean;
 use crate::ops::gather::{AuxInputs, GatherRows};
 use crate::ops::images::{GatherImages, SHARDS, shards};
 use crate::ops::optimizer::{Adam, Sgd};
@@ -12,6 +13,9 @@ use crate::ops::weigh::WeighRows;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Program, Role};
 use crate::recipe::{AuxSource, Optimizer};
+
+/// Name of the average of the weights in checkpoints.
+pub const AVERAGE: &str = "average";
 
 /// Where the host puts the training inputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +54,8 @@ pub struct TrainProgram {
     pub weights: Buf,
     /// Optimizer state by its name in checkpoints, each as long as `weights`.
     pub optimizer: Vec<(&'static str, Buf)>,
+    /// The average of the weights, where one predicts; also listed in `optimizer`.
+    pub average: Option<Buf>,
     pub sums: Buf,
     /// Running statistics of batch normalisation [R, Q], where the network has any.
     pub running: Option<Buf>,
@@ -182,6 +188,7 @@ impl ModelSpec {
             (low, high)
         });
 
+        b.set_dropout_by_step(self.stepping.dropout_by_step);
         let networks = self.method.record_step_networks(self, &mut b, weights);
         b.set_weights(networks);
         let q = self.layout().running;
@@ -216,8 +223,20 @@ impl ModelSpec {
         };
         b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
         let mut optimizer = self.record_optimizer(&mut b, grad, weights, none);
+        let average = self.stepping.average.map(|decay| self.record_average(&mut b, weights, decay));
+        optimizer.extend(average.map(|average| (AVERAGE, average)));
         optimizer.extend(self.method.record_collect(self, &mut b, weights));
-        Ok(TrainProgram { program: b.finish()?, data_x, data_y, data_w, aux_range, weights, optimizer, sums, running })
+        let program = b.finish()?;
+        Ok(TrainProgram { program, data_x, data_y, data_w, aux_range, weights, optimizer, average, sums, running })
+    }
+
+    /// The average of the weights after the optimizer's step.
+    fn record_average(&self, b: &mut Builder, weights: Buf, decay: f64) -> Buf {
+        let (replicas, count) = (self.members, self.member_len() as u32);
+        let average = b.buffer(AVERAGE, (replicas * count) as usize, Role::State);
+        let op = FadingMean { replicas, count, share: (1.0 - decay) as f32 };
+        b.push(Op::FadingMean(op), &[weights], &[average]);
+        average
     }
 
     fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {
@@ -230,19 +249,24 @@ impl ModelSpec {
             none
         };
         let len = (replicas * count) as usize;
+        let rates = self.rates().map(|rates| b.constant("rates", rates));
+        let (rated, rates) = (u32::from(rates.is_some()), rates.unwrap_or(none));
         let mut state = vec![];
         // Where SGD begins with epochs of Adam, each step finds one of the two idle.
-        if self.optimizer == Optimizer::Adam || self.warm {
+        if self.optimizer.is_adam() || self.warm {
             let first = b.buffer("adam.first", len, Role::State);
             let second = b.buffer("adam.second", len, Role::State);
             let only_warm = u32::from(self.optimizer == Optimizer::Sgd);
-            let op = Adam { replicas, count, beta1: BETA1, beta2: BETA2, eps: 1e-8, only_warm };
-            b.push(Op::Adam(op), &[grad, norm], &[weights, first, second]);
+            let decoupled = u32::from(self.optimizer == Optimizer::AdamW);
+            let beta2 = self.stepping.beta2;
+            let op = Adam { replicas, count, beta1: BETA1, beta2, eps: 1e-8, only_warm, decoupled, rated };
+            b.push(Op::Adam(op), &[grad, norm, rates], &[weights, first, second]);
             state.extend([("adam.first", first), ("adam.second", second)]);
         }
         if self.optimizer == Optimizer::Sgd {
             let velocity = b.buffer("sgd.velocity", len, Role::State);
-            b.push(Op::Sgd(Sgd { replicas, count, momentum: self.momentum }), &[grad, norm], &[weights, velocity]);
+            let op = Sgd { replicas, count, momentum: self.momentum, rated };
+            b.push(Op::Sgd(op), &[grad, norm, rates], &[weights, velocity]);
             state.push(("sgd.velocity", velocity));
         }
         state

@@ -24,21 +24,24 @@ pub struct Mlp {
 }
 
 /// A network's places, in the order of its layers.
-struct Layers {
-    embedding: Option<PeriodicAt>,
-    scale: Option<FactorAt>,
+pub(super) struct Layers {
+    pub embedding: Option<PeriodicAt>,
+    pub scale: Option<FactorAt>,
     /// Each with the factors of its activation.
-    hidden: Vec<(LinearAt, Option<FactorAt>)>,
-    last: LastAt,
+    pub hidden: Vec<(LinearAt, Option<FactorAt>)>,
+    pub last: LastAt,
 }
 
 impl Mlp {
+    /// Name of the inputs' factors.
+    pub const SCALE: &str = "scale.weight";
+
     /// Inputs of the first linear layer.
     pub fn n_first(&self) -> u32 {
         periodic::n_out(self.n_in, self.embedded.len() as u32)
     }
 
-    fn layers(&self, p: &mut Places) -> Layers {
+    pub(super) fn layers(&self, p: &mut Places) -> Layers {
         let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
         let mut width = self.n_first();
         let scale = self.scaled.then(|| p.factor("scale", width));

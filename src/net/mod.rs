@@ -4,6 +4,7 @@ pub mod alexnet;
 pub mod cnn;
 pub mod init;
 pub mod mlp;
+pub mod ntk;
 pub mod preresnet;
 
 pub use alexnet::AlexNet;

@@ -1,6 +1,7 @@
 //! Averages of weights along a run (MATH.md section 5): SWA's running mean (Izmailov et al. 2018), SWAG's Gaussian around it
 //! (Maddox et al. 2019), and copies of weights for passes that differ in their random numbers alone.
 
+use super::optimizer::decimal;
 use super::wide::{PIECE, share, wide};
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
 use crate::base::Real;
@@ -12,6 +13,16 @@ params! {
     SwaCollect {
         replicas: u32,
         count: u32,
+    }
+}
+params! {
+    /// average [R, count] of the weights w [R, count] after each step, older ones fading: average = (1 - c) average + c w, c =
+    /// max(share, 9 / (10 + t)) at the step t = `StepArgs::step` counted from 0, and c = 1 at t = 0 (MATH.md section 12).
+    FadingMean {
+        replicas: u32,
+        count: u32,
+        /// 1 - decay.
+        share: f32,
     }
 }
 params! {
@@ -54,6 +65,18 @@ const CHUNK: usize = 256;
 
 impl OpSpec for SwaCollect {
     binds!(swa_collect(step): [weights] -> [mean]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.count as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+    }
+    fn sizes_agree(&self) -> bool {
+        true
+    }
+}
+impl OpSpec for FadingMean {
+    binds!(fading_mean(step): [weights] -> [average]);
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
@@ -123,6 +146,27 @@ wide! {
     fn move_mean<T: Real>(n: T, weights: &[T], mean: &mut [T]) {
         for (mean, w) in mean.iter_mut().zip(weights) {
             *mean += (*w - *mean) / n;
+        }
+    }
+}
+
+pub fn fading_mean<T: Real>(p: &FadingMean, args: &StepArgs<T>, weights: &[T], average: &mut [T]) {
+    if args.step == 0 {
+        // Whatever stood there, NaN too, is forgotten.
+        average.copy_from_slice(&weights[..average.len()]);
+        return;
+    }
+    let early = T::of(9.0) / (T::of(10.0) + T::of(args.step as f64));
+    let of_new = early.at_least(decimal(p.share));
+    let pieces = average.par_chunks_mut(PIECE).zip(weights.par_chunks(PIECE));
+    share(weights.len(), pieces, |(average, w)| fade(of_new, w, average));
+}
+
+wide! {
+    fn fade<T: Real>(of_new: T, weights: &[T], average: &mut [T]) {
+        let kept = T::one() - of_new;
+        for (average, w) in average.iter_mut().zip(weights) {
+            *average = kept * *average + of_new * *w;
         }
     }
 }
@@ -314,6 +358,21 @@ mod tests {
                 assert!((v / want[i] - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{v} {}", want[i]);
             }
         }
+    }
+
+    /// The first weights alone, then shares of 9/11 and 9/12 of the new ones, later 1 - decay; what stood there is forgotten.
+    #[test]
+    fn the_fading_mean_by_hand() {
+        let (p, mut mean) = (FadingMean { replicas: 1, count: 1, share: 0.125 }, [f64::NAN]);
+        let mut want = 0.0;
+        for (step, w) in [4.0, 2.0, -3.0, 8.0].into_iter().enumerate() {
+            fading_mean(&p, &StepArgs { step: step as u32, ..Default::default() }, &[w], &mut mean);
+            let c = if step == 0 { 1.0 } else { 9.0 / (10.0 + step as f64) };
+            want += c * (w - want);
+            assert!((mean[0] - want).abs() < 1e-14, "step {step}: {mean:?} {want}");
+        }
+        fading_mean(&p, &StepArgs { step: 1000, ..Default::default() }, &[100.0], &mut mean);
+        assert!((mean[0] - (want + 0.125 * (100.0 - want))).abs() < 1e-13);
     }
 
     #[test]

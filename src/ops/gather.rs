@@ -56,6 +56,8 @@ params! {
         stream: u32,
         first_replica: u32,
         rate: f32,
+        /// 1: the rate is rate * `StepArgs::dropout`.
+        by_step: u32,
     }
 }
 
@@ -207,7 +209,9 @@ pub fn aux_inputs<T: Real>(p: &AuxInputs, args: &StepArgs<T>, low: &[T], high: &
 
 #[inline(always)]
 pub fn dropout<T: Real>(p: &Dropout, args: &StepArgs<T>, x: &[T], y: &mut [T]) {
-    let keep = T::one() / (T::one() - T::of(p.rate as f64));
+    // The product of the shader, which decides what is dropped.
+    let rate = if p.by_step == 1 { p.rate * args.dropout.f64() as f32 } else { p.rate };
+    let keep = T::one() / (T::one() - T::of(rate as f64));
     for r in 0..p.replicas {
         let draw = Draw { seed: args.seed, stream: p.stream, step: args.step, replica: p.first_replica + r };
         let part = r as usize * p.count as usize..(r as usize + 1) * p.count as usize;
@@ -215,7 +219,7 @@ pub fn dropout<T: Real>(p: &Dropout, args: &StepArgs<T>, x: &[T], y: &mut [T]) {
         // Pieces of one long row, or of whole rows.
         let piece = if period < x.len() { period * (PIECE / period).max(1) } else { PIECE };
         let pieces = x.par_chunks(piece).zip(y.par_chunks_mut(piece)).enumerate();
-        share(x.len(), pieces, |(at, (x, y))| thin(&draw, p.rate, keep, at * piece % period, period, x, y));
+        share(x.len(), pieces, |(at, (x, y))| thin(&draw, rate, keep, at * piece % period, period, x, y));
     }
 }
 
@@ -378,7 +382,7 @@ mod tests {
     #[test]
     fn dropout_keeps_the_mean_and_repeats_its_mask() {
         let stream = Stream::Dropout as u32;
-        let p = Dropout { replicas: 1, count: 20_000, period: 20_000, stream, first_replica: 0, rate: 0.1 };
+        let p = Dropout { replicas: 1, count: 20_000, period: 20_000, stream, first_replica: 0, rate: 0.1, by_step: 0 };
         let args = StepArgs { seed: 2, step: 5, ..Default::default() };
         let (x, mut y, mut again) = (vec![1.0f64; 20_000], vec![0.0; 20_000], vec![0.0; 20_000]);
         dropout(&p, &args, &x, &mut y);
@@ -396,7 +400,7 @@ mod tests {
             [(1, 1), (1, 3), (3, 63), (2, 64), (3, 65), (1, 130), (2, 197), (400, 50), (2, 16_385), (1, 40_003)]
         {
             let (count, args) = (rows * period, StepArgs { seed: 7, step: 3, ..Default::default() });
-            let p = Dropout { replicas: 2, count, period, stream: 65, first_replica: 4, rate: 0.4 };
+            let p = Dropout { replicas: 2, count, period, stream: 65, first_replica: 4, rate: 0.4, by_step: 0 };
             let (x, mut y) = (vec![1.0f64; 2 * count as usize], vec![f64::NAN; 2 * count as usize]);
             dropout(&p, &args, &x, &mut y);
             for (i, y) in (0u32..).zip(&y) {
@@ -406,10 +410,24 @@ mod tests {
         }
     }
 
+    /// A rate that follows the step drops what that share of it drops, to the bit: all of it, half, nothing.
+    #[test]
+    fn a_rate_by_step_is_a_share_of_it() {
+        let of = |rate, by_step, share: f32| {
+            let p = Dropout { replicas: 2, count: 300, period: 300, stream: 64, first_replica: 1, rate, by_step };
+            let mut y = vec![f32::NAN; 600];
+            dropout(&p, &StepArgs { seed: 2, step: 9, dropout: share, ..Default::default() }, &[1.5; 600], &mut y);
+            y
+        };
+        assert_eq!(of(0.4, 1, 1.0), of(0.4, 0, 0.25));
+        assert_eq!(of(0.4, 1, 0.5), of(0.2, 0, 0.0));
+        assert_eq!(of(0.4, 1, 0.0), vec![1.5; 600]);
+    }
+
     /// Rows of a pass lose the same units, replicas lose others.
     #[test]
     fn a_period_thins_every_row_alike() {
-        let p = Dropout { replicas: 2, count: 120, period: 40, stream: 64, first_replica: 0, rate: 0.5 };
+        let p = Dropout { replicas: 2, count: 120, period: 40, stream: 64, first_replica: 0, rate: 0.5, by_step: 0 };
         let mut y = vec![f64::NAN; 240];
         dropout(&p, &StepArgs { seed: 2, ..Default::default() }, &[1.0; 240], &mut y);
         for r in 0..2 {

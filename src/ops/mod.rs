@@ -132,7 +132,7 @@ ops! {
     reduce: LossReduce, SumSquares;
     optimizer: L2Gradient, Adam, Sgd;
     vi: ViSample, ViRegularizer, ViGradient;
-    average: SwaCollect, SwagCollect, SwagSample, RepeatWeights;
+    average: SwaCollect, FadingMean, SwagCollect, SwagSample, RepeatWeights;
     dirichlet: DirichletHead;
     repulsion: PairDistances, KernelWeights, Repulsion;
     vbll: VbllForward, VbllBackwardData, VbllBackwardWeight, VbllHead, VbllRegularizer;

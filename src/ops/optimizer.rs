@@ -1,5 +1,6 @@
-//! Optimizers over whole flat weight vectors, with PyTorch's conventions (decay is added to the gradient).
-//! `norm` [R] holds the gradient's sum of squares and is read only where `StepArgs::clip_norm` > 0.
+//! Optimizers over whole flat weight vectors, with PyTorch's conventions (decay is added to the gradient; AdamW's is not).
+//! `norm` [R] holds the gradient's sum of squares and is read only where `StepArgs::clip_norm` > 0; `rates` [count], shared by
+//! the replicas, multiplies the learning rate weight by weight and is read only where `rated` is 1.
 
 use super::wide::{PIECE, share, wide};
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
@@ -16,14 +17,18 @@ params! {
         eps: f32,
         /// 1: acts in warm steps alone, as the start of an SGD run (MATH.md section 5, SVHN).
         only_warm: u32,
+        /// 1: weights decay beside Adam's step, by lr rate decay w (AdamW, Loshchilov & Hutter 2019), not through the gradient.
+        decoupled: u32,
+        rated: u32,
     }
 }
 params! {
-    /// weights, velocity [R, count]: v = momentum v + g; w -= lr v. A warm step is Adam's.
+    /// weights, velocity [R, count]: v = momentum v + g; w -= lr rate v. A warm step is Adam's.
     Sgd {
         replicas: u32,
         count: u32,
         momentum: f32,
+        rated: u32,
     }
 }
 params! {
@@ -39,26 +44,26 @@ params! {
 }
 
 impl OpSpec for Adam {
-    binds!(adam(step): [grad, norm] -> [weights, first, second]);
+    binds!(adam(step): [grad, norm, rates] -> [weights, first, second]);
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
         let w = numbers(&[self.replicas, self.count]);
-        (vec![w, 1], vec![w; 3])
+        (vec![w, 1, rates_len(self.rated, self.count)], vec![w; 3])
     }
     fn sizes_agree(&self) -> bool {
         true
     }
 }
 impl OpSpec for Sgd {
-    binds!(sgd(step): [grad, norm] -> [weights, velocity]);
+    binds!(sgd(step): [grad, norm, rates] -> [weights, velocity]);
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
         let w = numbers(&[self.replicas, self.count]);
-        (vec![w, 1], vec![w; 2])
+        (vec![w, 1, rates_len(self.rated, self.count)], vec![w; 2])
     }
     fn sizes_agree(&self) -> bool {
         true
@@ -77,9 +82,13 @@ impl OpSpec for L2Gradient {
     }
 }
 
+fn rates_len(rated: u32, count: u32) -> usize {
+    if rated == 1 { count as usize } else { 1 }
+}
+
 /// A rate as the decimal that was meant: 0.9, not the f32 nearest to it, so that the f64 CPU reference has the digits.
 #[inline(always)]
-fn decimal<T: Real>(rate: f32) -> T {
+pub(super) fn decimal<T: Real>(rate: f32) -> T {
     T::of((rate as f64 * 1e6).round() / 1e6)
 }
 
@@ -94,6 +103,7 @@ pub fn adam<T: Real>(
     args: &StepArgs<T>,
     grad: &[T],
     norm: &[T],
+    rates: &[T],
     w: &mut [T],
     first: &mut [T],
     second: &mut [T],
@@ -107,8 +117,17 @@ pub fn adam<T: Real>(
         let part = r * n..(r + 1) * n;
         let moments = first[part.clone()].par_chunks_mut(PIECE).zip(second[part.clone()].par_chunks_mut(PIECE));
         let pieces = w[part.clone()].par_chunks_mut(PIECE).zip(grad[part].par_chunks(PIECE)).zip(moments);
-        share(n, pieces, |((w, g), (m, v))| adam_piece(p, args, scale, g, w, m, v));
+        share(n, pieces.enumerate(), |(i, ((w, g), (m, v)))| {
+            let rates = rates_of(p.rated, rates, i, w.len());
+            adam_piece(p, args, scale, g, rates, w, m, v);
+        });
     }
+}
+
+/// The rates of piece `i`; none where all are 1.
+#[inline(always)]
+fn rates_of<T>(rated: u32, rates: &[T], i: usize, len: usize) -> &[T] {
+    if rated == 1 { &rates[i * PIECE..][..len] } else { &[] }
 }
 
 /// Moments of a weight that learns nothing any more die away into numbers that many processors are slow at. Smaller ones are 0:
@@ -121,32 +140,82 @@ fn settled<T: Real>(moment: T, least: T) -> T {
     if moment.abs() < least { T::zero() } else { moment }
 }
 
+/// Adam's constants in a step.
+#[derive(Clone, Copy)]
+struct AdamStep<T> {
+    b1: T,
+    b2: T,
+    eps: T,
+    root: T,
+    first_least: T,
+    second_least: T,
+}
+
+impl<T: Real> AdamStep<T> {
+    /// Moves the moments of a weight by the gradient d; returns what divides the first.
+    #[inline(always)]
+    fn moments(&self, d: T, m: &mut T, v: &mut T) -> T {
+        let (c1, c2) = (T::one() - self.b1, T::one() - self.b2);
+        *m = settled(self.b1 * *m + c1 * d, self.first_least);
+        *v = settled(self.b2 * *v + c2 * d * d, self.second_least);
+        (*v).sqrt() * self.root + self.eps
+    }
+}
+
 wide! {
     fn adam_piece<T: Real>(
         p: &Adam,
         args: &StepArgs<T>,
         scale: T,
         g: &[T],
+        rates: &[T],
         w: &mut [T],
         m: &mut [T],
         v: &mut [T],
     ) {
-        let (b1, b2, eps): (T, T, T) = (decimal(p.beta1), decimal(p.beta2), T::of(p.eps as f64));
-        let (c1, c2) = (T::one() - b1, T::one() - b2);
+        let adam = AdamStep {
+            b1: decimal(p.beta1),
+            b2: decimal(p.beta2),
+            eps: T::of(p.eps as f64),
+            root: T::one() / args.bias2.sqrt(),
+            first_least: T::of(FIRST_LEAST),
+            second_least: T::of(SECOND_LEAST),
+        };
         let step = args.lr / args.bias1;
-        let root = T::one() / args.bias2.sqrt();
-        let (first_least, second_least) = (T::of(FIRST_LEAST), T::of(SECOND_LEAST));
         let decay = args.weight_decay;
-        for ((w, g), (m, v)) in w.iter_mut().zip(g).zip(m.iter_mut().zip(v)) {
-            let d = *g * scale + decay * *w;
-            *m = settled(b1 * *m + c1 * d, first_least);
-            *v = settled(b2 * *v + c2 * d * d, second_least);
-            *w -= step * *m / ((*v).sqrt() * root + eps);
+        let weights = w.iter_mut().zip(g).zip(m.iter_mut().zip(v));
+        match (p.decoupled == 1, rates.is_empty()) {
+            (false, true) => {
+                for ((w, g), (m, v)) in weights {
+                    let below = adam.moments(*g * scale + decay * *w, m, v);
+                    *w -= step * *m / below;
+                }
+            }
+            (false, false) => {
+                for (((w, g), (m, v)), rate) in weights.zip(rates) {
+                    let below = adam.moments(*g * scale + decay * *w, m, v);
+                    *w -= step * *rate * *m / below;
+                }
+            }
+            (true, true) => {
+                let shrink = args.lr * decay;
+                for ((w, g), (m, v)) in weights {
+                    let below = adam.moments(*g * scale, m, v);
+                    *w = *w - shrink * *w - step * *m / below;
+                }
+            }
+            (true, false) => {
+                let shrink = args.lr * decay;
+                for (((w, g), (m, v)), rate) in weights.zip(rates) {
+                    let below = adam.moments(*g * scale, m, v);
+                    *w = *w - shrink * *rate * *w - step * *rate * *m / below;
+                }
+            }
         }
     }
 }
 
-pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], w: &mut [T], velocity: &mut [T]) {
+pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], rates: &[T], w: &mut [T], velocity: &mut [T]) {
     if args.warm == 1 {
         return;
     }
@@ -157,15 +226,34 @@ pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], w: &mut
         let part = r * n..(r + 1) * n;
         let velocities = velocity[part.clone()].par_chunks_mut(PIECE);
         let pieces = w[part.clone()].par_chunks_mut(PIECE).zip(grad[part].par_chunks(PIECE)).zip(velocities);
-        share(n, pieces, |((w, g), v)| sgd_piece(momentum, args.weight_decay, args.lr, scale, g, w, v));
+        share(n, pieces.enumerate(), |(i, ((w, g), v))| {
+            let rates = rates_of(p.rated, rates, i, w.len());
+            sgd_piece(momentum, args.weight_decay, args.lr, scale, g, rates, w, v);
+        });
     }
 }
 
 wide! {
-    fn sgd_piece<T: Real>(momentum: T, decay: T, lr: T, scale: T, g: &[T], w: &mut [T], v: &mut [T]) {
-        for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
+    fn sgd_piece<T: Real>(
+        momentum: T,
+        decay: T,
+        lr: T,
+        scale: T,
+        g: &[T],
+        rates: &[T],
+        w: &mut [T],
+        v: &mut [T],
+    ) {
+        if rates.is_empty() {
+            for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
+                *v = momentum * *v + *g * scale + decay * *w;
+                *w -= lr * *v;
+            }
+            return;
+        }
+        for (((w, g), v), rate) in w.iter_mut().zip(g).zip(v).zip(rates) {
             *v = momentum * *v + *g * scale + decay * *w;
-            *w -= lr * *v;
+            *w -= lr * *rate * *v;
         }
     }
 }
@@ -203,11 +291,12 @@ mod tests {
     /// The first Adam step moves every weight by lr against the gradient's sign, whatever its size.
     #[test]
     fn first_adam_step_is_the_rate() {
-        let p = Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0 };
+        let p =
+            Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0, decoupled: 0, rated: 0 };
         let (b1, b2) = (1.0 - 0.9, 1.0 - 0.999);
         let args = StepArgs { lr: 0.1, bias1: b1, bias2: b2, ..Default::default() };
         let (mut w, mut m, mut v) = ([1.0f64, 1.0], [0.0; 2], [0.0; 2]);
-        adam(&p, &args, &[1e-3, -50.0], &[0.0], &mut w, &mut m, &mut v);
+        adam(&p, &args, &[1e-3, -50.0], &[0.0], &[], &mut w, &mut m, &mut v);
         assert!((w[0] - 0.9).abs() < 1e-12 && (w[1] - 1.1).abs() < 1e-12);
     }
 
@@ -215,12 +304,13 @@ mod tests {
     /// plain formula leaves it.
     #[test]
     fn moments_die_away_to_nothing() {
-        let p = Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0 };
+        let p =
+            Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0, decoupled: 0, rated: 0 };
         let args = StepArgs { lr: 0.01f32, bias1: 1.0, bias2: 1.0, ..Default::default() };
         let (mut w, mut m, mut v) = ([0.5f32], [1e-3f32], [1e-6f32]);
         let (mut plain, mut first, mut second) = (0.5f64, 1e-3f64, 1e-6f64);
         for _ in 0..80_000 {
-            adam(&p, &args, &[0.0], &[0.0], &mut w, &mut m, &mut v);
+            adam(&p, &args, &[0.0], &[0.0], &[], &mut w, &mut m, &mut v);
             (first, second) = (0.9 * first, 0.999 * second);
             plain -= 0.01 * first / (second.sqrt() + 1e-8);
             assert!([m[0], v[0]].iter().all(|x| *x == 0.0 || x.is_normal()), "{m:?} {v:?}");
@@ -233,20 +323,61 @@ mod tests {
     /// A warm step moves Adam's weights and not SGD's; a later one the other way round.
     #[test]
     fn a_warm_step_is_adams() {
-        let adam_of = |only_warm| Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm };
+        let adam_of = |only_warm| Adam {
+            replicas: 1,
+            count: 1,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            only_warm,
+            decoupled: 0,
+            rated: 0,
+        };
         for warm in [0, 1] {
             let args = StepArgs { lr: 0.1, bias1: 0.1, bias2: 0.001, warm, ..Default::default() };
             let moved = |only_warm| {
                 let (mut w, mut m, mut v) = ([1.0f64], [0.0], [0.0]);
-                adam(&adam_of(only_warm), &args, &[2.0], &[0.0], &mut w, &mut m, &mut v);
+                adam(&adam_of(only_warm), &args, &[2.0], &[0.0], &[], &mut w, &mut m, &mut v);
                 (w[0] != 1.0, m[0] != 0.0, v[0] != 0.0)
             };
             assert_eq!(moved(1), (warm == 1, warm == 1, warm == 1));
             assert_eq!(moved(0), (true, true, true));
             let (mut w, mut v) = ([1.0f64], [0.5]);
-            sgd(&Sgd { replicas: 1, count: 1, momentum: 0.5 }, &args, &[2.0], &[0.0], &mut w, &mut v);
+            sgd(&Sgd { replicas: 1, count: 1, momentum: 0.5, rated: 0 }, &args, &[2.0], &[0.0], &[], &mut w, &mut v);
             assert_eq!((w[0], v[0]), if warm == 1 { (1.0, 0.5) } else { (1.0 - 0.1 * 2.25, 2.25) });
         }
+    }
+
+    /// A rate of 0 keeps a weight where it is, one of 2 moves it as twice the learning rate would; decoupled decay goes by the
+    /// same rate and leaves the moments alone.
+    #[test]
+    fn rates_scale_step_and_decay() {
+        let of = |decoupled, rates: &[f64], lr: f64, decay: f64| {
+            let rated = u32::from(!rates.is_empty());
+            let p = Adam { replicas: 2, count: 2, beta1: 0.9, beta2: 0.99, eps: 1e-8, only_warm: 0, decoupled, rated };
+            let args = StepArgs { lr, bias1: 0.1, bias2: 0.01, weight_decay: decay, ..Default::default() };
+            let (mut w, mut m, mut v) = ([1.0f64, -2.0, 3.0, 0.5], [0.0; 4], [0.0; 4]);
+            adam(&p, &args, &[0.3, -0.2, 5.0, 1e-3], &[0.0; 2], rates, &mut w, &mut m, &mut v);
+            (w, m)
+        };
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-15 * (1.0 + b.abs()), "{a} {b}");
+        for decoupled in [0, 1] {
+            let (w, _) = of(decoupled, &[0.0, 2.0], 0.1, 0.5);
+            let (twice, _) = of(decoupled, &[], 0.2, 0.5);
+            assert_eq!((w[0], w[2]), (1.0, 3.0));
+            near(w[1], twice[1]);
+            near(w[3], twice[3]);
+        }
+        let ((plain, m0), (decayed, m1)) = (of(1, &[], 0.1, 0.0), of(1, &[], 0.1, 0.5));
+        assert_eq!(m0, m1);
+        for (i, w0) in [1.0, -2.0, 3.0, 0.5].into_iter().enumerate() {
+            near(decayed[i], plain[i] - 0.1 * 0.5 * w0);
+        }
+        let p = Sgd { replicas: 1, count: 2, momentum: 0.5, rated: 1 };
+        let (mut w, mut v) = ([1.0f64, 1.0], [0.5, 0.5]);
+        let args = StepArgs { lr: 0.1, ..Default::default() };
+        sgd(&p, &args, &[2.0, 2.0], &[0.0], &[1.0, 0.25], &mut w, &mut v);
+        assert_eq!((w, v), ([1.0 - 0.1 * 2.25, 1.0 - 0.1 * 0.25 * 2.25], [2.25, 2.25]));
     }
 
     /// Only the range of each replica is pulled.

@@ -31,6 +31,8 @@ pub struct StepArgs<T> {
     pub collect: u32,
     /// 1: an early step, which an SGD run leaves to Adam.
     pub warm: u32,
+    /// Share of the recorded dropout rate that counts in this step, where it follows a schedule.
+    pub dropout: T,
 }
 
 /// The prior's parameters in the order in which the regularizer reads them (MATH.md section 3) and the additive constant
@@ -72,6 +74,7 @@ impl StepArgs<f64> {
             },
             collect: self.collect,
             warm: self.warm,
+            dropout: of(self.dropout),
         }
     }
 
@@ -99,7 +102,7 @@ impl StepArgs<f64> {
             f(a.prior.constant),
             a.collect,
             a.warm,
-            0,
+            f(a.dropout),
         ]
     }
 }

@@ -149,6 +149,8 @@ pub struct Builder {
     /// Rows before this one are data, the others auxiliary.
     data_rows: u32,
     dropouts: u32,
+    /// Dropout rates are scaled by the step.
+    dropout_by_step: bool,
     norms: u32,
     momentum: f32,
 }
@@ -169,6 +171,7 @@ impl Builder {
             running: (Buf(0), 0),
             data_rows: u32::MAX,
             dropouts: 0,
+            dropout_by_step: false,
             norms: 0,
             momentum: NORM_MOMENTUM,
         }
@@ -185,7 +188,7 @@ impl Builder {
     }
 
     /// A buffer that holds these numbers from the start.
-    fn constant(&mut self, name: &str, values: Vec<f32>) -> Buf {
+    pub fn constant(&mut self, name: &str, values: Vec<f32>) -> Buf {
         let buf = self.buffer(name, values.len(), Role::Input);
         self.program.constants.push((buf, values));
         buf
@@ -209,6 +212,11 @@ impl Builder {
     /// How far a batch moves the running statistics; 1 = they are the last batch's own.
     pub fn set_momentum(&mut self, momentum: f32) {
         self.momentum = momentum;
+    }
+
+    /// From here on dropout rates are multiplied by `StepArgs::dropout`.
+    pub fn set_dropout_by_step(&mut self, by_step: bool) {
+        self.dropout_by_step = by_step;
     }
 
     pub fn push(&mut self, op: Op, inputs: &[Buf], outputs: &[Buf]) {
@@ -425,7 +433,8 @@ impl Builder {
         let buf = self.buffer(&format!("dropout{}.y", self.dropouts), x.len(), Role::Scratch);
         let stream = Stream::Dropout as u32 + self.dropouts;
         let period = if training { count } else { x.cols() };
-        let op = Dropout { replicas: x.replicas, count, period, stream, first_replica, rate };
+        let by_step = u32::from(self.dropout_by_step);
+        let op = Dropout { replicas: x.replicas, count, period, stream, first_replica, rate, by_step };
         self.dropouts += 1;
         self.push(Op::Dropout(op), &[x.buf], &[buf]);
         let y = Tensor { buf, ..x };

@@ -70,7 +70,15 @@ mod tests {
     #[test]
     fn a_chain_needs_two_slots() {
         let mut b = Builder::new(1, 1);
-        let op = Op::Dropout(Dropout { replicas: 1, count: 8, period: 8, stream: 0, first_replica: 0, rate: 0.1 });
+        let op = Op::Dropout(Dropout {
+            replicas: 1,
+            count: 8,
+            period: 8,
+            stream: 0,
+            first_replica: 0,
+            rate: 0.1,
+            by_step: 0,
+        });
         let bufs: Vec<Buf> = (0..10)
             .map(|i| {
                 b.buffer(

@@ -155,9 +155,33 @@ choice! {
         Samples = "samples",
     }
 
-    Optimizer { Adam = "adam", Sgd = "sgd" }
+    /// What the weights of an MLP on a table start from and how fast each is learnt (MATH.md section 12).
+    #[derive(Default)]
+    Parametrisation {
+        /// PyTorch's start, one learning rate for all.
+        #[default]
+        Standard = "standard",
+        /// As if each layer divided its weights by the root of its inputs.
+        Ntk = "ntk",
+    }
 
-    Schedule { Cosine = "cosine", Constant = "constant", Step = "step", Swa = "swa" }
+    Optimizer {
+        Adam = "adam",
+        Sgd = "sgd",
+        /// Adam whose weight decay is no part of the gradient.
+        AdamW = "adamw",
+    }
+
+    Schedule { Cosine = "cosine", Constant = "constant", Step = "step", Swa = "swa", Coslog4 = "coslog4" }
+
+    /// What becomes of a strength along the steps.
+    #[derive(Default)]
+    Strength {
+        #[default]
+        Constant = "constant",
+        /// As it is in the first half of the steps, then by a cosine to 0.
+        FlatCosine = "flat_cosine",
+    }
 
     /// Whether gradient-boosted trees stand beside the network.
     #[derive(Default)]
@@ -167,6 +191,23 @@ choice! {
         Auto = "auto",
         On = "on",
         Off = "off",
+    }
+}
+
+impl Optimizer {
+    /// Whether it keeps Adam's moments.
+    pub fn is_adam(self) -> bool {
+        matches!(self, Optimizer::Adam | Optimizer::AdamW)
+    }
+}
+
+impl Strength {
+    /// The share of the strength at the share `t` of the steps.
+    pub fn share(self, t: f64) -> f64 {
+        match self {
+            Strength::FlatCosine if t > 0.5 => 0.5 * (1.0 + (std::f64::consts::TAU * (t - 0.5)).cos()),
+            _ => 1.0,
+        }
     }
 }
 

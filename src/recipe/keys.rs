@@ -71,6 +71,8 @@ keys! {
         input_scale: bool = false, label("trained input scales"), "A trained factor, at first 1, for each input of the first layer of mlp, behind the embedding.";
         parametric: bool = false, label("parametric activation"), "A trained factor a, at first 1, for each hidden unit of mlp, whose output is x + a (act(x) - x): how far the activation acts.";
         dropout: Option<f64>, range(0.0, 0.95), rebuild, slider("dropout", 0.001, 0.9), usual(0.1), "Share of units dropped after each activation in training; the method dropout drops them in prediction too [default: 0.1 there, else 0].";
+        dropout_schedule: Strength = Strength::Constant, rebuild, "flat_cosine: dropout as it is in the first half of the steps, then by a cosine to 0. Not for the method dropout, which drops in prediction too.";
+        parametrisation: Parametrisation = Parametrisation::Standard, "How an mlp on a table starts and learns: standard, PyTorch's start and one learning rate; ntk, weights from N(0, 1/inputs) and biases at training rows, with the learning rate divided by the root of a layer's inputs, and a tenth of it for biases and embedding. It wants a larger train.lr.";
         weights: Option<PathBuf>, "Start from the weights of this PyTorch safetensors file (names and shapes as `vifo export` writes them).";
     }
 
@@ -125,19 +127,22 @@ keys! {
     train: Train, restart {
         epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; 0 keeps the weights of net.weights [default: 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images].";
         batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows per step [default: 32 for a table, 128 for images].";
-        optimizer: Option<Optimizer>, rebuild, "How weights are stepped [default: sgd for swa and swag, else adam].";
+        optimizer: Option<Optimizer>, rebuild, "How weights are stepped; adamw is adam whose weight decay is no part of the gradient [default: sgd for swa and swag, else adam].";
         lr: Option<f64>, above(0.0, 1e3), live, flag("lr", "X"), slider("learning rate", 1e-5, 1.0), usual(0.01), "Learning rate at the start [default: 0.01 for a table, 0.001 for images (0.05 with sgd)].";
-        schedule: Option<Schedule>, live, "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it [default: swa for swa and swag, else cosine].";
+        schedule: Option<Schedule>, live, "step: a tenth after half, a hundredth after three quarters of the epochs. swa: as it is until half of swa_start, then linear to swa_lr at 0.9 of it. coslog4: four waves from 0 to lr and back, each twice as long as the one before [default: swa for swa and swag, else cosine].";
         swa_start: Option<u32>, whole(0, 100_000_000), live, "Epochs before the first weights are collected (swa, swag); with the schedule swa also its time scale [default: the share of 161 of 500 epochs].";
         swa_lr: Option<f64>, above(0.0, 1e3), live, "Learning rate at the end of the schedule swa [default: a fifth of lr].";
         adam_epochs: u32 = 0, whole(0, 100_000_000), "SGD: use Adam at 0.001 for the first so many epochs, as the paper does for SVHN.";
         momentum: f64 = 0.9, range(0.0, 0.9999), rebuild, "Momentum of SGD.";
-        weight_decay: f64 = 0.0, range(0.0, 1e3), live, "L2 penalty added to the gradient, as in PyTorch.";
+        weight_decay: f64 = 0.0, range(0.0, 1e3), live, "L2 penalty added to the gradient, as in PyTorch; with adamw the share of a weight that it loses in a step, per learning rate.";
         kl_warmup: u32 = 0, whole(0, 100_000_000), live, "Epochs over which eta rises from 0.";
         clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps outlier rows from derailing training.";
         patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights [default: a quarter of the epochs, 0 for swa and swag].";
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
+        weight_decay_schedule: Strength = Strength::Constant, live, "flat_cosine: weight_decay as it is in the first half of the steps, then by a cosine to 0.";
+        beta2: f64 = 0.999, range(0.0, 0.9999), rebuild, "Adam's rate of forgetting squared gradients.";
+        average: Option<f64>, above(0.0, 0.99999), rebuild, "Predict, and judge epochs, with an average of the weights that forgets all but this share at each step, such as 0.999; early steps count for less [default: off]. Not for swa and swag, which average by themselves.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
         budget: Option<String>, flag("budget", "TIME"), "How long a training on a table may take: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, and how many of the members are trained, so that it is about used up on this machine; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
     }

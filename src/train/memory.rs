@@ -5,10 +5,10 @@ use super::plan::TrainingPlan;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
+use crate::method::AVERAGE;
 pub use crate::method::Need;
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
-use crate::recipe::Optimizer;
 use crate::system::memory;
 pub use crate::system::memory::size;
 
@@ -19,13 +19,18 @@ const WORTH_TELLING: u64 = 1 << 30;
 pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let s = &plan.setup;
     let recorded = s.record_training(device.max_bytes_binding())?;
-    let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.");
+    let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.") || name == AVERAGE;
     let collected: Vec<&str> = recorded.optimizer.iter().map(|o| o.0).filter(|name| !is_optimizer(name)).collect();
     let training = recorded.program;
     let sum = |which: &dyn Fn(&BufferInfo) -> bool| -> u64 {
         training.buffers.iter().filter(|b| which(b)).map(bytes_of).sum()
     };
-    let optimizer = if s.optimizer == Optimizer::Adam { "Adam's moments" } else { "SGD's momentum" };
+    let optimizer = match (s.optimizer.is_adam(), s.stepping.average.is_some()) {
+        (true, false) => "Adam's moments",
+        (true, true) => "Adam's moments and an average of weights",
+        (false, false) => "SGD's momentum",
+        (false, true) => "SGD's momentum and an average of weights",
+    };
     let fewer = format!("lower method.members (now {})", s.members);
     let mut needs = vec![];
     let mut add = |what: String, bytes: u64, cheaper: String, on_host: bool| {

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod plan;
 pub mod session;
 pub mod splits;
+mod stepping;
 pub mod trainer;
 pub mod weights;
 

@@ -1,14 +1,15 @@
 //! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
 
+use super::stepping;
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
-use crate::method::{self, BETA1, BETA2, ImageInput, ModelSpec};
+use crate::method::{self, BETA1, ImageInput, ModelSpec, Stepping};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
-use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
+use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key};
 
 #[derive(Debug, Clone)]
 pub struct TrainingPlan {
@@ -17,6 +18,7 @@ pub struct TrainingPlan {
     /// Learning rate at the start.
     pub first_lr: f64,
     pub schedule: Schedule,
+    pub dropout_schedule: Strength,
     /// Epochs before the first weights are collected, and the rate at which they are.
     pub swa_start: u32,
     pub swa_lr: f64,
@@ -102,8 +104,10 @@ impl TrainingPlan {
             held_out: 0,
             batch: recipe.train.batch.unwrap_or(if is_image { 128 } else { 32 }),
             aux: (m.eta_aux > 0.0).then_some(m.aux_source),
+            stepping: Stepping::default(),
             options: method.options(recipe),
         };
+        let setup = stepping::with_stepping(setup, recipe)?;
         let setup = with_folds(setup, recipe)?;
         fits_counters(&setup)?;
         let steps_an_epoch = setup.n_rows.div_ceil(setup.batch_rows().max(1)).max(1);
@@ -127,6 +131,7 @@ impl TrainingPlan {
             train: recipe.train.clone(),
             first_lr,
             schedule: recipe.train.schedule.unwrap_or(usual.schedule),
+            dropout_schedule: recipe.net.dropout_schedule,
             swa_start,
             swa_lr: recipe.train.swa_lr.unwrap_or(first_lr / 5.0),
             epochs,
@@ -184,15 +189,21 @@ impl TrainingPlan {
         StepArgs { collect: if collects { *snapshots } else { 0 }, ..self.args(step) }
     }
 
+    /// The share of all steps that lies before `step`.
+    fn share_done(&self, step: u64) -> f64 {
+        step as f64 / self.total_steps() as f64
+    }
+
     /// The rate at `step`, without momentum's or Adam's part.
     pub fn lr(&self, step: u64) -> f64 {
         if self.is_warm(step) {
             return WARM_LR;
         }
-        let t = step as f64 / self.total_steps() as f64;
+        let t = self.share_done(step);
         let factor = match self.schedule {
             Schedule::Constant => 1.0,
             Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
+            Schedule::Coslog4 => 0.5 * (1.0 - (std::f64::consts::TAU * (1.0 + 15.0 * t).log2()).cos()),
             Schedule::Step => {
                 if t < 0.5 {
                     1.0
@@ -232,15 +243,16 @@ impl TrainingPlan {
             n_samples: self.samples,
             lr: self.lr(step),
             bias1: bias(BETA1),
-            bias2: bias(BETA2),
+            bias2: bias(self.setup.stepping.beta2),
             clip_norm: self.train.clip,
             eta: self.eta * warmth,
             eta_aux: self.eta_aux * warmth,
-            weight_decay: self.train.weight_decay,
+            weight_decay: self.train.weight_decay * self.train.weight_decay_schedule.share(self.share_done(step)),
             prior: self.prior,
             // Numbered by the trainer, which knows how many there are.
             collect: 0,
             warm: u32::from(self.is_warm(step)),
+            dropout: self.dropout_schedule.share(self.share_done(step)),
         }
     }
 }
@@ -260,7 +272,7 @@ pub fn usual_epochs(is_image: bool) -> (u32, u32) {
 pub fn usual_lr(is_image: bool, optimizer: Optimizer) -> f64 {
     match (is_image, optimizer) {
         (false, _) => 0.01,
-        (true, Optimizer::Adam) => 0.001,
+        (true, Optimizer::Adam | Optimizer::AdamW) => 0.001,
         (true, Optimizer::Sgd) => 0.05,
     }
 }

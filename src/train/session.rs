@@ -20,6 +20,7 @@ struct Part {
     exec: Box<dyn Executor>,
     weights: Buf,
     optimizer: Vec<(&'static str, Buf)>,
+    average: Option<Buf>,
     sums: Buf,
     running: Option<Buf>,
 }
@@ -89,8 +90,9 @@ impl Session {
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
             let part = setup.part(first as u32, (last - first) as u32);
-            let TrainProgram { program, data_x, data_y, data_w, aux_range: aux, weights, optimizer, sums, running } =
-                part.record_training(device.max_bytes_binding())?;
+            let recorded = part.record_training(device.max_bytes_binding())?;
+            let TrainProgram { program, data_x, data_y, data_w, aux_range: aux, .. } = recorded;
+            let TrainProgram { weights, optimizer, average, sums, running, .. } = recorded;
             let mut exec = device.executor(program)?;
             let (first_set, sets) = part.sets();
             let place = (first_set - setup.sets().0) as usize;
@@ -118,7 +120,7 @@ impl Session {
                 exec.write(running, &part.initial_running())?;
             }
             let groups = if own_folds { first..last } else { own };
-            parts.push(Part { members: last - first, groups, exec, weights, optimizer, sums, running });
+            parts.push(Part { members: last - first, groups, exec, weights, optimizer, average, sums, running });
         }
         let device = match n_parts {
             1 => parts[0].exec.device(),
@@ -151,6 +153,25 @@ impl Session {
 
     pub fn set_weights(&mut self, values: &[f32]) -> Result<()> {
         self.write(|p| p.weights, values)
+    }
+
+    /// The weights that are evaluated and predict: their average where there is one, else the weights of the last step.
+    pub fn predicting_weights(&mut self) -> Result<Vec<f32>> {
+        self.read(|p| p.average.unwrap_or(p.weights))
+    }
+
+    /// Weights to start from, for their average, too.
+    pub fn start_from(&mut self, values: &[f32]) -> Result<()> {
+        self.set_weights(values)?;
+        self.set_average(values)
+    }
+
+    /// The average, where there is one.
+    pub fn set_average(&mut self, values: &[f32]) -> Result<()> {
+        match self.parts.iter().any(|p| p.average.is_some()) {
+            true => self.write(|p| p.average.unwrap_or(p.weights), values),
+            false => Ok(()),
+        }
     }
 
     pub fn optimizer(&mut self) -> Result<Vec<(String, Vec<f32>)>> {

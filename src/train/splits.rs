@@ -72,8 +72,8 @@ impl Splits {
         let train: Vec<&Dataset> = data.iter().map(|d| &d.train).collect();
         let validation: Vec<&Dataset> = data.iter().map(|d| &d.validation).collect();
         let mut session = Session::of_sets(&plan.setup, device, &train, &ranges.iter().collect::<Vec<_>>())?;
-        let weights = plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
-        session.set_weights(&weights)?;
+        let weights = plan.initial_weights(&train);
+        session.start_from(&weights)?;
         Ok(Splits {
             validation: Forward::new(&plan.setup.in_training(), plan.seed, device, &validation)?,
             session,
@@ -102,7 +102,7 @@ impl Splits {
     }
 
     pub fn restore(&mut self, state: &SplitsState) -> Result<()> {
-        self.session.set_weights(&state.weights)?;
+        self.session.start_from(&state.weights)?;
         self.session.set_optimizer(&state.optimizer)?;
         (self.step, self.snapshots, self.seconds) = (state.step, state.snapshots, state.seconds);
         self.best.clone_from(&state.best);
@@ -199,7 +199,7 @@ impl Splits {
     /// Evaluates the sets that were trained, and keeps weights that are better.
     fn keep_better(&mut self, wanted: &[bool]) -> Result<()> {
         let epoch = self.epoch();
-        let now = Trained::plain(self.session.weights()?, vec![]);
+        let now = Trained::plain(self.session.predicting_weights()?, vec![]);
         let (y, weights, sd) = (&self.y, &self.weights, &self.target_sd);
         let scores = self.validation.each(&now, wanted, |s, p| score(&p[0], sd[s], &y[s], &weights[s]).0)?;
         let weights = now.weights;
@@ -222,7 +222,7 @@ impl Splits {
     pub fn final_weights(&mut self) -> Result<Vec<f32>> {
         match self.plan.patience > 0 && self.best.iter().all(Option::is_some) {
             true => Ok(self.best_weights.clone()),
-            false => self.session.weights(),
+            false => self.session.predicting_weights(),
         }
     }
 

@@ -74,7 +74,7 @@ pub struct Trainer {
 impl Trainer {
     pub fn new(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
         let mut trainer = Self::without_weights(plan, data, device)?;
-        trainer.session.set_weights(&plan.setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho))?;
+        trainer.session.start_from(&plan.initial_weights(&[&data.train]))?;
         Ok(trainer)
     }
 
@@ -104,13 +104,13 @@ impl Trainer {
 
     /// Starts from these weights and running statistics of all members instead of random ones.
     pub fn start_from(&mut self, weights: &[f32], running: &[f32]) -> Result<()> {
-        self.session.set_weights(weights)?;
+        self.session.start_from(weights)?;
         self.session.set_running(running)
     }
 
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
-        self.session.set_weights(&last.trained.weights)?;
+        self.session.start_from(&last.trained.weights)?;
         self.session.set_optimizer(&last.optimizer)?;
         (self.step, self.at, self.epochs_before) = (last.step, last.at, last.epochs_before);
         self.snapshots = last.snapshots;
@@ -133,6 +133,7 @@ impl Trainer {
     pub fn rebuild(&mut self, plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<()> {
         let mut next = Self::without_weights(plan, data, device)?;
         next.session.set_weights(&self.session.weights()?)?;
+        next.session.set_average(&self.session.predicting_weights()?)?;
         next.session.set_running(&self.session.running()?)?;
         next.session.set_optimizer(&self.session.optimizer()?)?;
         next.seconds = self.seconds;
@@ -157,7 +158,7 @@ impl Trainer {
     /// The schedule restarts with the weights that training would end with; steps and epochs count on.
     pub fn restart_schedule(&mut self) -> Result<()> {
         let weights = self.final_weights()?;
-        self.session.set_weights(&weights.weights)?;
+        self.session.start_from(&weights.weights)?;
         self.session.set_running(&weights.running)?;
         self.epochs_before = self.epoch();
         self.best.fill(None);
@@ -209,9 +210,9 @@ impl Trainer {
         let wanted: Vec<bool> = self.hopeful(self.judged_epoch()).collect();
         self.wanted = if wanted.len() > 1 && wanted.contains(&true) { wanted } else { vec![true; wanted.len()] };
     }
-    /// Weights and running statistics as they are now.
+    /// Weights and running statistics as they predict now: the average of the weights where one is kept.
     pub fn weights(&mut self) -> Result<Trained> {
-        Ok(Trained::plain(self.session.weights()?, self.session.running()?))
+        Ok(Trained::plain(self.session.predicting_weights()?, self.session.running()?))
     }
     /// Means over the steps since the last evaluation.
     pub fn losses(&mut self) -> Result<Losses> {
@@ -234,7 +235,8 @@ impl Trainer {
             seconds: self.seconds,
             best: self.best.iter().copied().collect::<Option<_>>().unwrap_or_default(),
             members: self.plan.setup.members as usize,
-            trained: self.weights()?,
+            // Those of the last step: training goes on from them.
+            trained: Trained::plain(self.session.weights()?, self.session.running()?),
             optimizer,
             best_weights: self.best_weights.clone(),
             is_due: self.is_due,

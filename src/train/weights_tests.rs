@@ -300,6 +300,7 @@ fn setup(method: &'static dyn Method, members: u32, net: Net) -> ModelSpec {
         batch: 4,
         aux: None,
         warm: false,
+        stepping: Default::default(),
         options: Default::default(),
     }
 }

@@ -196,7 +196,7 @@ fn word_names() -> Vec<String> {
     }
     let all: Vec<(String, StepArgs<f64>)> = places!(
         step = 1, epoch = 1, batch_start = 1, n_valid = 1, seed = 1, n_samples = 1, collect = 1, warm = 1,
-        lr = 1.0, bias1 = 1.0, bias2 = 1.0, clip_norm = 1.0, eta = 1.0, eta_aux = 1.0, weight_decay = 1.0;
+        lr = 1.0, bias1 = 1.0, bias2 = 1.0, clip_norm = 1.0, eta = 1.0, eta_aux = 1.0, weight_decay = 1.0, dropout = 1.0;
         p0, p1, p2, constant
     )
     .into();

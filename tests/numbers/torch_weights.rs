@@ -108,6 +108,7 @@ fn setup(net: &Net) -> ModelSpec {
         batch: 3,
         aux: None,
         warm: false,
+        stepping: Default::default(),
         options: Default::default(),
     }
 }

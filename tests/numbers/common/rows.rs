@@ -7,6 +7,7 @@ mod heads;
 mod images;
 mod methods;
 mod norm;
+mod optimizer;
 mod periodic;
 mod pool;
 
@@ -22,7 +23,7 @@ use vifo::error::Result;
 use vifo::exec::Executor;
 use vifo::ops::gather::{AuxInputs, Dropout, GatherRows};
 use vifo::ops::linear::*;
-use vifo::ops::optimizer::{Adam, L2Gradient, Sgd};
+use vifo::ops::optimizer::L2Gradient;
 use vifo::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
 use vifo::ops::step::Prior;
 use vifo::ops::{Op, StepArgs};
@@ -115,6 +116,7 @@ fn args() -> StepArgs<f64> {
         prior: Prior { p0: 0.3, p1: 0.05, p2: 0.1, constant: 0.2 },
         collect: 0,
         warm: 0,
+        dropout: 0.37,
     }
 }
 
@@ -155,8 +157,8 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::ViSample(_) => vi_sample(),
         Op::ViRegularizer(_) => vi_regularizer(),
         Op::ViGradient(_) => vi_gradient(),
-        Op::Adam(_) => adam(),
-        Op::Sgd(_) => sgd(),
+        Op::Adam(_) => optimizer::adam(),
+        Op::Sgd(_) => optimizer::sgd(),
         Op::Conv2dForward(_) => conv::conv2d_forward(),
         Op::Conv2dBackwardData(_) => conv::conv2d_backward_data(),
         Op::Conv2dBackwardWeight(_) => conv::conv2d_backward_weight(),
@@ -171,6 +173,7 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::BatchNormBackward(_) => norm::batch_norm_backward(),
         Op::Add(_) => norm::add(),
         Op::SwaCollect(_) => methods::swa_collect(),
+        Op::FadingMean(_) => methods::fading_mean(),
         Op::SwagCollect(_) => methods::swag_collect(),
         Op::SwagSample(_) => methods::swag_sample(),
         Op::RepeatWeights(_) => methods::repeat_weights(),
@@ -266,8 +269,8 @@ fn aux_inputs() -> Vec<Row> {
 fn dropout() -> Vec<Row> {
     let mut all = vec![];
     for (replicas, count, rate) in [(1, 1u32, 0.5), (3, 63, 0.1), (1, 64, 0.9), (2, 65, 0.5), (1, 1000, 0.1)] {
-        for period in [count, count.div_ceil(3)] {
-            let p = Dropout { replicas, count, period, stream: 64, first_replica: 3, rate };
+        for (period, by_step) in [(count, 0), (count, 1), (count.div_ceil(3), 1), (count.div_ceil(3), 0)] {
+            let p = Dropout { replicas, count, period, stream: 64, first_replica: 3, rate, by_step };
             let n = (replicas * count) as usize;
             all.push(Row::new(Op::Dropout(p), format!("{p:?}"), vec![fill(n, 1, -2.0, 2.0)], vec![poison(n)]));
         }
@@ -451,52 +454,4 @@ fn l2_gradient() -> Vec<Row> {
             Row::new(Op::L2Gradient(p), format!("{p:?}"), vec![fill(n, 1, -1.0, 1.0)], vec![fill(n, 2, -1.0, 1.0)])
         })
         .collect()
-}
-
-/// Clipped and not, decayed and not; the norm at which clipping begins lies between the two limits.
-const LIMITS: [(f64, f64); 4] = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.01), (100.0, 0.01)];
-
-fn optimizer(op: impl Fn(u32, u32) -> Op, states: usize) -> Vec<Row> {
-    let mut all = vec![];
-    for (replicas, count) in COUNTS {
-        for (clip, decay) in LIMITS {
-            let n = (replicas * count) as usize;
-            let grad = fill(n, 1, -1.0, 1.0);
-            let norm = grad.chunks(count as usize).map(|g| g.iter().map(|v| v * v).sum()).collect();
-            // Weights, first moments or velocities, and second moments, which are positive.
-            let outputs = [fill(n, 2, -1.0, 1.0), fill(n, 3, -0.1, 0.1), fill(n, 4, 1e-6, 0.1)][..states].to_vec();
-            let row = Row::new(
-                op(replicas, count),
-                format!("{replicas} x {count} clip {clip} decay {decay}"),
-                vec![grad, norm],
-                outputs,
-            );
-            let mut row = row.with(|a| (a.clip_norm, a.weight_decay) = (clip, decay));
-            row.args.push(StepArgs { step: 18, ..row.args[0] });
-            all.push(row);
-        }
-    }
-    all
-}
-
-fn adam() -> Vec<Row> {
-    let of = |only_warm| {
-        let op =
-            move |replicas, count| Op::Adam(Adam { replicas, count, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm });
-        optimizer(op, 3)
-    };
-    let warm = of(1).into_iter().map(|row| row.with(|a| a.warm = 1));
-    // Moments below those that count: at this rate the first would move a weight by 50 if it were not taken as 0.
-    let p = Adam { replicas: 2, count: 65, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0 };
-    let outputs = vec![fill(130, 2, -1.0, 1.0), fill(130, 3, 5e-31, 9e-31), fill(130, 4, 1e-38, 9e-37)];
-    let dying = Row::new(Op::Adam(p), "moments that died away", vec![vec![0.0; 130], vec![0.0; 2]], outputs);
-    let dying = dying.with(|a| (a.lr, a.weight_decay) = (1e24, 0.0));
-    // The last ones act: a test changes one of their parameters and looks for the difference.
-    of(1).into_iter().take(4).chain(warm.take(4)).chain([dying]).chain(of(0)).collect()
-}
-
-fn sgd() -> Vec<Row> {
-    let all = optimizer(|replicas, count| Op::Sgd(Sgd { replicas, count, momentum: 0.9 }), 2);
-    let warm = all.clone().into_iter().take(4).map(|row| row.with(|a| a.warm = 1));
-    all.iter().cloned().chain(warm).collect()
 }

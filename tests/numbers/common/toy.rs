@@ -114,10 +114,20 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
     let norm = b.buffer("norm", members as usize, Role::Scratch);
     b.push(Op::SumSquares(SumSquares { replicas: members, stride, first: 0, length: stride }), &[grad], &[norm]);
     if adam {
-        let op = Op::Adam(Adam { replicas: members, count: stride, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0 });
-        b.push(op, &[grad, norm], &[weights, states[0], states[1]]);
+        let adam = Adam {
+            replicas: members,
+            count: stride,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            only_warm: 0,
+            decoupled: 0,
+            rated: 0,
+        };
+        b.push(Op::Adam(adam), &[grad, norm, none], &[weights, states[0], states[1]]);
     } else {
-        b.push(Op::Sgd(Sgd { replicas: members, count: stride, momentum: 0.9 }), &[grad, norm], &[weights, states[0]]);
+        let sgd = Sgd { replicas: members, count: stride, momentum: 0.9, rated: 0 };
+        b.push(Op::Sgd(sgd), &[grad, norm, none], &[weights, states[0]]);
     }
     let xs: Vec<f32> = (0..ROWS).map(|i| i as f32 / 50.0 - 1.0).collect();
     let ys = xs.iter().map(|x| (3.0 * x).sin()).collect();
@@ -160,6 +170,7 @@ impl Toy {
                     prior,
                     collect: 0,
                     warm: 0,
+                    dropout: 1.0,
                 }
             })
             .collect()

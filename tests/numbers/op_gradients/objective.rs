@@ -86,6 +86,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
         batch: N_ROWS as u32,
         aux: None,
         warm: false,
+        stepping: Default::default(),
         options: Default::default(),
     }
 }
@@ -116,6 +117,7 @@ pub fn step_args(s: &ModelSpec, eta: f64, eta_aux: f64) -> StepArgs<f64> {
         prior,
         collect: 0,
         warm: 0,
+        dropout: 1.0,
     }
 }
 

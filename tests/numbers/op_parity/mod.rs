@@ -54,6 +54,7 @@ pub fn bounded_args(args: &StepArgs<f64>) -> StepArgs<Bounded> {
         },
         collect: args.collect,
         warm: args.warm,
+        dropout: f(args.dropout),
     }
 }
 

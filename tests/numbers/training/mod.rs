@@ -7,6 +7,7 @@ mod images;
 mod inputs;
 mod objectives;
 mod splits;
+mod stepping;
 
 use crate::common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;

@@ -47,10 +47,11 @@ fn splits_side_by_side_are_the_same_splits_alone() {
     let place = |name: &str| toml::Value::String(dir.path().join(name).display().to_string()).to_string();
     let base = format!("[data]\nfile = {}\nsplit_file = {}\n", place("t.csv"), place("splits.txt"));
     let methods = ["vifo-mean", "base", "vi-mean", "vifo-mean_all", "dropout", "swa", "swag", "laplace", "repulsive"];
-    let extras = ["", "train.batch = 1000", "method.eta_aux = 0.5\ntrain.evaluate_every = 2"];
+    let ntk = "net.parametrisation = ntk\ntrain.lr = 0.1\ntrain.average = 0.9\ntrain.optimizer = adamw\ntrain.weight_decay = 0.1";
+    let extras = ["", "train.batch = 1000", "method.eta_aux = 0.5\ntrain.evaluate_every = 2", ntk];
     let mut epochs = std::collections::BTreeSet::new();
     for method in methods {
-        for extra in extras.iter().take(if method == "vifo-mean" { 3 } else { 2 }) {
+        for extra in extras.iter().take(if method == "vifo-mean" { 4 } else { 2 }) {
             // What averages is trained to the end.
             let patience = if method.starts_with("swa") { 0 } else { 4 };
             let quick = format!("method.members = 2\ntrain.epochs = 30\ntrain.patience = {patience}\nnet.hidden = [8]");

@@ -4,7 +4,7 @@
 use super::heads::{BATCHES, labels};
 use super::{COUNTS, NORMALS, Row, SHARES, fill, poison};
 use vifo::ops::Op;
-use vifo::ops::average::{RepeatWeights, SwaCollect, SwagCollect, SwagSample};
+use vifo::ops::average::{FadingMean, RepeatWeights, SwaCollect, SwagCollect, SwagSample};
 use vifo::ops::dirichlet::DirichletHead;
 use vifo::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX};
 use vifo::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU};
@@ -24,6 +24,21 @@ pub fn swa_collect() -> Vec<Row> {
             let op = Op::SwaCollect(SwaCollect { replicas, count });
             let row = Row::new(op, format!("{replicas} x {count}, {collect}"), vec![fill(n, 1, -1.0, 1.0)], vec![mean]);
             all.push(row.with(|a| a.collect = collect));
+        }
+    }
+    all
+}
+
+pub fn fading_mean() -> Vec<Row> {
+    let mut all = vec![];
+    for (replicas, count) in COUNTS {
+        for (share, step) in [(0.1, 0), (0.1, 1), (0.001, 20), (0.25, 100), (0.001, 20_000_003)] {
+            let n = (replicas * count) as usize;
+            // The first step forgets whatever stood there.
+            let mean = if step == 0 { poison(n) } else { fill(n, 2, -1.0, 1.0) };
+            let p = FadingMean { replicas, count, share };
+            let row = Row::new(Op::FadingMean(p), format!("{p:?} {step}"), vec![fill(n, 1, -1.0, 1.0)], vec![mean]);
+            all.push(row.with(|a| a.step = step));
         }
     }
     all
