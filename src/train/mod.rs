@@ -13,6 +13,7 @@ pub mod plan;
 pub mod session;
 pub mod splits;
 pub mod trainer;
+mod variants;
 pub mod weights;
 
 pub use checkpoint::Checkpoint;
@@ -22,3 +23,4 @@ pub use event::{EpochRow, Event};
 pub use held_out::out_of_fold;
 pub use splits::{Splits, SplitsState};
 pub use trainer::{Ending, Flow, Trainer};
+pub use variants::{Choice, VariantScore};
