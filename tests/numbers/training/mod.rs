@@ -6,6 +6,7 @@ mod folds;
 mod images;
 mod objectives;
 mod splits;
+mod variants;
 
 use crate::common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;
