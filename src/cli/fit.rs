@@ -200,7 +200,8 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
         let mut event = serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results });
         if let (Some(event), Some(_)) = (event.as_object_mut(), &fitted.choice) {
-            let variants = serde_json::to_value(fitted.variants()).map_err(|e| Error::run("results", e.to_string(), ""))?;
+            let variants =
+                serde_json::to_value(fitted.variants()).map_err(|e| Error::run("results", e.to_string(), ""))?;
             event.insert("variants".into(), variants);
         }
         hand_over(&event.to_string());

@@ -62,7 +62,12 @@ impl Recipe {
         for pair in pairs(text) {
             let Some((path, value)) = pair.split_once('=') else {
                 let help = "for example \"net.dropout=0.15, method.eta=0.03\"";
-                return Err(Error::usage(place, format!("\"{}\"", pair.trim()), "KEY=VALUE, with commas between", help));
+                return Err(Error::usage(
+                    place,
+                    format!("\"{}\"", pair.trim()),
+                    "KEY=VALUE, with commas between",
+                    help,
+                ));
             };
             let (path, value) = (path.trim(), value.trim());
             let key = keys::find(path).ok_or_else(|| keys::unknown(path, place))?;
@@ -152,7 +157,11 @@ mod tests {
         for (variants, extra, says) in [
             (&["net.dropout=0"][..], own, "r: train.variants: one variant; allowed: two or more"),
             (&["net.dropout=0", "net.dropout=0.1"], "", "r: train.variants: variants without out-of-fold rows"),
-            (&["net.dropout=0", "net.dropuot=0.1"], own, "r: variant 2: net.dropuot: no such key; did you mean net.dropout"),
+            (
+                &["net.dropout=0", "net.dropuot=0.1"],
+                own,
+                "r: variant 2: net.dropuot: no such key; did you mean net.dropout",
+            ),
             (&["net.dropout=0", "net.dropout=1.5"], own, "r: variant 2: net.dropout: 1.5 is not allowed"),
             (&["net.dropout", "net.dropout=0"], own, "r: variant 1: \"net.dropout\"; allowed: KEY=VALUE"),
             (&["", "net.dropout=0"], own, "r: variant 1: \"\"; allowed: KEY=VALUE"),

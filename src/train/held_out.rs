@@ -12,9 +12,9 @@ use crate::metrics::{self, weighted};
 use crate::ops::gather::fold_start;
 use rayon::prelude::*;
 
+/// `Own` of each lane of the plan.
 pub(super) enum HeldOut {
     Shared { predictor: Box<Predictor>, rows: Dataset },
-    /// Of each lane of the plan.
     Own(Vec<Folds>),
 }
 

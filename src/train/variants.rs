@@ -28,7 +28,8 @@ pub(super) fn plan(recipe: &Recipe, of: impl Fn(&Recipe) -> Result<TrainingPlan>
                 }
             },
         };
-        let allowed = "variants that differ, with the same method, members, weights, optimizer, batches, epochs and patience";
+        let allowed =
+            "variants that differ, with the same method, members, weights, optimizer, batches, epochs and patience";
         return Err(Error::usage(place, found, allowed, "train it as a run of its own, and `vifo compare` the two"));
     }
     for (plan, text) in all.iter_mut().zip(recipe.variant_texts()) {

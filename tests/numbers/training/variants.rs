@@ -5,7 +5,8 @@ use vifo::train::{Choice, out_of_fold};
 
 /// A wave of 90 rows, in folds of three members.
 fn prepared(dir: &Path, variants: &[&str], extra: &str) -> (TrainingPlan, Loaded) {
-    let wave = |i: usize| format!("{},{},{}\n", i % 7, (i * i) % 11, 0.1 * (i as f64 * 0.7).sin() + 0.3 * (i % 7) as f64);
+    let wave =
+        |i: usize| format!("{},{},{}\n", i % 7, (i * i) % 11, 0.1 * (i as f64 * 0.7).sin() + 0.3 * (i % 7) as f64);
     let file = dir.join("t.csv");
     std::fs::write(&file, "a,b,y\n".to_string() + &(0..90).map(wave).collect::<String>()).expect("csv");
     let file = toml::Value::String(file.display().to_string());
