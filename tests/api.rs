@@ -166,3 +166,23 @@ fn faults_are_one_line_with_their_cure() {
         assert!(message.contains(part) && !message.contains('\n'), "{part}: {message}");
     }
 }
+
+/// Of variants the chosen one predicts: in memory, saved and loaded alike, and as it does alone.
+#[test]
+fn of_variants_the_chosen_one_is_the_model() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let table = Table::read(IRIS).expect("a table");
+    let options = || {
+        let base = Options::target("petal_length").members(3).epochs(20).device("cpu").set("baselines.boosting", "off");
+        base.set("data.holdout", "own")
+    };
+    let variants = options().set("train.variants", "[\"train.lr=1e-6\", \"net.dropout=0.1, prior.gamma=0.5\"]");
+    let model = vifo::fit(&table, variants).expect("a model");
+    let alone = vifo::fit(&table, options().set("net.dropout", 0.1).set("prior.gamma", 0.5)).expect("a model");
+    let ours = predicted(&model, &table);
+    assert_eq!(ours, predicted(&alone, &table));
+    let saved = dir.path().join("saved");
+    let results = model.save(&saved).expect("a run folder").expect("test rows");
+    assert_eq!(results.variants.iter().map(|v| v.chosen).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(predicted(&Model::load_on(&saved, "cpu").expect("a run"), &table), ours);
+}

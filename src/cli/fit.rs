@@ -211,7 +211,13 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
     progress.finish(&ending);
     if style == Style::Json {
         let results = serde_json::to_value(&fitted.results).map_err(|e| Error::run("results", e.to_string(), ""))?;
-        hand_over(&serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results }).to_string());
+        let mut event = serde_json::json!({ "event": "finished", "ending": ending.trim_end_matches(','), "run": path, "results": results });
+        if let (Some(event), Some(_)) = (event.as_object_mut(), &fitted.choice) {
+            let variants =
+                serde_json::to_value(fitted.variants()).map_err(|e| Error::run("results", e.to_string(), ""))?;
+            event.insert("variants".into(), variants);
+        }
+        hand_over(&event.to_string());
         if fitted.ending == Ending::Stopped {
             std::process::exit(130);
         }
@@ -233,6 +239,10 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
                 fitted.plan.setup.n_rows + n
             ),
         });
+    }
+    if let Some((said, table)) = fitted.variants_table() {
+        say_line(&said);
+        say(&table.render(Format::Text));
     }
     if let Some((rows, figures)) = fitted.out_of_fold_figures() {
         say_line(&format!("{rows} training rows, each predicted by the member that held it out: {figures}"));

@@ -21,6 +21,8 @@ pub struct TrainerSlot {
     pub device: Device,
     pub driver: Driver,
     painter: Painter,
+    /// Keys of the variant that `painter` draws, where there are several.
+    lead: String,
 }
 
 /// The rows of a training on one or two numbers, in the file's units, for a plot: x and y, or x1, x2 and the class.
@@ -98,7 +100,7 @@ impl Points {
 
 impl TrainerSlot {
     pub fn new(training: Training, device: Device) -> TrainerSlot {
-        TrainerSlot { training, device, driver: Driver::default(), painter: Painter::default() }
+        TrainerSlot { training, device, driver: Driver::default(), painter: Painter::default(), lead: String::new() }
     }
 
     pub fn points(&self) -> Points {
@@ -114,7 +116,12 @@ impl TrainerSlot {
             false => trainer.snapshot(&data.train, &self.device)?,
         };
         let losses = trainer.losses()?;
-        let plan = trainer.plan().clone();
+        let plan = trainer.lead_plan().clone();
+        // What reads the weights of one variant may not read those of another.
+        if self.lead != plan.variant {
+            self.painter = Painter::default();
+            self.lead.clone_from(&plan.variant);
+        }
         let picture = self.painter.paint(&plan, &data.encoder, &self.device, &now, view)?;
         let prior = match (&picture, view.prior) {
             (Picture::Band(band), Some((count, seed))) => {

@@ -4,7 +4,7 @@ use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::{Layout, Masks};
-use crate::recipe::{Expectation, Link, Parametrisation, Recipe, Strength, key};
+use crate::recipe::{Expectation, Link, Parametrisation, Recipe, Strength, key, variant_place};
 use toml::{Table, Value};
 
 /// The recipe of a table, every key and its method checked; `place` names it in messages.
@@ -31,7 +31,8 @@ pub fn check(recipe: &Recipe, place: &str) -> Result<()> {
             "set expectation = \"sampled\"",
         );
     }
-    Ok(())
+    let variants = recipe.variants(place)?;
+    variants.iter().enumerate().try_for_each(|(i, variant)| check(variant, &variant_place(place, i)))
 }
 
 /// Whether a method reads `key`: one that some of the library's methods list is for those that list it, any other for all.

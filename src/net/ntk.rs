@@ -39,8 +39,8 @@ fn rate(view: &View) -> f32 {
     match view.kind {
         ViewKind::Linear { .. } => 1.0 / (view.fan_in() as f32).sqrt(),
         ViewKind::Bias { .. } | ViewKind::Frequency | ViewKind::Phase | ViewKind::Waves => SLOW,
-        ViewKind::Factor if view.name == Mlp::SCALE => FAST,
-        ViewKind::Factor => SLOW,
+        ViewKind::Gamma if view.name == Mlp::SCALE => FAST,
+        ViewKind::Gamma => SLOW,
         _ => 1.0,
     }
 }

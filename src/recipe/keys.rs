@@ -139,6 +139,7 @@ keys! {
         clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps outlier rows from derailing training.";
         patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights [default: a quarter of the epochs, 0 for swa and swag].";
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
+        variants: Option<Vec<String>>, flag("variant", "KEY=VALUE,..."), "Variants to train beside each other, such as net.dropout=0 and net.dropout=0.15: the one whose out-of-fold NLL is best is kept, without a look at test rows. Needs --holdout own; a variant changes neither rows, members, epochs nor the layout of the weights.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
         weight_decay_schedule: Strength = Strength::Constant, live, "flat_cosine: weight_decay as it is in the first half of the steps, then by a cosine to 0.";
         beta2: f64 = 0.999, range(0.0, 0.9999), rebuild, "Adam's rate of forgetting squared gradients.";

@@ -11,11 +11,13 @@ pub mod keys;
 mod once_tests;
 mod places;
 pub mod points;
+mod variants;
 
 pub use choices::*;
 pub(crate) use declaration::key;
 pub use keys::{Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe, Repulsive, Swag, Train, Vbll, Vi};
 pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
+pub use variants::variant_place;
 
 use crate::error::{Error, Result};
 use std::path::Path;
@@ -172,7 +174,7 @@ impl Recipe {
         {
             return err(&format!("data.delimiter = \"{d}\""), "give one character, \"tab\" or \"space\"");
         }
-        Ok(())
+        self.variants(place).map(|_| ())
     }
 
     /// Whether each member holds out a fold of the training rows (`data.holdout`).

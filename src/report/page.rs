@@ -35,6 +35,10 @@ pub fn write(
     }
     sections.push(calibration.map_or_else(super::calibration::no_section, |c| of_calibration(&c, fitted)));
     sections.extend(evaluations::places());
+    if let Some((said, table)) = fitted.variants_table() {
+        let text = vec![format!("The training {said}. Rows of the test part had no say in it.")];
+        sections.push(Section { heading: "Variants".into(), text, table: Some(html(&table)), ..Default::default() });
+    }
     sections.push(Section { heading: "Figures".into(), figures: figures.to_vec(), ..Default::default() });
     let mut notes = fitted.data.notes.clone();
     if notes.is_empty() {
@@ -50,7 +54,8 @@ pub fn write(
     let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
     let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
     let title = format!("vifo: {}", recipe_name(recipe));
-    let report = HtmlReport { title, lead, summary: summary(recipe, fitted, device), sections };
+    let summary = summary(&fitted.recipe(recipe), fitted, device);
+    let report = HtmlReport { title, lead, summary, sections };
     figure::write_report(&folder.file("report.html"), &report)
 }
 
@@ -89,6 +94,9 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
             ),
         ),
     ];
+    if !fitted.plan.variant.is_empty() {
+        summary.push(("variant".into(), fitted.plan.variant.clone()));
+    }
     if let Some((_, figures)) = fitted.out_of_fold_figures() {
         let text = format!("{figures} (each row as the member that held it out predicts it: out_of_fold.csv)");
         summary.push(("training rows, out of fold".into(), text));

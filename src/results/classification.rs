@@ -110,5 +110,5 @@ pub fn classification_of_rows(
             .flatten(),
     );
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures but ece_*".into()));
-    Results { set: "test".into(), rows: y.len(), metrics: out, notes }
+    Results { set: "test".into(), rows: y.len(), metrics: out, notes, variants: vec![] }
 }

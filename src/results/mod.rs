@@ -55,6 +55,23 @@ pub struct Results {
     pub rows: usize,
     pub metrics: Vec<Metric>,
     pub notes: Vec<String>,
+    /// The variants that the run chose from, in their order; none where its recipe has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<VariantResult>,
+}
+
+/// A variant of a training, by what its members predict of the training rows that they held out (`train.variants`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariantResult {
+    /// As the recipe has them.
+    pub keys: String,
+    /// Nats per row, in the target's unit; of several targets the mean, each in units of its own sd. None where training broke
+    /// off, for a loss was no number.
+    pub nll: Option<f64>,
+    /// How much more that is than the chosen one's, and the standard error of the difference.
+    pub difference: Option<f64>,
+    pub standard_error: Option<f64>,
+    pub chosen: bool,
 }
 
 impl Results {

@@ -78,7 +78,7 @@ pub fn ood_classification(inside: &Classification, outside: &Classification) -> 
         out.extend(separation(by, &a, &b, error));
     }
     let notes = ood_notes(&out, inside.total.len(), outside.total.len());
-    Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes }
+    Results { set: "ood".into(), rows: outside.total.len(), metrics: out, notes, variants: vec![] }
 }
 
 /// The same by predictive sd, for a regression.
@@ -88,7 +88,7 @@ pub fn ood_regression(inside: &Regression, outside: &Regression) -> Results {
     let mut out = separation(Score::TotalSd, &total(inside), &total(outside), 0.0);
     out.extend(separation(Score::EpistemicSd, &epistemic(inside), &epistemic(outside), 0.0));
     let notes = ood_notes(&out, inside.n(), outside.n());
-    Results { set: "ood".into(), rows: outside.n(), metrics: out, notes }
+    Results { set: "ood".into(), rows: outside.n(), metrics: out, notes, variants: vec![] }
 }
 
 fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {

@@ -112,7 +112,7 @@ pub fn regression(
             .flatten(),
     );
     notes.extend((!w.is_empty()).then(|| "rows count by their weights in all of these figures".into()));
-    Ok(Results { set: "test".into(), rows: n, metrics: out, notes })
+    Ok(Results { set: "test".into(), rows: n, metrics: out, notes, variants: vec![] })
 }
 
 /// The metrics of the network's own predictions.

@@ -3,16 +3,19 @@
 use crate::data::load::Loaded;
 use crate::method::Trained;
 use crate::recipe::Recipe;
-use crate::results::Results;
-use crate::tables::number;
+use crate::results::{Results, VariantResult};
+use crate::tables::{TextTable, number};
 use crate::train::plan::TrainingPlan;
-use crate::train::{Ending, EpochRow};
+use crate::train::{Choice, Ending, EpochRow};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub struct Fitted {
     pub ending: Ending,
+    /// Of what predicts: of the recipe's variants the chosen one, or the one that led where training was stopped.
     pub plan: TrainingPlan,
+    /// How it was chosen, at the end of a training with variants.
+    pub choice: Option<Choice>,
     pub data: Arc<Loaded>,
     pub trained: Trained,
     pub rows: Vec<EpochRow>,
@@ -40,6 +43,45 @@ impl Fitted {
         let named = |name: &&str| results.get(name).map(|value| format!("{name} {}", number(value)));
         let all: Vec<String> = MAIN.iter().filter_map(named).collect();
         (!all.is_empty()).then(|| (results.rows, all.join(", ")))
+    }
+
+    /// `recipe`, or of its variants the one that predicts.
+    pub fn recipe(&self, recipe: &Recipe) -> Recipe {
+        // The plan was made of this recipe.
+        recipe.variant(&self.plan.variant).unwrap_or_else(|_| recipe.clone())
+    }
+
+    /// The variants that were trained, as results keep them; none where there was no choice.
+    pub fn variants(&self) -> Vec<VariantResult> {
+        let Some(choice) = &self.choice else { return vec![] };
+        let one = |(i, v): (usize, &crate::train::VariantScore)| VariantResult {
+            keys: v.keys.clone(),
+            nll: v.nll,
+            difference: v.difference.map(|d| d.0),
+            standard_error: v.difference.map(|d| d.1),
+            chosen: i == choice.chosen,
+        };
+        choice.variants.iter().enumerate().map(one).collect()
+    }
+
+    /// A sentence on the choice, and a row for each variant.
+    pub fn variants_table(&self) -> Option<(String, TextTable)> {
+        let choice = self.choice.as_ref()?;
+        let mut table = TextTable::new(&["variant", "out-of-fold NLL", "above the chosen", "standard error"]);
+        for v in self.variants() {
+            let cell = |value: Option<f64>| value.map_or("-".into(), number);
+            let (difference, error) = if v.chosen { (None, None) } else { (v.difference, v.standard_error) };
+            let nll = v.nll.map_or("broke off: a loss was no number".into(), number);
+            table.rows.push(vec![v.keys, nll, cell(difference), cell(error)]);
+        }
+        let said = format!(
+            "chose {} of {} variants: the first whose NLL in nats on the {} training rows, each predicted by the member that held \
+             it out, is within a standard error of the best",
+            choice.variants[choice.chosen].keys,
+            choice.variants.len(),
+            self.data.train.n
+        );
+        Some((said, table))
     }
 
     /// What it may mean that no later epoch was better than the first.

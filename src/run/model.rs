@@ -50,7 +50,7 @@ impl Model {
         "the run was made by an older vifo without checksums: damage to its files would go unnoticed";
 
     pub fn open(run: &RunFolder) -> Result<Model> {
-        let recipe = run.recipe()?;
+        let recipe = Self::predicting(run, run.recipe()?)?;
         let encoder = run.encoder()?;
         let n_rows = run.manifest()?.train_rows;
         let plan = TrainingPlan::new(&recipe, n_rows, &encoder)?;
@@ -67,10 +67,30 @@ impl Model {
         Ok(Model { recipe, encoder, plan, trained, run: run.path.clone() })
     }
 
+    /// The recipe of the weights in `run` that predict: where `recipe` has variants, that of the one that they are of. They name
+    /// it themselves, so that neither can be there without the other.
+    fn predicting(run: &RunFolder, recipe: Recipe) -> Result<Recipe> {
+        if recipe.variant_texts().is_empty() || !run.best().is_file() {
+            return Ok(recipe);
+        }
+        let parts::Read { bytes, verdict } = run.read_part(BEST)?;
+        let place = run.best().display().to_string();
+        match Checkpoint::variant_in(&bytes) {
+            Some(keys) => {
+                let chosen = recipe.variant(&keys).map_err(|e| e.within(&place))?;
+                verdict.map(|()| chosen)
+            }
+            None => {
+                let help = "restore it, or train again with `vifo fit`";
+                Err(Error::data(place, "names no variant of the recipe, or is damaged", "", help))
+            }
+        }
+    }
+
     /// Of a training that has come to an end, in whatever folder it is kept, if any.
     pub fn of(recipe: &Recipe, fitted: &Fitted) -> Model {
         Model {
-            recipe: recipe.clone(),
+            recipe: fitted.recipe(recipe),
             encoder: fitted.data.encoder.clone(),
             plan: fitted.plan.clone(),
             trained: fitted.trained.clone(),
@@ -82,7 +102,7 @@ impl Model {
     pub(crate) fn checkpoint(run: &RunFolder, name: &str, plan: &TrainingPlan) -> Result<Checkpoint> {
         let parts::Read { bytes, verdict } = run.read_part(name)?;
         let (s, path) = (&plan.setup, run.file(name));
-        let checkpoint = Checkpoint::from_bytes(&bytes, &path, &s.layout(), s.members as usize, s.member_len())?;
+        let checkpoint = Checkpoint::from_bytes(&bytes, &path, &s.layout(), plan.all_members(), s.member_len())?;
         verdict.map(|()| checkpoint)
     }
 

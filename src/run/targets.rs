@@ -80,7 +80,7 @@ pub fn apart(all: &Results, names: &[String]) -> Vec<Results> {
         let ending = format!("[{name}]");
         let own = all.metrics.iter().filter_map(|m| Some((m, m.name.strip_suffix(&ending)?)));
         let metrics = own.map(|(m, name)| Metric { name: name.into(), ..m.clone() }).collect();
-        Results { set: all.set.clone(), rows: all.rows, metrics, notes: vec![] }
+        Results { set: all.set.clone(), rows: all.rows, metrics, notes: vec![], variants: vec![] }
     };
     if names.len() == 1 { vec![all.clone()] } else { names.iter().map(of).collect() }
 }

@@ -11,6 +11,9 @@ use std::path::Path;
 /// Raised when the meaning of a file changes.
 pub const VERSION: &str = "1";
 
+/// In a file's metadata: the keys of the variant that its weights are of.
+const VARIANT: &str = "variant";
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checkpoint {
     /// Epochs and steps done.
@@ -32,6 +35,8 @@ pub struct Checkpoint {
     pub best_weights: Option<Trained>,
     /// The evaluation after its last step was broken off and is still to be made.
     pub is_due: bool,
+    /// Keys of the variant that the weights are of, as the recipe has them; empty where they are of none, or of all.
+    pub variant: String,
 }
 
 /// Names and ranges of the parts of one member's vector: "0.weight", or "mu.0.weight" and "rho.0.weight" for VI.
@@ -96,6 +101,9 @@ impl Checkpoint {
         meta.insert("members".to_string(), self.members.to_string());
         if self.is_due {
             meta.insert("evaluation_is_due".to_string(), "true".to_string());
+        }
+        if !self.variant.is_empty() {
+            meta.insert(VARIANT.to_string(), self.variant.clone());
         }
         if !self.best.is_empty() {
             let each = |of: fn(&(u32, f64)) -> String| self.best.iter().map(of).collect::<Vec<_>>().join(" ");
@@ -177,7 +185,14 @@ impl Checkpoint {
             optimizer,
             best_weights,
             is_due: meta.contains_key("evaluation_is_due"),
+            variant: meta.get(VARIANT).cloned().unwrap_or_default(),
         })
+    }
+
+    /// Keys of the variant that a checkpoint's file is of; None where it is of none, or no whole file.
+    pub fn variant_in(bytes: &[u8]) -> Option<String> {
+        let (_, header) = SafeTensors::read_metadata(bytes).ok()?;
+        header.metadata().as_ref()?.get(VARIANT).cloned()
     }
 }
 
@@ -291,6 +306,7 @@ mod tests {
                 seconds: 0.5,
                 best: vec![(2, 0.1 + 0.2), (5, -1.5)],
                 is_due: true,
+                variant: "net.dropout=0.15".into(),
                 members: 2,
                 best_weights: Some(Trained::plain(vec![7.0; 2 * n], vec![])),
                 trained: Trained {
@@ -308,6 +324,10 @@ mod tests {
         let bytes = c.to_bytes(&layout).expect("bytes");
         let back = Checkpoint::from_bytes(&bytes, Path::new("c"), &layout, 2, 2 * layout.total).expect("a checkpoint");
         assert_eq!(back, c);
+        assert_eq!(Checkpoint::variant_in(&bytes), Some(c.variant.clone()));
+        let plain = Checkpoint { variant: String::new(), ..c }.to_bytes(&layout).expect("bytes");
+        assert_eq!(Checkpoint::variant_in(&plain), None);
+        assert_eq!(Checkpoint::variant_in(&plain[..100]), None);
     }
 
     /// A5: no number that is none gets into a network.

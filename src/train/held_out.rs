@@ -10,10 +10,12 @@ use crate::exec::Device;
 use crate::method::{ModelSpec, Predictive, Trained};
 use crate::metrics::{self, weighted};
 use crate::ops::gather::fold_start;
+use rayon::prelude::*;
 
+/// `Own` of each lane of the plan.
 pub(super) enum HeldOut {
     Shared { predictor: Box<Predictor>, rows: Dataset },
-    Own(Folds),
+    Own(Vec<Folds>),
 }
 
 impl HeldOut {
@@ -28,10 +30,11 @@ impl HeldOut {
 
     /// `train` = all rows, of which each member holds out its fold.
     pub fn own(plan: &TrainingPlan, train: &Dataset, device: &Device) -> Result<HeldOut> {
-        Folds::new(&plan.setup.in_training(), plan.seed, train, device).map(HeldOut::Own)
+        let of = |lane: &TrainingPlan| Folds::new(&lane.setup.in_training(), lane.seed, train, device);
+        plan.lanes().map(of).collect::<Result<_>>().map(HeldOut::Own)
     }
 
-    /// Of each judge NLL and RMSE in the user's unit, or NLL and accuracy. Of several targets the means, each in units of its
+    /// By what all lanes predict with where members hold out their own rows, else by one lane's. Of each judge NLL and RMSE in the user's unit, or NLL and accuracy. Of several targets the means, each in units of its
     /// own sd.
     pub fn score(&mut self, trained: &Trained, target_sd: f64) -> Result<Vec<(f64, f64)>> {
         match self {
@@ -39,7 +42,17 @@ impl HeldOut {
                 predictor.set(trained)?;
                 Ok(vec![score_all(&predictor.predict_all(rows.inputs())?, rows, target_sd)])
             }
-            HeldOut::Own(folds) => folds.each(trained, |rows, p| score_all(p, rows, target_sd)),
+            HeldOut::Own(lanes) => {
+                let score = |rows: &Dataset, p: &[Predictive]| score_all(p, rows, target_sd);
+                if let [one] = &mut lanes[..] {
+                    return one.each(trained, score);
+                }
+                let (of, mut all) = (lanes.len(), vec![]);
+                for (at, folds) in lanes.iter_mut().enumerate() {
+                    all.extend(folds.each(&trained.part(at..at + 1, of), score)?);
+                }
+                Ok(all)
+            }
         }
     }
 }
@@ -99,6 +112,24 @@ pub fn out_of_fold(
 fn fold(setup: &ModelSpec, m: u32, rows: usize) -> Vec<usize> {
     let start = fold_start(m % setup.folds.max(1), setup.folds.max(1), rows as u32) as usize;
     (0..setup.held_out as usize).map(|i| (start + i) % rows).collect()
+}
+
+/// The negative log-likelihood of each of the rows [n], in the units of `score`; of several targets the mean, each in units of
+/// its own sd.
+pub(super) fn row_nll(predictives: &[Predictive], rows: &Dataset, target_sd: f64) -> Vec<f64> {
+    let of = predictives.len();
+    let shift = if of == 1 { target_sd.ln() } else { 0.0 };
+    let one = |row: usize| {
+        let of_target = |(at, predictive): (usize, &Predictive)| {
+            let y = rows.y[row * of + at];
+            match predictive {
+                Predictive::Regression(r) => shift - r.log_density(row, f64::from(y)),
+                Predictive::Classification(c) => metrics::nll(&c.probs[row * c.k..][..c.k], &[y as usize], c.k),
+            }
+        };
+        predictives.iter().enumerate().map(of_target).sum::<f64>() / of as f64
+    };
+    (0..rows.n).into_par_iter().map(one).collect()
 }
 
 fn score_all(predictives: &[Predictive], rows: &Dataset, target_sd: f64) -> (f64, f64) {

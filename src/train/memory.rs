@@ -17,6 +17,25 @@ const WORTH_TELLING: u64 = 1 << 30;
 
 /// All needs, the largest first. Recording reserves nothing, so this is cheap.
 pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
+    let mut all: Vec<Need> = vec![];
+    for lane in plan.lanes() {
+        // Each has programs of its own, with the rows in them.
+        for need in lane_needs(lane, data, device)? {
+            match all.iter_mut().find(|n| n.what == need.what) {
+                Some(same) => same.bytes += need.bytes,
+                None => all.push(need),
+            }
+        }
+    }
+    if plan.n_lanes() > 1 {
+        let fewer = format!(" or train.variants (now {})", plan.n_lanes());
+        all.iter_mut().filter(|n| n.cheaper.starts_with("lower ")).for_each(|n| n.cheaper += &fewer);
+    }
+    all.sort_by_key(|n| std::cmp::Reverse(n.bytes));
+    Ok(all)
+}
+
+fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let s = &plan.setup;
     let recorded = s.record_training(device.max_bytes_binding())?;
     let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.") || name == AVERAGE;
@@ -52,7 +71,6 @@ pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<
     add(format!("prediction with {networks} networks"), whole(&prediction), samples, false);
     needs.extend(s.method.host_needs(s));
     needs.retain(|n| n.bytes > 0);
-    needs.sort_by_key(|n| std::cmp::Reverse(n.bytes));
     Ok(needs)
 }
 
@@ -62,14 +80,18 @@ pub const PROCESS: u64 = 100 << 20;
 /// Bytes of a whole training process on this computer: the program's buffers; weights on the host (best, checkpoint, its file,
 /// each with the optimizer's state); rows as they were read and as they are trained on; what the method takes at its end.
 pub fn of_process(plan: &TrainingPlan, data: &Loaded) -> Result<u64> {
-    let recorded = plan.setup.record_training(u64::MAX)?;
-    let buffers = 4 * place(&recorded.program).elements() as u64;
-    let weights = recorded.program.info(recorded.weights).len as u64 * 4;
-    let copies = 4 + 2 * recorded.optimizer.len() as u64;
+    let mut of_programs = 0;
+    for lane in plan.lanes() {
+        let recorded = lane.setup.record_training(u64::MAX)?;
+        let buffers = 4 * place(&recorded.program).elements() as u64;
+        let weights = recorded.program.info(recorded.weights).len as u64 * 4;
+        let copies = 4 + 2 * recorded.optimizer.len() as u64;
+        of_programs += buffers + copies * weights;
+    }
     let rows = [&data.train, &data.validation, &data.test];
     let bytes = rows.iter().map(|d| 8 * (d.x.len() + d.target.len()) as u64 + d.bytes.len() as u64).sum::<u64>();
     let at_end: u64 = needs(plan, data, &Device::Cpu)?.iter().filter(|n| n.on_host).map(|n| n.bytes).sum();
-    Ok(PROCESS + buffers + copies * weights + 2 * bytes + at_end)
+    Ok(PROCESS + of_programs + 2 * bytes + at_end)
 }
 
 fn bytes_of(b: &BufferInfo) -> u64 {

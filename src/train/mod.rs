@@ -14,6 +14,7 @@ pub mod session;
 pub mod splits;
 mod stepping;
 pub mod trainer;
+mod variants;
 pub mod weights;
 
 pub use checkpoint::Checkpoint;
@@ -23,3 +24,4 @@ pub use event::{EpochRow, Event};
 pub use held_out::out_of_fold;
 pub use splits::{Splits, SplitsState};
 pub use trainer::{Ending, Flow, Trainer};
+pub use variants::{Choice, VariantScore};

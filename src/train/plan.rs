@@ -1,6 +1,6 @@
 //! A checked recipe and the shape of its data become a plan: the method's setup, its prior and what changes with the step.
 
-use super::stepping;
+use super::{stepping, variants};
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
 use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TrainingPlan {
     pub setup: ModelSpec,
     pub train: crate::recipe::Train,
@@ -33,11 +33,24 @@ pub struct TrainingPlan {
     pub seed: u32,
     pub vi_uniform: bool,
     pub init_rho: f32,
+    /// The keys of the variant that this plan is of, as the recipe has them; empty where it is of none.
+    pub variant: String,
+    /// The plans of the recipe's variants, which are trained beside each other; the fields above are those of the first. Empty
+    /// where the recipe has none.
+    pub variants: Vec<TrainingPlan>,
 }
 
 impl TrainingPlan {
-    // Long: each value of a plan with what it is where the recipe leaves it open.
+    /// Of a recipe and `n_rows` training rows as `encoder` makes them.
+    ///
+    /// # Errors
+    /// In one line: keys that the method, the network or the data do not take, or variants that cannot be trained together.
     pub fn new(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<TrainingPlan> {
+        variants::plan(recipe, |recipe| Self::of_one(recipe, n_rows, encoder))
+    }
+
+    // Long: each value of a plan with what it is where the recipe leaves it open.
+    fn of_one(recipe: &Recipe, n_rows: usize, encoder: &Encoder) -> Result<TrainingPlan> {
         let m = &recipe.method;
         let (n_inputs, n_classes) = (encoder.n_inputs(), encoder.n_classes());
         let method = method::of(recipe)?;
@@ -143,6 +156,8 @@ impl TrainingPlan {
             seed: recipe.seed,
             vi_uniform: recipe.vi.init == crate::recipe::ViInit::Torch,
             init_rho: recipe.vi.init_rho as f32,
+            variant: String::new(),
+            variants: vec![],
         })
     }
 

@@ -1,6 +1,7 @@
 //! A recorded training step on an executor. On the CPU an ensemble is cut into as many sessions as there are threads:
 //! members are independent, so sessions need no barrier, and the numbers do not depend on the cut. Several data sets
 //! are cut between them: repulsive members, which interact, stay together, and a thread that is done takes the next set.
+//! Variants of a training are lanes: each has programs and step arguments of its own.
 
 use crate::data::Dataset;
 use crate::error::Result;
@@ -14,6 +15,8 @@ use std::ops::Range;
 
 struct Part {
     members: usize,
+    /// Place of its setup among those that are trained beside each other.
+    lane: usize,
     /// Places of its data sets among all of them, or of its members where each holds out rows of its own: what is trained to
     /// an end of its own.
     groups: Range<usize>,
@@ -28,6 +31,8 @@ struct Part {
 pub struct Session {
     parts: Vec<Part>,
     members: usize,
+    /// Parts run at once.
+    on_cpu: bool,
     pub device: String,
 }
 
@@ -77,6 +82,43 @@ impl Session {
         data: &[&Dataset],
         aux_range: &[&(Vec<f32>, Vec<f32>)],
     ) -> Result<Session> {
+        let parts = Self::parts(setup, device, data, aux_range, 0)?;
+        Ok(Self::of_parts(parts, setup.members as usize, device))
+    }
+
+    /// Of several setups beside each other on the same rows, with the same members each: those of the second come behind those
+    /// of the first in all that is read and written.
+    pub fn of_lanes(
+        setups: &[&ModelSpec],
+        device: &Device,
+        data: &Dataset,
+        aux_range: &(Vec<f32>, Vec<f32>),
+    ) -> Result<Session> {
+        let mut all = vec![];
+        for (lane, setup) in setups.iter().enumerate() {
+            all.extend(Self::parts(setup, device, &[data], &[aux_range], lane)?);
+        }
+        Ok(Self::of_parts(all, setups.iter().map(|s| s.members as usize).sum(), device))
+    }
+
+    fn of_parts(parts: Vec<Part>, members: usize, device: &Device) -> Session {
+        let on_cpu = device.is_cpu();
+        let named = parts.first().map_or(String::new(), |part| part.exec.device());
+        let device = match parts.len() {
+            n @ 2.. if on_cpu => format!("{named}, {} threads", n.min(rayon::current_num_threads())),
+            _ => named,
+        };
+        Session { parts, members, on_cpu, device }
+    }
+
+    /// The parts of one setup, at place `lane` among equal ones.
+    fn parts(
+        setup: &ModelSpec,
+        device: &Device,
+        data: &[&Dataset],
+        aux_range: &[&(Vec<f32>, Vec<f32>)],
+        lane: usize,
+    ) -> Result<Vec<Part>> {
         let members = setup.members as usize;
         let threads = rayon::current_num_threads();
         let own_folds = setup.folds > 0;
@@ -119,30 +161,41 @@ impl Session {
             if let Some(running) = running {
                 exec.write(running, &part.initial_running())?;
             }
-            let groups = if own_folds { first..last } else { own };
-            parts.push(Part { members: last - first, groups, exec, weights, optimizer, average, sums, running });
+            let own = if own_folds { first..last } else { own };
+            let groups = lane * groups + own.start..lane * groups + own.end;
+            parts.push(Part { members: last - first, lane, groups, exec, weights, optimizer, average, sums, running });
         }
-        let device = match n_parts {
-            1 => parts[0].exec.device(),
-            n => format!("{}, {} threads", parts[0].exec.device(), n.min(threads)),
-        };
-        Ok(Session { parts, members, device })
+        Ok(parts)
     }
 
     pub fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
-        self.run_where(args, |_| true)
+        self.run_where(|_| args, |_| true)
     }
 
     /// For the data sets, or members with folds of their own, that are `wanted`. One that shares a program with a wanted one
     /// is trained, too.
     pub fn run_groups(&mut self, args: &[StepArgs<f64>], wanted: &[bool]) -> Result<()> {
-        self.run_where(args, |p| wanted[p.groups.clone()].contains(&true))
+        self.run_where(|_| args, |p| wanted[p.groups.clone()].contains(&true))
     }
 
-    fn run_where(&mut self, args: &[StepArgs<f64>], wanted: impl Fn(&Part) -> bool + Sync) -> Result<()> {
+    /// The same with arguments of its own for each lane.
+    pub fn run_lanes(&mut self, args: &[Vec<StepArgs<f64>>], wanted: &[bool]) -> Result<()> {
+        self.run_where(|p| &args[p.lane], |p| wanted[p.groups.clone()].contains(&true))
+    }
+
+    fn run_where<'a>(
+        &mut self,
+        args: impl Fn(&Part) -> &'a [StepArgs<f64>] + Sync,
+        wanted: impl Fn(&Part) -> bool + Sync,
+    ) -> Result<()> {
+        let run = |p: &mut Part| {
+            let args = args(p);
+            p.exec.run(args)
+        };
         match &mut self.parts[..] {
-            [one] => one.exec.run(args),
-            many => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(|p| p.exec.run(args)),
+            [one] => run(one),
+            many if self.on_cpu => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(run),
+            many => many.iter_mut().filter(|p| wanted(p)).try_for_each(run),
         }
     }
 

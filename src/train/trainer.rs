@@ -1,6 +1,8 @@
 //! One training: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
 //! step numbers and seeds, never of the clock, so that a resumed or repeated run is bit-equal.
 
+mod lanes;
+
 use super::checkpoint::Checkpoint;
 use super::drive::{self, Steps};
 use super::event::{EpochRow, Event};
@@ -8,11 +10,12 @@ use super::finalize::finalize;
 use super::held_out::{self, HeldOut};
 use super::plan::TrainingPlan;
 use super::session::{Losses, Session};
+use super::variants::Choice;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
-use crate::method::Trained;
+use crate::method::{ModelSpec, Trained};
 use crate::ops::StepArgs;
 use std::time::Instant;
 
@@ -43,8 +46,8 @@ pub struct Trainer {
     plan: TrainingPlan,
     session: Session,
     validation: Option<HeldOut>,
-    /// Watched, never chosen by.
-    test: Option<HeldOut>,
+    /// Of each lane; watched, never chosen by. Empty where it is not watched.
+    test: Vec<HeldOut>,
     target_sd: f64,
     /// Steps made.
     step: u64,
@@ -63,10 +66,12 @@ pub struct Trainer {
     best_weights: Option<Trained>,
     /// Which judges' members are still trained.
     wanted: Vec<bool>,
+    /// Of the variants, at the end.
+    choice: Option<Choice>,
     /// The evaluation of this step is still to be made: a stop broke it off.
     is_due: bool,
-    /// Of the next call of the session; kept so that no step allocates.
-    args: Vec<StepArgs<f64>>,
+    /// Of the next call of the session, for each lane; kept so that no step allocates.
+    args: Vec<Vec<StepArgs<f64>>>,
     /// When a checkpoint was last due.
     saved: Instant,
 }
@@ -74,18 +79,22 @@ pub struct Trainer {
 impl Trainer {
     pub fn new(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
         let mut trainer = Self::without_weights(plan, data, device)?;
-        trainer.session.start_from(&plan.initial_weights(&[&data.train]))?;
+        let initial = |lane: &TrainingPlan| lane.initial_weights(&[&data.train]);
+        trainer.session.start_from(&plan.lanes().flat_map(initial).collect::<Vec<_>>())?;
         Ok(trainer)
     }
 
     fn without_weights(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Trainer> {
+        let setups: Vec<&ModelSpec> = plan.lanes().map(|lane| &lane.setup).collect();
+        let watched = if plan.train.watch_test { Some(&data.test) } else { None };
+        let test = plan.lanes().filter_map(|lane| HeldOut::shared(lane, watched?, device).transpose());
         Ok(Trainer {
-            session: Session::new(&plan.setup, device, &data.train, &data.encoder.aux_range())?,
+            session: Session::of_lanes(&setups, device, &data.train, &data.encoder.aux_range())?,
             validation: match plan.setup.folds {
                 0 => HeldOut::shared(plan, &data.validation, device)?,
                 _ => Some(HeldOut::own(plan, &data.train, device)?),
             },
-            test: if plan.train.watch_test { HeldOut::shared(plan, &data.test, device)? } else { None },
+            test: test.collect::<Result<_>>()?,
             target_sd: data.encoder.target_sd(),
             plan: plan.clone(),
             step: 0,
@@ -93,19 +102,20 @@ impl Trainer {
             epochs_before: 0,
             snapshots: 0,
             seconds: 0.0,
-            best: vec![None; plan.setup.judges()],
+            best: vec![None; plan.all_judges()],
             best_weights: None,
-            wanted: vec![true; plan.setup.judges()],
+            wanted: vec![true; plan.all_judges()],
+            choice: None,
             is_due: false,
-            args: vec![],
+            args: vec![vec![]; plan.n_lanes()],
             saved: Instant::now(),
         })
     }
 
-    /// Starts from these weights and running statistics of all members instead of random ones.
+    /// Starts from these weights and running statistics of all members, in each lane, instead of random ones.
     pub fn start_from(&mut self, weights: &[f32], running: &[f32]) -> Result<()> {
-        self.session.start_from(weights)?;
-        self.session.set_running(running)
+        self.session.start_from(&weights.repeat(self.plan.n_lanes()))?;
+        self.session.set_running(&running.repeat(self.plan.n_lanes()))
     }
 
     /// Goes on from a checkpoint.
@@ -152,18 +162,18 @@ impl Trainer {
         self.plan = plan.clone();
         self.best.fill(None);
         self.wanted.fill(true);
-        self.best_weights = None;
+        (self.best_weights, self.choice) = (None, None);
     }
 
     /// The schedule restarts with the weights that training would end with; steps and epochs count on.
     pub fn restart_schedule(&mut self) -> Result<()> {
-        let weights = self.final_weights()?;
+        let weights = self.all_final()?;
         self.session.start_from(&weights.weights)?;
         self.session.set_running(&weights.running)?;
         self.epochs_before = self.epoch();
         self.best.fill(None);
         self.wanted.fill(true);
-        (self.at, self.snapshots, self.best_weights, self.is_due) = (0, 0, None, false);
+        (self.at, self.snapshots, self.best_weights, self.is_due, self.choice) = (0, 0, None, false, None);
         Ok(())
     }
 
@@ -185,9 +195,9 @@ impl Trainer {
         self.plan.setup.layout()
     }
     /// Epoch and validation NLL of the best weights; of members that hold out rows of their own the last such epoch, and the
-    /// mean.
+    /// mean; of the variant that predicts.
     pub fn best(&self) -> Option<(u32, f64)> {
-        let known: Option<Vec<_>> = self.best.iter().copied().collect();
+        let known: Option<Vec<_>> = self.best[self.judges_of(self.lead())].iter().copied().collect();
         let known = known?;
         let mean = known.iter().map(|b| b.1).sum::<f64>() / known.len() as f64;
         Some((known.iter().map(|b| b.0).max()?, mean))
@@ -195,7 +205,9 @@ impl Trainer {
     /// Which judges (`ModelSpec::judges`) have seen better weights within `patience` epochs before `epoch`.
     fn hopeful(&self, epoch: u32) -> impl Iterator<Item = bool> + '_ {
         let patience = self.plan.patience;
-        let exhausted = move |(at, _): (u32, f64)| patience > 0 && epoch >= at.saturating_add(patience);
+        let exhausted = move |(at, nll): (u32, f64)| {
+            nll.is_infinite() || patience > 0 && epoch >= at.saturating_add(patience)
+        };
         self.best.iter().map(move |best| !best.is_some_and(exhausted))
     }
     /// The epoch of the last evaluation: what is decided by it does not depend on how many steps are made at a time.
@@ -210,13 +222,15 @@ impl Trainer {
         let wanted: Vec<bool> = self.hopeful(self.judged_epoch()).collect();
         self.wanted = if wanted.len() > 1 && wanted.contains(&true) { wanted } else { vec![true; wanted.len()] };
     }
-    /// Weights and running statistics as they predict now: the average of the weights where one is kept.
+    /// Weights and running statistics as they predict now, of all lanes one after another: the average of the weights where
+    /// one is kept.
     pub fn weights(&mut self) -> Result<Trained> {
         Ok(Trained::plain(self.session.predicting_weights()?, self.session.running()?))
     }
-    /// Means over the steps since the last evaluation.
+    /// Means over the steps since the last evaluation, of the variant that leads.
     pub fn losses(&mut self) -> Result<Losses> {
-        self.session.sums_of(|_| true)
+        let judges = self.judges_of(self.lead());
+        self.session.sums_of(|judge| judges.contains(&judge))
     }
 
     pub fn checkpoint(&mut self) -> Result<Checkpoint> {
@@ -234,17 +248,25 @@ impl Trainer {
             snapshots: self.snapshots,
             seconds: self.seconds,
             best: self.best.iter().copied().collect::<Option<_>>().unwrap_or_default(),
-            members: self.plan.setup.members as usize,
+            members: self.plan.all_members(),
             // Those of the last step: training goes on from them.
             trained: Trained::plain(self.session.weights()?, self.session.running()?),
             optimizer,
             best_weights: self.best_weights.clone(),
             is_due: self.is_due,
+            variant: String::new(),
         })
     }
 
-    /// The weights to predict with: the best ones on the validation part where early stopping is on, else the last.
+    /// The weights to predict with: the best ones on the validation part where early stopping is on, else the last; of the
+    /// variant that predicts.
     pub fn final_weights(&mut self) -> Result<Trained> {
+        let all = self.all_final()?;
+        Ok(self.part(all, self.lead()))
+    }
+
+    /// The same of all lanes.
+    fn all_final(&mut self) -> Result<Trained> {
         match (&self.best_weights, self.plan.patience > 0) {
             (Some(best), true) => Ok(best.clone()),
             _ => self.weights(),
@@ -252,22 +274,29 @@ impl Trainer {
     }
 
     /// What to predict with, after the step that some methods end with: `final_weights`, averaged or with the posterior
-    /// around them. `train` = the rows that training saw.
+    /// around them. `train` = the rows that training saw. Where training has come to its end, it chooses among variants.
     pub fn finalize(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
+        self.choose(train, device)?;
         let last = self.final_weights()?;
         self.concluded(last, train, device)
     }
 
     /// The same of the weights as they are now, for a look in the course of training; after its end, of those it ends with.
     pub fn snapshot(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
-        let now = if self.ending().is_some() { self.final_weights()? } else { self.weights()? };
+        let now = match self.ending() {
+            Some(_) => self.final_weights()?,
+            None => {
+                let all = self.weights()?;
+                self.part(all, self.lead())
+            }
+        };
         self.concluded(now, train, device)
     }
 
     fn concluded(&mut self, weights: Trained, train: &Dataset, device: &Device) -> Result<Trained> {
         // Only averages are made of what was collected; reading the rest would cost every look of the app.
         let state = if self.plan.setup.averages() { self.session.optimizer()? } else { vec![] };
-        finalize(&self.plan, weights, &state, self.snapshots, train, device)
+        finalize(self.lead_plan(), weights, &state, self.snapshots, train, device)
     }
 
     /// What to predict with, as a checkpoint without optimizer state.
@@ -278,6 +307,9 @@ impl Trainer {
         let since = u64::from(last.epoch - epoch.min(last.epoch)) * per_epoch + self.at % per_epoch;
         Ok(Checkpoint {
             trained,
+            members: self.plan.setup.members as usize,
+            best: last.best.get(self.judges_of(self.lead())).map_or(vec![], <[_]>::to_vec),
+            variant: self.lead_plan().variant.clone(),
             optimizer: vec![],
             best_weights: None,
             is_due: false,
@@ -320,11 +352,15 @@ impl Trainer {
         let end = u64::from(next) * per_epoch;
         let left = if self.is_due { 0 } else { end.saturating_sub(self.at) };
         let count = most.min(MAX_STEPS).min(left);
-        self.args.clear();
-        for at in self.at..self.at + count {
-            self.args.push(self.plan.counted_args(at, &mut self.snapshots));
+        let before = self.snapshots;
+        for (lane, args) in self.plan.lanes().zip(&mut self.args) {
+            self.snapshots = before;
+            args.clear();
+            for at in self.at..self.at + count {
+                args.push(lane.counted_args(at, &mut self.snapshots));
+            }
         }
-        self.session.run_groups(&self.args, &self.wanted)?;
+        self.session.run_lanes(&self.args, &self.wanted)?;
         (self.step, self.at) = (self.step + count, self.at + count);
         self.is_due |= self.at == end && count > 0;
         let evaluated = self.is_due.then(|| self.evaluate()).transpose()?;
@@ -337,19 +373,39 @@ impl Trainer {
         Ok(evaluated.map(|row| EpochRow { seconds: self.seconds, ..row }))
     }
 
+    /// The row of the lane that leads of those still trained.
     fn evaluate(&mut self) -> Result<EpochRow> {
-        let wanted = &self.wanted;
-        let losses = self.session.sums_of(|judge| wanted[judge])?;
-        if let Some((at, term)) = losses.bad {
-            let step = (self.step + at).saturating_sub(self.at);
-            return Err(Error::run(
-                format!("step {step}"),
-                format!("the {term} is not a finite number"),
-                self.plan.help(),
-            ));
+        let losses = self.lane_losses()?;
+        let last = self.at >= self.plan.total_steps();
+        if self.validation.is_none() && self.test.is_empty() && !last {
+            return Ok(self.row_of(0, &losses[0]));
         }
-        let args = self.plan.args(self.at.saturating_sub(1));
-        let mut row = EpochRow {
+        let now = self.weights()?;
+        let mut scores = vec![];
+        if let Some(validation) = &mut self.validation {
+            scores = validation.score(&now, self.target_sd)?;
+            self.judge(&scores, &now)?;
+        } else if last {
+            self.expect_finite(&now.weights)?;
+        }
+        let shown = self.shown();
+        let mut row = self.row_of(shown, &losses[shown]);
+        if let Some(scores) = scores.get(self.judges_of(shown)) {
+            let (nll, score) = held_out::mean(scores);
+            (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
+        }
+        let now = self.part(now, shown);
+        if let Some(test) = self.test.get_mut(shown) {
+            let (nll, score) = held_out::mean(&test.score(&now, self.target_sd)?);
+            (row.test_nll, row.test_score) = (Some(nll), Some(score));
+        }
+        Ok(row)
+    }
+
+    /// What a lane's losses since the last evaluation say.
+    fn row_of(&self, lane: usize, losses: &Losses) -> EpochRow {
+        let args = self.plan.lane(lane).args(self.at.saturating_sub(1));
+        EpochRow {
             epoch: self.epoch(),
             step: self.step,
             seconds: self.seconds,
@@ -361,52 +417,41 @@ impl Trainer {
             eta: Some(args.eta),
             eta_aux: Some(args.eta_aux),
             ..Default::default()
-        };
-        let last = self.at >= self.plan.total_steps();
-        if self.validation.is_none() && self.test.is_none() && !last {
-            return Ok(row);
         }
-        let now = self.weights()?;
-        if let Some(test) = &mut self.test {
-            let (nll, score) = held_out::mean(&test.score(&now, self.target_sd)?);
-            (row.test_nll, row.test_score) = (Some(nll), Some(score));
-        }
-        if let Some(validation) = &mut self.validation {
-            let scores = validation.score(&now, self.target_sd)?;
-            let (nll, score) = held_out::mean(&scores);
-            if !nll.is_finite() {
-                return Err(Error::run(
-                    format!("epoch {}", row.epoch),
-                    "the validation negative log-likelihood is not a finite number",
-                    self.plan.help(),
-                ));
-            }
-            (row.validation_nll, row.validation_score) = (Some(nll), Some(score));
-            let judges = scores.len();
-            for (judge, (nll, _)) in scores.into_iter().enumerate() {
-                // One that has stopped may be trained on beside others, but not chosen from any more.
-                if self.wanted[judge] && self.best[judge].is_none_or(|(_, best)| nll < best) {
-                    self.best[judge] = Some((row.epoch, nll));
-                    self.best_weights.get_or_insert_with(|| now.clone()).take(&now, judge, judges);
-                }
-            }
-        } else if last {
-            // The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
-            let weights = &now.weights;
-            if let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) {
-                return Err(Error::run(
-                    format!("step {}", self.step),
-                    format!(
-                        "training diverged: weight {} of member {} is {}",
-                        i % self.plan.setup.member_len(),
-                        i / self.plan.setup.member_len(),
-                        weights[i]
-                    ),
-                    self.plan.help(),
-                ));
+    }
+
+    /// Keeps the weights `now` of each judge whose score is its best.
+    fn judge(&mut self, scores: &[(f64, f64)], now: &Trained) -> Result<()> {
+        let (epoch, judges) = (self.epoch(), scores.len());
+        for lane in 0..self.plan.n_lanes() {
+            let places = self.judges_of(lane);
+            let is_tried = judges == 1 || self.wanted[places.clone()].contains(&true);
+            if is_tried && !held_out::mean(&scores[places]).0.is_finite() {
+                let found = "the validation negative log-likelihood is not a finite number";
+                self.lose(lane, Error::run(format!("epoch {epoch}"), found, self.plan.lane(lane).help()))?;
             }
         }
-        Ok(row)
+        for (judge, (nll, _)) in scores.iter().enumerate() {
+            // One that has stopped may be trained on beside others, but not chosen from any more.
+            if self.wanted[judge] && self.best[judge].is_none_or(|(_, best)| *nll < best) {
+                self.best[judge] = Some((epoch, *nll));
+                let kept = match self.best_weights.take() {
+                    Some(kept) => kept,
+                    // Those of a lane that was just lost are cleared.
+                    None => self.weights()?,
+                };
+                self.best_weights.insert(kept).take(now, judge, judges);
+            }
+        }
+        Ok(())
+    }
+
+    /// The loss of a step is that of the weights before it: only a look at the last weights sees the last update.
+    fn expect_finite(&self, weights: &[f32]) -> Result<()> {
+        let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) else { return Ok(()) };
+        let (member, place) = (i / self.plan.setup.member_len(), i % self.plan.setup.member_len());
+        let found = format!("training diverged: weight {place} of member {member} is {}", weights[i]);
+        Err(Error::run(format!("step {}", self.step), found, self.plan.help()))
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) fn test_and_report(
         tested.iter_mut().take(1).for_each(|(of_first, _)| of_first.notes.push(note.clone()));
         results.iter_mut().for_each(|all| all.notes.push(note.clone()));
     }
+    results.iter_mut().for_each(|all| all.variants = fitted.variants());
     if let Some(results) = &results {
         tables::write_csv(&folder.file("predictions.csv"), &targets::side_by_side(written, true))?;
         folder.write_json("results.json", results)?;
@@ -123,7 +124,7 @@ fn out_of_fold(folder: &RunFolder, fitted: &Fitted, device: &Device) -> Result<O
         of_all.push((name, results::alone(&predictive, &data, &y)?));
     }
     let Some(merged) = targets::merged(of_all) else { return Ok(None) };
-    let merged = Results { set: "out of fold".into(), ..merged };
+    let merged = Results { set: "out of fold".into(), variants: fitted.variants(), ..merged };
     tables::write_csv(&folder.file("out_of_fold.csv"), &targets::side_by_side(written, true))?;
     folder.write_json("out_of_fold.json", &merged)?;
     Ok(Some(merged))

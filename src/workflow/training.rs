@@ -336,7 +336,9 @@ impl Training {
 
     fn fitted(&mut self, ending: Ending) -> Result<Fitted> {
         let trained = self.trainer.finalize(&self.data.train, &self.device)?;
-        if let (Some((folder, _)), true) = (&self.folder, self.trainer.plan().setup.concludes()) {
+        let plan = self.trainer.plan();
+        // Only now is known which of several variants predicts.
+        if let (Some((folder, _)), true) = (&self.folder, plan.setup.concludes() || !plan.variants.is_empty()) {
             let best = self.trainer.best_checkpoint(trained.clone())?.to_bytes(&self.trainer.layout())?;
             folder.write(BEST, &best)?;
         }
@@ -347,7 +349,8 @@ impl Training {
         Fitted {
             out_of_fold: None,
             ending,
-            plan: self.trainer.plan().clone(),
+            plan: self.trainer.lead_plan().clone(),
+            choice: self.trainer.choice().cloned(),
             data: self.data.clone(),
             trained,
             best: self.trainer.best(),

@@ -23,3 +23,4 @@ mod stop_phases;
 mod sweep;
 mod tables;
 mod theory;
+mod variants;

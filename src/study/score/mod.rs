@@ -97,7 +97,7 @@ fn of_numbers(table: &Table, columns: &Numbers, target: usize) -> Result<Scored>
     let mean = columns.mean.map(|c| numbers(table, c)).transpose()?;
     let mut scored = Scored {
         predictive: None,
-        results: Results { set: "test".into(), rows: y.len(), metrics: vec![], notes: vec![] },
+        results: Results { set: "test".into(), rows: y.len(), metrics: vec![], notes: vec![], variants: vec![] },
         y,
         target: name,
         is_split: false,

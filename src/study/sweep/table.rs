@@ -75,7 +75,7 @@ fn row(folder: &SweepFolder, run: SweepRun) -> Result<Row> {
     }
     let own = folder.run(&run);
     let tested = own.file("results.json").is_file();
-    let none = Results { set: "test".into(), rows: 0, metrics: vec![], notes: vec![] };
+    let none = Results { set: "test".into(), rows: 0, metrics: vec![], notes: vec![], variants: vec![] };
     let mut results = if tested { own.results()? } else { none };
     let epochs = own.metrics(u32::MAX)?;
     // Of the weights that were kept: the best where training may stop early, else the last.

@@ -8,6 +8,7 @@ mod inputs;
 mod objectives;
 mod splits;
 mod stepping;
+mod variants;
 
 use crate::common::runs::{bits, outcome, prepare, train, train_in_two, weights};
 use std::path::Path;
