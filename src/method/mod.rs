@@ -18,6 +18,7 @@ pub mod regularizer;
 pub mod repulsive;
 mod rules;
 pub mod scale_mixture;
+pub mod student_mixture;
 pub mod swa;
 pub mod swag;
 pub mod trained;
@@ -34,7 +35,7 @@ pub use model_spec::{ImageInput, MethodOptions, ModelSpec};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
-pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
+pub use rules::{adapt, check, checked, degrees_of_freedom, leave_out, reads, usual_eta};
 pub use trained::{Named, Trained};
 pub use training::{DataX, Head, TrainProgram};
 
@@ -92,7 +93,7 @@ pub trait Method: Send + Sync {
     /// The recipe keys that it reads among those that not every method reads. A key that any method lists here has no
     /// effect with the methods that do not.
     fn keys(&self) -> Vec<&'static str> {
-        vec![key!(method.noise_link).path]
+        vec![key!(method.noise_link).path, key!(method.likelihood).path, key!(method.nu).path]
     }
 
     /// Whether it can learn such a target.

@@ -27,6 +27,7 @@ mod mlp;
 mod networks;
 mod rounding;
 mod steps;
+mod student;
 mod verdict;
 
 use crate::common::golden::numbers;
