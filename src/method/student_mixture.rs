@@ -14,15 +14,15 @@ const DEEP: f64 = 22.0;
 const REACH: f64 = 6.5;
 /// 1/2 log 2 pi.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_7;
-/// Normals of a smaller share of the mixture are left out.
+/// Nodes of L of a smaller share are left out.
 const LEAST: f64 = 1e-11;
 
 /// A lattice for the CDF, or a coarser one for the CRPS, whose cost is the square of its length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lattice {
-    /// CDF to 1e-7 where nu is at least 2.5 (see the tests).
+    /// CDF to 2e-7 (see the tests).
     Fine,
-    /// CRPS to 3e-5 of itself.
+    /// CRPS to 1e-4 of itself.
     Coarse,
 }
 
@@ -32,6 +32,10 @@ impl Lattice {
     fn step(self, nu: f64) -> f64 {
         let (most, in_sds) = if self == Lattice::Fine { (0.5, 0.9) } else { (0.65, 1.0) };
         f64::min(most, in_sds * (2.0 / nu).sqrt())
+    }
+    /// Normals of a smaller share of the mixture are left out.
+    fn least(self) -> f64 {
+        if self == Lattice::Fine { LEAST } else { 1e-6 }
     }
     /// Nats below the density's height at which it is cut on the left, and below which the mass is on the right.
     fn ends(self) -> (f64, f64) {
@@ -68,7 +72,7 @@ pub fn log_density(part: &ScaleMixture, nu: f64, y: f64) -> f64 {
     for (_, g) in &inner {
         (least, most) = (least.min(*g), most.max(*g));
     }
-    let step = f64::min(0.42, 1.35 / (nu + 1.0).sqrt());
+    let step = f64::min(0.42, 1.1 / (nu + 1.0).sqrt());
     let (left, right) = reach(a, (DEEP, DEEP));
     let from = least.ln() - left;
     let to = most.max(d * d).ln() + right;
@@ -124,8 +128,8 @@ fn nodes_of_l(part: &ScaleMixture, a: f64) -> Vec<(f64, f64)> {
         nodes.push((log_normal_cdf((l - high) / sd), part.noise(high)));
     }
     if nodes.is_empty() {
-        // A normal asks for 0.9 sd; the rest, analytic up to pi off the real line, for 0.5.
-        let count = ((to - from) / f64::min(0.9 * sd, 0.5)).ceil();
+        // A normal asks for 0.9 sd; the rest, of which the log has its next branch point pi off the real line, for 0.5, less where a multiplies it.
+        let count = ((to - from) / (0.9 * sd).min(0.5).min(1.35 / a.sqrt())).ceil();
         let step = (to - from) / count;
         let all = (0..=count as usize).map(|i| from + i as f64 * step);
         nodes.extend(all.map(|x| (log_weight(x) + step.ln(), part.noise(x))));
@@ -149,7 +153,7 @@ pub fn nodes(part: &ScaleMixture, nu: f64, lattice: Lattice, mut take: impl FnMu
     for (_, g) in &inner {
         (least, most) = (least.min(*g), most.max(*g));
     }
-    if !(least > 0.0 && most.is_finite() && part.v >= 0.0) {
+    if !(least > 0.0 && least <= most && most.is_finite() && part.v >= 0.0) {
         return take(1.0, f64::NAN);
     }
     let a = 0.5 * nu;
@@ -167,7 +171,9 @@ pub fn nodes(part: &ScaleMixture, nu: f64, lattice: Lattice, mut take: impl FnMu
         })
         .collect();
     let sum: f64 = all.iter().map(|n| n.0).sum();
-    all.into_iter().filter(|n| n.0 > LEAST * sum).for_each(|(weight, s)| take(weight / sum, part.v + s));
+    let counts = |n: &(f64, f64)| n.0 > lattice.least() * sum;
+    let kept: f64 = all.iter().filter(|n| counts(n)).map(|n| n.0).sum();
+    all.into_iter().filter(counts).for_each(|(weight, s)| take(weight / kept, part.v + s));
 }
 
 /// E of the variance of the noise: nu / (nu - 2) times the mean squared scale.

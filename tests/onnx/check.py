@@ -270,6 +270,9 @@ def main():
         softplus_link = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--set", "method.noise_link=softplus"]
         for method in ["base", "vifo-mean", "laplace"]:
             results.append(one(program, folder, "softplus", method, train, softplus_link, new))
+        for method in ["base", "vifo-mean"]:
+            extra = small + ["--target", "y,z", "--ignore", "kind", "--likelihood", "student-t"]
+            results.append(one(program, folder, "student-t", method, train, extra, new))
         # Rows with a missing cell or a text that training had not are refused, and levels may look like numbers.
         for missing in ["drop", "mean"]:
             extra = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--as", "size=text", "--missing", missing]
