@@ -147,7 +147,8 @@ pub trait Method: Send + Sync {
         false
     }
 
-    /// Whether a regression's expected loss has a closed form under the noise link "exp" (`method.expectation`).
+    /// Whether a regression's expected loss has a closed form under the noise link "exp", and under Student's t is taken by
+    /// quadrature (`method.expectation`).
     fn has_closed_form(&self) -> bool {
         false
     }
