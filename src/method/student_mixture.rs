@@ -2,18 +2,24 @@
 //! (MATH.md sections 1 and 7). T is a normal whose variance is e^W, where e^-W follows a gamma distribution of mean 1 and shape nu / 2. So y is a
 //! scale mixture of normals over X = log g(L) + W: one lattice in x serves L and W together, its weights sums over the nodes of L.
 
-use super::quadrature::legendre_20;
+use super::quadrature::{HERMITE_9, legendre_20};
 use super::scale_mixture::{ScaleMixture, log_normal};
 use crate::base::gamma::ln_gamma;
 use crate::metrics::log_normal_cdf;
-use crate::ops::head::Student;
+use crate::ops::head::{NOISE_EXP, Student};
 
-/// Terms below exp(-this) of the greatest are left out of a density, and what lies beyond the lattice is as small.
-const DEEP: f64 = 22.0;
+/// Nats to which the density of W falls at the ends of its lattice: 1e-7 of the mass lies beyond.
+const DEEP: f64 = 16.0;
+/// Terms below exp(-this) of the greatest are left out: a hundred thousand of them are 1e-8 of it.
+const NOTHING: f64 = 30.0;
 /// Standard deviations of L that count on either side, beside the shift by what it is multiplied with.
-const REACH: f64 = 6.5;
-/// 1/2 log 2 pi.
-const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_7;
+const REACH: f64 = 5.8;
+/// Spread of L up to which nine Gauss-Hermite nodes hold e^aL, a at most 50.
+const NARROW: f64 = 0.02;
+/// log 2 pi.
+const LN_TWO_PI: f64 = 1.837_877_066_409_345_5;
+/// A sum below this may have lost terms to underflow.
+const LEAST_SUM: f64 = 1e-280;
 /// Nodes of L of a smaller share are left out.
 const LEAST: f64 = 1e-11;
 
@@ -30,7 +36,7 @@ impl Lattice {
     /// Step, where W alone counts: at most the first, and the second in its standard deviations (about sqrt(2 / nu)). The trapezoidal rule
     /// is off by exp(-pi^2 / step): normal CDF and gamma density are analytic up to pi / 2 off the real line.
     fn step(self, nu: f64) -> f64 {
-        let (most, in_sds) = if self == Lattice::Fine { (0.5, 0.9) } else { (0.65, 1.0) };
+        let (most, in_sds) = if self == Lattice::Fine { (0.5, 0.85) } else { (0.65, 1.0) };
         f64::min(most, in_sds * (2.0 / nu).sqrt())
     }
     /// Normals of a smaller share of the mixture are left out.
@@ -49,7 +55,7 @@ fn reach(a: f64, (left, right): (f64, f64)) -> (f64, f64) {
     ((left + (2.0 * left).sqrt()).ln_1p(), right + (2.0 * right).sqrt().min(1.0))
 }
 
-/// log p(y) in nats, to 1e-6 (measured against scipy and a fine grid; see the tests). The scale mixture is that of a normal noise, its
+/// log p(y) in nats, to 1e-7 (against scipy and a fine grid; see the tests). The scale mixture is that of a normal noise, its
 /// variance g(L) the squared scale.
 pub fn log_density(part: &ScaleMixture, nu: f64, y: f64) -> f64 {
     let d = y - part.m;
@@ -67,16 +73,70 @@ pub fn log_density(part: &ScaleMixture, nu: f64, y: f64) -> f64 {
         return f64::NAN;
     }
     let a = 0.5 * nu;
-    let inner = if is_point { vec![(0.0, part.noise(part.l))] } else { nodes_of_l(part, a) };
+    let step = f64::min(0.42, 1.1 / (nu + 1.0).sqrt());
+    let constant = a * a.ln() - ln_gamma(a);
+    // All of L that may count in a tail: the likelihood rises with it by no more than e^aL.
+    let (low, high) = part.bounds();
+    let square = part.sd * part.sd;
+    let ends = (part.l - REACH * part.sd - 0.5 * square, part.l + REACH * part.sd + a * square);
+    let is_free = part.link == NOISE_EXP && part.sd > NARROW && ends.0 > low && ends.1 < high;
+    if let Some(found) = is_free.then(|| one_lattice(part, half_square, a, ends, step)).filter(|f| f.is_finite()) {
+        return constant + found;
+    }
+    let inner = match is_point {
+        true => vec![(0.0, part.noise(part.l))],
+        false => nodes_of_l(part, a, (ends.0.max(low), ends.1.min(high))),
+    };
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for (_, g) in &inner {
         (least, most) = (least.min(*g), most.max(*g));
     }
-    let step = f64::min(0.42, 1.1 / (nu + 1.0).sqrt());
     let (left, right) = reach(a, (DEEP, DEEP));
-    let from = least.ln() - left;
-    let to = most.max(d * d).ln() + right;
-    lattice_sum(part.v, half_square, a, &inner, (from, to, step)) + a * a.ln() - ln_gamma(a)
+    let span = (least.ln() - left, most.max(d * d).ln() + right, step);
+    constant + lattice_sum(part.v, half_square, a, &inner, span)
+}
+
+/// Where g(L) = e^L, x and L on one lattice: what both meet in, exp(-a e^(L - x)), depends on their difference and is a table. log of the
+/// sum as in `lattice_sum`, L between `ends` and x in steps of at most `step`; NaN where the sum is too small for a number.
+fn one_lattice(part: &ScaleMixture, half_square: f64, a: f64, ends: (f64, f64), step: f64) -> f64 {
+    let (l, sd) = (part.l, part.sd);
+    let fine = step.min(sd);
+    let each = (step / fine).floor() as usize;
+    let coarse = each as f64 * fine;
+    let of_l = ((ends.1 - ends.0) / fine).ceil() as usize + 1;
+    let (left, right) = reach(a, (DEEP, DEEP));
+    let from = ends.0 - left;
+    let to = ends.1.max((2.0 * half_square).ln()) + right;
+    let of_x = ((to - from) / coarse).ceil() as usize + 1;
+    let last = (of_x - 1) * each;
+    let mut e = (left - last as f64 * fine).exp();
+    let growth = fine.exp();
+    let mut table = Vec::with_capacity(of_l + last);
+    for _ in 0..of_l + last {
+        table.push((-a * e).exp());
+        e *= growth;
+    }
+    // e^aL N(L; l, sd^2) about its greatest, which lies at l + a sd^2.
+    let weight = |k: usize| {
+        let z = (ends.0 + k as f64 * fine - l) / sd - a * sd;
+        (-0.5 * z * z).exp()
+    };
+    let weights: Vec<f64> = (0..of_l).map(weight).collect();
+    // Up to e^a from: e^-ax and e^x.
+    let (mut power, mut s, mut sum) = (1.0, from.exp(), 0.0);
+    let (decay, growth) = ((-a * coarse).exp(), coarse.exp());
+    for n in 0..of_x {
+        let at = &table[last - n * each..];
+        let inner: f64 = weights.iter().zip(at).map(|(w, t)| w * t).sum();
+        let variance = part.v + s;
+        sum += inner * power * (-half_square / variance).exp() / variance.sqrt();
+        power *= decay;
+        s *= growth;
+    }
+    if sum < LEAST_SUM {
+        return f64::NAN;
+    }
+    (sum * fine * coarse / sd).ln() - LN_TWO_PI + a * (l + 0.5 * a * sd * sd - from)
 }
 
 /// log of the sum over x of step * N(d; 0, v + e^x) times the weights that L gives e^(a (log g - x)) exp(-a g / e^x), `inner` its (log weight, g).
@@ -97,12 +157,12 @@ fn lattice_sum(v: f64, half_square: f64, a: f64, inner: &[(f64, f64)], (from, to
     }
     let mut sum = 0.0;
     for (rest, inverse, best) in of_x {
-        if best < top - DEEP {
+        if best < top - NOTHING {
             continue;
         }
         for (weight, ag) in &of_l {
             let term = weight - ag * inverse + rest - top;
-            if term > -DEEP {
+            if term > -NOTHING {
                 sum += term.exp();
             }
         }
@@ -110,15 +170,13 @@ fn lattice_sum(v: f64, half_square: f64, a: f64, inner: &[(f64, f64)], (from, to
     top + (sum * step).ln()
 }
 
-/// (log weight, g) of L over all that may count in a tail: the likelihood rises with L by no more than e^aL.
-fn nodes_of_l(part: &ScaleMixture, a: f64) -> Vec<(f64, f64)> {
+/// (log weight, g) of L between `from` and `to`, a bound of g with all that lies beyond it.
+fn nodes_of_l(part: &ScaleMixture, a: f64, (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     let (low, high) = part.bounds();
     let (l, sd) = (part.l, part.sd);
-    let square = sd * sd;
-    let (from, to) = ((l - REACH * sd - 0.5 * square).max(low), (l + REACH * sd + a * square).min(high));
     let log_weight = |x: f64| {
         let z = (x - l) / sd;
-        -0.5 * z * z - sd.ln() - HALF_LN_TWO_PI
+        -0.5 * (z * z + LN_TWO_PI) - sd.ln()
     };
     let mut nodes = vec![];
     if from == low {
@@ -126,6 +184,9 @@ fn nodes_of_l(part: &ScaleMixture, a: f64) -> Vec<(f64, f64)> {
     }
     if to == high {
         nodes.push((log_normal_cdf((l - high) / sd), part.noise(high)));
+    }
+    if nodes.is_empty() && sd <= NARROW {
+        return HERMITE_9.iter().map(|(x, weight)| (weight.ln(), part.noise(l + sd * x))).collect();
     }
     if nodes.is_empty() {
         // A normal asks for 0.9 sd; the rest, of which the log has its next branch point pi off the real line, for 0.5, less where a multiplies it.
@@ -135,9 +196,11 @@ fn nodes_of_l(part: &ScaleMixture, a: f64) -> Vec<(f64, f64)> {
         nodes.extend(all.map(|x| (log_weight(x) + step.ln(), part.noise(x))));
         return nodes;
     }
-    let mut at = from;
+    // g(L)^a grows by at most e^40 in a panel; softplus(L) is L far out, and doubles in one.
+    let (mut at, panel) = (from, f64::min(3.0, 40.0 / a));
+    let longest = |at: f64| if part.link == NOISE_EXP { panel } else { at.max(panel) };
     while at < to {
-        let end = (at + (6.0 * sd).min(at.max(3.0))).min(to);
+        let end = (at + (6.0 * sd).min(longest(at))).min(to);
         nodes.extend(legendre_20(at, end).map(|(x, weight)| (log_weight(x) + weight.ln(), part.noise(x))));
         at = end;
     }

@@ -145,7 +145,7 @@ fn student_predictive() {
         let numbers_of = |key: &str| row.get(key).map(numbers).unwrap_or_default();
         for (d, want) in numbers_of("d").into_iter().zip(numbers_of("log_density")) {
             let found = student_mixture::log_density(&part, nu, 0.7 - d);
-            note(0, (found - want).abs(), 1e-6, format!("log density at {d} of nu {nu}, {part:?}: {found} {want}"));
+            note(0, (found - want).abs(), 1e-7, format!("log density at {d} of nu {nu}, {part:?}: {found} {want}"));
         }
         for (d, want) in numbers_of("d").into_iter().zip(numbers_of("cdf")) {
             let found = fine.cdf(0.7 - d);
