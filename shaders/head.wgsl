@@ -45,10 +45,10 @@ fn student_loss(link: u32, nu: f32, constant: f32, m: f32, l: f32, y: f32) -> ve
     }
     let e = y - m;
     let far = 1.0 + e * e / (nu * g.x);
-    // A residual counts as in a Gaussian of this precision.
-    let precision = (nu + 1.0) / (nu * g.x * far);
+    // A residual counts as in a Gaussian of this weight.
+    let weight = (nu + 1.0) / (nu * g.x * far);
     let value = 0.5 * ((nu + 1.0) * log(far) + log_g) + constant;
-    return vec3<f32>(value, -precision * e, 0.5 * (1.0 - precision * e * e) / g.x * g.y);
+    return vec3<f32>(value, -weight * e, 0.5 * (1.0 - weight * e * e) / g.x * g.y);
 }
 
 struct SoftmaxHead {
