@@ -44,7 +44,7 @@ fn nll(dir: &Path, run: &str) -> f64 {
 }
 
 /// The columns of a table by name.
-fn columns(file: &Path) -> impl Fn(&str) -> Vec<f64> {
+fn columns(file: &Path) -> impl Fn(&str) -> Vec<f64> + use<> {
     let text = std::fs::read_to_string(file).expect("a table");
     move |name: &str| {
         let at = text.lines().next().expect("a header").split(',').position(|h| h == name);

@@ -156,6 +156,6 @@ fn student_predictive() {
             note(2, (found / want - 1.0).abs(), 1e-4, format!("CRPS at {d} of nu {nu}, {part:?}: {found} {want}"));
         }
     }
-    println!("log density, CDF, CRPS: {counts:?} numbers, off by at most {worst:.1e?}");
+    println!("log density, CDF, CRPS: {counts:?} numbers, off by at most {worst:?}");
     assert!(counts[0] >= 200 && counts[1] >= 200 && counts[2] >= 18, "golden rows are missing: {counts:?}");
 }
