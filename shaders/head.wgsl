@@ -1,7 +1,8 @@
 // needs: index, math, rng, step, regularizer
 // Fused heads, one thread a row: per-row loss terms and the gradient of the outputs. Twin: src/ops/head.rs.
 
-const LIKELIHOOD_GAUSSIAN: u32 = 1u;
+const LIKELIHOOD_SOFTMAX: u32 = 0u;
+const LIKELIHOOD_STUDENT: u32 = 2u;
 const NOISE_EXP: u32 = 0u;
 const NOISE_SOFTPLUS: u32 = 1u;
 const EXPONENT_MAX: f32 = 30.0;
@@ -33,6 +34,21 @@ fn gaussian_loss(link: u32, m: f32, l: f32, y: f32) -> vec3<f32> {
     let e = y - m;
     let q = e * e / g.x;
     return vec3<f32>(0.5 * (q + log_g) + HALF_LOG_TAU, -e / g.x, 0.5 * (1.0 - q) / g.x * g.y);
+}
+
+// -log of Student's t at y, its slopes in the location m and in l.
+fn student_loss(link: u32, nu: f32, constant: f32, m: f32, l: f32, y: f32) -> vec3<f32> {
+    let g = noise_variance(link, l);
+    var log_g = at_most(at_least(l, -10.0), 10.0);
+    if link != NOISE_EXP {
+        log_g = log(g.x);
+    }
+    let e = y - m;
+    let far = 1.0 + e * e / (nu * g.x);
+    // A residual counts as in a Gaussian of this weight.
+    let weight = (nu + 1.0) / (nu * g.x * far);
+    let value = 0.5 * ((nu + 1.0) * log(far) + log_g) + constant;
+    return vec3<f32>(value, -weight * e, 0.5 * (1.0 - weight * e * e) / g.x * g.y);
 }
 
 struct SoftmaxHead {
@@ -131,6 +147,47 @@ fn gaussian_head(
     gaussian_dz[i * 2u + 1u] = weight * loss.z;
 }
 
+struct StudentHead {
+    replicas: u32,
+    rows: u32,
+    share: u32,
+    noise_link: u32,
+    nu: f32,
+    constant: f32,
+}
+@group(0) @binding(0) var<uniform> student_params: StudentHead;
+@group(0) @binding(1) var<storage, read> student_z: array<f32>;
+@group(0) @binding(2) var<storage, read> student_targets: array<f32>;
+@group(0) @binding(3) var<storage, read_write> student_terms: array<f32>;
+@group(0) @binding(4) var<storage, read_write> student_dz: array<f32>;
+@group(0) @binding(5) var<storage, read> student_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn student_head(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = student_params;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.rows {
+        return;
+    }
+    let r = i / p.rows;
+    let b = i % p.rows;
+    var loss = vec3<f32>();
+    if b < student_args.n_valid {
+        let y = student_targets[r / p.share * p.rows + b];
+        loss = student_loss(p.noise_link, p.nu, p.constant, student_z[i * 2u], student_z[i * 2u + 1u], y);
+    }
+    let weight = 1.0 / f32(student_args.n_valid);
+    student_terms[i * 3u] = loss.x;
+    student_terms[i * 3u + 1u] = 0.0;
+    student_terms[i * 3u + 2u] = 0.0;
+    student_dz[i * 2u] = weight * loss.y;
+    student_dz[i * 2u + 1u] = weight * loss.z;
+}
+
 struct VifoHead {
     replicas: u32,
     rows: u32,
@@ -143,6 +200,8 @@ struct VifoHead {
     regularizer: u32,
     exact: u32,
     first_replica: u32,
+    nu: f32,
+    constant: f32,
 }
 @group(0) @binding(0) var<uniform> vifo_params: VifoHead;
 @group(0) @binding(1) var<storage, read> vifo_outputs: array<f32>;
@@ -193,15 +252,17 @@ fn vifo_head(
     if !is_data || b < n_valid {
         if is_data {
             let y = vifo_targets[r / p.share * p.data_rows + b];
-            if p.exact == 1u {
+            if p.exact == 1u && p.likelihood == LIKELIHOOD_STUDENT {
+                term.x = student_expectation(at, y, weight);
+            } else if p.exact == 1u {
                 term.x = exact_expectation(at, y, weight);
             } else {
                 let draw = Draw(vifo_args.seed, STREAM_HEAD, vifo_args.step, p.first_replica + r);
                 let first = b * vifo_args.n_samples * p.k;
-                if p.likelihood == LIKELIHOOD_GAUSSIAN {
-                    term.x = sampled_gaussian(at, y, weight, draw, first);
-                } else {
+                if p.likelihood == LIKELIHOOD_SOFTMAX {
                     term.x = sampled_softmax(at, u32(y), weight, draw, first);
+                } else {
+                    term.x = sampled_regression(at, y, weight, draw, first);
                 }
             }
         }
@@ -232,7 +293,48 @@ fn exact_expectation(at: u32, y: f32, scale: f32) -> f32 {
     return 0.5 * (q * value + mu.y) + HALF_LOG_TAU;
 }
 
-fn sampled_gaussian(at: u32, y: f32, scale: f32, draw: Draw, first: u32) -> f32 {
+// Nine nodes in the location and five in l, halves of a symmetric rule: (node, weight) of a standard normal.
+fn student_expectation(at: u32, y: f32, scale: f32) -> f32 {
+    let p = vifo_params;
+    var nine = array<vec2<f32>, 5>(
+        vec2<f32>(0.0, 4.063492063492064e-1),
+        vec2<f32>(1.023255663789133, 2.440975028949394e-1),
+        vec2<f32>(2.07684797867783, 4.991640676521787e-2),
+        vec2<f32>(3.20542900285647, 2.789141321231769e-3),
+        vec2<f32>(4.512745863399783, 2.234584400774658e-5),
+    );
+    var five = array<vec2<f32>, 3>(
+        vec2<f32>(0.0, 0.5333333333333333),
+        vec2<f32>(1.355626179974266, 0.22207592200561263),
+        vec2<f32>(2.8569700138728056, 0.01125741132772069),
+    );
+    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
+    let sd = vec2<f32>(sigma(p.sigma_link, vifo_outputs[at + 2u]).x, sigma(p.sigma_link, vifo_outputs[at + 3u]).x);
+    var loss = 0.0;
+    var dmu = vec2<f32>();
+    var dsigma = vec2<f32>();
+    // Node 4 is the middle one of nine, node 2 that of five.
+    for (var i = 0u; i < 9u; i++) {
+        let a = nine[select(i - 4u, 4u - i, i < 4u)] * vec2<f32>(select(1.0, -1.0, i < 4u), 1.0);
+        for (var j = 0u; j < 5u; j++) {
+            let b = five[select(j - 2u, 2u - j, j < 2u)] * vec2<f32>(select(1.0, -1.0, j < 2u), 1.0);
+            let e = vec2<f32>(a.x, b.x);
+            let weight = a.y * b.y;
+            let z = mu + sd * e;
+            let v = student_loss(p.noise_link, p.nu, p.constant, z.x, z.y, y);
+            loss += weight * v.x;
+            dmu += scale * weight * v.yz;
+            dsigma += scale * weight * v.yz * e;
+        }
+    }
+    vifo_doutputs[at] = dmu.x;
+    vifo_doutputs[at + 1u] = dmu.y;
+    vifo_doutputs[at + 2u] = dsigma.x;
+    vifo_doutputs[at + 3u] = dsigma.y;
+    return loss;
+}
+
+fn sampled_regression(at: u32, y: f32, scale: f32, draw: Draw, first: u32) -> f32 {
     let p = vifo_params;
     let n = vifo_args.n_samples;
     let share = scale / f32(n);
@@ -246,7 +348,12 @@ fn sampled_gaussian(at: u32, y: f32, scale: f32, draw: Draw, first: u32) -> f32 
         let e0 = take_normal(&normals, first + 2u * m);
         let e = vec2<f32>(e0, take_normal(&normals, first + 2u * m + 1u));
         let z = mu + sd * e;
-        let v = gaussian_loss(p.noise_link, z.x, z.y, y);
+        var v = vec3<f32>();
+        if p.likelihood == LIKELIHOOD_STUDENT {
+            v = student_loss(p.noise_link, p.nu, p.constant, z.x, z.y, y);
+        } else {
+            v = gaussian_loss(p.noise_link, z.x, z.y, y);
+        }
         loss += v.x;
         dmu += share * v.yz;
         dsigma += share * v.yz * e;

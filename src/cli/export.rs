@@ -168,10 +168,14 @@ fn guard(args: &Args, folder: &RunFolder) -> crate::error::Result<()> {
 /// What goes into the network and what comes out.
 fn meaning(setup: &ModelSpec) -> String {
     let k = setup.k;
+    let (spread, of) = match setup.nu {
+        None => ("variance", "the standardised target".to_string()),
+        Some(nu) => ("squared scale", format!("the standardised target, a Student-t with {nu} degrees of freedom")),
+    };
     let z = match (setup.task, setup.noise_link) {
         (Task::Classification, _) => format!("the logits of {k} classes"),
-        (Task::Regression, Link::Exp) => "mean and log variance of the standardised target".into(),
-        (Task::Regression, Link::Softplus) => "mean and variance (before softplus) of the standardised target".into(),
+        (Task::Regression, Link::Exp) => format!("mean and log {spread} of {of}"),
+        (Task::Regression, Link::Softplus) => format!("mean and {spread} (before softplus) of {of}"),
     };
     let sd = if setup.sigma_link == Link::Exp { "exp" } else { "softplus" };
     let outputs = match setup.outputs() {

@@ -7,7 +7,7 @@ use crate::data::images::table_in;
 use crate::error::Error;
 use crate::exec::Device;
 use crate::method;
-use crate::recipe::{NetName, Optimizer, Recipe, Schedule, is_bundled, is_run, key, keys};
+use crate::recipe::{Likelihood, NetName, Optimizer, Recipe, Schedule, is_bundled, is_run, key, keys};
 use crate::results::words;
 use crate::run::RunFolder;
 use crate::run::targets;
@@ -187,6 +187,7 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String], shown: impl Fn(&
         }
         "data.test_file" => recipe.data.toy.is_none() && recipe.data.points.is_none(),
         "baselines.boosting" => recipe.data.images.is_none(),
+        "method.nu" => recipe.method.likelihood == Likelihood::StudentT,
         "net.depth" => recipe.net.name == Some(NetName::PreResNet),
         "net.widths" => recipe.data.images.is_some() && recipe.net.name != Some(NetName::Mlp),
         "net.activation" => !matches!(recipe.net.name, Some(NetName::AlexNet | NetName::PreResNet)),

@@ -4,7 +4,7 @@
 use super::{Head, Method, ModelSpec};
 use crate::data::Task;
 use crate::ops::Op;
-use crate::ops::head::{GaussianHead, SoftmaxHead};
+use crate::ops::head::{GaussianHead, SoftmaxHead, StudentHead};
 use crate::program::{Buf, Builder, Role};
 
 pub const NAME: &str = "base";
@@ -34,9 +34,13 @@ pub fn record_head(setup: &ModelSpec, b: &mut Builder, head: Head) -> (Buf, Buf)
     let (replicas, rows) = (z.replicas, z.rows);
     let terms = b.buffer("terms", (replicas * rows * 3) as usize, Role::Scratch);
     let dz = b.buffer("dz", (replicas * rows * z.cols()) as usize, Role::Scratch);
-    let op = match setup.task {
-        Task::Classification => Op::SoftmaxHead(SoftmaxHead { replicas, rows, k: setup.k, share }),
-        Task::Regression => Op::GaussianHead(GaussianHead { replicas, rows, share, noise_link: setup.noise_code() }),
+    let noise_link = setup.noise_code();
+    let op = match (setup.task, setup.student()) {
+        (Task::Classification, _) => Op::SoftmaxHead(SoftmaxHead { replicas, rows, k: setup.k, share }),
+        (Task::Regression, None) => Op::GaussianHead(GaussianHead { replicas, rows, share, noise_link }),
+        (Task::Regression, Some((nu, constant))) => {
+            Op::StudentHead(StudentHead { replicas, rows, share, noise_link, nu, constant })
+        }
     };
     b.push(op, &[z.buf, y], &[terms, dz]);
     (terms, dz)

@@ -28,7 +28,12 @@ impl Method for Dropout {
         &[("mc-dropout", "take \"dropout\"")]
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec![key!(method.noise_link).path, key!(predict.samples).path]
+        vec![
+            key!(method.noise_link).path,
+            key!(method.likelihood).path,
+            key!(method.nu).path,
+            key!(predict.samples).path,
+        ]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
         if recipe.net.dropout != Some(0.0) {

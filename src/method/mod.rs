@@ -19,6 +19,7 @@ pub mod regularizer;
 pub mod repulsive;
 mod rules;
 pub mod scale_mixture;
+pub mod student_mixture;
 pub mod swa;
 pub mod swag;
 pub mod trained;
@@ -36,7 +37,7 @@ pub use prediction::{Chunk, Features, Networks, PredictProgram};
 pub use preset::{preset, preset_of};
 pub use predictive::{Moments, Outputs, Predictive, Reading};
 pub use regularizer::Reg;
-pub use rules::{adapt, check, checked, leave_out, reads, usual_eta};
+pub use rules::{adapt, check, checked, degrees_of_freedom, leave_out, reads, usual_eta};
 pub use trained::{Named, Trained};
 pub use training::{AVERAGE, DataX, Head, TrainProgram};
 
@@ -95,7 +96,7 @@ pub trait Method: Send + Sync {
     /// The recipe keys that it reads among those that not every method reads. A key that any method lists here has no
     /// effect with the methods that do not.
     fn keys(&self) -> Vec<&'static str> {
-        vec![key!(method.noise_link).path]
+        vec![key!(method.noise_link).path, key!(method.likelihood).path, key!(method.nu).path]
     }
 
     /// Whether it can learn such a target.
@@ -155,7 +156,8 @@ pub trait Method: Send + Sync {
         false
     }
 
-    /// Whether a regression's expected loss has a closed form under the noise link "exp" (`method.expectation`).
+    /// Whether a regression's expected loss has a closed form under the noise link "exp", and under Student's t is taken by
+    /// quadrature (`method.expectation`).
     fn has_closed_form(&self) -> bool {
         false
     }

@@ -3,7 +3,9 @@
 use super::{BETA2, Method, Outputs};
 use crate::data::Task;
 use crate::net::{Layout, Net, ntk};
-use crate::ops::head::{LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, NOISE_EXP, NOISE_SOFTPLUS};
+use crate::ops::head::{
+    LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, LIKELIHOOD_STUDENT, NOISE_EXP, NOISE_SOFTPLUS, Student,
+};
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
 use crate::recipe::{AuxSource, Link, Optimizer, Space, Structure};
 
@@ -32,8 +34,10 @@ pub struct ModelSpec {
     /// row is a row.
     pub targets: u32,
     pub noise_link: Link,
+    /// Degrees of freedom, above 2, where a regression's noise is Student's t; None where it is normal.
+    pub nu: Option<f64>,
     pub sigma_link: Link,
-    /// Closed form of the expectation instead of samples.
+    /// The expectation without samples: its closed form, or quadrature where it has none.
     pub exact: bool,
     /// Weight samples of a VI step; the head's M is live, in `StepArgs`.
     pub samples: u32,
@@ -199,7 +203,15 @@ impl ModelSpec {
     }
     /// The likelihood as heads and shaders know it.
     pub fn likelihood_code(&self) -> u32 {
-        if self.task == Task::Classification { LIKELIHOOD_SOFTMAX } else { LIKELIHOOD_GAUSSIAN }
+        match (self.task, self.nu) {
+            (Task::Classification, _) => LIKELIHOOD_SOFTMAX,
+            (Task::Regression, None) => LIKELIHOOD_GAUSSIAN,
+            (Task::Regression, Some(_)) => LIKELIHOOD_STUDENT,
+        }
+    }
+    /// Degrees of freedom of Student's t and its constant ([`Student::constant_of`]), as heads know them.
+    pub fn student(&self) -> Option<(f32, f32)> {
+        self.nu.map(|nu| (nu as f32, Student::constant_of(nu) as f32))
     }
     /// Who judges the weights in training, each by held-out rows of its own: the ensemble as a whole, or every member.
     pub fn judges(&self) -> usize {

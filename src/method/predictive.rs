@@ -3,6 +3,7 @@
 
 use super::hypercube::{self, Hypercube};
 use super::scale_mixture::ScaleMixture;
+use super::student_mixture::{self, Lattice};
 use super::{ModelSpec, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
@@ -58,11 +59,14 @@ pub enum Predictive {
     Classification(Classification),
 }
 
-/// What is predicted for each row: in equal parts what each network says, a normal or a [`ScaleMixture`].
+/// What is predicted for each row: in equal parts what each network says, a normal or a [`ScaleMixture`], or one with the noise
+/// of a Student-t (`student_mixture`).
 #[derive(Debug, Clone, Default)]
 pub struct Regression {
     /// [n, networks], in standardised units.
     pub parts: Vec<ScaleMixture>,
+    /// Degrees of freedom of the noise; None where it is normal.
+    pub nu: Option<f64>,
     /// y = shift + scale * standardised y.
     shift: f64,
     scale: f64,
@@ -77,29 +81,51 @@ pub struct Regression {
 /// One row as a mixture of normals: for its CDF, quantiles and CRPS, in the unit of y.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// [c] each, standardised.
-    weights: Vec<f64>,
-    means: Vec<f64>,
-    vars: Vec<f64>,
+    normals: Normals,
+    /// Fewer of them for the CRPS, which compares each with each, where there are many.
+    few: Option<Normals>,
     shift: f64,
     scale: f64,
 }
 
-impl Row {
+/// [c] each, standardised.
+#[derive(Debug, Clone, Default)]
+struct Normals {
+    weights: Vec<f64>,
+    means: Vec<f64>,
+    vars: Vec<f64>,
+}
+
+impl Normals {
+    /// What `nodes` gives of each part.
+    fn of(parts: &[ScaleMixture], nodes: impl Fn(&ScaleMixture, &mut dyn FnMut(f64, f64))) -> Normals {
+        let mut all = Normals::default();
+        for part in parts {
+            nodes(part, &mut |weight, variance| {
+                all.weights.push(weight / parts.len() as f64);
+                all.means.push(part.m);
+                all.vars.push(variance);
+            });
+        }
+        all
+    }
     fn mixture(&self) -> Mixture<'_> {
         Mixture { weights: &self.weights, means: &self.means, vars: &self.vars }
     }
+}
+
+impl Row {
     /// P(Y <= y).
     pub fn cdf(&self, y: f64) -> f64 {
-        self.mixture().cdf((y - self.shift) / self.scale)
+        self.normals.mixture().cdf((y - self.shift) / self.scale)
     }
     /// The y below which lies q.
     pub fn quantile(&self, q: f64) -> f64 {
-        self.shift + self.scale * self.mixture().quantile(q)
+        self.shift + self.scale * self.normals.mixture().quantile(q)
     }
     /// In the unit of y.
     pub fn crps(&self, y: f64) -> f64 {
-        self.scale * self.mixture().crps((y - self.shift) / self.scale)
+        self.scale * self.few.as_ref().unwrap_or(&self.normals).mixture().crps((y - self.shift) / self.scale)
     }
 }
 
@@ -127,6 +153,7 @@ impl Predictive {
                 let networks = first.parts.len() / first.n().max(1);
                 Predictive::Regression(Regression {
                     parts: rows(&all, from, |r| &r.parts, networks),
+                    nu: first.nu,
                     shift: first.shift,
                     scale: first.scale,
                     mean: one(|r| &r.mean),
@@ -167,7 +194,7 @@ impl Regression {
     /// One normal per row, of these variances and their parts, in the unit of y.
     pub fn normals(mean: Vec<f64>, vars: &[f64], aleatoric: Vec<f64>, epistemic: Vec<f64>) -> Regression {
         let parts = mean.iter().zip(vars).map(|(m, v)| ScaleMixture::normal(*m, *v)).collect();
-        Regression { parts, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }
+        Regression { parts, nu: None, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }
     }
     pub fn n(&self) -> usize {
         self.mean.len()
@@ -179,15 +206,13 @@ impl Regression {
     /// Row i, for as many questions as there are.
     pub fn row(&self, i: usize) -> Row {
         let parts = self.parts_of(i);
-        let mut row = Row { weights: vec![], means: vec![], vars: vec![], shift: self.shift, scale: self.scale };
-        for part in parts {
-            part.nodes(|weight, variance| {
-                row.weights.push(weight / parts.len() as f64);
-                row.means.push(part.m);
-                row.vars.push(variance);
-            });
-        }
-        row
+        let student = |nu, lattice| Normals::of(parts, |part, take| student_mixture::nodes(part, nu, lattice, take));
+        let normals = match self.nu {
+            None => Normals::of(parts, |part, take| part.nodes(take)),
+            Some(nu) => student(nu, Lattice::Fine),
+        };
+        let few = self.nu.map(|nu| student(nu, Lattice::Coarse));
+        Row { normals, few, shift: self.shift, scale: self.scale }
     }
     pub fn sd(&self, i: usize) -> f64 {
         (self.aleatoric[i] + self.epistemic[i]).sqrt()
@@ -208,7 +233,10 @@ impl Regression {
         // In one pass: `sum` is that of exp(term - top) so far.
         let (mut top, mut sum) = (f64::NEG_INFINITY, 0.0);
         for part in parts {
-            let term = part.log_density(y);
+            let term = match self.nu {
+                None => part.log_density(y),
+                Some(nu) => student_mixture::log_density(part, nu, y),
+            };
             if term.is_nan() {
                 return term;
             }
@@ -284,7 +312,8 @@ impl ModelSpec {
         let blocks = self.blocks();
         let (all, width) = (n_out / blocks, n_out / blocks / self.targets as usize);
         let mut of_target = vec![0.0; blocks * width];
-        let mut out = Regression { scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
+        let mut out =
+            Regression { nu: self.nu, scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
         out.parts.reserve_exact(n * replicas);
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);
@@ -296,7 +325,7 @@ impl ModelSpec {
                 let Moments { m, l, v, sd } = self.moments(meaning, &of_target);
                 let part = ScaleMixture { m, v, l, sd, link };
                 out.parts.push(part);
-                aleatoric += part.mean_noise();
+                aleatoric += self.nu.map_or_else(|| part.mean_noise(), |nu| student_mixture::mean_noise(&part, nu));
                 mean += m;
                 square += m * m;
                 spread += v;

@@ -11,6 +11,7 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
         task,
         k,
         noise_link: Link::Exp,
+        nu: None,
         sigma_link: Link::Softplus,
         exact: false,
         samples: 5,

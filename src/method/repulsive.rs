@@ -27,6 +27,8 @@ impl Method for Repulsive {
     fn keys(&self) -> Vec<&'static str> {
         vec![
             key!(method.noise_link).path,
+            key!(method.likelihood).path,
+            key!(method.nu).path,
             key!(train.kl_warmup).path,
             key!(repulsive.space).path,
             key!(repulsive.strength).path,

@@ -4,7 +4,7 @@ use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::{Layout, Masks};
-use crate::recipe::{Expectation, Link, Parametrisation, Recipe, Strength, key, variant_place};
+use crate::recipe::{Expectation, Likelihood, Link, Parametrisation, Recipe, Strength, key, variant_place};
 use toml::{Table, Value};
 
 /// The recipe of a table, every key and its method checked; `place` names it in messages.
@@ -31,8 +31,37 @@ pub fn check(recipe: &Recipe, place: &str) -> Result<()> {
             "set expectation = \"sampled\"",
         );
     }
+    if m.likelihood == Likelihood::StudentT && m.expectation == Expectation::Exact {
+        return err(
+            "method.expectation = \"exact\" has no closed form under likelihood = \"student-t\"",
+            "set expectation = \"auto\" for quadrature",
+        );
+    }
+    takes_likelihood(recipe, method, place)?;
     let variants = recipe.variants(place)?;
     variants.iter().enumerate().try_for_each(|(i, variant)| check(variant, &variant_place(place, i)))
+}
+
+/// An error where the method knows no noise but the normal one.
+fn takes_likelihood(recipe: &Recipe, method: &dyn Method, place: &str) -> Result<()> {
+    if recipe.method.likelihood == Likelihood::Gaussian || reads(method, key!(method.likelihood).path) {
+        return Ok(());
+    }
+    let found = format!("method.likelihood = \"student-t\" with {}", method.name());
+    Err(Error::usage(place, found, "\"gaussian\" there", "leave it out, or take --method vifo-mean"))
+}
+
+/// `method.nu` where the noise is Student's t, None where it is normal. An error where there is none of that kind.
+pub fn degrees_of_freedom(recipe: &Recipe, task: Task) -> Result<Option<f64>> {
+    if recipe.method.likelihood == Likelihood::Gaussian {
+        return Ok(None);
+    }
+    takes_likelihood(recipe, of(recipe)?, "recipe")?;
+    if task == Task::Classification {
+        let (found, allowed) = ("\"student-t\" with classes", "\"student-t\" for a regression only");
+        return Err(Error::usage(key!(method.likelihood).path, found, allowed, "leave it out"));
+    }
+    Ok(Some(recipe.method.nu))
 }
 
 /// Whether a method reads `key`: one that some of the library's methods list is for those that list it, any other for all.
@@ -65,6 +94,9 @@ pub fn adapt(recipe: &mut Recipe) {
     }
     if !method.has_closed_form() {
         recipe.method.expectation = Expectation::Auto;
+    }
+    if !reads(method, key!(method.likelihood).path) {
+        recipe.method.likelihood = Likelihood::Gaussian;
     }
     if !reads(method, key!(prior.alpha).path) {
         (recipe.prior.alpha, recipe.prior.beta) = (None, None);

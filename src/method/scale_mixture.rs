@@ -132,7 +132,7 @@ enum Shape {
 
 impl ScaleMixture {
     /// Where g is held constant: below the first, above the second.
-    fn bounds(&self) -> (f64, f64) {
+    pub(super) fn bounds(&self) -> (f64, f64) {
         if self.link == NOISE_SOFTPLUS { (SOFTPLUS_LOW, SOFTPLUS_HIGH) } else { (-10.0, 10.0) }
     }
 
@@ -141,11 +141,11 @@ impl ScaleMixture {
         ScaleMixture { m, v, link: NO_NOISE, ..Default::default() }
     }
 
-    fn is_normal(&self) -> bool {
+    pub(super) fn is_normal(&self) -> bool {
         self.sd < SD_MIN
     }
 
-    fn noise(&self, x: f64) -> f64 {
+    pub(super) fn noise(&self, x: f64) -> f64 {
         if self.link == NO_NOISE { 0.0 } else { noise_variance(self.link, x).0 }
     }
 
@@ -468,7 +468,7 @@ impl ScaleMixture {
 }
 
 /// log N(., s) at half the squared distance from the mean.
-fn log_normal(half_square: f64, s: f64) -> f64 {
+pub(super) fn log_normal(half_square: f64, s: f64) -> f64 {
     -0.5 * (LN_TWO_PI + s.ln()) - half_square / s
 }
 

@@ -30,7 +30,13 @@ impl Method for Swag {
         &[("multiswag", "take \"swag\": with several members (method.members) it is multiSWAG")]
     }
     fn keys(&self) -> Vec<&'static str> {
-        vec![key!(method.noise_link).path, key!(predict.samples).path, key!(swag.columns).path]
+        vec![
+            key!(method.noise_link).path,
+            key!(method.likelihood).path,
+            key!(method.nu).path,
+            key!(predict.samples).path,
+            key!(swag.columns).path,
+        ]
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
         swa::no_patience(recipe)

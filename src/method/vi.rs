@@ -44,6 +44,8 @@ impl Method for Vi {
         let own = [key!(method.samples).path, key!(vi.init).path, key!(vi.init_rho).path, key!(vi.groups).path];
         let shared = [
             key!(method.noise_link).path,
+            key!(method.likelihood).path,
+            key!(method.nu).path,
             key!(method.eta).path,
             key!(train.kl_warmup).path,
             key!(predict.samples).path,

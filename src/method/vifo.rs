@@ -50,6 +50,8 @@ impl Method for Vifo {
         ];
         let shared = [
             key!(method.noise_link).path,
+            key!(method.likelihood).path,
+            key!(method.nu).path,
             key!(method.eta).path,
             key!(method.samples).path,
             key!(train.kl_warmup).path,
@@ -139,6 +141,7 @@ fn record_head(setup: &ModelSpec, b: &mut Builder, reg: Reg, head: Head) -> (Buf
     } else {
         b.buffer("no_moments", 1, Role::Input)
     };
+    let (nu, constant) = setup.student().unwrap_or_default();
     let op = VifoHead {
         replicas,
         rows,
@@ -151,6 +154,8 @@ fn record_head(setup: &ModelSpec, b: &mut Builder, reg: Reg, head: Head) -> (Buf
         regularizer: reg.code(),
         exact: u32::from(setup.exact),
         first_replica: setup.first_member,
+        nu,
+        constant,
     };
     b.push(Op::VifoHead(op), &[out.buf, y, moments], &[terms, dout]);
     (terms, dout)

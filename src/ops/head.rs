@@ -8,13 +8,17 @@ use crate::base::Real;
 use crate::base::rng::{Draw, Stream};
 
 mod expectation;
+mod student;
 
 pub use expectation::{exact_expectation, sampled_expectation};
+pub use student::{HERMITE_5, HERMITE_9, Student, StudentHead, student_expectation, student_head, student_loss};
 
-use expectation::{Block, Normals, ROWS, gaussian_samples};
+use expectation::{Block, Normals, ROWS, regression_samples};
 
 pub const LIKELIHOOD_SOFTMAX: u32 = 0;
 pub const LIKELIHOOD_GAUSSIAN: u32 = 1;
+/// Student's t about m, its squared scale by the noise link (MATH.md section 1).
+pub const LIKELIHOOD_STUDENT: u32 = 2;
 
 /// Link g of the noise variance: exp (l clamped to [-10, 10]) or softplus (g clamped to [1e-3, 1e3]).
 pub const NOISE_EXP: u32 = 0;
@@ -50,9 +54,12 @@ params! {
         noise_link: u32,
         sigma_link: u32,
         regularizer: u32,
-        /// 1: the closed form of the expectation (Gaussian with the exp link only); 0: M samples.
+        /// 1: without samples, by the closed form (Gaussian with the exp link only) or by quadrature (Student-t); 0: M samples.
         exact: u32,
         first_replica: u32,
+        /// Of `LIKELIHOOD_STUDENT`, as in [`StudentHead`].
+        nu: f32,
+        constant: f32,
     }
 }
 
@@ -108,7 +115,7 @@ impl OpSpec for VifoHead {
         shared(self.replicas, self.share)
             && self.data_rows <= self.rows
             && self.k > 0
-            && (self.likelihood != LIKELIHOOD_GAUSSIAN || self.k == 2)
+            && (self.likelihood == LIKELIHOOD_SOFTMAX || self.k == 2)
     }
 }
 
@@ -197,10 +204,31 @@ pub fn gaussian_head<T: Real>(
     terms: &mut [T],
     dz: &mut [T],
 ) {
-    let (rows, n_valid) = (p.rows as usize, args.n_valid as usize);
+    let sizes = (p.replicas as usize, p.rows as usize, p.share as usize);
+    // The link a constant: of that the compiler makes vector code.
+    if p.noise_link == NOISE_EXP {
+        regression_rows(sizes, args, z, targets, terms, dz, |m, l, y| gaussian_loss(NOISE_EXP, m, l, y));
+    } else {
+        regression_rows(sizes, args, z, targets, terms, dz, |m, l, y| gaussian_loss(NOISE_SOFTPLUS, m, l, y));
+    }
+}
+
+/// The head of a regression by `loss` of (m, l, y), which gives -log p and its slopes in m and l. `sizes` are those of the
+/// head: replicas, rows, share.
+#[inline(always)]
+fn regression_rows<T: Real>(
+    (replicas, rows, share): (usize, usize, usize),
+    args: &StepArgs<T>,
+    z: &[T],
+    targets: &[T],
+    terms: &mut [T],
+    dz: &mut [T],
+    of_row: impl Fn(T, T, T) -> (T, T, T),
+) {
+    let n_valid = args.n_valid as usize;
     let weight = T::one() / T::of(args.n_valid as f64);
-    for r in 0..p.replicas as usize {
-        let targets = &targets[r / p.share as usize * rows..][..rows];
+    for r in 0..replicas {
+        let targets = &targets[r / share * rows..][..rows];
         for first in (0..rows).step_by(ROWS) {
             let n = ROWS.min(rows - first);
             let at = r * rows + first..r * rows + first + n;
@@ -210,15 +238,8 @@ pub fn gaussian_head<T: Real>(
                 (m[i], l[i], y[i]) = (z[2 * i], z[2 * i + 1], targets[i]);
             }
             let (mut loss, mut dm, mut dl) = ([T::zero(); ROWS], [T::zero(); ROWS], [T::zero(); ROWS]);
-            // `ROWS` at a time and the link a constant: of that the compiler makes vector code.
-            if p.noise_link == NOISE_EXP {
-                for i in 0..ROWS {
-                    (loss[i], dm[i], dl[i]) = gaussian_loss(NOISE_EXP, m[i], l[i], y[i]);
-                }
-            } else {
-                for i in 0..ROWS {
-                    (loss[i], dm[i], dl[i]) = gaussian_loss(NOISE_SOFTPLUS, m[i], l[i], y[i]);
-                }
+            for i in 0..ROWS {
+                (loss[i], dm[i], dl[i]) = of_row(m[i], l[i], y[i]);
             }
             let (terms, dz) = (&mut terms[3 * at.start..3 * at.end], &mut dz[2 * at.start..2 * at.end]);
             let zero = T::zero();
@@ -263,10 +284,10 @@ pub fn vifo_head<T: Real>(
             },
         };
         let terms = &mut terms[r * rows * 3..(r + 1) * rows * 3];
-        if p.likelihood == LIKELIHOOD_GAUSSIAN {
-            head.gaussian(terms, &mut doutputs[part]);
-        } else {
+        if p.likelihood == LIKELIHOOD_SOFTMAX {
             head.softmax(terms, &mut doutputs[part], scratch);
+        } else {
+            head.regression(terms, &mut doutputs[part]);
         }
     }
 }
@@ -305,7 +326,7 @@ impl<T: Real> Rows<'_, T> {
     }
 
     #[inline(always)]
-    fn gaussian(&self, terms: &mut [T], doutputs: &mut [T]) {
+    fn regression(&self, terms: &mut [T], doutputs: &mut [T]) {
         let p = self.p;
         let (rows, data_rows, n_valid) = (p.rows as usize, p.data_rows as usize, self.args.n_valid as usize);
         let weight = self.weights().0;
@@ -324,7 +345,9 @@ impl<T: Real> Rows<'_, T> {
             let targets = if b < n_valid { &self.targets[b..end] } else { &[] };
             let mut block = Block::new(p.sigma_link, &self.outputs[b * 4..end * 4], targets);
             if b < n_valid {
-                if p.exact == 1 {
+                if p.exact == 1 && p.likelihood == LIKELIHOOD_STUDENT {
+                    student_expectation(p.noise_link, Student::new(p.nu, p.constant), &mut block, weight);
+                } else if p.exact == 1 {
                     for i in 0..ROWS {
                         let (mu, sd) = ([block.mu[0][i], block.mu[1][i]], [block.sd[0][i], block.sd[1][i]]);
                         let (mut dmu, mut dsd) = ([T::zero(); 2], [T::zero(); 2]);
@@ -333,7 +356,7 @@ impl<T: Real> Rows<'_, T> {
                             (dmu[0], dmu[1], dsd[0], dsd[1]);
                     }
                 } else {
-                    gaussian_samples(p, self.args.n_samples, &self.draw, b, &mut block, weight);
+                    regression_samples(p, self.args.n_samples, &self.draw, b, &mut block, weight);
                 }
             }
             for i in 0..end - b {

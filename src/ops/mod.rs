@@ -124,7 +124,7 @@ ops! {
     conv [conv_tiled, conv_data_tiled, conv_split]: Conv2dForward, Conv2dBackwardData, Conv2dBackwardWeight;
     pool: MaxPool2Forward, MaxPool2Backward, AvgPoolForward, AvgPoolBackward;
     norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, Add;
-    head: SoftmaxHead, GaussianHead, VifoHead;
+    head: SoftmaxHead, GaussianHead, StudentHead, VifoHead;
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;
     periodic: PeriodicForward, PeriodicBackward;

@@ -118,6 +118,15 @@ choice! {
         Periodic = "periodic",
     }
 
+    /// The noise of a regression about its mean.
+    #[derive(Default)]
+    Likelihood {
+        #[default]
+        Gaussian = "gaussian",
+        /// With heavy tails, by `method.nu` (MATH.md section 1).
+        StudentT = "student-t",
+    }
+
     Expectation { Auto = "auto", Sampled = "sampled", Exact = "exact" }
 
     Link { Exp = "exp", Softplus = "softplus" }

@@ -82,9 +82,11 @@ keys! {
         eta: Option<f64>, range(0.0, MAX), live, flag("eta", "X"), slider("eta", 0.0, 10.0), "Weight of the regularizer (VIFO, VI, dirichlet) [default: 0.1, and 0.01 for VIFO on classes].";
         eta_aux: f64 = 0.0, range(0.0, MAX), effect_by(of_eta_aux), flag("eta-aux", "X"), slider("eta_aux", 0.0, 10.0), "Weight of the regularizer on auxiliary inputs, which are drawn outside the data, too (VIFO); 0 = off.";
         samples: u32 = 5, whole(1, 10_000), live, slider("samples M", 1.0, 100.0), "M, the Monte Carlo samples of a training step.";
-        expectation: Expectation = Expectation::Auto, rebuild, "auto = exact where a closed form exists (VIFO regression, noise_link exp).";
+        expectation: Expectation = Expectation::Auto, rebuild, "auto = exact where a closed form exists (VIFO regression, likelihood gaussian, noise_link exp), and quadrature under likelihood student-t.";
         sigma_link: Link = Link::Softplus, rebuild, "Link from rho to the sigma of VIFO's outputs.";
-        noise_link: Link = Link::Exp, rebuild, "Link from the second output to the noise variance (regression).";
+        noise_link: Link = Link::Exp, rebuild, "Link from the second output to the noise variance (regression); under likelihood student-t to its squared scale.";
+        likelihood: Likelihood = Likelihood::Gaussian, rebuild, flag("likelihood", "NAME"), "Noise of a regression: gaussian, or student-t for targets with outliers, which then count less. Not with laplace and vbll.";
+        nu: f64 = 4.0, above(2.0, 100.0), rebuild, slider("degrees of freedom", 2.1, 100.0), "Degrees of freedom of likelihood student-t: the fewer, the more outliers it expects.";
         aux_source: AuxSource = AuxSource::Uniform, rebuild, "Auxiliary inputs: uniform on the widened range, or an even grid (one input only).";
     }
 

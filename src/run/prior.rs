@@ -82,9 +82,17 @@ pub fn curves(
             .map(|i| {
                 let z = &z[(c * n + i) * 2..][..2];
                 let noise = noise_variance(setup.noise_code(), z[1]).0.sqrt();
-                encoder.destandardise(z[0] + noise * normal(c as u32 + count, i as u32))
+                let away = normal(c as u32 + count, i as u32);
+                let away = setup.nu.map_or(away, |nu| student(nu, away, normal(c as u32 + 2 * count, i as u32)));
+                encoder.destandardise(z[0] + noise * away)
             })
             .collect()
     };
     Ok(Some((0..count as usize).map(curve).collect()))
+}
+
+/// A draw of Student's t from two of a standard normal (Bailey 1994): with r^2 = a^2 + b^2 it is a / r sqrt(nu (e^(r^2 / nu) - 1)).
+fn student(nu: f64, a: f64, b: f64) -> f64 {
+    let square = a * a + b * b;
+    if square == 0.0 { 0.0 } else { a * (nu * (square / nu).exp_m1() / square).sqrt() }
 }

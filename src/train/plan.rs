@@ -59,15 +59,19 @@ impl TrainingPlan {
         let targets = encoder.n_targets() as u32;
         method.suits(recipe, task, targets)?;
         let k = n_classes.unwrap_or(2) as u32;
-        let exact_exists = task == Task::Regression && m.noise_link == Link::Exp && method.has_closed_form();
+        let nu = method::degrees_of_freedom(recipe, task)?;
+        let exact_exists =
+            task == Task::Regression && nu.is_none() && m.noise_link == Link::Exp && method.has_closed_form();
         let exact = match m.expectation {
+            // Student's t by quadrature, whatever the link.
+            Expectation::Auto if nu.is_some() => method.has_closed_form(),
             Expectation::Auto => exact_exists,
             Expectation::Sampled => false,
             Expectation::Exact if exact_exists => true,
             Expectation::Exact => {
                 return Err(Error::usage(
                     "method.expectation",
-                    "\"exact\" has a closed form only for VIFO regression with noise_link = \"exp\"",
+                    "\"exact\" has a closed form only for VIFO regression with noise_link = \"exp\" and a gaussian likelihood",
                     "",
                     "set it to \"auto\"",
                 ));
@@ -97,6 +101,7 @@ impl TrainingPlan {
             k,
             targets,
             noise_link: m.noise_link,
+            nu,
             sigma_link: m.sigma_link,
             exact,
             samples: m.samples,

@@ -279,6 +279,7 @@ fn setup(method: &'static dyn Method, members: u32, net: Net) -> ModelSpec {
         task: Task::Classification,
         k: 2,
         noise_link: Link::Exp,
+        nu: None,
         sigma_link: Link::Softplus,
         exact: false,
         samples: 3,

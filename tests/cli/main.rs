@@ -20,6 +20,7 @@ mod score;
 mod slurm;
 #[cfg(unix)]
 mod stop_phases;
+mod student;
 mod sweep;
 mod tables;
 mod theory;

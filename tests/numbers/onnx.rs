@@ -237,6 +237,8 @@ fn regressions_are_what_predict_says() {
         ("vifo-mean", "method.noise_link=softplus"),
         ("base", "method.noise_link=softplus"),
         ("vifo-mean", "method.sigma_link=exp"),
+        ("vifo-mean", "method.likelihood=student-t"),
+        ("base", "method.likelihood=student-t --set method.nu=2.5 --set method.noise_link=softplus"),
         ("vifo-mean", "net.embedding=periodic --set net.activation=mish"),
         ("vi-mean", "net.embedding=periodic"),
         ("laplace", "net.embedding=periodic --set net.hidden=[]"),

@@ -87,6 +87,7 @@ fn setup(net: &Net) -> ModelSpec {
         task: Task::Classification,
         k: net.n_out(),
         noise_link: Link::Exp,
+        nu: None,
         sigma_link: Link::Softplus,
         exact: false,
         samples: 1,

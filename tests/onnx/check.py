@@ -275,6 +275,9 @@ def main():
             results.append(one(program, folder, "factors", method, train, small + factors, new))
         for method in ["base", "vifo-mean", "laplace"]:
             results.append(one(program, folder, "softplus", method, train, softplus_link, new))
+        for method in ["base", "vifo-mean"]:
+            extra = small + ["--target", "y,z", "--ignore", "kind", "--likelihood", "student-t"]
+            results.append(one(program, folder, "student-t", method, train, extra, new))
         # Rows with a missing cell or a text that training had not are refused, and levels may look like numbers.
         for missing in ["drop", "mean"]:
             extra = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--as", "size=text", "--missing", missing]

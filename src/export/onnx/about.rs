@@ -73,6 +73,9 @@ impl About<'_> {
             ("vifo.unit", unit.into()),
             ("vifo.calibration", self.calibration.map_or("none".into(), |c| format!("on {}", c.on()))),
         ];
+        if let Some(nu) = setup.nu {
+            pairs.push(("vifo.noise", format!("Student-t, {nu} degrees of freedom")));
+        }
         if let Target::Classes { labels, .. } = &encoder.target {
             pairs.push(("vifo.classes", json!(labels).to_string()));
             pairs.push(("vifo.logit_draws", self.samples.to_string()));

@@ -29,7 +29,9 @@ pub fn regression(setup: &ModelSpec, g: &mut Graph, z: &Val, at: usize) -> Resul
         Some(sd) => special::mean_noise(g, link, &l, &sd),
         None => special::noise(g, link, &l),
     };
-    let aleatoric = g.mean(&noise, &[0]);
+    let squared_scale = g.mean(&noise, &[0]);
+    // The variance of Student's t.
+    let aleatoric = setup.nu.map_or(squared_scale.clone(), |nu| g.affine(&squared_scale, nu / (nu - 2.0), 0.0));
     let mean = g.mean(&m, &[0]);
     let away = g.sub(&m, &mean);
     let squares = g.square(&away);

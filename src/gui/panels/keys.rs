@@ -3,7 +3,7 @@
 use crate::data::Task;
 use crate::method::{self, Knob, KnobValue};
 use crate::recipe::keys::{self, Key};
-use crate::recipe::{Recipe, Schedule, key};
+use crate::recipe::{Likelihood, Recipe, Schedule, key};
 use crate::train::plan::usual_lr;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
@@ -76,6 +76,7 @@ pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>) {
     if let Some(running) = running {
         draft.method.eta_aux = running.method.eta_aux;
         draft.method.expectation = running.method.expectation;
+        draft.method.likelihood = running.method.likelihood;
         draft.prior = running.prior.clone();
         let (to, from) = (&mut draft.train, &running.train);
         (to.patience, to.optimizer, to.schedule) = (from.patience, from.optimizer, from.schedule);
@@ -93,7 +94,7 @@ fn knob_ui(ui: &mut egui::Ui, recipe: &mut Recipe, knob: Knob) {
     }
 }
 
-/// eta, eta_aux, the prior, the learning rate and M: what a running training takes up at its next step.
+/// eta, eta_aux, the prior, the learning rate, M and the tails of a Student-t: what a running training takes up at its next step.
 pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe) {
     let Some(method) = method::find(&recipe.method.name) else { return };
     if method::reads(method, key!(method.eta).path) {
@@ -109,6 +110,9 @@ pub fn live_keys_ui(ui: &mut egui::Ui, recipe: &mut Recipe) {
     optional_ui(ui, lr, &mut recipe.train.lr, usual);
     if method::reads(method, key!(method.samples).path) {
         slider_ui(ui, key!(method.samples), &mut recipe.method.samples);
+    }
+    if recipe.method.likelihood == Likelihood::StudentT {
+        slider_ui(ui, key!(method.nu), &mut recipe.method.nu);
     }
     if method.usual().schedule == Schedule::Swa {
         return;
@@ -140,6 +144,7 @@ mod tests {
             let mut running = crate::method::checked(&t, "t").expect("a recipe");
             running.train.schedule = Some(Schedule::Constant);
             running.method.eta_aux = 1.0;
+            running.method.likelihood = Likelihood::StudentT;
             method::adapt(&mut running);
             for other in METHODS.iter().map(|m| m.name()) {
                 let mut draft = running.clone();

@@ -93,6 +93,7 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
         recipe.data.standardise = true;
         recipe.method.noise_link = crate::recipe::Link::Exp;
         recipe.method.expectation = crate::recipe::Expectation::Auto;
+        recipe.method.likelihood = crate::recipe::Likelihood::Gaussian;
         recipe.data.rows = recipe.data.rows.max(200);
     } else {
         // The paper's curve alone has units in which nothing need be scaled.

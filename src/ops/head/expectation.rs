@@ -1,7 +1,7 @@
 //! The expected -log p of a VIFO row and its gradient (MATH.md section 2): by samples, or in closed form.
 
 use super::super::regularizer::sigma;
-use super::{LIKELIHOOD_GAUSSIAN, VifoHead, gaussian_loss};
+use super::{LIKELIHOOD_SOFTMAX, LIKELIHOOD_STUDENT, Student, VifoHead, gaussian_loss, student_loss};
 use crate::base::Real;
 use crate::base::rng::Draw;
 
@@ -56,8 +56,12 @@ pub fn sampled_expectation<T: Real>(
             e[c] = eps();
             z[c] = mu[c] + sigma[c] * e[c];
         }
-        if p.likelihood == LIKELIHOOD_GAUSSIAN {
-            let (v, dm, dl) = gaussian_loss(p.noise_link, z[0], z[1], y);
+        if p.likelihood != LIKELIHOOD_SOFTMAX {
+            let (v, dm, dl) = if p.likelihood == LIKELIHOOD_STUDENT {
+                student_loss(p.noise_link, Student::new(p.nu, p.constant), z[0], z[1], y)
+            } else {
+                gaussian_loss(p.noise_link, z[0], z[1], y)
+            };
             loss += v;
             dmu[0] += share * dm;
             dmu[1] += share * dl;
@@ -86,13 +90,13 @@ pub fn sampled_expectation<T: Real>(
     loss / T::of(n_samples as f64)
 }
 
-/// Pairs (row, sample) of the Gaussian head worked on at a time.
+/// Pairs (row, sample) of a regression's head worked on at a time.
 const PAIRS: usize = 256;
 
-/// The sampled expectation of a Gaussian likelihood for the rows of `block`, `sampled_expectation` turned on its side:
+/// The sampled expectation of a regression's likelihood for the rows of `block`, `sampled_expectation` turned on its side:
 /// over (row, sample) pairs, so that it becomes vector code. `first_row` is the block's place among the data rows.
 #[inline(always)]
-pub(super) fn gaussian_samples<T: Real>(
+pub(super) fn regression_samples<T: Real>(
     p: &VifoHead,
     n_samples: u32,
     draw: &Draw,
@@ -118,8 +122,15 @@ pub(super) fn gaussian_samples<T: Real>(
             log[i] = block.mu[1][b] + block.sd[1][b] * e(i, 1);
             y[i] = block.y[b];
         }
-        for i in 0..PAIRS {
-            (loss[i], dm[i], dl[i]) = gaussian_loss(p.noise_link, mean[i], log[i], y[i]);
+        if p.likelihood == LIKELIHOOD_STUDENT {
+            let t = Student::new(p.nu, p.constant);
+            for i in 0..PAIRS {
+                (loss[i], dm[i], dl[i]) = student_loss(p.noise_link, t, mean[i], log[i], y[i]);
+            }
+        } else {
+            for i in 0..PAIRS {
+                (loss[i], dm[i], dl[i]) = gaussian_loss(p.noise_link, mean[i], log[i], y[i]);
+            }
         }
         for i in 0..n {
             let b = (first + i) / m;
@@ -136,8 +147,8 @@ pub(super) fn gaussian_samples<T: Real>(
 /// Rows of a block.
 pub(super) const ROWS: usize = 64;
 
-/// A block of rows of the Gaussian VIFO head, output by output.
-pub(super) struct Block<T> {
+/// A block of rows of a regression's VIFO head, output by output.
+pub struct Block<T> {
     pub(super) len: usize,
     pub(super) y: [T; ROWS],
     pub(super) mu: [[T; ROWS]; 2],
@@ -197,7 +208,7 @@ pub fn exact_expectation<T: Real>(mu: &[T], sigma: &[T], y: T, scale: T, dmu: &m
 
 #[cfg(test)]
 mod tests {
-    use super::super::NOISE_EXP;
+    use super::super::{LIKELIHOOD_GAUSSIAN, NOISE_EXP};
     use super::*;
 
     /// The sampled expectation converges to the exact one: 200,000 samples, five standard errors.
@@ -215,6 +226,8 @@ mod tests {
             regularizer: 0,
             exact: 0,
             first_replica: 0,
+            nu: 0.0,
+            constant: 0.0,
         };
         let (mu, sd, y, n) = ([0.3, -0.5], [0.4, 0.3], 1.1, 200_000u32);
         let mut normals = Normals::new(Draw { seed: 4, stream: 1, step: 0, replica: 0 });

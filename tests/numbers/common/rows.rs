@@ -13,8 +13,8 @@ mod pool;
 
 use super::bounded::U;
 use heads::{
-    column_moments, gaussian_head, softmax_head, vi_gradient, vi_regularizer, vi_sample, vifo_head, weigh_rows,
-    weighed_moments,
+    column_moments, gaussian_head, softmax_head, student_head, vi_gradient, vi_regularizer, vi_sample, vifo_head,
+    weigh_rows, weighed_moments,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -147,6 +147,7 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::LinearBackwardWeight(_) => linear_backward_weight(),
         Op::SoftmaxHead(_) => softmax_head(),
         Op::GaussianHead(_) => gaussian_head(),
+        Op::StudentHead(_) => student_head(),
         Op::ColumnMoments(_) => column_moments(),
         Op::WeighedMoments(_) => weighed_moments(),
         Op::WeighRows(_) => weigh_rows(),

@@ -103,6 +103,8 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
         regularizer: REG_MEAN,
         exact: 0,
         first_replica: 0,
+        nu: 0.0,
+        constant: 0.0,
     };
     let terms = b.buffer("terms", (members * rows * 3) as usize, Role::Scratch);
     let dout = b.buffer("dout", (members * rows * 4) as usize, Role::Scratch);

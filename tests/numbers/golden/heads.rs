@@ -102,6 +102,8 @@ impl<T: Real> Vifo<T> {
             regularizer: regularizer::REG_NONE,
             exact: u32::from(likelihood == LIKELIHOOD_GAUSSIAN),
             first_replica: 0,
+            nu: 0.0,
+            constant: 0.0,
         };
         Vifo { head, rows, k: two_k / 2, outputs: reals(&row["outputs"]), y: reals(&row["y"]) }
     }

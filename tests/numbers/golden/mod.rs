@@ -28,6 +28,7 @@ mod networks;
 mod rounding;
 mod scaling;
 mod steps;
+mod student;
 mod verdict;
 
 use crate::common::golden::numbers;

@@ -94,6 +94,25 @@ fn base() {
     bench.close("base", 2 * 2 * 3);
 }
 
+/// Student's t on plain networks, under drawn weights, and under VIFO by samples and by quadrature, with auxiliary rows beside it.
+#[test]
+fn student_t() {
+    let mut bench = Bench::default();
+    for nu in [2.2, 4.0, 30.0] {
+        for noise_link in LINKS {
+            for kind in [Kind::Base, Kind::Vi(Reg::Naive), Kind::Vifo(Reg::Mean), Kind::Vifo(Reg::EbAll)] {
+                let is_vifo = matches!(kind, Kind::Vifo(_));
+                for exact in if is_vifo { &[false, true][..] } else { &[false] } {
+                    let s = setup(kind, Task::Regression, Act::Silu);
+                    let aux = is_vifo.then_some(AuxSource::Uniform);
+                    bench.try_both(&ModelSpec { nu: Some(nu), noise_link, aux, exact: *exact, ..s });
+                }
+            }
+        }
+    }
+    bench.close("student-t", 3 * 2 * (2 + 2 * 2) * 2);
+}
+
 fn vifo(bench: &mut Bench, reg: Reg) {
     for task in TASKS {
         for activation in ACTS {

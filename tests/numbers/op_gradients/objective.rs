@@ -56,6 +56,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
         task,
         k,
         noise_link: Link::Exp,
+        nu: None,
         sigma_link: Link::Softplus,
         exact: false,
         samples: 3,

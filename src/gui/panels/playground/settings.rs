@@ -136,6 +136,7 @@ impl Playground {
             self.draft.name.clone_from(&running.name);
             (self.draft.method.noise_link, self.draft.method.expectation) =
                 (running.method.noise_link, running.method.expectation);
+            self.draft.method.likelihood = running.method.likelihood;
             if running.data.toy == Some(kind) {
                 crate::method::adapt(&mut self.draft);
                 return;

@@ -58,6 +58,39 @@ pub fn gaussian_head() -> Vec<Row> {
     all
 }
 
+/// Degrees of freedom of a Student-t and its constant.
+fn student(nu: f32) -> (f32, f32) {
+    (nu, Student::constant_of(f64::from(nu)) as f32)
+}
+
+pub fn student_head() -> Vec<Row> {
+    let mut all = vec![];
+    for (noise_link, beyond) in [(NOISE_EXP, [12.0, -11.5]), (NOISE_SOFTPLUS, [1500.0, -9.0])] {
+        for (rows, valid) in BATCHES {
+            for ((replicas, share), nu) in SHARES.into_iter().zip([4.0, 2.1, 100.0]) {
+                let (nu, constant) = student(nu);
+                let p = StudentHead { replicas, rows, share, noise_link, nu, constant };
+                let n = (replicas * rows) as usize;
+                let mut z = fill(2 * n, 1, -4.0, 4.0);
+                // Two rows beyond the clamps.
+                z[1] = beyond[0];
+                z[2 * n - 1] = beyond[1];
+                let mut targets = fill((replicas / share * rows) as usize, 2, -2.0, 2.0);
+                // An outlier.
+                targets[0] = 1e4;
+                let row = Row::new(
+                    Op::StudentHead(p),
+                    format!("{p:?} {valid} valid"),
+                    vec![z, targets],
+                    vec![poison(3 * n), poison(2 * n)],
+                );
+                all.push(row.with(|a| a.n_valid = valid));
+            }
+        }
+    }
+    all
+}
+
 /// (mu, rho) of each row.
 fn outputs(rows: u32, k: u32, sigma_link: u32) -> Vec<f32> {
     let (low, high) = if sigma_link == SIGMA_EXP { (-3.0, 0.5) } else { (-6.0, 1.0) };
@@ -177,6 +210,8 @@ pub fn vifo_head() -> Vec<Row> {
         regularizer: REG_NONE,
         exact: 0,
         first_replica: 2,
+        nu: 0.0,
+        constant: 0.0,
     };
     // Every regularizer with every likelihood and link.
     for regularizer in REG_NONE..=REG_EB_ALL {
@@ -186,6 +221,12 @@ pub fn vifo_head() -> Vec<Row> {
             all.push(vifo_row(VifoHead { noise_link: NOISE_SOFTPLUS, ..p }, 33));
             all.push(vifo_row(VifoHead { exact: 1, ..p }, 33));
             all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k: 3, ..p }, 20));
+            let (nu, constant) = student(4.0);
+            for noise_link in [NOISE_EXP, NOISE_SOFTPLUS] {
+                let p = VifoHead { likelihood: LIKELIHOOD_STUDENT, noise_link, nu, constant, ..p };
+                all.push(vifo_row(p, 20));
+                all.push(vifo_row(VifoHead { exact: 1, ..p }, 33));
+            }
         }
     }
     // Every shape with one regularizer that sees all of it.
@@ -194,6 +235,8 @@ pub fn vifo_head() -> Vec<Row> {
             let p = VifoHead { replicas, share, rows: data_rows + aux, data_rows, regularizer: REG_EB_ALL, ..base };
             all.push(vifo_row(p, valid));
             all.push(vifo_row(VifoHead { exact: 1, ..p }, valid));
+            let (nu, constant) = student(2.5);
+            all.push(vifo_row(VifoHead { exact: 1, likelihood: LIKELIHOOD_STUDENT, nu, constant, ..p }, valid));
             for k in [2, 10, 33] {
                 all.push(vifo_row(VifoHead { likelihood: LIKELIHOOD_SOFTMAX, k, ..p }, valid));
             }
