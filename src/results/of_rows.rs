@@ -49,6 +49,9 @@ pub fn alone(predictive: &Predictive, data: &Loaded, y: &[f64]) -> Result<Result
 }
 
 fn joined(a: &Dataset, b: &Dataset) -> Dataset {
+    if b.n == 0 {
+        return a.clone();
+    }
     // Only what the baselines read: images and names of rows would be copied for nothing.
     let weights = match a.weights.is_empty() {
         true => vec![],

@@ -8,7 +8,7 @@ use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
-use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
+use crate::recipe::{Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
 pub struct TrainingPlan {
@@ -31,6 +31,8 @@ pub struct TrainingPlan {
     pub seed: u32,
     pub vi_uniform: bool,
     pub init_rho: f32,
+    /// When trees are fitted beside the network, for the memory that they take.
+    pub boosting: Boosting,
 }
 
 impl TrainingPlan {
@@ -138,6 +140,7 @@ impl TrainingPlan {
             seed: recipe.seed,
             vi_uniform: recipe.vi.init == crate::recipe::ViInit::Torch,
             init_rho: recipe.vi.init_rho as f32,
+            boosting: recipe.baselines.boosting,
         })
     }
 
