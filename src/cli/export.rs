@@ -9,6 +9,7 @@ use crate::export::onnx;
 use crate::method::{ModelSpec, Outputs};
 use crate::net::{Last, Net};
 use crate::program::Act;
+use crate::program::builder::Embedded;
 use crate::recipe::Link;
 use crate::run::calibration;
 use crate::run::write_to;
@@ -231,11 +232,20 @@ fn module(net: &Net) -> String {
                 last = h;
             }
             parts.push(last_layer(last, n.last));
-            if !n.embedded.is_empty() {
+            if !n.embedded.is_empty() || !n.tables.is_empty() {
                 let named = parts.iter().enumerate().map(|(i, part)| format!("(\"{i}\", {part})"));
-                let embedding = format!("(\"embedding\", Periodic({:?}))", n.embedded);
-                let all: Vec<String> = std::iter::once(embedding).chain(named).collect();
-                let from = "OrderedDict is collections', Periodic is in vifo's tests/golden/torch_weights.py";
+                let embedding =
+                    (!n.embedded.is_empty()).then(|| format!("(\"embedding\", Periodic({:?}))", n.embedded));
+                let of = |t: Embedded| format!("({}, {}, {})", t.input, t.levels, t.width);
+                let tables: Vec<String> = n.tables_in_place().into_iter().map(of).collect();
+                let tables = (!tables.is_empty()).then(|| format!("(\"levels\", Levels([{}]))", tables.join(", ")));
+                let all: Vec<String> = embedding.iter().chain(&tables).cloned().chain(named).collect();
+                let classes = match (&embedding, &tables) {
+                    (Some(_), Some(_)) => "Periodic and Levels are",
+                    (None, Some(_)) => "Levels is",
+                    _ => "Periodic is",
+                };
+                let from = format!("OrderedDict is collections', {classes} in vifo's tests/golden/torch_weights.py");
                 return format!("nn.Sequential(OrderedDict([{}]))  # {from}", all.join(", "));
             }
         }
@@ -311,6 +321,7 @@ mod tests {
             last: Last::Linear(4),
             activation: Act::Mish,
             embedded: vec![0, 2],
+            tables: vec![],
             dropout: 0.0,
         };
         let written = module(&Net::Mlp(mlp));

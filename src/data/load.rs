@@ -205,7 +205,13 @@ fn unstandardise(encoder: &mut Encoder) {
 pub fn rules(data: &recipe::Data) -> Rules<'_> {
     // The default continues; strict reading reports it.
     let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
-    Rules { ignore: &data.ignore, missing, max_levels: data.max_levels, strict: data.strict }
+    Rules {
+        ignore: &data.ignore,
+        missing,
+        max_levels: data.max_levels,
+        embed_above: data.embed_above,
+        strict: data.strict,
+    }
 }
 
 impl Loaded {

@@ -27,6 +27,7 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
             last: method.last_layer(task, k),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             dropout: 0.0,
         }),
         image: None,

@@ -1,9 +1,9 @@
 //! The multilayer perceptron (MATH.md section 6): linear layers with an activation between them, dropout after
-//! each; on tables with a periodic embedding of the numbers before them, if asked for.
+//! each; on tables with a periodic embedding of the numbers and an embedding of levels before them, if asked for.
 
 use super::{Last, LastAt, Layout, Pass, Places};
-use crate::ops::periodic;
-use crate::program::builder::{LinearAt, PeriodicAt, Tensor};
+use crate::ops::{embed, periodic};
+use crate::program::builder::{Embedded, LinearAt, PeriodicAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -14,30 +14,50 @@ pub struct Mlp {
     pub activation: Act,
     /// Inputs with a periodic embedding, ascending and below `n_in`; none where the network has no such layer.
     pub embedded: Vec<u32>,
+    /// Inputs that hold the numbers of levels, ascending and below `n_in`, with the sizes of their tables.
+    pub tables: Vec<Embedded>,
     /// Share of hidden units dropped in training.
     pub dropout: f32,
+}
+
+/// Its layers with their places.
+struct Layers {
+    embedding: Option<PeriodicAt>,
+    /// Where the first table begins.
+    tables: Option<u32>,
+    hidden: Vec<LinearAt>,
+    last: LastAt,
 }
 
 impl Mlp {
     /// Inputs of the first linear layer.
     pub fn n_first(&self) -> u32 {
-        periodic::n_out(self.n_in, self.embedded.len() as u32)
+        let width = self.tables.iter().map(|t| t.width).sum();
+        embed::n_out(periodic::n_out(self.n_in, self.embedded.len() as u32), self.tables.len() as u32, width)
     }
 
-    /// The embedding, the hidden layers and the last one with their places.
-    fn layers(&self, p: &mut Places) -> (Option<PeriodicAt>, Vec<LinearAt>, LastAt) {
+    /// The tables by the places of their inputs behind the numbers that a periodic embedding makes.
+    pub fn tables_in_place(&self) -> Vec<Embedded> {
+        let made = periodic::n_out(self.n_in, self.embedded.len() as u32) - self.n_in;
+        self.tables.iter().map(|t| Embedded { input: made + t.input, ..*t }).collect()
+    }
+
+    /// The embeddings, the hidden layers and the last one with their places.
+    fn layers(&self, p: &mut Places) -> Layers {
         let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
+        let tables = (!self.tables.is_empty()).then(|| p.tables("levels", &self.tables));
         let mut width = self.n_first();
         let mut hidden = vec![];
         for (i, &n) in self.hidden.iter().enumerate() {
             hidden.push(p.linear(&(2 * i).to_string(), width, n, None));
             width = n;
         }
-        (embedding, hidden, p.last(&(2 * self.hidden.len()).to_string(), width, self.last))
+        let last = p.last(&(2 * self.hidden.len()).to_string(), width, self.last);
+        Layers { embedding, tables, hidden, last }
     }
 
     /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`; those of the embedding are embedding.frequency, .phase, .weight
-    /// and .bias.
+    /// and .bias, those of the tables levels.0.weight, levels.1.weight and so on.
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
         self.layers(&mut places);
@@ -45,10 +65,13 @@ impl Mlp {
     }
 
     pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
-        let (embedding, hidden, last) = self.layers(&mut Places::default());
+        let Layers { embedding, tables, hidden, last } = self.layers(&mut Places::default());
         let mut x = x;
         if let Some(at) = embedding {
             x = b.periodic("embedding", x, at, &self.embedded);
+        }
+        if let Some(table) = tables {
+            x = b.embed("levels", x, table, &self.tables_in_place());
         }
         for (i, at) in hidden.into_iter().enumerate() {
             x = b.linear(&format!("layer{i}"), x, at, Some(self.activation));
@@ -70,6 +93,7 @@ mod tests {
             last: Last::Linear(4),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             dropout: 0.0,
         };
         let layout = net.layout();
@@ -90,6 +114,7 @@ mod tests {
             last: Last::Linear(2),
             activation: Act::Mish,
             embedded: vec![0, 3],
+            tables: vec![],
             dropout: 0.0,
         };
         let layout = net.layout();
@@ -111,6 +136,29 @@ mod tests {
         assert_eq!(layout.to_torch(&layout.views[2], &flat), flat[64..160]);
     }
 
+    /// Input 1 becomes 4 numbers, input 4 two: the first layer sees them, what the numbers became, and the other inputs.
+    #[test]
+    fn tables_stand_before_the_first_layer() {
+        let tables = vec![Embedded { input: 1, levels: 100, width: 4 }, Embedded { input: 4, levels: 7, width: 2 }];
+        let net = Mlp {
+            n_in: 5,
+            hidden: vec![7],
+            last: Last::Linear(2),
+            activation: Act::Relu,
+            embedded: vec![0],
+            tables,
+            dropout: 0.0,
+        };
+        assert_eq!(net.n_first(), 6 + 3 + 3);
+        let layout = net.layout();
+        assert_eq!(layout.total, 83 + 400 + 14 + 12 * 7 + 7 + 7 * 2 + 2);
+        let views: Vec<_> = layout.views[4..7].iter().map(|v| (v.name.as_str(), v.shape.as_slice())).collect();
+        let (a, b, c): (&[usize], &[usize], &[usize]) = (&[100, 4], &[7, 2], &[7, 12]);
+        assert_eq!(views, [("levels.0.weight", a), ("levels.1.weight", b), ("0.weight", c)]);
+        assert_eq!(layout.layers()[..2], [(0, 83), (83, 414)]);
+        assert_eq!(crate::net::Net::Mlp(net).multiply_adds(), 3 * 16 + 2 * 16 + 12 * 7 + 14);
+    }
+
     #[test]
     fn torch_order_and_back() {
         let net = Mlp {
@@ -119,6 +167,7 @@ mod tests {
             last: Last::Linear(3),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             dropout: 0.0,
         };
         let layout = net.layout();

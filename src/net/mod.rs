@@ -13,7 +13,7 @@ pub use preresnet::PreResNet;
 
 use crate::ops::periodic::{MADE, WAVES};
 use crate::program::Builder;
-use crate::program::builder::{LinearAt, PeriodicAt, Tensor, VbllAt};
+use crate::program::builder::{Embedded, LinearAt, PeriodicAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,8 @@ pub enum ViewKind {
     Phase,
     /// Its weights, [inputs, numbers made, waves].
     Waves,
+    /// What the levels of a column become, [levels, numbers].
+    Table,
     /// Mean of a variational last layer's weights; as `Linear`.
     VbllMean {
         image: Option<(usize, usize, usize)>,
@@ -189,6 +191,17 @@ impl Places {
         let weight = push("weight", vec![d, made, waves], ViewKind::Waves);
         let bias = push("bias", vec![d, made], ViewKind::Bias { fan_in: waves });
         PeriodicAt { embedded, frequency, phase, weight, bias }
+    }
+
+    /// Tables of the levels of columns, one after another; where the first begins.
+    pub fn tables(&mut self, name: &str, columns: &[Embedded]) -> u32 {
+        let layer = self.next();
+        let first = self.layout.total as u32;
+        for (i, c) in columns.iter().enumerate() {
+            let shape = vec![c.levels as usize, c.width as usize];
+            self.layout.push(format!("{name}.{i}.weight"), shape, ViewKind::Table, layer);
+        }
+        first
     }
 
     /// A variational last layer with `k` outputs.
@@ -390,7 +403,8 @@ impl Net {
     pub fn multiply_adds(&self) -> u64 {
         let layout = self.layout();
         let of = |pixels: &dyn Fn(usize) -> u64| {
-            let weights = layout.views.iter().filter(|v| v.shape.len() > 1);
+            // A table is looked up.
+            let weights = layout.views.iter().filter(|v| v.shape.len() > 1 && v.kind != ViewKind::Table);
             weights
                 .enumerate()
                 .map(|(i, v)| v.len() as u64 * if v.kind == ViewKind::Conv { pixels(i) } else { 1 })
@@ -406,14 +420,17 @@ impl Net {
     /// "hidden [50, 50]", "AlexNet", for reports.
     pub fn describe(&self) -> String {
         match self {
-            Net::Mlp(n) if n.embedded.is_empty() => format!("MLP with hidden layers {:?}", n.hidden),
             Net::Mlp(n) => {
-                let s = if n.embedded.len() == 1 { "" } else { "s" };
-                format!(
-                    "MLP with hidden layers {:?} on a periodic embedding of {} input{s}",
-                    n.hidden,
-                    n.embedded.len()
-                )
+                let of = |what: &str, n: usize, name: &str| {
+                    (n > 0).then(|| format!("{what} of {n} {name}{}", if n == 1 { "" } else { "s" }))
+                };
+                let embeddings: Vec<String> =
+                    [of("a periodic embedding", n.embedded.len(), "input"), of("an embedding", n.tables.len(), "text")]
+                        .into_iter()
+                        .flatten()
+                        .collect();
+                let on = if embeddings.is_empty() { "" } else { " on " };
+                format!("MLP with hidden layers {:?}{on}{}", n.hidden, embeddings.join(" and "))
             }
             Net::AlexNet(n) => format!("AlexNet, widths {:?}", n.widths),
             Net::PreResNet(n) => format!("PreResNet{}, width {}", n.depth, n.width),

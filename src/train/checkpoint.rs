@@ -265,9 +265,16 @@ mod tests {
     use crate::program::Act;
 
     fn sample() -> (Layout, Checkpoint) {
-        let layout =
-            Mlp { n_in: 2, hidden: vec![3], last: 2.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 }
-                .layout();
+        let layout = Mlp {
+            n_in: 2,
+            hidden: vec![3],
+            last: 2.into(),
+            activation: Act::Relu,
+            embedded: vec![],
+            tables: vec![],
+            dropout: 0.0,
+        }
+        .layout();
         let n = 2 * layout.total;
         let weights = (0..2 * n).map(|i| i as f32 * 0.5).collect();
         let optimizer =

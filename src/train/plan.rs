@@ -8,6 +8,7 @@ use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
+use crate::program::builder::Embedded;
 use crate::recipe::{Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, ViGroups, key};
 
 #[derive(Debug, Clone)]
@@ -268,6 +269,11 @@ pub fn usual_lr(is_image: bool, optimizer: Optimizer) -> f64 {
     }
 }
 
+/// Numbers that each of `levels` levels becomes: 1.6 K^0.56 as in fastai, 16 at most.
+fn width_of(levels: usize) -> u32 {
+    (1.6 * (levels as f64).powf(0.56)).round().clamp(1.0, 16.0) as u32
+}
+
 /// The network that the recipe names, or the one that suits the data.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
@@ -280,7 +286,12 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
             Embedding::None => vec![],
             Embedding::Periodic => encoder.number_inputs(),
         };
-        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, dropout }));
+        let tables = encoder.tables().into_iter().map(|(input, levels)| {
+            let width = width_of(levels);
+            Embedded { input: input as u32, levels: levels as u32, width }
+        });
+        let tables = tables.collect();
+        return Ok(Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, tables, dropout }));
     };
     if net.embedding != Embedding::None {
         let help = "leave it out: it is for the numbers of a table";
@@ -315,7 +326,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
         NetName::Mlp => {
             let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
             let n_in = encoder.n_inputs() as u32;
-            Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded: vec![], dropout })
+            Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded: vec![], tables: vec![], dropout })
         }
         NetName::Cnn => {
             let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);

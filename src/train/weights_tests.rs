@@ -8,7 +8,16 @@ use crate::program::Act;
 use crate::recipe::{Link, Optimizer};
 
 fn mlp(n_out: u32) -> Layout {
-    Mlp { n_in: 2, hidden: vec![3], last: n_out.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 }.layout()
+    Mlp {
+        n_in: 2,
+        hidden: vec![3],
+        last: n_out.into(),
+        activation: Act::Relu,
+        embedded: vec![],
+        tables: vec![],
+        dropout: 0.0,
+    }
+    .layout()
 }
 
 /// One block a stage: every kind of tensor, in 1.5 kB.
@@ -60,8 +69,16 @@ fn comes_back_to_the_bit_under_any_shared_prefix_and_with_counters() {
         assert_eq!(read(&file(&all), &layout).expect("weights"), want, "{prefix}");
     }
     // A single layer's own number is no prefix.
-    let one =
-        Mlp { n_in: 2, hidden: vec![], last: 3.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 }.layout();
+    let one = Mlp {
+        n_in: 2,
+        hidden: vec![],
+        last: 3.into(),
+        activation: Act::Relu,
+        embedded: vec![],
+        tables: vec![],
+        dropout: 0.0,
+    }
+    .layout();
     assert_eq!(read(&file(&tensors(&one)), &one).expect("weights"), numbers(&one));
 }
 
@@ -198,8 +215,15 @@ fn other_kinds_of_file_are_told_apart() {
 /// An embedding's numbers under their names, in an order that needs no turning, and back; a file without them is refused.
 #[test]
 fn an_embedding_goes_out_and_comes_back() {
-    let net =
-        |embedded| Mlp { n_in: 3, hidden: vec![4], last: 2.into(), activation: Act::Mish, embedded, dropout: 0.0 };
+    let net = |embedded| Mlp {
+        n_in: 3,
+        hidden: vec![4],
+        last: 2.into(),
+        activation: Act::Mish,
+        embedded,
+        tables: vec![],
+        dropout: 0.0,
+    };
     let layout = net(vec![0, 2]).layout();
     let weights: Vec<f32> = (0..layout.total).map(|i| i as f32 * 0.25).collect();
     let bytes = export(&layout, &weights, &[]).expect("bytes");

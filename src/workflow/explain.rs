@@ -126,7 +126,14 @@ fn columns(model: &Model, train: &Dataset) -> Vec<Column> {
             (sum / train.n.max(1) as f64) as f32
         };
         let mut typical: Vec<f32> = inputs.clone().map(mean).collect();
-        if let FeatureKind::Levels { .. } = f.kind {
+        if let (Some(levels), [typical]) = (f.kind.table(), &mut typical[..]) {
+            // The most frequent level; the first of several.
+            let mut counts = vec![0usize; levels + 1];
+            let numbers = train.x.iter().skip(inputs.start).step_by(train.d.max(1));
+            numbers.for_each(|v| counts[(*v as usize).min(levels)] += 1);
+            let best = (0..counts.len()).fold(0, |best, level| if counts[level] > counts[best] { level } else { best });
+            *typical = best as f32;
+        } else if let FeatureKind::Levels { .. } = f.kind {
             let best = (0..typical.len()).fold(0, |best, j| if typical[j] > typical[best] { j } else { best });
             typical.iter_mut().enumerate().for_each(|(j, v)| *v = f32::from(u8::from(j == best)));
         }

@@ -16,8 +16,15 @@ use vifo::program::{Act, Builder, Role};
 
 /// The recorded program of the MLP with a softmax head: outputs, loss and the gradient of every tensor.
 fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
-    let net =
-        Mlp { n_in: 1, hidden: vec![50; 5], last: 4.into(), activation: Act::Relu, embedded: vec![], dropout: 0.0 };
+    let net = Mlp {
+        n_in: 1,
+        hidden: vec![50; 5],
+        last: 4.into(),
+        activation: Act::Relu,
+        embedded: vec![],
+        tables: vec![],
+        dropout: 0.0,
+    };
     let layout = net.layout();
     let parameters = row["parameters"].as_array().expect("parameters");
     assert_eq!(parameters.len(), layout.views.len(), "the layout has other tensors");

@@ -72,6 +72,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
             last: kind.last(task, k),
             activation,
             embedded: vec![],
+            tables: vec![],
             dropout: 0.0,
         }),
         image: None,
