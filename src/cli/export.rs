@@ -324,6 +324,20 @@ mod tests {
             tables: vec![],
             dropout: 0.0,
         };
+        let levels = vec![Embedded { input: 1, levels: 20, width: 4 }];
+        let written = module(&Net::Mlp(Mlp { tables: levels.clone(), ..mlp.clone() }));
+        assert!(
+            written.starts_with(
+                "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"levels\", Levels([(7, 20, 4)])), \
+                 (\"0\", nn.Linear(12, 8)), "
+            ) && written.contains("Periodic and Levels are in"),
+            "{written}"
+        );
+        let written = module(&Net::Mlp(Mlp { embedded: vec![], tables: levels, ..mlp.clone() }));
+        assert!(
+            written.starts_with("nn.Sequential(OrderedDict([(\"levels\", Levels([(1, 20, 4)])), (\"0\", "),
+            "{written}"
+        );
         let written = module(&Net::Mlp(mlp));
         assert!(
             written.starts_with(

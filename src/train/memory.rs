@@ -179,6 +179,40 @@ mod tests {
         assert!(base.iter().all(|n| !n.what.contains("SWAG")));
     }
 
+    /// The rows are counted once, whatever the number of members; each program on the CPU has targets of its own.
+    #[test]
+    fn rows_are_counted_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("t.csv");
+        let row = |i: usize| format!("{},{},{}\n", i * i % 101, i % 13, (i as f64 * 0.37).sin());
+        std::fs::write(&file, "a,b,y\n".to_string() + &(0..1000).map(row).collect::<String>()).expect("written");
+        let of = |members: u32, extra: &str| {
+            let text = format!(
+                "[data]\nfile = {file:?}\n{extra}[method]\nmembers = {members}\n[baselines]\nboosting = \"on\"\n"
+            );
+            let recipe = method::checked(&Recipe::parse(&text, "t").expect("a recipe"), "t").expect("a recipe");
+            let data = crate::data::load::load(&recipe).expect("data");
+            let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
+            (needs(&plan, &data, &Device::Cpu).expect("needs"), held(&data), data)
+        };
+        let bytes = |needs: &[Need], what: &str| needs.iter().find(|n| n.what == what).map_or(0, |n| n.bytes);
+        for members in [2, 8] {
+            let (needs, held, data) = of(members, "holdout = \"own\"\n");
+            assert_eq!((data.train.n, data.validation.n, data.test.n), (900, 0, 100));
+            // Two inputs, a target, a line and the target as the file has it.
+            assert_eq!((bytes(&needs, "rows"), held), (1000 * (4 * 4 + 8), held));
+            let programs = u64::from(members);
+            let y = bytes(&needs, "targets in training");
+            assert!((programs * 4 * 900..programs * 4 * 900 + 200).contains(&y), "{y}");
+            // Every fifth row held out in turn, side by side.
+            let at_once = rayon::current_num_threads().min(5) as u64;
+            assert_eq!(bytes(&needs, "the baselines beside the network"), at_once * 10 * 900 * 2);
+        }
+        let (needs, ..) = of(8, "");
+        // Training and validation rows side by side as floats, then as doubles and bins.
+        assert_eq!(bytes(&needs, "the baselines beside the network"), 900 * 2 * 4 + 900 * 2 * 10);
+    }
+
     #[test]
     fn the_full_covariance_is_named_with_the_cheaper_form() {
         let sets =

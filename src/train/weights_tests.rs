@@ -5,6 +5,7 @@ use crate::data::Task;
 use crate::method::{Method, Trained, base, vi, vifo};
 use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
+use crate::program::builder::Embedded;
 use crate::recipe::{Link, Optimizer};
 
 fn mlp(n_out: u32) -> Layout {
@@ -221,7 +222,7 @@ fn an_embedding_goes_out_and_comes_back() {
         last: 2.into(),
         activation: Act::Mish,
         embedded,
-        tables: vec![],
+        tables: vec![Embedded { input: 1, levels: 20, width: 5 }],
         dropout: 0.0,
     };
     let layout = net(vec![0, 2]).layout();
@@ -229,7 +230,8 @@ fn an_embedding_goes_out_and_comes_back() {
     let bytes = export(&layout, &weights, &[]).expect("bytes");
     let file = SafeTensors::deserialize(&bytes).expect("safetensors");
     assert_eq!(file.tensor("embedding.weight").expect("a tensor").shape(), [2, 3, 16]);
-    assert_eq!(file.tensor("0.weight").expect("a tensor").shape(), [4, 9]);
+    assert_eq!(file.tensor("0.weight").expect("a tensor").shape(), [4, 13]);
+    assert_eq!(file.tensor("levels.0.weight").expect("a tensor").shape(), [20, 5]);
     assert_eq!(read(&bytes, &layout).expect("numbers"), (weights, vec![]));
     let plain = net(vec![]).layout();
     let other = export(&plain, &vec![0.5; plain.total], &[]).expect("bytes");

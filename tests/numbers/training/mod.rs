@@ -4,6 +4,7 @@
 mod embedding;
 mod folds;
 mod images;
+mod levels;
 mod objectives;
 mod splits;
 
