@@ -325,3 +325,23 @@ fn statistics_of(
     }
     Ok(sums.into_iter().map(|s| (s / n.max(1) as f64) as f32).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows as they lie, and round to the first where the data set ends.
+    #[test]
+    fn a_window_goes_round() {
+        let x: Arc<Vec<f32>> = Arc::new((0..10u8).map(f32::from).collect());
+        let copied = |first, row, rows: usize| {
+            let mut to = vec![f32::NAN; 2 * rows];
+            Window { x: x.clone(), first }.copy(row, 2, &mut to);
+            to
+        };
+        assert_eq!(copied(0, 0, 5), *x);
+        assert_eq!(copied(1, 1, 2), [4.0, 5.0, 6.0, 7.0]);
+        assert_eq!(copied(3, 1, 3), [8.0, 9.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(copied(3, 3, 1), [2.0, 3.0]);
+    }
+}

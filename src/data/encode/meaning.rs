@@ -34,7 +34,8 @@ impl Default for Rules<'_> {
 impl Rules<'_> {
     /// Whether a text with so many levels gets a table.
     fn embeds(&self, levels: usize) -> bool {
-        self.embed_above.is_some_and(|most| levels > most)
+        // Beyond that a number of an input is no longer exact.
+        self.embed_above.is_some_and(|most| levels > most && levels < 1 << 24)
     }
 }
 
