@@ -198,7 +198,7 @@ fn b14_many_levels_are_no_error() {
         (0..900).map(|i| format!("land {},{}.5\n", if i < 450 { i % 150 } else { i % 20 }, i % 13)).collect();
     let table = table_of(&format!("country,y\n{rows}"));
     let (encoder, _) = learn(&table, &Rules { max_levels: 100, ..Rules::default() }).unwrap();
-    let FeatureKind::Levels { levels, unseen } = &encoder.features[0].kind else { panic!("levels") };
+    let FeatureKind::Levels { levels, unseen, .. } = &encoder.features[0].kind else { panic!("levels") };
     assert_eq!((levels.len(), *unseen, encoder.n_inputs()), (100, Unseen::Other, 101));
     let (encoder, _) = learn(&table, &Rules::default()).unwrap();
     assert_eq!(encoder.n_inputs(), 150);
