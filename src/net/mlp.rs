@@ -156,7 +156,7 @@ mod tests {
         let (a, b, c): (&[usize], &[usize], &[usize]) = (&[100, 4], &[7, 2], &[7, 12]);
         assert_eq!(views, [("levels.0.weight", a), ("levels.1.weight", b), ("0.weight", c)]);
         assert_eq!(layout.layers()[..2], [(0, 83), (83, 414)]);
-        assert_eq!(crate::net::Net::Mlp(net).multiply_adds(), 3 * 16 + 2 * 16 + 12 * 7 + 14);
+        assert_eq!(crate::net::Net::Mlp(net).multiply_adds(), 83 + 12 * 7 + 14, "a table is looked up");
     }
 
     #[test]
