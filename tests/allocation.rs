@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use vifo::data::encode::{Encoder, Feature, FeatureKind, Target};
+use vifo::data::encode::{Encoder, Feature, FeatureKind, Target, Unseen};
 use vifo::exec::cpu::CpuExecutor;
 use vifo::method::{DataX, TrainProgram};
 use vifo::recipe::Recipe;
@@ -57,13 +57,12 @@ fn calls(work: impl FnOnce()) -> usize {
 const STEPS: u64 = 100;
 
 /// Allocator calls of 100 steps after the first one, on 100 rows of one input.
-fn calls_of_steps(recipe: &str, n_classes: Option<usize>) -> usize {
+fn calls_of_steps(recipe: &str, n_classes: Option<usize>, kind: FeatureKind) -> usize {
     let table = Recipe::parse(recipe, "test").expect("a recipe");
     let target = match n_classes {
         None => Target::Regression { name: "y".into(), mean: 0.0, sd: 1.0, min: -1.0, max: 1.0 },
         Some(k) => Target::Classes { name: "y".into(), labels: (0..k).map(|c| c.to_string()).collect() },
     };
-    let kind = FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0, robust: None };
     let features = vec![Feature { name: "x".into(), kind }];
     let encoder = Encoder { features, ..Encoder::of(target) };
     let plan =
@@ -113,6 +112,7 @@ fn a_step_allocates_nothing() {
             "members = 2",
             Some(3),
         ),
+        ("vifo-mean on levels with aux", small_batches, "", "eta_aux = 1\nmembers = 2", None),
         ("vifo-l2", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
         ("base", toy, deep, "members = 1", None),
         ("base of classes", small_batches, "[net]\ndropout = 0.1\n", "members = 2", Some(3)),
@@ -129,7 +129,12 @@ fn a_step_allocates_nothing() {
     for (name, train, net, method, n_classes) in cases {
         let method_name = name.split(' ').next().expect("a name");
         let recipe = format!("{train}{net}[method]\nname = \"{method_name}\"\n{method}\n");
-        assert_eq!(calls_of_steps(&recipe, n_classes), 0, "{name}");
+        let kind = match name.contains("levels") {
+            false => FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 },
+            // A table of two rows, in which half of the numbers are.
+            true => FeatureKind::Levels { levels: vec!["0".into(), "1".into()], unseen: Unseen::Zeros, embedded: true },
+        };
+        assert_eq!(calls_of_steps(&recipe, n_classes, kind), 0, "{name}");
     }
 }
 

@@ -35,6 +35,11 @@ pub trait Real:
     fn is_finite(self) -> bool;
     /// (cos, sin) of x turns, 2 pi x.
     fn cos_sin_turns(self) -> (Self, Self);
+    /// The same numbers where they are of this type already, so that nobody need copy them.
+    fn these(numbers: &[f32]) -> Option<&[Self]> {
+        let _ = numbers;
+        None
+    }
 
     #[inline(always)]
     fn zero() -> Self {
@@ -137,6 +142,10 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 /// of the toy that is most of the time of a VI step. Errors stay below 3 ulp (test below).
 impl Real for f32 {
     common!(f32);
+    #[inline(always)]
+    fn these(numbers: &[f32]) -> Option<&[f32]> {
+        Some(numbers)
+    }
     #[inline(always)]
     fn exp(self) -> Self {
         // 1.5 * 2^23: adding it rounds to a whole number, which then stands in the low bits.

@@ -9,6 +9,7 @@ use crate::export::onnx;
 use crate::method::{ModelSpec, Outputs};
 use crate::net::{Last, Mlp, Net};
 use crate::program::Act;
+use crate::program::builder::Embedded;
 use crate::recipe::Link;
 use crate::run::calibration;
 use crate::run::write_to;
@@ -284,6 +285,12 @@ fn mlp_module(n: &Mlp, layers: &[String]) -> String {
         before.push(format!("(\"embedding\", Periodic({:?}))", n.embedded));
         own.push("Periodic");
     }
+    if !n.tables.is_empty() {
+        let of = |t: Embedded| format!("({}, {}, {})", t.input, t.levels, t.width);
+        let tables: Vec<String> = n.tables_in_place().into_iter().map(of).collect();
+        before.push(format!("(\"levels\", Levels([{}]))", tables.join(", ")));
+        own.push("Levels");
+    }
     if n.scaled {
         before.push(format!("(\"scale\", Scale({}))", n.n_first()));
         own.push("Scale");
@@ -347,9 +354,24 @@ mod tests {
             embedded: vec![0, 2],
             scaled: false,
             parametric: false,
+            tables: vec![],
             dropout: 0.0,
         };
-        let written = module(&Net::Mlp(mlp.clone()));
+        let levels = vec![Embedded { input: 1, levels: 20, width: 4 }];
+        let written = module(&Net::Mlp(Mlp { tables: levels.clone(), ..mlp.clone() }));
+        assert!(
+            written.starts_with(
+                "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"levels\", Levels([(7, 20, 4)])), \
+                 (\"0\", nn.Linear(12, 8)), "
+            ) && written.contains("Periodic and Levels are in"),
+            "{written}"
+        );
+        let written = module(&Net::Mlp(Mlp { embedded: vec![], tables: levels, ..mlp.clone() }));
+        assert!(
+            written.starts_with("nn.Sequential(OrderedDict([(\"levels\", Levels([(1, 20, 4)])), (\"0\", "),
+            "{written}"
+        );
+        let written = module(&Net::Mlp(mlp));
         assert!(
             written.starts_with(
                 "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"0\", nn.Linear(9, 8)), \

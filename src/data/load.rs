@@ -207,7 +207,14 @@ pub fn rules(data: &recipe::Data) -> Rules<'_> {
     let missing = if data.strict && data.missing == Missing::Flag { Missing::Error } else { data.missing };
     // Who keeps the file's own units scales nothing.
     let scaling = if data.standardise { data.scaling } else { Scaling::Standard };
-    Rules { ignore: &data.ignore, missing, scaling, max_levels: data.max_levels, strict: data.strict }
+    Rules {
+        ignore: &data.ignore,
+        missing,
+        scaling,
+        max_levels: data.max_levels,
+        embed_above: data.embed_above,
+        strict: data.strict,
+    }
 }
 
 impl Loaded {

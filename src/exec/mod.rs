@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub trait Executor: Send {
     /// Overwrites a buffer of scalars of role Input or State.
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()>;
+    /// Fills a buffer of scalars of role Input, exactly as many as it holds. The CPU keeps the `Arc` and copies nothing.
+    fn share(&mut self, buf: Buf, values: &Arc<Vec<f32>>) -> Result<()>;
     /// Fills a buffer of bytes with those of `range`, exactly as many as it holds. The CPU keeps the `Arc` and copies nothing.
     fn write_bytes(&mut self, buf: Buf, bytes: Arc<Vec<u8>>, range: Range<usize>) -> Result<()>;
     /// Copies a buffer of role State or Output.
@@ -26,6 +28,12 @@ pub trait Executor: Send {
 fn takes_scalars(info: &BufferInfo, n: usize) -> Result<()> {
     let takes = info.kind == Element::Scalar && matches!(info.role, Role::Input | Role::State) && n <= info.len;
     if takes { Ok(()) } else { refused(info, format!("{n} values")) }
+}
+
+/// An error unless `info` is filled by `n` scalars that no op writes.
+fn takes_shared(info: &BufferInfo, n: usize) -> Result<()> {
+    let takes = info.kind == Element::Scalar && info.role == Role::Input && n == info.len;
+    if takes { Ok(()) } else { refused(info, format!("{n} shared values")) }
 }
 
 /// An error unless `info` takes these bytes.

@@ -28,6 +28,7 @@ fn setup(task: Task, k: u32, members: u32) -> ModelSpec {
             last: method.last_layer(task, k),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,

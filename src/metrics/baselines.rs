@@ -104,6 +104,11 @@ impl LinearModel {
         Ok(model)
     }
 
+    /// Bytes that a fit takes beside the rows themselves: their columns as doubles; 0 where it is left out for its size.
+    pub fn bytes(n: usize, d: usize) -> u64 {
+        if is_too_large(n, d) { 0 } else { (n * d * size_of::<f64>()) as u64 }
+    }
+
     /// Predicted means [n] of `x` [n, d], in y's unit. Error (`Run`) where x does not hold n rows of the d columns that
     /// were fitted.
     pub fn predict<X: Copy + Into<f64>>(&self, x: &[X], n: usize) -> Result<Vec<f64>> {
@@ -134,11 +139,15 @@ fn check_sizes<X>(x: &[X], y: &[f64], n: usize, d: usize) -> Result<()> {
         let found = format!("{} inputs and {} targets given for {n} rows of {d} columns", x.len(), y.len());
         return Err(refuse(found, "give at least one row and one column, and rows x columns inputs"));
     }
-    if d > MAX_LINEAR_COLUMNS || n as f64 * d as f64 * n.min(d) as f64 > MAX_WORK {
+    if is_too_large(n, d) {
         let help = format!("none needed: up to {MAX_LINEAR_COLUMNS} columns, fewer with many rows, are fitted");
         return Err(refuse(format!("skipped: too many columns ({d}, with {n} rows)"), &help));
     }
     Ok(())
+}
+
+fn is_too_large(n: usize, d: usize) -> bool {
+    d > MAX_LINEAR_COLUMNS || n as f64 * d as f64 * n.min(d) as f64 > MAX_WORK
 }
 
 /// Mean and maximum-likelihood standard deviation; NaN for no values. The second pass takes back what a sum of many

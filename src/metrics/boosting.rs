@@ -61,7 +61,9 @@ impl Columns {
     /// `y` [n] stands in for the rows' own targets.
     fn of(rows: Rows, y: &[f64], chosen: &[usize]) -> Columns {
         let d = rows.d;
-        let x = (0..d).flat_map(|j| chosen.iter().map(move |&i| f64::from(rows.x[i * d + j]))).collect();
+        // Of its final size at once: a large table would be moved as it grows.
+        let mut x = Vec::with_capacity(chosen.len() * d);
+        (0..d).for_each(|j| x.extend(chosen.iter().map(|&i| f64::from(rows.x[i * d + j]))));
         let weights = chosen.iter().map(|&i| rows.weight(i)).collect();
         Columns { x, y: chosen.iter().map(|&i| y[i]).collect(), weights, d }
     }
@@ -117,6 +119,20 @@ pub fn seconds(n: usize, d: usize, classes: usize) -> f64 {
     let leaves = (n as f64 / 20.0).min(LEAVES as f64);
     let tree = NANOSECONDS_A_BIN * leaves * d as f64 * f64::from(BINS) + NANOSECONDS_A_NUMBER * (n * d) as f64;
     boosters * fits * trees * tree * 1e-9
+}
+
+/// Whether they are fitted unasked: in under a second.
+pub fn is_quick(n: usize, d: usize, classes: usize) -> bool {
+    seconds(n, d, classes) <= 1.0
+}
+
+/// Bytes that the trees take at most for `n` rows of `d` columns, beside the rows themselves: the numbers as doubles, and their
+/// bins; those of several fits side by side where every fifth of the rows is held out in turn. Arguments as of `seconds`.
+pub fn bytes(n: usize, d: usize, classes: usize, held_out: usize) -> u64 {
+    let folds = if held_out < ENOUGH_HELD_OUT { FOLDS } else { 1 };
+    let boosters = if classes > 2 { classes } else { 1 };
+    let at_once = (folds * boosters).min(rayon::current_num_threads());
+    (n * d * (size_of::<f64>() + size_of::<u16>()) * at_once) as u64
 }
 
 /// Of one core of an Intel Xeon.

@@ -12,7 +12,8 @@ fn draw(seed: u32, member: u32) -> Draw {
 /// +-1/sqrt(fan_in); a network that says so has its convolutions at N(0, 2 / (k k out)) (MATH.md section 6, PreResNet);
 /// batch normalisation starts as the identity; a variational last layer as MATH.md section 5 says: Wm ~ N(0, 1),
 /// log sW ~ N(0, 1) - 1/2 log D with D inputs, log sn ~ N(-1, 1); a periodic embedding with frequencies N(0, 0.1^2), phases
-/// uniform on +-pi, and the rest as PyTorch's default with its 16 cosines as inputs (MATH.md section 6).
+/// uniform on +-pi, and the rest as PyTorch's default with its 16 cosines as inputs (MATH.md section 6); the d numbers of a
+/// level uniform on +-1/sqrt(d).
 pub fn torch_uniform(layout: &Layout, seed: u32, member: u32) -> Vec<f32> {
     let mut w = vec![0.0; layout.total];
     start(layout, &draw(seed, member), &mut w);

@@ -1,10 +1,10 @@
 //! The multilayer perceptron (MATH.md section 6): linear layers with an activation between them, dropout after
-//! each. If asked for, on tables a periodic embedding of the numbers before them, a trained factor for each input of the first
-//! one, and one for each hidden unit, which says how far its activation acts.
+//! each. If asked for, on tables a periodic embedding of the numbers and an embedding of levels before them, a trained factor
+//! for each input of the first one, and one for each hidden unit, which says how far its activation acts.
 
 use super::{Last, LastAt, Layout, Pass, Places};
-use crate::ops::periodic;
-use crate::program::builder::{FactorAt, LinearAt, PeriodicAt, Tensor};
+use crate::ops::{embed, periodic};
+use crate::program::builder::{Embedded, FactorAt, LinearAt, PeriodicAt, Tensor};
 use crate::program::{Act, Builder};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Mlp {
     pub activation: Act,
     /// Inputs with a periodic embedding, ascending and below `n_in`; none where the network has no such layer.
     pub embedded: Vec<u32>,
+    /// Inputs that hold the numbers of levels, ascending and below `n_in`, with the sizes of their tables.
+    pub tables: Vec<Embedded>,
     /// A factor for each input of the first linear layer.
     pub scaled: bool,
     /// A factor a for each hidden unit: x + a (act(x) - x) in place of act(x).
@@ -26,6 +28,8 @@ pub struct Mlp {
 /// A network's places, in the order of its layers.
 pub(super) struct Layers {
     pub embedding: Option<PeriodicAt>,
+    /// Where the first table begins.
+    pub tables: Option<u32>,
     pub scale: Option<FactorAt>,
     /// Each with the factors of its activation.
     pub hidden: Vec<(LinearAt, Option<FactorAt>)>,
@@ -38,11 +42,20 @@ impl Mlp {
 
     /// Inputs of the first linear layer.
     pub fn n_first(&self) -> u32 {
-        periodic::n_out(self.n_in, self.embedded.len() as u32)
+        let width = self.tables.iter().map(|t| t.width).sum();
+        embed::n_out(periodic::n_out(self.n_in, self.embedded.len() as u32), self.tables.len() as u32, width)
     }
 
+    /// The tables by the places of their inputs behind the numbers that a periodic embedding makes.
+    pub fn tables_in_place(&self) -> Vec<Embedded> {
+        let made = periodic::n_out(self.n_in, self.embedded.len() as u32) - self.n_in;
+        self.tables.iter().map(|t| Embedded { input: made + t.input, ..*t }).collect()
+    }
+
+    /// The embeddings, the hidden layers and the last one with their places.
     pub(super) fn layers(&self, p: &mut Places) -> Layers {
         let embedding = (!self.embedded.is_empty()).then(|| p.periodic("embedding", self.embedded.len() as u32));
+        let tables = (!self.tables.is_empty()).then(|| p.tables("levels", &self.tables));
         let mut width = self.n_first();
         let scale = self.scaled.then(|| p.factor("scale", width));
         let mut hidden = vec![];
@@ -51,11 +64,13 @@ impl Mlp {
             hidden.push((linear, self.parametric.then(|| p.factor(&(2 * i + 1).to_string(), n))));
             width = n;
         }
-        Layers { embedding, scale, hidden, last: p.last(&(2 * self.hidden.len()).to_string(), width, self.last) }
+        let last = p.last(&(2 * self.hidden.len()).to_string(), width, self.last);
+        Layers { embedding, tables, scale, hidden, last }
     }
 
     /// Names as in `nn.Sequential(Linear, ReLU, Linear, ...)`, so that the factors of the first activation are 1.weight; those of
-    /// the embedding are embedding.frequency, .phase, .weight and .bias, the inputs' factors scale.weight.
+    /// the embedding are embedding.frequency, .phase, .weight and .bias, those of the tables levels.0.weight, levels.1.weight
+    /// and so on, the inputs' factors scale.weight.
     pub fn layout(&self) -> Layout {
         let mut places = Places::default();
         self.layers(&mut places);
@@ -68,19 +83,28 @@ impl Mlp {
         if self.parametric && !self.hidden.is_empty() {
             said += " and parametric activations";
         }
-        match self.embedded.len() {
-            0 => {}
-            1 => said += " on a periodic embedding of 1 input",
-            n => said += &format!(" on a periodic embedding of {n} inputs"),
+        let of = |what: &str, n: usize, name: &str| {
+            (n > 0).then(|| format!("{what} of {n} {name}{}", if n == 1 { "" } else { "s" }))
+        };
+        let embeddings = [
+            of("a periodic embedding", self.embedded.len(), "input"),
+            of("an embedding", self.tables.len(), "text"),
+        ];
+        let embeddings: Vec<String> = embeddings.into_iter().flatten().collect();
+        if !embeddings.is_empty() {
+            said += &format!(" on {}", embeddings.join(" and "));
         }
         said + if self.scaled { " with trained scales" } else { "" }
     }
 
     pub fn record(&self, b: &mut Builder, x: Tensor, pass: Pass) -> Tensor {
-        let Layers { embedding, scale, hidden, last } = self.layers(&mut Places::default());
+        let Layers { embedding, tables, scale, hidden, last } = self.layers(&mut Places::default());
         let mut x = x;
         if let Some(at) = embedding {
             x = b.periodic("embedding", x, at, &self.embedded);
+        }
+        if let Some(table) = tables {
+            x = b.embed("levels", x, table, &self.tables_in_place());
         }
         if let Some(at) = scale {
             x = b.factor("scale", x, at, None);
@@ -109,6 +133,7 @@ mod tests {
             last: Last::Linear(4),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,
@@ -131,6 +156,7 @@ mod tests {
             last: Last::Linear(2),
             activation: Act::Mish,
             embedded: vec![0, 3],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,
@@ -163,6 +189,7 @@ mod tests {
             last: Last::Linear(2),
             activation: Act::Mish,
             embedded: vec![0, 3],
+            tables: vec![],
             scaled: true,
             parametric: true,
             dropout: 0.0,
@@ -197,6 +224,31 @@ mod tests {
         assert_eq!(plain.layout().total + 11 + 7 + 6, layout.total);
     }
 
+    /// Input 1 becomes 4 numbers, input 4 two: the first layer sees them, what the numbers became, and the other inputs.
+    #[test]
+    fn tables_stand_before_the_first_layer() {
+        let tables = vec![Embedded { input: 1, levels: 100, width: 4 }, Embedded { input: 4, levels: 7, width: 2 }];
+        let net = Mlp {
+            n_in: 5,
+            hidden: vec![7],
+            last: Last::Linear(2),
+            activation: Act::Relu,
+            embedded: vec![0],
+            tables,
+            scaled: false,
+            parametric: false,
+            dropout: 0.0,
+        };
+        assert_eq!(net.n_first(), 6 + 3 + 3);
+        let layout = net.layout();
+        assert_eq!(layout.total, 83 + 400 + 14 + 12 * 7 + 7 + 7 * 2 + 2);
+        let views: Vec<_> = layout.views[4..7].iter().map(|v| (v.name.as_str(), v.shape.as_slice())).collect();
+        let (a, b, c): (&[usize], &[usize], &[usize]) = (&[100, 4], &[7, 2], &[7, 12]);
+        assert_eq!(views, [("levels.0.weight", a), ("levels.1.weight", b), ("0.weight", c)]);
+        assert_eq!(layout.layers()[..2], [(0, 83), (83, 414)]);
+        assert_eq!(crate::net::Net::Mlp(net).multiply_adds(), 83 + 12 * 7 + 14, "a table is looked up");
+    }
+
     #[test]
     fn torch_order_and_back() {
         let net = Mlp {
@@ -205,6 +257,7 @@ mod tests {
             last: Last::Linear(3),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,

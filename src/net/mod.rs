@@ -14,7 +14,7 @@ pub use preresnet::PreResNet;
 
 use crate::ops::periodic::{MADE, WAVES};
 use crate::program::Builder;
-use crate::program::builder::{FactorAt, LinearAt, PeriodicAt, Tensor, VbllAt};
+use crate::program::builder::{Embedded, FactorAt, LinearAt, PeriodicAt, Tensor, VbllAt};
 
 /// One named part of a network's flat weight vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,8 @@ pub enum ViewKind {
     Phase,
     /// Its weights, [inputs, numbers made, waves].
     Waves,
+    /// What the levels of a column become, [levels, numbers].
+    Table,
     /// Mean of a variational last layer's weights; as `Linear`.
     VbllMean {
         image: Option<(usize, usize, usize)>,
@@ -198,6 +200,17 @@ impl Places {
         let layer = self.next();
         let weight = self.layout.push(format!("{name}.weight"), vec![n as usize], ViewKind::Gamma, layer);
         FactorAt { n, weight }
+    }
+
+    /// Tables of the levels of columns, one after another; where the first begins.
+    pub fn tables(&mut self, name: &str, columns: &[Embedded]) -> u32 {
+        let layer = self.next();
+        let first = self.layout.total as u32;
+        for (i, c) in columns.iter().enumerate() {
+            let shape = vec![c.levels as usize, c.width as usize];
+            self.layout.push(format!("{name}.{i}.weight"), shape, ViewKind::Table, layer);
+        }
+        first
     }
 
     /// A variational last layer with `k` outputs.
@@ -399,7 +412,8 @@ impl Net {
     pub fn multiply_adds(&self) -> u64 {
         let layout = self.layout();
         let of = |pixels: &dyn Fn(usize) -> u64| {
-            let weights = layout.views.iter().filter(|v| v.shape.len() > 1);
+            // A table is looked up.
+            let weights = layout.views.iter().filter(|v| v.shape.len() > 1 && v.kind != ViewKind::Table);
             weights
                 .enumerate()
                 .map(|(i, v)| v.len() as u64 * if v.kind == ViewKind::Conv { pixels(i) } else { 1 })

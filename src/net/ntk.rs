@@ -7,7 +7,8 @@ use super::{Layout, Mlp, Places, View, ViewKind, init};
 use crate::base::rng::{Draw, Stream};
 use crate::ops::OpSpec;
 use crate::ops::linear::{ACT_NONE, LinearForward, linear_forward};
-use crate::ops::periodic::{PeriodicForward, periodic_forward};
+use crate::ops::embed::{EmbedForward, embed_forward};
+use crate::ops::periodic::{self, PeriodicForward, periodic_forward};
 use crate::program::Act;
 use crate::program::builder::LinearAt;
 
@@ -79,7 +80,7 @@ const EMBEDDING_BIAS: &str = "embedding.bias";
 /// Sets the biases of the hidden layers, first to last, by what each sees of the rows x [rows, n_in].
 fn bend(net: &Mlp, draw: &impl Fn(u32) -> Draw, rows: usize, mut x: Vec<f32>, w: &mut [f32]) {
     // Factors of inputs and activations start at 1: they change nothing yet.
-    let Layers { embedding, hidden, .. } = net.layers(&mut Places::default());
+    let Layers { embedding, tables, hidden, .. } = net.layers(&mut Places::default());
     if let Some(to) = embedding {
         let op = PeriodicForward {
             replicas: 1,
@@ -94,8 +95,27 @@ fn bend(net: &Mlp, draw: &impl Fn(u32) -> Draw, rows: usize, mut x: Vec<f32>, w:
             stride: w.len() as u32,
         };
         let columns: Vec<f32> = net.embedded.iter().map(|c| *c as f32).collect();
-        let mut y = vec![0.0; rows * net.n_first() as usize];
+        let mut y = vec![0.0; rows * periodic::n_out(net.n_in, to.embedded) as usize];
         periodic_forward(&op, &x, w, &columns, &mut y);
+        x = y;
+    }
+    if let Some(table) = tables {
+        let columns = net.tables_in_place();
+        let op = EmbedForward {
+            replicas: 1,
+            share: 1,
+            rows: rows as u32,
+            n_in: (x.len() / rows) as u32,
+            embedded: columns.len() as u32,
+            width: columns.iter().map(|c| c.width).sum(),
+            levels: columns.iter().map(|c| c.levels).sum(),
+            table,
+            length: columns.iter().map(|c| c.levels * c.width).sum(),
+            stride: w.len() as u32,
+        };
+        let places: Vec<f32> = columns.iter().flat_map(|c| [c.input, c.levels, c.width]).map(|v| v as f32).collect();
+        let mut y = vec![0.0; rows * net.n_first() as usize];
+        embed_forward(&op, &x, w, &places, &mut y);
         x = y;
     }
     for (to, _) in hidden {

@@ -12,6 +12,7 @@ fn net(embedded: Vec<u32>, activation: Act) -> Mlp {
         last: Last::Linear(2),
         activation,
         embedded,
+        tables: vec![],
         scaled: false,
         parametric: false,
         dropout: 0.1,

@@ -128,6 +128,7 @@ ops! {
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;
     periodic: PeriodicForward, PeriodicBackward;
+    embed: EmbedForward, EmbedBackward, EmbedBackwardData;
     factor: FactorForward, FactorBackwardData, FactorBackwardWeight;
     reduce: LossReduce, SumSquares;
     optimizer: L2Gradient, Adam, Sgd;

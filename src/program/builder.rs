@@ -4,6 +4,7 @@ use super::{Buf, BufferInfo, Element, Program, Role, Step};
 use crate::base::rng::Stream;
 use crate::ops::Op;
 use crate::ops::conv::Conv2dForward;
+use crate::ops::embed::{self, EmbedForward};
 use crate::ops::factor::FactorForward;
 use crate::ops::gather::Dropout;
 use crate::ops::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, LinearForward, keeps_pre};
@@ -92,6 +93,14 @@ pub struct PeriodicAt {
 pub struct FactorAt {
     pub n: u32,
     pub weight: u32,
+}
+
+/// An input that holds the numbers of `levels` levels, each of which becomes `width` numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Embedded {
+    pub input: u32,
+    pub levels: u32,
+    pub width: u32,
 }
 
 /// Where a variational last layer's numbers lie in the flat vector: mean and log_scale [n_in, k], log_noise [k].
@@ -301,6 +310,31 @@ impl Builder {
         };
         self.push(Op::FactorForward(op), &[x.buf, self.weights], &[y.buf]);
         self.layer(Op::FactorForward(op), &[x], y, None);
+        y
+    }
+
+    /// y = (the row of its table for each level of `columns`, which ascend, and the other inputs): an embedding of levels
+    /// (ops/embed.rs), whose tables lie one after another from `table` on.
+    pub fn embed(&mut self, name: &str, x: Tensor, table: u32, columns: &[Embedded]) -> Tensor {
+        let (n_in, embedded) = (x.cols(), columns.len() as u32);
+        let width = columns.iter().map(|c| c.width).sum();
+        let y = self.output(name, x, (1, 1, embed::n_out(n_in, embedded, width)));
+        let values = columns.iter().flat_map(|c| [c.input, c.levels, c.width]).map(|v| v as f32).collect();
+        let op = EmbedForward {
+            replicas: self.replicas,
+            share: self.replicas / x.replicas,
+            rows: x.rows,
+            n_in,
+            embedded,
+            width,
+            levels: columns.iter().map(|c| c.levels).sum(),
+            table,
+            length: columns.iter().map(|c| c.levels * c.width).sum(),
+            stride: self.stride,
+        };
+        let columns = self.constant(&format!("{name}.columns"), values);
+        self.push(Op::EmbedForward(op), &[x.buf, self.weights, columns], &[y.buf]);
+        self.layer(Op::EmbedForward(op), &[x], y, Some(columns));
         y
     }
 

@@ -45,6 +45,7 @@ keys! {
         skip_lines: usize = 0, whole(0, 1_000_000), reading_flag("skip-lines", "N"), "Lines to skip at the top of the file.";
         missing: Missing = Missing::Flag, reading_flag("missing", "HOW"), "Missing inputs: the training mean with an indicator input (flag), the mean alone, leave the row out, or stop. A row without target is left out.";
         max_levels: usize = 300, whole(2, 100_000), reading_flag("max-levels", "N"), "How many levels of a text column get an input of their own, at most; rarer ones share one.";
+        embed_above: Option<usize>, whole(1, 1_000_000), reading_flag("embed-above", "N"), "A text column with more levels than this becomes one input, looked up in a trained table with a row for each level, in place of an input per level; its rare levels share a row [default: no column does].";
         strict: bool = false, reading_flag("strict", ""), "Treat anything ambiguous as an error: a text in a column of numbers, a row with too many or too few cells, missing cells (unless --missing is given), unseen levels; nothing is dropped by a guess.";
         ignore: Vec<String>, reading_flag("ignore", "COLUMN"), "Columns to leave out.";
         group: Option<String>, flag("group", "COLUMN"), "Column whose rows of one value (a patient, a site) stay in one part of the split; not an input unless --keep names it.";

@@ -8,9 +8,6 @@ use crate::recipe::Boosting as Choice;
 use crate::system::stop;
 use crate::tables::rough_duration;
 
-/// Trees that take longer than this are fitted only when asked for.
-const SECONDS: f64 = 1.0;
-
 /// Fitted trees, or why there are none.
 type Trees = Result<Boosting, String>;
 
@@ -45,9 +42,8 @@ fn trees(
     if boosting == Choice::Off || seen.x.is_empty() {
         return Ok(None);
     }
-    let seconds = boosting::seconds(seen.n, seen.d, classes);
-    if boosting == Choice::Auto && seconds > SECONDS {
-        let about = rough_duration(seconds);
+    if boosting == Choice::Auto && !boosting::is_quick(seen.n, seen.d, classes) {
+        let about = rough_duration(boosting::seconds(seen.n, seen.d, classes));
         return Ok(Some(Err(format!("left out: it would take about {about} (--baseline on fits it all the same)"))));
     }
     // Those of a large table take minutes, and the crate cannot be interrupted between two of them.

@@ -2,6 +2,7 @@
 
 use super::{Baselines, ClassBaselines, Results};
 use crate::data::Dataset;
+use crate::data::encode::Feature;
 use crate::data::load::Loaded;
 use crate::data::targets_of;
 use crate::error::Result;
@@ -23,15 +24,32 @@ pub fn results_of(
     boosting: Boosting,
 ) -> Result<Results> {
     let seen = joined(&data.train, &data.validation);
+    let mut results = beside_baselines(data, predictive, rows, y, &seen, boosting)?;
+    let of = |f: &&Feature| f.kind.table().is_some();
+    let names: Vec<&str> = data.encoder.features.iter().filter(of).map(|f| f.name.as_str()).collect();
+    if !names.is_empty() {
+        results.notes.push(format!("the baselines see the levels of {} as their plain numbers", names.join(", ")));
+    }
+    Ok(results)
+}
+
+fn beside_baselines(
+    data: &Loaded,
+    predictive: &Predictive,
+    rows: &Dataset,
+    y: &[f64],
+    seen: &Dataset,
+    boosting: Boosting,
+) -> Result<Results> {
     match predictive {
         Predictive::Regression(r) => {
-            let baselines = Baselines::fit(&seen, &targets_of(&seen), data.validation.n, boosting)?;
+            let baselines = Baselines::fit(seen, &targets_of(seen), data.validation.n, boosting)?;
             super::regression(r, y, rows, Some(&baselines), data.encoder.target_name())
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
             let k = data.encoder.n_classes().unwrap_or(0);
-            let baselines = ClassBaselines::fit(&seen, k, data.validation.n, boosting, rows)?;
+            let baselines = ClassBaselines::fit(seen, k, data.validation.n, boosting, rows)?;
             Ok(super::classification_of_rows(c, &classes, &rows.weights, Some(&baselines)))
         }
     }
@@ -49,6 +67,9 @@ pub fn alone(predictive: &Predictive, data: &Loaded, y: &[f64]) -> Result<Result
 }
 
 fn joined(a: &Dataset, b: &Dataset) -> Dataset {
+    if b.n == 0 {
+        return a.clone();
+    }
     // Only what the baselines read: images and names of rows would be copied for nothing.
     let weights = match a.weights.is_empty() {
         true => vec![],

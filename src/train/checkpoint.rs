@@ -286,6 +286,7 @@ mod tests {
             last: 2.into(),
             activation: Act::Relu,
             embedded: vec![],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,

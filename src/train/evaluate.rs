@@ -8,11 +8,37 @@ use crate::method::{Features, HostLayer, ModelSpec, Predictive, Trained};
 use crate::ops::StepArgs;
 use crate::program::Buf;
 use crate::system::stop;
+use std::sync::Arc;
 
 /// Rows of a chunk: large enough to fill the machine, small enough for any memory.
 const CHUNK: usize = 512;
 /// Numbers of the widest layer in a chunk, over all replicas: 64 MiB, so that images do not fill the memory.
 const CHUNK_NUMBERS: u64 = 16 << 20;
+
+/// Rows of a data set from `first` on, which go on at its beginning behind its last.
+#[derive(Debug, Clone)]
+pub(super) struct Window {
+    pub x: Arc<Vec<f32>>,
+    pub first: usize,
+}
+
+impl Window {
+    /// Numbers of `to` from row `row` of the window on.
+    fn copy(&self, row: usize, d: usize, to: &mut [f32]) {
+        let all = self.x.len().max(1);
+        let from = (self.first + row) * d % all;
+        let (here, round) = to.split_at_mut(to.len().min(all - from));
+        here.copy_from_slice(&self.x[from..][..here.len()]);
+        round.copy_from_slice(&self.x[..round.len()]);
+    }
+}
+
+/// What is predicted: x [n, n_in], or [S, n, n_in] where there are S data sets; or n rows of each set as they lie among others.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source<'a> {
+    Inputs(Inputs<'a>),
+    Windows(&'a [Window], usize),
+}
 
 pub struct Predictor {
     setup: ModelSpec,
@@ -78,11 +104,23 @@ impl Predictor {
         }
     }
 
+    /// Rows of each set.
+    fn n_of(&self, x: Source) -> usize {
+        match x {
+            Source::Inputs(x) => x.len() / self.setup.net.n_in() as usize / self.setup.sets().1 as usize,
+            Source::Windows(_, n) => n,
+        }
+    }
+
     /// Runs over x [n, n_in], or x [S, n, n_in] where the setup has S data sets, a chunk at a time.
-    pub fn each_chunk(&mut self, x: Inputs, mut see: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
+    pub fn each_chunk(&mut self, x: Inputs, see: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
+        self.each_chunk_of(Source::Inputs(x), see)
+    }
+
+    fn each_chunk_of(&mut self, x: Source, mut see: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
         let d = self.setup.net.n_in() as usize;
         let sets = self.setup.sets().1 as usize;
-        let n = x.len() / d / sets;
+        let n = self.n_of(x);
         let mut padded = vec![0.0; sets * self.rows * d];
         // Samples and masks depend on seed and replica alone, so every chunk sees the same networks.
         let args = [StepArgs { seed: self.seed, n_samples: self.n_samples, ..Default::default() }];
@@ -91,12 +129,17 @@ impl Predictor {
             let rows = self.rows.min(n - first);
             let part = first * d..(first + rows) * d;
             match x {
-                Inputs::Rows(x) => {
+                Source::Inputs(Inputs::Rows(x)) => {
                     for (to, from) in padded.chunks_exact_mut(self.rows * d).zip(x.chunks_exact(n * d)) {
                         to[..rows * d].copy_from_slice(&from[part.clone()]);
                     }
                 }
-                Inputs::Images(bytes) => normalise(&self.setup, &bytes[part], &mut padded),
+                Source::Inputs(Inputs::Images(bytes)) => normalise(&self.setup, &bytes[part], &mut padded),
+                Source::Windows(windows, _) => {
+                    for (to, window) in padded.chunks_exact_mut(self.rows * d).zip(windows) {
+                        window.copy(first, d, &mut to[..rows * d]);
+                    }
+                }
             }
             self.exec.write(self.x, &padded)?;
             self.exec.run(&args)?;
@@ -114,14 +157,17 @@ impl Predictor {
 
     /// Outputs [replicas, n, `ModelSpec::output_width`] of x [n, n_in], or of x [S, n, n_in] where the setup has S data sets.
     pub fn outputs(&mut self, x: Inputs) -> Result<Vec<f32>> {
-        let (d, n_out) = (self.setup.net.n_in() as usize, self.setup.net.n_out() as usize);
-        let n = x.len() / d / self.setup.sets().1 as usize;
+        self.outputs_of(Source::Inputs(x))
+    }
+
+    pub(super) fn outputs_of(&mut self, x: Source) -> Result<Vec<f32>> {
+        let (n, n_out) = (self.n_of(x), self.setup.net.n_out() as usize);
         let replicas = self.replicas;
         if !self.host_layers.is_empty() {
             return self.host_outputs(x, n);
         }
         let mut all = vec![0.0; replicas * n * n_out];
-        self.each_chunk(x, |c| {
+        self.each_chunk_of(x, |c| {
             for r in 0..replicas {
                 all[(r * n + c.first) * n_out..][..c.rows * n_out]
                     .copy_from_slice(&c.outputs[r * c.stride * n_out..][..c.rows * n_out]);
@@ -132,13 +178,13 @@ impl Predictor {
     }
 
     /// What the host layers make of the networks' features and outputs.
-    fn host_outputs(&mut self, x: Inputs, n: usize) -> Result<Vec<f32>> {
+    fn host_outputs(&mut self, x: Source, n: usize) -> Result<Vec<f32>> {
         let layers = std::mem::take(&mut self.host_layers);
         let (n_out, width) = (self.setup.net.n_out() as usize, self.setup.output_width());
         let Some(Features { replicas: shared, width: d, .. }) = self.features else { return Ok(vec![]) };
         let (copies, d) = (layers.first().map_or(1, |l| l.replicas()), d as usize);
         let mut all = vec![0.0; layers.len() * copies * n * width];
-        let done = self.each_chunk(x, |c| {
+        let done = self.each_chunk_of(x, |c| {
             for (e, layer) in layers.iter().enumerate() {
                 let f = &c.features[e * shared as usize / layers.len() * c.stride * d..][..c.rows * d];
                 let z = &c.outputs[e * c.stride * n_out..][..c.rows * n_out];
@@ -278,4 +324,24 @@ fn statistics_of(
         recorded = Some((rows, exec, to, running));
     }
     Ok(sums.into_iter().map(|s| (s / n.max(1) as f64) as f32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows as they lie, and round to the first where the data set ends.
+    #[test]
+    fn a_window_goes_round() {
+        let x: Arc<Vec<f32>> = Arc::new((0..10u8).map(f32::from).collect());
+        let copied = |first, row, rows: usize| {
+            let mut to = vec![f32::NAN; 2 * rows];
+            Window { x: x.clone(), first }.copy(row, 2, &mut to);
+            to
+        };
+        assert_eq!(copied(0, 0, 5), *x);
+        assert_eq!(copied(1, 1, 2), [4.0, 5.0, 6.0, 7.0]);
+        assert_eq!(copied(3, 1, 3), [8.0, 9.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(copied(3, 3, 1), [2.0, 3.0]);
+    }
 }

@@ -1,7 +1,6 @@
 //! Predictions of data sets side by side on the replica axis, each by its own members.
 
-use super::evaluate::Predictor;
-use crate::data::Dataset;
+use super::evaluate::{Predictor, Source, Window};
 use crate::error::Result;
 use crate::exec::Device;
 use crate::method::{ModelSpec, Predictive, Trained};
@@ -18,26 +17,26 @@ struct ForwardPart {
     first: usize,
     setups: Vec<ModelSpec>,
     predictor: Predictor,
-    /// [S, n, d].
-    x: Vec<f32>,
+    /// [S]: where the rows of each lie, which are shared with whoever else holds them.
+    windows: Vec<Window>,
     n: usize,
 }
 
 impl Forward {
-    /// `rows` of each set, equally many.
-    pub fn new(setup: &ModelSpec, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
+    /// Of each set the rows from the start of its window on, `n` of them.
+    pub fn new(setup: &ModelSpec, seed: u32, device: &Device, windows: &[Window], n: usize) -> Result<Forward> {
         let per_set = setup.per_set;
-        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, rows.len()) } else { 1 };
+        let n_parts = if device.is_cpu() { rayon::current_num_threads().clamp(1, windows.len()) } else { 1 };
         let mut parts = vec![];
         for i in 0..n_parts {
-            let (first, last) = (i * rows.len() / n_parts, (i + 1) * rows.len() / n_parts);
+            let (first, last) = (i * windows.len() / n_parts, (i + 1) * windows.len() / n_parts);
             let of = |first: usize, sets: usize| setup.part(first as u32 * per_set, sets as u32 * per_set);
             parts.push(ForwardPart {
                 first,
                 setups: (first..last).map(|s| of(s, 1)).collect(),
-                predictor: Predictor::new(&of(first, last - first), device, seed, rows[first].n)?,
-                x: rows[first..last].iter().flat_map(|r| r.x.iter()).copied().collect(),
-                n: rows[first].n,
+                predictor: Predictor::new(&of(first, last - first), device, seed, n)?,
+                windows: windows[first..last].to_vec(),
+                n,
             });
         }
         Ok(Forward { parts, seed })
@@ -59,7 +58,7 @@ impl Forward {
                 return Ok(places.map(|_| None).collect());
             }
             p.predictor.set(&trained.part(places.clone(), all))?;
-            let outputs = p.predictor.outputs(crate::data::Inputs::Rows(&p.x))?;
+            let outputs = p.predictor.outputs_of(Source::Windows(&p.windows, p.n))?;
             let each = outputs.len() / sets;
             let one = |s: usize| {
                 let (setup, outputs) = (&p.setups[s], &outputs[s * each..][..each]);

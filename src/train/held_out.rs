@@ -1,7 +1,7 @@
 //! Rows that are looked at in training but not trained on: shared by the ensemble, or a fold of the training rows for each
 //! member.
 
-use super::evaluate::Predictor;
+use super::evaluate::{Predictor, Window};
 use super::forward::Forward;
 use super::plan::TrainingPlan;
 use crate::data::Dataset;
@@ -11,6 +11,7 @@ use crate::method::{ModelSpec, Predictive, Trained};
 use crate::metrics::{self, weighted};
 use crate::ops::gather::fold_start;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// `Own` of each lane of the plan.
 pub(super) enum HeldOut {
@@ -63,17 +64,21 @@ pub(super) fn mean(scores: &[(f64, f64)]) -> (f64, f64) {
     (scores.iter().map(|s| s.0).sum::<f64>() / n, scores.iter().map(|s| s.1).sum::<f64>() / n)
 }
 
-/// The fold of each member, and what predicts it by that member alone.
+/// The fold of each member, and what predicts it by that member alone. The inputs stay where they are among the training rows.
 pub(super) struct Folds {
     forward: Forward,
+    /// Targets, names and weights; without inputs.
     rows: Vec<Dataset>,
 }
 
 impl Folds {
     pub fn new(setup: &ModelSpec, seed: u32, train: &Dataset, device: &Device) -> Result<Folds> {
-        let rows: Vec<Dataset> = (0..setup.members).map(|m| train.subset(&fold(setup, m, train.n))).collect();
+        let known = Dataset { x: Arc::default(), ..train.clone() };
+        let rows: Vec<Dataset> = (0..setup.members).map(|m| known.subset(&fold(setup, m, train.n))).collect();
+        let window = |m| Window { x: train.x.clone(), first: fold(setup, m, train.n).first().copied().unwrap_or(0) };
+        let windows: Vec<Window> = (0..setup.members).map(window).collect();
         let alone = ModelSpec { folds: 0, held_out: 0, first_member: 0, per_set: 1, ..setup.clone() };
-        let forward = Forward::new(&alone, seed, device, &rows.iter().collect::<Vec<_>>())?;
+        let forward = Forward::new(&alone, seed, device, &windows, setup.held_out as usize)?;
         Ok(Folds { forward, rows })
     }
 

@@ -2,13 +2,17 @@
 
 use super::Predictor;
 use super::plan::TrainingPlan;
+use super::session::Session;
+use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::AVERAGE;
 pub use crate::method::Need;
+use crate::metrics::{LinearModel, boosting};
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
+use crate::recipe::{Boosting, Optimizer};
 use crate::system::memory;
 pub use crate::system::memory::size;
 
@@ -19,9 +23,10 @@ const WORTH_TELLING: u64 = 1 << 30;
 pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let mut all: Vec<Need> = vec![];
     for lane in plan.lanes() {
-        // Each has programs of its own, with the rows in them.
+        // Each has programs of its own; the rows are the same, and only one comes to an end.
         for need in lane_needs(lane, data, device)? {
             match all.iter_mut().find(|n| n.what == need.what) {
+                Some(same) if need.on_host => same.bytes = same.bytes.max(need.bytes),
                 Some(same) => same.bytes += need.bytes,
                 None => all.push(need),
             }
@@ -56,7 +61,13 @@ fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec
         needs.push(Need { what, bytes, cheaper, on_host });
     };
     let limit = "train on fewer rows (data.limit for images)".to_string();
-    add("training rows".into(), sum(&|b| b.role == Role::Input), limit, false);
+    add("rows".into(), held(data), limit.clone(), true);
+    // Programs on the CPU read the inputs where they are.
+    let is_shared = |b: &BufferInfo| device.is_cpu() && (b.name == "data.x" || b.kind == Element::Bytes);
+    let copies = Session::n_parts(s, device, 1) as u64;
+    let what = if device.is_cpu() { "targets in training" } else { "training rows on the device" };
+    add(what.into(), copies * sum(&|b| b.role == Role::Input && !is_shared(b)), limit.clone(), false);
+    add("the baselines beside the network".into(), of_baselines(plan, data), limit, true);
     add("weights".into(), sum(&|b| b.role == Role::State && b.name == "weights"), fewer.clone(), false);
     let moments = |b: &BufferInfo| b.role == Role::State && is_optimizer(&b.name);
     add(optimizer.into(), sum(&moments), fewer, false);
@@ -90,8 +101,36 @@ pub fn of_process(plan: &TrainingPlan, data: &Loaded) -> Result<u64> {
     }
     let rows = [&data.train, &data.validation, &data.test];
     let bytes = rows.iter().map(|d| 8 * (d.x.len() + d.target.len()) as u64 + d.bytes.len() as u64).sum::<u64>();
-    let at_end: u64 = needs(plan, data, &Device::Cpu)?.iter().filter(|n| n.on_host).map(|n| n.bytes).sum();
+    let at_end: u64 = plan.setup.method.host_needs(&plan.setup).iter().map(|n| n.bytes).sum();
     Ok(PROCESS + of_programs + 2 * bytes + at_end)
+}
+
+/// Bytes of the encoded rows: they are there when the rest is asked for, and stay to the end.
+fn held(data: &Loaded) -> u64 {
+    let of = |d: &Dataset| {
+        let scalars = d.x.len() + d.y.len() + d.weights.len() + d.ids.len();
+        (size_of::<f32>() * scalars + size_of::<f64>() * d.target.len() + d.bytes.len()) as u64
+    };
+    [&data.train, &data.validation, &data.test].map(of).iter().sum()
+}
+
+/// Bytes that the baselines of the results take at the end: training and validation rows side by side, and what a line or
+/// trees make of them.
+fn of_baselines(plan: &TrainingPlan, data: &Loaded) -> u64 {
+    let (d, held_out) = (data.train.d, data.validation.n);
+    let n = data.train.n + held_out;
+    if data.train.x.is_empty() || data.test.n == 0 {
+        return 0;
+    }
+    let classes = data.encoder.n_classes().unwrap_or(0);
+    let joined = if held_out > 0 { (size_of::<f32>() * n * d) as u64 } else { 0 };
+    let line = if classes == 0 { LinearModel::bytes(n, d) } else { 0 };
+    let trees = match plan.boosting {
+        Boosting::Off => false,
+        Boosting::On => true,
+        Boosting::Auto => boosting::is_quick(n, d, classes),
+    };
+    joined + line.max(if trees { boosting::bytes(n, d, classes, held_out) } else { 0 })
 }
 
 fn bytes_of(b: &BufferInfo) -> u64 {
@@ -112,7 +151,8 @@ fn scratch_of(program: &Program) -> u64 {
 /// Refuses what this computer cannot hold; otherwise the line that says what a large run needs.
 pub fn check(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Option<String>> {
     let needs = needs(plan, data, device)?;
-    judge(&needs, device.is_cpu(), memory::usable())
+    // What is free is beside the rows, which are there already.
+    judge(&needs, device.is_cpu(), memory::usable().map(|usable| usable + held(data)))
 }
 
 fn judge(needs: &[Need], all_on_host: bool, available: Option<u64>) -> Result<Option<String>> {
@@ -166,6 +206,40 @@ mod tests {
         let base = needs_of(&[&net[..], &[("method.name", "base")]].concat());
         assert_eq!(of(&base, "Adam's moments").bytes, 2 * 4 * 3 * 1210);
         assert!(base.iter().all(|n| !n.what.contains("SWAG")));
+    }
+
+    /// The rows are counted once, whatever the number of members; each program on the CPU has targets of its own.
+    #[test]
+    fn rows_are_counted_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("t.csv");
+        let row = |i: usize| format!("{},{},{}\n", i * i % 101, i % 13, (i as f64 * 0.37).sin());
+        std::fs::write(&file, "a,b,y\n".to_string() + &(0..1000).map(row).collect::<String>()).expect("written");
+        let of = |members: u32, extra: &str| {
+            let text = format!(
+                "[data]\nfile = {file:?}\n{extra}[method]\nmembers = {members}\n[baselines]\nboosting = \"on\"\n"
+            );
+            let recipe = method::checked(&Recipe::parse(&text, "t").expect("a recipe"), "t").expect("a recipe");
+            let data = crate::data::load::load(&recipe).expect("data");
+            let plan = TrainingPlan::new(&recipe, data.train.n, &data.encoder).expect("a plan");
+            (needs(&plan, &data, &Device::Cpu).expect("needs"), held(&data), data)
+        };
+        let bytes = |needs: &[Need], what: &str| needs.iter().find(|n| n.what == what).map_or(0, |n| n.bytes);
+        for members in [2, 8] {
+            let (needs, held, data) = of(members, "holdout = \"own\"\n");
+            assert_eq!((data.train.n, data.validation.n, data.test.n), (900, 0, 100));
+            // Two inputs, a target, a line and the target as the file has it.
+            assert_eq!((bytes(&needs, "rows"), held), (1000 * (4 * 4 + 8), held));
+            let programs = u64::from(members);
+            let y = bytes(&needs, "targets in training");
+            assert!((programs * 4 * 900..programs * 4 * 900 + 200).contains(&y), "{y}");
+            // Every fifth row held out in turn, side by side.
+            let at_once = rayon::current_num_threads().min(5) as u64;
+            assert_eq!(bytes(&needs, "the baselines beside the network"), at_once * 10 * 900 * 2);
+        }
+        let (needs, ..) = of(8, "");
+        // Training and validation rows side by side as floats, then as doubles and bins.
+        assert_eq!(bytes(&needs, "the baselines beside the network"), 900 * 2 * 4 + 900 * 2 * 10);
     }
 
     #[test]

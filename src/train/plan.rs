@@ -9,7 +9,8 @@ use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
-use crate::recipe::{Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key};
+use crate::program::builder::Embedded;
+use crate::recipe::{Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingPlan {
@@ -38,6 +39,8 @@ pub struct TrainingPlan {
     /// The plans of the recipe's variants, which are trained beside each other; the fields above are those of the first. Empty
     /// where the recipe has none.
     pub variants: Vec<TrainingPlan>,
+    /// When trees are fitted beside the network, for the memory that they take.
+    pub boosting: Boosting,
 }
 
 impl TrainingPlan {
@@ -163,6 +166,7 @@ impl TrainingPlan {
             init_rho: recipe.vi.init_rho as f32,
             variant: String::new(),
             variants: vec![],
+            boosting: recipe.baselines.boosting,
         })
     }
 
@@ -297,14 +301,19 @@ pub fn usual_lr(is_image: bool, optimizer: Optimizer) -> f64 {
     }
 }
 
+/// Numbers that each of `levels` levels becomes: 1.6 K^0.56 as in fastai, 16 at most.
+fn width_of(levels: usize) -> u32 {
+    (1.6 * (levels as f64).powf(0.56)).round().clamp(1.0, 16.0) as u32
+}
+
 /// The network that the recipe names, or the one that suits the data.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
         Err(Error::usage(key, found, allowed, help))
     }
-    let mlp = |n_in: u32, hidden: Vec<u32>, embedded: Vec<u32>| {
+    let mlp = |n_in: u32, hidden: Vec<u32>, embedded: Vec<u32>, tables: Vec<Embedded>| {
         let (scaled, parametric) = (net.input_scale, net.parametric);
-        Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, scaled, parametric, dropout })
+        Net::Mlp(Mlp { n_in, hidden, last, activation: net.activation, embedded, tables, scaled, parametric, dropout })
     };
     let Some(pixels) = &encoder.pixels else {
         let hidden = net.hidden.clone().unwrap_or_else(|| USUAL_HIDDEN.to_vec());
@@ -313,7 +322,12 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
             Embedding::None => vec![],
             Embedding::Periodic => encoder.number_inputs(),
         };
-        return Ok(mlp(n_in, hidden, embedded));
+        let tables = encoder.tables().into_iter().map(|(input, levels)| {
+            let width = width_of(levels);
+            Embedded { input: input as u32, levels: levels as u32, width }
+        });
+        let tables = tables.collect();
+        return Ok(mlp(n_in, hidden, embedded, tables));
     };
     if net.embedding != Embedding::None {
         let help = "leave it out: it is for the numbers of a table";
@@ -353,7 +367,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
         NetName::Mlp => {
             let hidden = net.hidden.clone().unwrap_or_else(|| vec![256]);
             let n_in = encoder.n_inputs() as u32;
-            mlp(n_in, hidden, vec![])
+            mlp(n_in, hidden, vec![], vec![])
         }
         NetName::Cnn => {
             let (w, hidden) = (widths(&[32, 64])?, one_hidden(128)?);

@@ -46,10 +46,10 @@ pub struct Losses {
     pub bad: Option<(u64, &'static str)>,
 }
 
-/// Hands the training inputs to an executor; on the CPU all parts of an ensemble share the images.
+/// Hands the training inputs to an executor; on the CPU all parts of an ensemble share them.
 pub fn write_inputs(exec: &mut dyn Executor, to: DataX, data: &Dataset) -> Result<()> {
     match to {
-        DataX::Rows(buf) => exec.write(buf, &data.x),
+        DataX::Rows(buf) => exec.share(buf, &data.x),
         DataX::Images { shards, shard_rows } => {
             let shard = shard_rows as usize * data.d;
             for (s, buf) in shards.into_iter().enumerate() {
@@ -119,15 +119,9 @@ impl Session {
         aux_range: &[&(Vec<f32>, Vec<f32>)],
         lane: usize,
     ) -> Result<Vec<Part>> {
-        let members = setup.members as usize;
-        let threads = rayon::current_num_threads();
-        let own_folds = setup.folds > 0;
+        let (members, own_folds) = (setup.members as usize, setup.folds > 0);
+        let n_parts = Self::n_parts(setup, device, data.len());
         let groups = if own_folds { members } else { data.len().max(1) };
-        let n_parts = match device.is_cpu() {
-            false => 1,
-            true if setup.is_coupled() || groups >= threads => groups,
-            true => threads.clamp(1, members),
-        };
         let mut parts = vec![];
         for i in 0..n_parts {
             let (first, last) = (i * members / n_parts, (i + 1) * members / n_parts);
@@ -166,6 +160,18 @@ impl Session {
             parts.push(Part { members: last - first, lane, groups, exec, weights, optimizer, average, sums, running });
         }
         Ok(parts)
+    }
+
+    /// Programs that the members of `sets` data sets are cut into. Those on the CPU read one copy of the inputs; each has targets
+    /// of its own.
+    pub fn n_parts(setup: &ModelSpec, device: &Device, sets: usize) -> usize {
+        let (members, threads) = (setup.members as usize, rayon::current_num_threads());
+        let groups = if setup.folds > 0 { members } else { sets.max(1) };
+        match device.is_cpu() {
+            false => 1,
+            true if setup.is_coupled() || groups >= threads => groups,
+            true => threads.clamp(1, members),
+        }
     }
 
     pub fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {

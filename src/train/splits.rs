@@ -3,6 +3,7 @@
 //! as it would alone; training goes on until the last of them has ended. On the CPU the ended ones rest.
 
 use super::drive::Steps;
+use super::evaluate::Window;
 use super::event::{EpochRow, Event};
 use super::finalize::finalize;
 use super::forward::Forward;
@@ -75,7 +76,7 @@ impl Splits {
         let weights = plan.initial_weights(&train);
         session.start_from(&weights)?;
         Ok(Splits {
-            validation: Forward::new(&plan.setup.in_training(), plan.seed, device, &validation)?,
+            validation: forward(&plan.setup.in_training(), plan.seed, device, &validation)?,
             session,
             target_sd: data.iter().map(|d| d.encoder.target_sd()).collect(),
             y: validation.iter().map(|d| d.y.clone()).collect(),
@@ -250,10 +251,16 @@ impl Splits {
 
     /// The predictive distributions, in standardised units, of each set's own rows by what `finalize` gave.
     pub fn predict(&self, trained: &Trained, rows: &[&Dataset], device: &Device) -> Result<Vec<Predictive>> {
-        let mut forward = Forward::new(&self.plan.setup, self.plan.seed, device, rows)?;
+        let mut forward = forward(&self.plan.setup, self.plan.seed, device, rows)?;
         let all = forward.each(trained, &vec![true; rows.len()], |_, p| p[0].clone())?;
         Ok(all.into_iter().flatten().collect())
     }
+}
+
+/// Predictions of all rows of each set, equally many.
+fn forward(setup: &ModelSpec, seed: u32, device: &Device, rows: &[&Dataset]) -> Result<Forward> {
+    let windows: Vec<Window> = rows.iter().map(|r| Window { x: r.x.clone(), first: 0 }).collect();
+    Forward::new(setup, seed, device, &windows, rows.first().map_or(0, |r| r.n))
 }
 
 /// From evaluation to evaluation, whatever number of steps is asked for.

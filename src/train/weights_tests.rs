@@ -5,6 +5,7 @@ use crate::data::Task;
 use crate::method::{Method, Trained, base, vi, vifo};
 use crate::net::{Mlp, Net, PreResNet};
 use crate::program::Act;
+use crate::program::builder::Embedded;
 use crate::recipe::{Link, Optimizer};
 
 fn mlp(n_out: u32) -> Layout {
@@ -14,6 +15,7 @@ fn mlp(n_out: u32) -> Layout {
         last: n_out.into(),
         activation: Act::Relu,
         embedded: vec![],
+        tables: vec![],
         scaled: false,
         parametric: false,
         dropout: 0.0,
@@ -76,6 +78,7 @@ fn comes_back_to_the_bit_under_any_shared_prefix_and_with_counters() {
         last: 3.into(),
         activation: Act::Relu,
         embedded: vec![],
+        tables: vec![],
         scaled: false,
         parametric: false,
         dropout: 0.0,
@@ -223,6 +226,7 @@ fn an_embedding_goes_out_and_comes_back() {
         last: 2.into(),
         activation: Act::Mish,
         embedded,
+        tables: vec![Embedded { input: 1, levels: 20, width: 5 }],
         scaled: false,
         parametric: false,
         dropout: 0.0,
@@ -232,7 +236,8 @@ fn an_embedding_goes_out_and_comes_back() {
     let bytes = export(&layout, &weights, &[]).expect("bytes");
     let file = SafeTensors::deserialize(&bytes).expect("safetensors");
     assert_eq!(file.tensor("embedding.weight").expect("a tensor").shape(), [2, 3, 16]);
-    assert_eq!(file.tensor("0.weight").expect("a tensor").shape(), [4, 9]);
+    assert_eq!(file.tensor("0.weight").expect("a tensor").shape(), [4, 13]);
+    assert_eq!(file.tensor("levels.0.weight").expect("a tensor").shape(), [20, 5]);
     assert_eq!(read(&bytes, &layout).expect("numbers"), (weights, vec![]));
     let plain = net(vec![]).layout();
     let other = export(&plain, &vec![0.5; plain.total], &[]).expect("bytes");

@@ -126,13 +126,23 @@ fn columns(model: &Model, train: &Dataset) -> Vec<Column> {
             (sum / train.n.max(1) as f64) as f32
         };
         let mut typical: Vec<f32> = inputs.clone().map(mean).collect();
-        if let FeatureKind::Levels { .. } = f.kind {
+        if let (Some(levels), [typical]) = (f.kind.table(), &mut typical[..]) {
+            let numbers = train.x.iter().skip(inputs.start).step_by(train.d.max(1));
+            *typical = most_frequent(numbers.map(|v| *v as usize), levels) as f32;
+        } else if let FeatureKind::Levels { .. } = f.kind {
             let best = (0..typical.len()).fold(0, |best, j| if typical[j] > typical[best] { j } else { best });
             typical.iter_mut().enumerate().for_each(|(j, v)| *v = f32::from(u8::from(j == best)));
         }
         Column { name: f.name.clone(), inputs, typical }
     };
     model.encoder.features.iter().map(of).collect()
+}
+
+/// The most frequent of `levels` levels and of what is none of them; the first of several.
+fn most_frequent(numbers: impl Iterator<Item = usize>, levels: usize) -> usize {
+    let mut counts = vec![0usize; levels + 1];
+    numbers.for_each(|level| counts[level.min(levels)] += 1);
+    (0..counts.len()).fold(0, |best, level| if counts[level] > counts[best] { level } else { best })
 }
 
 /// Explains the predictions of `rows` by a run; `announce` is called before long work.
@@ -410,6 +420,13 @@ impl Explained {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_of_the_most_frequent_levels_is_typical() {
+        assert_eq!(most_frequent([3, 1, 2, 1, 2, 0].into_iter(), 3), 1);
+        assert_eq!(most_frequent([9, 9, 0].into_iter(), 3), 3, "what is no level");
+        assert_eq!(most_frequent(std::iter::empty(), 3), 0);
+    }
 
     #[test]
     fn rounding_of_sums_is_shown_as_zero() {

@@ -10,6 +10,7 @@ mod fuzz;
 mod holdout;
 mod images;
 mod inspect;
+mod levels;
 mod reading;
 mod readme;
 mod recipes;

@@ -66,6 +66,22 @@ class Parametric(nn.Module):
         return x + self.weight * (self.act(x) - x)
 
 
+class Levels(nn.ModuleList):
+    """Tables of (input, levels, numbers) of each column, their rows before the other inputs; what is no level is zeros."""
+    def __init__(self, columns):
+        super().__init__(nn.Embedding(levels, width) for _, levels, width in columns)
+        self.columns = list(columns)
+
+    def forward(self, x):
+        parts = []
+        for (at, levels, _), table in zip(self.columns, self):
+            number = x[:, at].floor()
+            known = (number >= 0) & (number < levels)
+            parts.append(table(number.where(known, 0 * number).long()) * known[:, None])
+        taken = {at for at, _, _ in self.columns}
+        return torch.cat(parts + [x[:, [i for i in range(x.shape[1]) if i not in taken]]], 1)
+
+
 class Block(nn.Module):
     def __init__(self, i, o, stride):
         super().__init__()

@@ -11,7 +11,10 @@ use vifo::data::Dataset;
 use vifo::data::encode::feature::FeatureKind;
 use vifo::data::images::Part;
 use vifo::exec::Device;
-use vifo::export::onnx::{self, proto::ModelProto};
+use vifo::export::onnx::{
+    self,
+    proto::{Element, ModelProto},
+};
 use vifo::method::Predictive;
 use vifo::run::{Model, RunFolder};
 use vifo::train::Predictor;
@@ -291,6 +294,86 @@ fn images_are_what_predict_says() {
         let images = Value::from_shape([20, 8, 8, 1], bytes.clone()).expect("images");
         let data = Dataset { bytes: bytes.into(), n: 20, d: all.d, ..Default::default() };
         check(method, &model, &data, &[("images".into(), images)]);
+    }
+}
+
+/// The graph with the numbers that its `LabelEncoder`s give, which rten does not know, as inputs in place of the texts; and of
+/// each such input its name, and the texts with their numbers, last that of any other text.
+fn with_numbers(mut graph: ModelProto) -> (ModelProto, Vec<(String, String, HashMap<String, i64>, i64)>) {
+    let inner = graph.graph.as_mut().expect("a graph");
+    let mut found = vec![];
+    for node in inner.node.iter().filter(|n| n.op_type.as_deref() == Some("LabelEncoder")) {
+        let of = |name: &str| node.attribute.iter().find(|a| a.name.as_deref() == Some(name)).expect("an attribute");
+        let texts = of("keys_strings").strings.iter().map(|s| String::from_utf8(s.to_vec()).expect("UTF-8"));
+        let numbers = texts.zip(of("values_int64s").ints.iter().copied()).collect();
+        found.push((node.input[0].clone(), node.output[0].clone(), numbers, of("default_int64").i.expect("a number")));
+    }
+    for input in &mut inner.input {
+        let Some((_, number, ..)) = found.iter().find(|f| Some(&f.0) == input.name.as_ref()) else { continue };
+        input.name = Some(number.clone());
+        let tensor = input.r#type.as_mut().and_then(|t| t.tensor_type.as_mut()).expect("a tensor");
+        tensor.elem_type = Some(Element::Int64 as i32);
+    }
+    inner.node.retain(|n| n.op_type.as_deref() != Some("LabelEncoder"));
+    (graph, found)
+}
+
+/// Levels that a table is looked up for, beside a number and behind its periodic embedding; some rare, some missing, some that
+/// training did not have.
+#[test]
+fn levels_of_a_table_are_what_predict_says() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let row = |i: usize| {
+        let level = match i % 9 {
+            4 => String::new(),
+            7 => format!("rare{i}"),
+            k => format!("k{}", k * i % 13),
+        };
+        let x = (i as f64 * 0.37).sin();
+        format!("{x},{level},{},{}\n", ["u", "v", "w"][(i * 7 + i / 5) % 3], x + (i % 13) as f64 * 0.3)
+    };
+    let text = "x,k,few,y\n".to_string() + &(0..400).map(row).collect::<String>();
+    std::fs::write(dir.path().join("t.csv"), text).expect("written");
+    let n = 40;
+    let new: Vec<(f64, String, &str)> = (0..n)
+        .map(|i| {
+            (
+                f64::from(((i as f32) * 0.21).cos()),
+                [format!("k{}", i % 14), String::new()][usize::from(i % 6 == 5)].clone(),
+                ["u", "v", "w"][i % 3],
+            )
+        })
+        .collect();
+    let rows: String = new.iter().map(|(x, k, few)| format!("{x},{k},{few}\n")).collect();
+    std::fs::write(dir.path().join("new.csv"), "x,k,few\n".to_string() + &rows).expect("written");
+    for (method, more) in [
+        ("vifo-mean", ""),
+        ("vifo-mean", "--set net.embedding=periodic"),
+        ("vi-mean", ""),
+        ("swag", ""),
+        ("laplace", "--set net.hidden=[]"),
+        ("dropout", ""),
+    ] {
+        let what = format!("t.csv --target y --embed-above 5 --hidden 8 --method {method} {more}");
+        let model = fitted(dir.path(), &what);
+        let tables: Vec<_> = model.encoder.tables();
+        // The levels k0 to k12, a missing one and the rare ones; the column of three stays as it is.
+        assert_eq!((model.encoder.n_inputs(), tables), (5, vec![(1, 15)]), "{what}");
+        let (data, _) = model.read(&dir.path().join("new.csv"), Part::All, false, None).expect("rows");
+        assert_eq!(data.n, n);
+        let (graph, texts) = with_numbers(onnx::export(&model, None).expect("a graph"));
+        assert_eq!(texts.len(), 2);
+        let x: Vec<f32> = new.iter().map(|r| r.0 as f32).collect();
+        let mut feed = vec![("x".to_string(), Value::from_shape([n], x).expect("n"))];
+        for (input, number, numbers, other) in texts {
+            let cell = |r: &(f64, String, &str)| if input == "few" { r.2.to_string() } else { r.1.clone() };
+            let all: Vec<i32> = new.iter().map(|r| *numbers.get(&cell(r)).unwrap_or(&other) as i32).collect();
+            feed.push((number, Value::from_shape([n], all).expect("n")));
+        }
+        let gap = difference(&model, &graph, &data, &feed);
+        assert!(gap < TOLERANCE, "{what}: {gap:e}");
+        let off = difference(&model, &moved(graph), &data, &feed);
+        assert!(off > TOLERANCE, "{what}: moved weights change nothing, {off:e}");
     }
 }
 

@@ -282,6 +282,10 @@ def main():
         for missing in ["drop", "mean"]:
             extra = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--as", "size=text", "--missing", missing]
             results.append(one(program, folder, f"missing-{missing}", "vifo-mean", train, extra, new))
+        # Texts that a table is looked up for, with a missing cell, and with a level that training had not.
+        for method in ["vifo-mean", "vi-mean", "laplace"]:
+            extra = ["--target", "y", "--ignore", "kind", "--ignore", "z", "--as", "size=text", "--embed-above", "2", "--set", "net.embedding=periodic"]
+            results.append(one(program, folder, "levels", method, train, small + extra, new))
         for structure in ["full", "diagonal"]:
             extra = small + ["--target", "y", "--ignore", "kind", "--ignore", "z", "--set", f"laplace.structure={structure}"]
             results.append(one(program, folder, structure, "laplace", train, extra, new))

@@ -1,9 +1,9 @@
 //! What a column becomes: the inputs of one feature, from a cell to numbers.
 //!
 //! A number gives one input, (x - mean)/sd or as its robust scaling says (`scale`), and one more that is 1 where the cell is
-//! missing if cells were missing in training; yes or no gives one; a text one per level, 0 or 1; a date its trend and its
-//! places on the circles of the year, the week and the day. Must not compute statistics (that is `fit`) and must not know
-//! of rows.
+//! missing if cells were missing in training; yes or no gives one; a text one per level, 0 or 1, or one with the level's
+//! number; a date its trend and its places on the circles of the year, the week and the day. Must not compute statistics
+//! (that is `fit`) and must not know of rows.
 
 use super::number_text;
 pub use super::scale::{Robust, Scale};
@@ -46,6 +46,9 @@ pub enum FeatureKind {
         levels: Vec<String>,
         #[serde(default, skip_serializing_if = "Unseen::is_refuse")]
         unseen: Unseen,
+        /// One input, the level's number, which the network looks up in a trained table; else one input per level.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        embedded: bool,
     },
     /// Two words, in lower case: 0 for `no`, 1 for `yes`, and `share`, the mean in training, for anything else; with `flag`
     /// an input beside it that is 1 where the cell is missing.
@@ -74,9 +77,9 @@ pub enum Unseen {
     /// A fault of its row.
     #[default]
     Refuse,
-    /// None of the levels: 0 in all of their inputs.
+    /// None of the levels: 0 in all of their inputs, or in all that a table gives.
     Zeros,
-    /// An input of its own, learnt from the rare levels.
+    /// An input or a row of the table of its own, learnt from the rare levels.
     Other,
 }
 
@@ -170,11 +173,20 @@ impl FeatureKind {
         match self {
             FeatureKind::Numeric { .. } => 1,
             FeatureKind::Gappy { .. } => 2,
-            FeatureKind::Levels { levels, unseen } => levels.len() + usize::from(*unseen == Unseen::Other),
+            FeatureKind::Levels { embedded: true, .. } => 1,
+            FeatureKind::Levels { levels, unseen, .. } => kinds(levels, *unseen),
             FeatureKind::Switch { flag, .. } => 1 + usize::from(*flag),
             FeatureKind::Date(c) => {
                 1 + 2 * [c.year, c.week, c.day].iter().filter(|b| **b).count() + usize::from(c.flag)
             }
+        }
+    }
+
+    /// Rows of the table in which the network looks its number up.
+    pub fn table(&self) -> Option<usize> {
+        match self {
+            FeatureKind::Levels { levels, unseen, embedded: true } => Some(kinds(levels, *unseen)),
+            _ => None,
         }
     }
 
@@ -189,7 +201,8 @@ impl FeatureKind {
         }
     }
 
-    /// Range of the auxiliary rows of each input: that of a number (`Scale::widened`), [-1, 1] on a circle, [0, 1] for the rest.
+    /// Range of the auxiliary rows of each input: that of a number (`Scale::widened`), [-1, 1] on a circle; [0, K] for the
+    /// number of one of K levels, which is rounded down; [0, 1] for the rest.
     pub(crate) fn aux_range(&self, low: &mut Vec<f32>, high: &mut Vec<f32>) {
         let before = low.len();
         if let Some((least, most)) = self.scale().map(|scale| scale.widened()) {
@@ -202,7 +215,7 @@ impl FeatureKind {
         };
         low.resize(low.len() + circles, -1.0);
         low.resize(before + self.inputs(), 0.0);
-        high.resize(before + self.inputs(), 1.0);
+        high.resize(before + self.inputs(), self.table().map_or(1.0, |levels| levels as f32));
     }
 
     /// Numbers as they stand in the file.
@@ -235,7 +248,7 @@ impl FeatureKind {
         };
         let value = match self {
             FeatureKind::Levels { .. } if knows => Value::Level(Some(0)),
-            FeatureKind::Levels { levels, unseen: Unseen::Other } => Value::Level(Some(levels.len())),
+            FeatureKind::Levels { levels, unseen: Unseen::Other, .. } => Value::Level(Some(levels.len())),
             FeatureKind::Levels { .. } => Value::Level(None),
             _ => Value::Missing,
         };
@@ -296,7 +309,7 @@ impl FeatureKind {
                     help: "fix the cell, or leave it empty if it is missing",
                 }),
             },
-            FeatureKind::Levels { levels, unseen } => match (position(index, levels, text), unseen) {
+            FeatureKind::Levels { levels, unseen, .. } => match (position(index, levels, text), unseen) {
                 (Some(level), _) => Ok((Value::Level(Some(level)), Strange::No)),
                 (None, Unseen::Other) => Ok((Value::Level(Some(levels.len())), Strange::Unseen)),
                 (None, Unseen::Zeros) => Ok((Value::Level(None), Strange::Unseen)),
@@ -313,6 +326,11 @@ impl FeatureKind {
             }
             (FeatureKind::Numeric { .. }, _) => out[0] = self.filled(),
             (FeatureKind::Gappy { .. }, _) => (out[0], out[1]) = (self.filled(), 1.0),
+            // One past the last is no level.
+            (FeatureKind::Levels { levels, embedded: true, .. }, value) => {
+                let Value::Level(level) = value else { return };
+                out[0] = level.unwrap_or(levels.len()) as f32;
+            }
             (FeatureKind::Levels { .. }, Value::Level(Some(level))) => out[level] = 1.0,
             (FeatureKind::Levels { .. }, _) => {}
             (FeatureKind::Switch { .. }, Value::Number(v)) => out[0] = v as f32,
@@ -384,10 +402,11 @@ impl FeatureKind {
                 };
                 format!("date: trend in years{circles}{}", flagged(c.flag))
             }
-            FeatureKind::Levels { levels, unseen } => {
+            FeatureKind::Levels { levels, unseen, embedded } => {
                 let missing = levels.first().is_some_and(String::is_empty);
                 let n = levels.len() - usize::from(missing);
                 let mut text = match n {
+                    n if *embedded => format!("text, a row of a trained table for each of {n} levels"),
                     1 => "text, an input for 1 level".to_string(),
                     n => format!("text, an input for each of {n} levels"),
                 };
@@ -402,6 +421,11 @@ impl FeatureKind {
             }
         }
     }
+}
+
+/// What a network can tell apart: the levels, and a rare one.
+fn kinds(levels: &[String], unseen: Unseen) -> usize {
+    levels.len() + usize::from(unseen == Unseen::Other)
 }
 
 pub(crate) fn unseen_level(text: &str, names: &[String], what: &str) -> CellFault {

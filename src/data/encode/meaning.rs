@@ -22,6 +22,8 @@ pub struct Rules<'a> {
     pub scaling: Scaling,
     /// Most inputs of one text column; rarer levels share one.
     pub max_levels: usize,
+    /// A text of more levels becomes one input, which is looked up in a trained table.
+    pub embed_above: Option<usize>,
     /// What is not clear is an error, and nothing is dropped by a guess.
     pub strict: bool,
 }
@@ -29,7 +31,15 @@ pub struct Rules<'a> {
 impl Default for Rules<'_> {
     fn default() -> Self {
         let (missing, scaling) = (Missing::default(), Scaling::default());
-        Rules { ignore: &[], missing, scaling, max_levels: MAX_LEVELS, strict: false }
+        Rules { ignore: &[], missing, scaling, max_levels: MAX_LEVELS, embed_above: None, strict: false }
+    }
+}
+
+impl Rules<'_> {
+    /// Whether a text with so many levels gets a table.
+    fn embeds(&self, levels: usize) -> bool {
+        // Beyond that a number of an input is no longer exact.
+        self.embed_above.is_some_and(|most| levels > most && levels < 1 << 24)
     }
 }
 
@@ -269,7 +279,7 @@ fn of_texts(
         let reason = "an identifier or free text: it differs in nearly every row";
         return Ok(Meaning::Nothing(reason.into()));
     }
-    Ok(of_levels(levels, &counts, seen, missing > 0 && rules.missing.fills(), rules.max_levels, rows.len()))
+    Ok(of_levels(levels, &counts, seen, missing > 0 && rules.missing.fills(), rules, rows.len()))
 }
 
 /// An input for each level of the whole file.
@@ -278,27 +288,30 @@ fn of_strict(table: &Table, column: &Column, rules: &Rules) -> Result<Meaning> {
     if rules.missing.fills() && column.missing() > 0 {
         levels.insert(0, String::new());
     }
-    if levels.len() > rules.max_levels {
+    let embedded = rules.embeds(levels.len());
+    if levels.len() > rules.max_levels && !embedded {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
         let found = format!("text with {} levels", levels.len());
         let help = format!("use --ignore {}, or group its values", quoted(&column.name));
         return Err(Error::data(place, found, format!("up to {} levels", rules.max_levels), help));
     }
-    Ok(Meaning::Input(FeatureKind::Levels { levels, unseen: Unseen::Refuse }))
+    Ok(Meaning::Input(FeatureKind::Levels { levels, unseen: Unseen::Refuse, embedded }))
 }
 
-/// The most frequent levels keep an input each, the rare ones share one.
+/// The most frequent levels keep an input each, the rare ones share one; of a column with a table so do its rows.
 fn of_levels(
     levels: &[String],
     counts: &[usize],
     mut seen: Vec<usize>,
     with_missing: bool,
-    max_levels: usize,
+    rules: &Rules,
     rows: usize,
 ) -> Meaning {
     let rare = if rows < FEW { 2 } else { RARE };
     seen.sort_by(|&a, &b| counts[b].cmp(&counts[a]).then_with(|| levels[a].cmp(&levels[b])));
-    let frequent = seen.iter().take_while(|&&code| counts[code] >= rare).count().min(max_levels);
+    let frequent = seen.iter().take_while(|&&code| counts[code] >= rare).count();
+    let embedded = rules.embeds(frequent);
+    let frequent = if embedded { frequent } else { frequent.min(rules.max_levels) };
     if frequent == 0 && !with_missing {
         return Meaning::Nothing(format!("text whose {} levels hardly repeat", seen.len()));
     }
@@ -308,7 +321,7 @@ fn of_levels(
         kept.insert(0, String::new());
     }
     let unseen = if frequent < seen.len() { Unseen::Other } else { Unseen::Zeros };
-    Meaning::Input(FeatureKind::Levels { levels: kept, unseen })
+    Meaning::Input(FeatureKind::Levels { levels: kept, unseen, embedded })
 }
 
 /// The two words of a column that says yes or no.

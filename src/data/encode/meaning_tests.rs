@@ -45,6 +45,65 @@ fn b0_identifiers_and_row_counters_are_left_out() {
     assert_eq!(texts(&became("id", |i| i.to_string())), ["number"]);
 }
 
+/// A column of more levels than asked for becomes the number of its level; a rare level, one that is not in training and a
+/// missing cell have the row of the rare ones, or zeros where there was none.
+#[test]
+fn many_levels_become_one_number() {
+    let text = |level: &dyn Fn(usize) -> String| {
+        let rows: String =
+            (0..400).map(|i| format!("{},{},{}.5\n", level(i), ["u", "v", "w"][i % 3], i * i % 17)).collect();
+        table_of(&format!("k,few,y\n{rows}"))
+    };
+    let rules = Rules { embed_above: Some(10), ..Rules::default() };
+    let with_rare = text(&|i| if i % 5 == 0 { format!("rare{i}") } else { format!("k{}", i % 20) });
+    let (encoder, _) = learn(&with_rare, &rules).unwrap();
+    assert_eq!((encoder.n_inputs(), encoder.tables(), encoder.number_inputs()), (4, vec![(0, 17)], vec![]));
+    assert_eq!(
+        super::became(&encoder, "k").unwrap(),
+        "text, a row of a trained table for each of 16 levels, one for all rarer ones"
+    );
+    assert_eq!(super::became(&encoder, "few").unwrap(), "text, an input for each of 3 levels");
+    let x = encoder.encode(&with_rare, &[0, 1, 2, 6], true).unwrap().x;
+    // In alphabetical order: k1, k11, k12, ...
+    assert_eq!(x.iter().copied().step_by(4).collect::<Vec<_>>(), [16.0, 0.0, 9.0, 12.0]);
+    assert_eq!(encoder.aux_range(), (vec![0.0; 4], vec![17.0, 1.0, 1.0, 1.0]));
+    let new = table_of("k,few,y\nk1,u,1.5\nelsewhere,v,2.5\n,w,3.5\n");
+    assert_eq!(
+        encoder.encode(&new, &[0, 1, 2], true).unwrap().x.iter().copied().step_by(4).collect::<Vec<_>>(),
+        [0.0, 16.0, 16.0]
+    );
+
+    let without = text(&|i| format!("k{}", i % 20));
+    let (encoder, _) = learn(&without, &rules).unwrap();
+    assert_eq!(encoder.tables(), [(0, 20)]);
+    // One behind the table: zeros.
+    assert_eq!(
+        encoder.encode(&new, &[0, 1, 2], true).unwrap().x.iter().copied().step_by(4).collect::<Vec<_>>(),
+        [1.0, 20.0, 20.0]
+    );
+    let (strict, _) =
+        learn(&without, &Rules { strict: true, missing: Missing::Error, max_levels: 5, ..rules }).unwrap();
+    assert_eq!(strict.tables(), [(0, 20)]);
+    assert!(strict.encode(&new, &[1], true).is_err(), "a level that training did not have");
+
+    let with_holes = text(&|i| if i % 7 == 0 { String::new() } else { format!("k{}", i % 20) });
+    let (encoder, _) = learn(&with_holes, &rules).unwrap();
+    assert_eq!(encoder.tables(), [(0, 21)]);
+    assert_eq!(
+        encoder.encode(&new, &[0, 1, 2], true).unwrap().x.iter().copied().step_by(4).collect::<Vec<_>>(),
+        [2.0, 21.0, 0.0]
+    );
+    assert!(learn(&with_holes, &Rules { embed_above: Some(20), ..rules }).unwrap().0.tables().is_empty());
+
+    // As it was written before there were tables, and as it is now.
+    let old = r#"{"levels":{"levels":["a","b"],"unseen":"other"}}"#;
+    let kind: FeatureKind = serde_json::from_str(old).unwrap();
+    assert_eq!((kind.inputs(), kind.table(), serde_json::to_string(&kind).unwrap().as_str()), (3, None, old));
+    let written = serde_json::to_string(&encoder.features[0].kind).unwrap();
+    assert!(written.ends_with(r#""embedded":true}}"#), "{written}");
+    assert_eq!(serde_json::from_str::<FeatureKind>(&written).unwrap(), encoder.features[0].kind);
+}
+
 /// A year is a number, and who says that it is a date is told so.
 #[test]
 fn numbers_that_are_no_dates_are_refused_as_dates() {
@@ -139,7 +198,7 @@ fn b14_many_levels_are_no_error() {
         (0..900).map(|i| format!("land {},{}.5\n", if i < 450 { i % 150 } else { i % 20 }, i % 13)).collect();
     let table = table_of(&format!("country,y\n{rows}"));
     let (encoder, _) = learn(&table, &Rules { max_levels: 100, ..Rules::default() }).unwrap();
-    let FeatureKind::Levels { levels, unseen } = &encoder.features[0].kind else { panic!("levels") };
+    let FeatureKind::Levels { levels, unseen, .. } = &encoder.features[0].kind else { panic!("levels") };
     assert_eq!((levels.len(), *unseen, encoder.n_inputs()), (100, Unseen::Other, 101));
     let (encoder, _) = learn(&table, &Rules::default()).unwrap();
     assert_eq!(encoder.n_inputs(), 150);

@@ -146,6 +146,16 @@ impl Encoder {
         found
     }
 
+    /// Inputs that hold the number of a level, and the rows of the table that it is looked up in.
+    pub fn tables(&self) -> Vec<(usize, usize)> {
+        let (mut at, mut found) = (0, vec![]);
+        for feature in &self.features {
+            found.extend(feature.kind.table().map(|rows| (at, rows)));
+            at += feature.kind.inputs();
+        }
+        found
+    }
+
     pub fn n_classes(&self) -> Option<usize> {
         match &self.target {
             Target::Regression { .. } => None,

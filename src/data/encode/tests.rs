@@ -285,7 +285,7 @@ fn an_unreadable_cell_is_no_missing_one_and_a_ragged_line_is_given_back() {
 
 #[test]
 fn a_rare_level_is_not_said_to_be_unseen() {
-    let kind = FeatureKind::Levels { levels: vec!["a".into(), "b".into()], unseen: Unseen::Other };
+    let kind = FeatureKind::Levels { levels: vec!["a".into(), "b".into()], unseen: Unseen::Other, embedded: false };
     let e = Encoder { features: vec![Feature { name: "c".into(), kind }], ..plain() };
     let usable = e.usable(&table(vec![text("c", &["a", "seldom", "new"])]), false).unwrap();
     let said = "column 'c': 2 cells are levels that are rare or not in training: they count as rare";
@@ -304,7 +304,7 @@ fn numbers_stand_among_other_inputs() {
     let trend = Scale { mean: 2000.0, sd: 5.0, min: 1990.0, max: 2010.0, robust: None };
     let date = Calendar { order: Default::default(), trend, year: true, week: false, day: false, flag: true };
     let kinds = [
-        FeatureKind::Levels { levels: texts(["a", "b", "c"]), unseen: Unseen::Refuse },
+        FeatureKind::Levels { levels: texts(["a", "b", "c"]), unseen: Unseen::Refuse, embedded: false },
         FeatureKind::Gappy { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, fill: 0.0, robust: None },
         FeatureKind::Date(date),
         FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -1.0, max: 1.0, robust: None },

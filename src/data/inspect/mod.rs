@@ -357,6 +357,9 @@ fn command(table: &Table, target: &str, task: Task, ignore: &[String], rules: &R
     if rules.max_levels != meaning::MAX_LEVELS {
         flag("--max-levels", &rules.max_levels.to_string());
     }
+    if let Some(most) = rules.embed_above {
+        flag("--embed-above", &most.to_string());
+    }
     let options = &table.options;
     if let Some(delimiter) = options.delimiter {
         let name = if delimiter == b'\t' { "tab".into() } else { char::from(delimiter).to_string() };

@@ -1,6 +1,6 @@
 //! The CPU executor: calls the CPU kernels one after another. Memory is taken once; a step allocates nothing.
 
-use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
+use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::Real;
 use crate::base::simd::wide;
 use crate::error::Result;
@@ -23,6 +23,8 @@ struct Memory<T> {
     len: Vec<usize>,
     /// Of each buffer of bytes, what the host shares.
     bytes: Vec<Option<Shared>>,
+    /// Of each buffer of scalars that the host shares, its numbers: many programs read one copy of the rows.
+    shared: Vec<Option<Arc<Vec<f32>>>>,
 }
 
 /// A part of the host's bytes.
@@ -32,6 +34,9 @@ impl<T: Real> Memory<T> {
     #[inline(always)]
     fn get(&self, buf: Buf) -> &[T] {
         let b = buf.0 as usize;
+        if let Some(numbers) = self.shared[b].as_ref().and_then(|numbers| T::these(numbers)) {
+            return numbers;
+        }
         &self.slots[self.slot[b]][..self.len[b]]
     }
     #[inline(always)]
@@ -58,7 +63,8 @@ impl<T: Real> CpuExecutor<T> {
         // Zeros until they are written, as on a GPU; the system gives such memory only once it is read.
         let zeros = |n: usize| (Arc::new(vec![0; n]), 0..n);
         let bytes = program.buffers.iter().map(|b| (b.kind == Element::Bytes).then(|| zeros(b.len))).collect();
-        let memory = Memory { slots, slot: plan.slot, len, bytes };
+        let shared = vec![None; program.buffers.len()];
+        let memory = Memory { slots, slot: plan.slot, len, bytes, shared };
         let mut executor = CpuExecutor { memory, scratch: vec![T::zero(); scratch], program };
         for (buf, values) in std::mem::take(&mut executor.program.constants) {
             let values: Vec<T> = values.iter().map(|v| T::of(f64::from(*v))).collect();
@@ -68,8 +74,17 @@ impl<T: Real> CpuExecutor<T> {
     }
 
     pub fn set(&mut self, buf: Buf, values: &[T]) {
+        self.own(buf)[..values.len()].copy_from_slice(values);
+    }
+
+    /// The executor's own numbers of a buffer, which the host may have shared before.
+    fn own(&mut self, buf: Buf) -> &mut [T] {
         let b = buf.0 as usize;
-        self.memory.slots[self.memory.slot[b]][..values.len()].copy_from_slice(values);
+        let slot = &mut self.memory.slots[self.memory.slot[b]];
+        if let Some(shared) = self.memory.shared[b].take() {
+            *slot = shared.iter().map(|v| T::of(f64::from(*v))).collect();
+        }
+        slot
     }
 
     pub fn get(&self, buf: Buf) -> &[T] {
@@ -84,10 +99,20 @@ impl<T: Real> CpuExecutor<T> {
 impl<T: Real> Executor for CpuExecutor<T> {
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
         takes_scalars(self.program.info(buf), values.len())?;
-        let b = buf.0 as usize;
-        for (to, from) in self.memory.slots[self.memory.slot[b]].iter_mut().zip(values) {
+        for (to, from) in self.own(buf).iter_mut().zip(values) {
             *to = T::of(*from as f64);
         }
+        Ok(())
+    }
+    fn share(&mut self, buf: Buf, values: &Arc<Vec<f32>>) -> Result<()> {
+        takes_shared(self.program.info(buf), values.len())?;
+        if T::these(values).is_none() {
+            return self.write(buf, values);
+        }
+        let b = buf.0 as usize;
+        // An input has a slot of its own: its memory is given back.
+        self.memory.slots[self.memory.slot[b]] = vec![];
+        self.memory.shared[b] = Some(values.clone());
         Ok(())
     }
     fn write_bytes(&mut self, buf: Buf, bytes: Arc<Vec<u8>>, range: Range<usize>) -> Result<()> {
@@ -167,5 +192,32 @@ mod tests {
         assert!(one.read(buf).is_err() && one.write(x, &[0.0; 5]).is_err());
         one.write_bytes(buf, Arc::new(vec![0; 4]), 0..4).expect("four bytes");
         assert_eq!(Arc::strong_count(&data), 2, "let go when overwritten");
+    }
+
+    /// Rows, too; an op reads them as it reads a copy, and who overwrites a part keeps the rest.
+    #[test]
+    fn numbers_are_shared() {
+        use crate::ops::Op;
+        use crate::ops::norm::Add;
+        let mut b = Builder::new(1, 1);
+        let (x, y) = (b.buffer("x", 3, Role::Input), b.buffer("y", 3, Role::Input));
+        let (w, sum) = (b.buffer("w", 3, Role::State), b.buffer("sum", 3, Role::Output));
+        b.push(Op::Add(Add { count: 3 }), &[x, y], &[sum]);
+        let program = b.finish().expect("a sound program");
+        let (mut one, mut two) = (CpuExecutor::<f32>::new(program.clone()), CpuExecutor::<f64>::new(program));
+        let data = Arc::new(vec![1.0, 2.0, 3.0]);
+        for exec in [&mut one as &mut dyn Executor, &mut two] {
+            exec.share(x, &data).expect("three numbers");
+            exec.share(y, &data).expect("three numbers");
+            exec.run(&[StepArgs::default()]).expect("runs");
+            assert_eq!(exec.read(sum).expect("read"), [2.0, 4.0, 6.0]);
+            assert!(exec.share(x, &Arc::new(vec![0.0; 2])).is_err(), "too few");
+            assert!(exec.share(w, &data).is_err(), "an op may write it");
+        }
+        assert_eq!(Arc::strong_count(&data), 3, "f64 has a copy of its own");
+        assert!(one.memory.slots[one.memory.slot[x.0 as usize]].is_empty());
+        one.write(x, &[5.0]).expect("one number");
+        one.run(&[StepArgs::default()]).expect("runs");
+        assert_eq!((one.read(sum).expect("read"), Arc::strong_count(&data)), (vec![6.0, 4.0, 6.0], 2));
     }
 }

@@ -12,7 +12,7 @@ pub mod variants;
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
 
-use super::{Executor, gives_scalars, takes_bytes, takes_scalars};
+use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::error::{Error, Result};
 use crate::ops::StepArgs;
 use crate::program::{Buf, BufferInfo, Program};
@@ -192,6 +192,10 @@ fn uniforms(gpu: &Gpu, program: &Program) -> Result<(wgpu::Buffer, u64)> {
 }
 
 impl Executor for GpuExecutor {
+    fn share(&mut self, buf: Buf, values: &Arc<Vec<f32>>) -> Result<()> {
+        takes_shared(&self.infos[buf.0 as usize], values.len())?;
+        self.write(buf, values)
+    }
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
         self.gpu.check()?;
         takes_scalars(&self.infos[buf.0 as usize], values.len())?;

@@ -10,6 +10,7 @@ use crate::data::encode::scale::FAR;
 use crate::data::encode::{CLIP, Encoder, Feature, FeatureKind, Robust, Scale, Unseen};
 use crate::error::{Error, Result};
 use crate::method::ImageInput;
+use std::collections::HashSet;
 use std::f64::consts::TAU;
 
 /// What goes into the network, and which rows may.
@@ -179,7 +180,7 @@ struct Code {
 
 fn words(g: &mut Graph, kind: &FeatureKind, cells: &Val, fills: bool) -> Part {
     let (keys, codes) = match kind {
-        FeatureKind::Levels { levels, unseen } => levels_table(levels, *unseen, fills),
+        FeatureKind::Levels { levels, unseen, embedded } => levels_table(levels, *unseen, *embedded, fills),
         FeatureKind::Switch { no, yes, share, flag } => switch_table(no, yes, *share as f32, *flag, fills),
         _ => (vec![], vec![]),
     };
@@ -206,9 +207,13 @@ fn words(g: &mut Graph, kind: &FeatureKind, cells: &Val, fills: bool) -> Part {
 /// The words with their numbers, and what each number means; the last one is that of any other text.
 type Words = (Vec<(String, i64)>, Vec<Code>);
 
-fn levels_table(levels: &[String], unseen: Unseen, fills: bool) -> Words {
+fn levels_table(levels: &[String], unseen: Unseen, embedded: bool, fills: bool) -> Words {
     let width = levels.len() + usize::from(unseen == Unseen::Other);
-    let hot = |at: Option<usize>| (0..width).map(|i| f32::from(u8::from(Some(i) == at))).collect::<Vec<f32>>();
+    let hot = |at: Option<usize>| match embedded {
+        // The number of the level; one past the last is none.
+        true => vec![at.unwrap_or(levels.len()) as f32],
+        false => (0..width).map(|i| f32::from(u8::from(Some(i) == at))).collect::<Vec<f32>>(),
+    };
     let known = levels.first().is_some_and(String::is_empty);
     let mut keys: Vec<(String, i64)> = vec![];
     let mut codes: Vec<Code> = vec![];
@@ -216,11 +221,12 @@ fn levels_table(levels: &[String], unseen: Unseen, fills: bool) -> Words {
         keys.push((level.clone(), i as i64));
         codes.push(Code { inputs: hot(Some(i)), refused: false, blank: level.is_empty(), odd: false });
     }
+    let mut taken: HashSet<String> = levels.iter().cloned().collect();
     // "1.0" is the level "1", as in a file; pandas writes whole numbers so beside a missing one.
     for (i, level) in levels.iter().enumerate() {
         let Ok(value) = level.parse::<f64>() else { continue };
         for text in [format!("{value}"), format!("{value:?}")] {
-            if value.is_finite() && keys.iter().all(|(key, _)| *key != text) {
+            if value.is_finite() && taken.insert(text.clone()) {
                 keys.push((text, i as i64));
             }
         }

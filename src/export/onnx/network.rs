@@ -6,10 +6,12 @@
 //! replicas' channels one after another, so that a convolution of all replicas is one grouped convolution.
 
 use super::graph::{Graph, Val, int, ints};
+use super::proto::Element;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{ModelSpec, PredictProgram, Trained};
 use crate::ops::conv::Conv2dForward;
+use crate::ops::embed::{EmbedForward, OF_COLUMN};
 use crate::ops::factor::FactorForward;
 use crate::ops::gather::{Dropout, dropout};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, LinearForward, SELU_LOW, SELU_SCALE};
@@ -70,6 +72,12 @@ pub fn networks(g: &mut Graph, x: Val, setup: &ModelSpec, trained: &Trained, see
     Ok(Networks { outputs, features })
 }
 
+/// Part 0 of the first axis, which falls away.
+fn first_of(g: &mut Graph, a: &Val) -> Val {
+    let first = g.whole(0);
+    g.node_with("Gather", &[a, &first], vec![int("axis", 0)])
+}
+
 fn bug(what: &str) -> Error {
     Error::run("export", format!("{what} in a prediction"), "this is a bug of vifo: please report it")
 }
@@ -84,7 +92,8 @@ fn host_values(p: &PredictProgram, setup: &ModelSpec, trained: &Trained, seed: u
             | Op::Conv2dForward(_)
             | Op::VbllForward(_)
             | Op::PeriodicForward(_)
-            | Op::FactorForward(_) => {
+            | Op::FactorForward(_)
+            | Op::EmbedForward(_) => {
                 wanted.push(step.inputs[1]);
             }
             Op::BatchNormForward(_) => wanted.extend([step.inputs[1], step.inputs[2]]),
@@ -132,6 +141,7 @@ impl Walk<'_> {
             Op::VbllForward(p) => self.vbll(&p, inputs[0], inputs[1])?,
             Op::PeriodicForward(p) => self.periodic(&p, inputs[0], inputs[1], inputs[2])?,
             Op::FactorForward(p) => self.factor(&p, inputs[0], inputs[1])?,
+            Op::EmbedForward(p) => self.embed(&p, inputs[0], inputs[1], inputs[2])?,
             Op::Conv2dForward(p) => self.conv(&p, inputs[0], inputs[1])?,
             Op::MaxPool2Forward(p) => {
                 let x = self.image(inputs[0])?;
@@ -291,6 +301,43 @@ impl Walk<'_> {
         let zeros = g.floats(&[r, 1, n_in], &vec![0.0; r * n_in]);
         let all = g.add(&x.val, &zeros);
         Ok(Flow { val: g.concat(&[embedded, all], -1), shared: false, image: None })
+    }
+
+    /// (rows of the tables, the other inputs) [R, n, width + n_in - embedded].
+    fn embed(&mut self, p: &EmbedForward, x: Buf, weights: Buf, columns: Buf) -> Result<Flow> {
+        let x = self.rows(x)?;
+        let columns = self.known.get(&columns).ok_or_else(|| bug("an embedding of no inputs"))?;
+        let columns: Vec<[usize; 3]> =
+            columns.chunks_exact(OF_COLUMN as usize).map(|c| [0, 1, 2].map(|i| c[i] as usize)).collect();
+        let mut at = p.table;
+        let mut parts = vec![];
+        for &[input, levels, width] in &columns {
+            // Behind the levels a row of zeros, for what is none of them.
+            let mut table = vec![];
+            for of in self.slices(weights, p.stride, at, levels * width)? {
+                table.extend_from_slice(of);
+                table.resize(table.len() + width, 0.0);
+            }
+            at += (levels * width) as u32;
+            let g = &mut *self.g;
+            let table = g.floats(&[self.replicas, levels + 1, width], &table);
+            // All replicas hold the same number.
+            let number = if x.shared { x.val.clone() } else { first_of(g, &x.val) };
+            let number = g.pick(&number, input);
+            let number = g.clamp(&number, 0.0, levels as f64);
+            let number = g.cast(&number, Element::Int64);
+            parts.push(g.node_with("Gather", &[&table, &number], vec![int("axis", 1)]));
+        }
+        let (r, n_in) = (self.replicas, p.n_in as usize);
+        let others: Vec<i64> = (0..n_in).filter(|i| columns.iter().all(|c| c[0] != *i)).map(|i| i as i64).collect();
+        let g = &mut *self.g;
+        if !others.is_empty() {
+            let places = g.ints(&others);
+            let rest = g.node_with("Gather", &[&x.val, &places], vec![int("axis", -1)]);
+            let zeros = g.floats(&[r, 1, others.len()], &vec![0.0; r * others.len()]);
+            parts.push(g.add(&rest, &zeros));
+        }
+        Ok(Flow { val: g.concat(&parts, -1), shared: false, image: None })
     }
 
     /// (means, variances, log noise) [R, n, 3 k].

@@ -2,6 +2,7 @@
 //! with and without a shared input, short last batches, every enum value. Outputs start as NaN unless the op reads them.
 
 mod conv;
+mod embed;
 mod factor;
 mod heads;
 mod images;
@@ -102,21 +103,17 @@ fn args() -> StepArgs<f64> {
     StepArgs {
         step: 17,
         epoch: 3,
-        batch_start: 0,
         n_valid: 1,
         seed: 12345,
         n_samples: 5,
         lr: 0.01,
         bias1: 0.271,
         bias2: 0.0297,
-        clip_norm: 0.0,
         eta: 0.1,
         eta_aux: 0.7,
-        weight_decay: 0.0,
         prior: Prior { p0: 0.3, p1: 0.05, p2: 0.1, constant: 0.2 },
-        collect: 0,
-        warm: 0,
         dropout: 0.37,
+        ..Default::default()
     }
 }
 
@@ -188,6 +185,9 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::VbllHead(_) => methods::vbll_head(),
         Op::VbllRegularizer(_) => methods::vbll_regularizer(),
         Op::GatherImages(_) => images::gather_images(),
+        Op::EmbedForward(_) => embed::embed_forward(),
+        Op::EmbedBackward(_) => embed::embed_backward(),
+        Op::EmbedBackwardData(_) => embed::embed_backward_data(),
         Op::PeriodicForward(_) => periodic::periodic_forward(),
         Op::PeriodicBackward(_) => periodic::periodic_backward(),
         Op::FactorForward(_) => factor::factor_forward(),

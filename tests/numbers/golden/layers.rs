@@ -7,6 +7,9 @@ use crate::common::golden::{Check, golden};
 use serde_json::Value;
 use vifo::base::Real;
 use vifo::ops::OpSpec;
+use vifo::ops::embed::{
+    EmbedBackward, EmbedBackwardData, EmbedForward, embed_backward, embed_backward_data, embed_forward,
+};
 use vifo::ops::factor::*;
 use vifo::ops::linear::*;
 use vifo::ops::periodic::{PeriodicBackward, PeriodicForward, periodic_backward, periodic_forward};
@@ -158,6 +161,41 @@ fn selu_scales_and_parametric_activations() {
     }
     assert_eq!(seen, [1, 3, 12], "golden rows are missing");
     verdict.close("factors", 2 * 36 + 5 * (11 + 2 * 21 + 3 + 2 * 306 + 17));
+}
+
+/// Tables one after another in the flat vector, as torch's nn.Embedding has each.
+fn embed<T: Real>(row: &Value) -> Vec<Check<T>> {
+    let [x, w, dy, columns] = ["x", "weight", "dy", "columns"].map(|name| reals::<T>(&row[name]));
+    let [rows, n_in] = shape(&row["x"])[..] else { panic!("x is no matrix") };
+    let of = |at: usize| columns.iter().skip(at).step_by(3).map(|v| v.f64() as u32);
+    let (rows, n_in, embedded) = (rows as u32, n_in as u32, columns.len() as u32 / 3);
+    let (width, levels) = (of(2).sum(), of(1).sum());
+    let (length, stride) = (w.len() as u32, w.len() as u32);
+    let p = EmbedForward { replicas: 1, share: 1, rows, n_in, embedded, width, levels, table: 0, length, stride };
+    let poison = T::of(f64::NAN);
+    let (mut y, mut grad) = (vec![poison; dy.len()], vec![poison; w.len()]);
+    let mut dx = vec![poison; x.len()];
+    embed_forward(&p, &x, &w, &columns, &mut y);
+    let p = EmbedBackward { replicas: 1, share: 1, rows, n_in, embedded, width, levels, table: 0, length, stride };
+    embed_backward(&p, &x, &dy, &columns, &mut grad);
+    let p = EmbedBackwardData { replicas: 1, rows, n_in, embedded, width };
+    embed_backward_data(&p, &dy, &columns, &mut dx);
+    let mut all = vec![check("y", y, &row["y"]), check("dweight", grad, &row["dweight"])];
+    // Where all inputs are levels, there is no gradient to compare.
+    all.extend((embedded < n_in).then(|| check("dx", dx, &row["dx"])));
+    all
+}
+
+/// tests/golden/embed.py has it, by torch's nn.Embedding.
+#[test]
+fn the_embedding_of_levels() {
+    let mut verdict = Verdict::default();
+    let rows = golden("embed");
+    for row in &rows {
+        witness!(verdict, "embed", embed(row));
+    }
+    assert_eq!(rows.len(), 3, "golden rows are missing");
+    verdict.close("the embedding of levels", 2 * (3 + 6 + 9 * 8 + 22 + 36 + 40 * 22 + 1635 + 120));
 }
 
 /// tests/golden/periodic.py has these two, in numpy.

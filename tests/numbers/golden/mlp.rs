@@ -22,6 +22,7 @@ fn mlp<T: Real>(row: &Value) -> Vec<Check<T>> {
         last: 4.into(),
         activation: Act::Relu,
         embedded: vec![],
+        tables: vec![],
         scaled: false,
         parametric: false,
         dropout: 0.0,

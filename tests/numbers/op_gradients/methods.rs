@@ -8,6 +8,7 @@ use vifo::data::Task;
 use vifo::method::{ModelSpec, Reg};
 use vifo::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use vifo::program::Act;
+use vifo::program::builder::Embedded;
 use vifo::recipe::{AuxSource, Link};
 
 /// The image networks, as small as they come, on seven images, the last batch short: convolutions of every stride, pooling,
@@ -79,6 +80,29 @@ fn periodic_embedding_and_mish() {
         }
     }
     bench.close("periodic embedding", 2 * 2 * 3 * 2);
+}
+
+/// Tables of the levels of one of two inputs, of both, and behind a periodic embedding of the other, through which the gradient
+/// must go on. The seven rows have levels -2 to 1 (those below 0 are none); the auxiliary rows draw between two levels.
+#[test]
+fn embedding_of_levels() {
+    let mut bench = Bench::default();
+    let table = |input, levels, width| Embedded { input, levels, width };
+    for task in TASKS {
+        for (embedded, tables) in [
+            (vec![], vec![table(1, 2, 3)]),
+            (vec![], vec![table(0, 2, 2), table(1, 3, 1)]),
+            (vec![0], vec![table(1, 2, 3)]),
+        ] {
+            for kind in [Kind::Base, Kind::Vifo(Reg::Mean), Kind::Vi(Reg::Naive)] {
+                let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
+                let s = setup(kind, task, Act::Mish);
+                let net = Mlp { embedded: embedded.clone(), tables: tables.clone(), ..mlp(&s).clone() };
+                bench.try_both(&ModelSpec { net: Net::Mlp(net), aux, ..s });
+            }
+        }
+    }
+    bench.close("embedding of levels", 2 * 3 * 3 * 2);
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub fn setup(kind: Kind, task: Task, activation: Act) -> ModelSpec {
             last: kind.last(task, k),
             activation,
             embedded: vec![],
+            tables: vec![],
             scaled: false,
             parametric: false,
             dropout: 0.0,

@@ -5,6 +5,7 @@ mod embedding;
 mod folds;
 mod images;
 mod inputs;
+mod levels;
 mod objectives;
 mod splits;
 mod stepping;
