@@ -130,7 +130,7 @@ fn a_step_allocates_nothing() {
         let method_name = name.split(' ').next().expect("a name");
         let recipe = format!("{train}{net}[method]\nname = \"{method_name}\"\n{method}\n");
         let kind = match name.contains("levels") {
-            false => FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0 },
+            false => FeatureKind::Numeric { mean: 0.0, sd: 1.0, min: -2.0, max: 2.0, robust: None },
             // A table of two rows, in which half of the numbers are.
             true => FeatureKind::Levels { levels: vec!["0".into(), "1".into()], unseen: Unseen::Zeros, embedded: true },
         };

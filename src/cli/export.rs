@@ -371,7 +371,7 @@ mod tests {
             written.starts_with("nn.Sequential(OrderedDict([(\"levels\", Levels([(1, 20, 4)])), (\"0\", "),
             "{written}"
         );
-        let written = module(&Net::Mlp(mlp));
+        let written = module(&Net::Mlp(mlp.clone()));
         assert!(
             written.starts_with(
                 "nn.Sequential(OrderedDict([(\"embedding\", Periodic([0, 2])), (\"0\", nn.Linear(9, 8)), \

@@ -150,7 +150,8 @@ fn recipe(args: &Args) -> crate::error::Result<(Recipe, Vec<String>)> {
 
 /// Whether the input says more than where its data is.
 fn is_recipe(input: &toml::Table) -> bool {
-    input.keys().any(|section| section != "data") || input.get("data").and_then(toml::Value::as_table).is_some_and(|d| d.len() > 1)
+    input.keys().any(|section| section != "data")
+        || input.get("data").and_then(toml::Value::as_table).is_some_and(|d| d.len() > 1)
 }
 
 /// A folder where a target asks for a table.

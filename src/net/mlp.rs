@@ -86,10 +86,8 @@ impl Mlp {
         let of = |what: &str, n: usize, name: &str| {
             (n > 0).then(|| format!("{what} of {n} {name}{}", if n == 1 { "" } else { "s" }))
         };
-        let embeddings = [
-            of("a periodic embedding", self.embedded.len(), "input"),
-            of("an embedding", self.tables.len(), "text"),
-        ];
+        let embeddings =
+            [of("a periodic embedding", self.embedded.len(), "input"), of("an embedding", self.tables.len(), "text")];
         let embeddings: Vec<String> = embeddings.into_iter().flatten().collect();
         if !embeddings.is_empty() {
             said += &format!(" on {}", embeddings.join(" and "));

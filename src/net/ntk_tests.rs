@@ -54,6 +54,8 @@ fn by_hand(net: &Mlp, w: &[f32], x: &[f32]) -> Vec<Vec<(Vec<f64>, f64)>> {
         Act::Relu => z.max(0.0),
         Act::Silu => z / (1.0 + (-z).exp()),
         Act::Mish => z * z.exp().ln_1p().tanh(),
+        Act::Selu if z > 0.0 => 1.0507009873554805 * z,
+        Act::Selu => 1.0507009873554805 * 1.6732632423543772 * z.exp_m1(),
     };
     let mut all = vec![];
     for i in 0..net.hidden.len() {

@@ -1,7 +1,7 @@
 //! The axis of a table whose only column is a number or a date: what stands on it, and the network's inputs there.
 
 use super::{Input, numeric_inputs};
-use crate::data::encode::{Calendar, Encoder, Feature, FeatureKind};
+use crate::data::encode::{Calendar, Encoder, Feature, FeatureKind, Scale};
 
 /// Points of a band on numbers.
 const POINTS: usize = 200;
@@ -14,7 +14,11 @@ const LAST_YEARS: f64 = 4.0;
 pub(super) enum Axis<'a> {
     Number(Input),
     /// In years and their fractions.
-    Date { feature: &'a Feature, calendar: &'a Calendar, years: Input },
+    Date {
+        feature: &'a Feature,
+        calendar: &'a Calendar,
+        years: Input,
+    },
 }
 
 impl Axis<'_> {
@@ -22,8 +26,7 @@ impl Axis<'_> {
     pub fn of(encoder: &Encoder) -> Option<Axis<'_>> {
         let [feature] = &encoder.features[..] else { return None };
         if let FeatureKind::Date(calendar) = &feature.kind {
-            let t = calendar.trend;
-            let years = Input { name: feature.name.clone(), mean: t.mean, sd: t.sd, min: t.min, max: t.max };
+            let years = Input { name: feature.name.clone(), scale: calendar.trend };
             return Some(Axis::Date { feature, calendar, years });
         }
         numeric_inputs(encoder).and_then(|mut inputs| inputs.pop()).map(Axis::Number)
@@ -49,8 +52,9 @@ impl Axis<'_> {
     /// The range of the last years and what follows, where the seasons of a longer time would be too narrow to be seen.
     pub fn end(&self) -> Option<(f64, f64)> {
         match self {
-            Axis::Date { calendar, years, .. } if calendar.year && years.max - years.min > 3.0 * LAST_YEARS => {
-                Some((years.max - LAST_YEARS, years.max + LAST_YEARS))
+            Axis::Date { calendar, .. } if calendar.year => {
+                let Scale { min, max, .. } = calendar.trend;
+                (max - min > 3.0 * LAST_YEARS).then_some((max - LAST_YEARS, max + LAST_YEARS))
             }
             _ => None,
         }

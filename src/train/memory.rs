@@ -12,7 +12,7 @@ pub use crate::method::Need;
 use crate::metrics::{LinearModel, boosting};
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
-use crate::recipe::{Boosting, Optimizer};
+use crate::recipe::Boosting;
 use crate::system::memory;
 pub use crate::system::memory::size;
 

@@ -10,7 +10,9 @@ use crate::ops::StepArgs;
 use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
 use crate::program::builder::Embedded;
-use crate::recipe::{Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key};
+use crate::recipe::{
+    Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingPlan {

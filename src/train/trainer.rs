@@ -205,9 +205,8 @@ impl Trainer {
     /// Which judges (`ModelSpec::judges`) have seen better weights within `patience` epochs before `epoch`.
     fn hopeful(&self, epoch: u32) -> impl Iterator<Item = bool> + '_ {
         let patience = self.plan.patience;
-        let exhausted = move |(at, nll): (u32, f64)| {
-            nll.is_infinite() || patience > 0 && epoch >= at.saturating_add(patience)
-        };
+        let exhausted =
+            move |(at, nll): (u32, f64)| nll.is_infinite() || patience > 0 && epoch >= at.saturating_add(patience);
         self.best.iter().map(move |best| !best.is_some_and(exhausted))
     }
     /// The epoch of the last evaluation: what is decided by it does not depend on how many steps are made at a time.

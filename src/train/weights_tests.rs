@@ -345,6 +345,7 @@ fn factors_go_out_and_come_back() {
         last: 2.into(),
         activation: Act::Selu,
         embedded: vec![],
+        tables: vec![],
         scaled: set,
         parametric: set,
         dropout: 0.0,

@@ -127,7 +127,10 @@ fn what_has_no_such_noise_says_so() {
             "t.csv --likelihood student-t --set method.expectation=exact",
             "no closed form under likelihood = \"student-t\"",
         ),
-        ("t.csv --likelihood student-t --set method.nu=2", "method.nu: 2 is not allowed; allowed: a number above 2 and at most 100"),
+        (
+            "t.csv --likelihood student-t --set method.nu=2",
+            "method.nu: 2 is not allowed; allowed: a number above 2 and at most 100",
+        ),
         ("t.csv --likelihood cauchy", "student-t"),
     ] {
         let out = run(d, &format!("fit {args} --device cpu --out no"));

@@ -27,7 +27,13 @@ pub fn score(table: &Table, as_text: &Table, columns: &Columns, target: usize) -
             let accuracy = right.count() as f64 / y.len().max(1) as f64;
             let metrics = vec![metric("accuracy", "", accuracy, Better::Higher)];
             notes.push("nll, brier and ece left out: they need probabilities, and the file has the class alone".into());
-            (None, y, false, labels, Results { set: "test".into(), rows: written.len(), metrics, notes: vec![], variants: vec![] })
+            (
+                None,
+                y,
+                false,
+                labels,
+                Results { set: "test".into(), rows: written.len(), metrics, notes: vec![], variants: vec![] },
+            )
         }
         _ => {
             let (labels, said) = match columns {

@@ -188,7 +188,10 @@ mod tests {
         let (_dir, content) = look(&format!("id,a,y\n{rows}"));
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.target.as_deref(), recipe.data.missing), (Some("y"), Missing::Flag));
-        assert_eq!((recipe.method.name.as_str(), recipe.method.members, recipe.method.eta), ("vifo-mean", 8, Some(0.01)));
+        assert_eq!(
+            (recipe.method.name.as_str(), recipe.method.members, recipe.method.eta),
+            ("vifo-mean", 8, Some(0.01))
+        );
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
         let again = content.look_again(&other).expect("a table")().expect("a report");
