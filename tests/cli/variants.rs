@@ -67,7 +67,8 @@ fn the_kept_run_is_that_of_the_winner() {
     // The NLL of the table is that of the file of out-of-fold predictions.
     let nll = out_of_fold["metrics"].as_array().expect("metrics").iter().find(|m| m["name"] == "nll").expect("nll");
     let (nll, said) = (nll["value"].as_f64().expect("a number"), variants[1]["nll"].as_f64().expect("a number"));
-    assert!((nll - said).abs() < 1e-9 * nll.abs().max(1.0), "{nll}, {said}");
+    // Targets are f32 in the table, of size 2 in units of their sd: 2^-24 of that, times a slope of the log density below 8.
+    assert!((nll - said).abs() < 1e-6, "{nll}, {said}");
     let report = String::from_utf8(read(d.join("run/report.html"))).expect("a report");
     assert!(report.contains("<h2>Variants</h2>") && report.contains(ABSURD), "the report lists the variants");
 
@@ -80,7 +81,7 @@ fn the_kept_run_is_that_of_the_winner() {
     let before = read(d.join("run/predictions.csv"));
     both("calibrate RUN --device cpu");
     both("evaluate RUN --device cpu");
-    both("predict RUN t.csv --device cpu --explain --out RUN-calibrated.csv");
+    both("predict RUN t.csv --device cpu --out RUN-calibrated.csv");
     assert_eq!(read(d.join("run-calibrated.csv")), read(d.join("plain-calibrated.csv")));
     ok(d, &with("compare run plain", &[]));
 
