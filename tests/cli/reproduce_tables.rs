@@ -81,11 +81,11 @@ fn the_default_is_trained_once_and_stands_beside_the_other_tools() {
     );
     assert!(said.contains("vifo: not its default, but with method.members = 2"), "{said}");
     // The means of 9.5 and 10.5, of 1 and 3 ten-thousandths: the best RMSE is the forest's.
-    for part in ["5 of CatBoost, mean and variance  10.00 ± ", "own_tool", "scikit-learn 1.6.1", "splits"] {
+    for part in ["CatBoost, 5 of mean and variance  10.000 ± ", "own_tool", "scikit-learn 1.6.1", "splits"] {
         assert!(table.contains(part), "{part} is not in {table}");
     }
     let forest = table.lines().find(|l| l.starts_with("random forest")).expect("a row");
-    assert!(forest.contains("  0.00 ± 0.") && forest.ends_with('*'), "{forest}");
+    assert!(forest.contains("  0.000 ± 0.") && forest.ends_with('*'), "{forest}");
     let folder = d.join("runs/reproduce/tables");
     for ending in ["svg", "png", "csv"] {
         assert!(folder.join(format!("figures/tables.{ending}")).is_file(), "{ending}");
@@ -103,9 +103,9 @@ fn the_default_is_trained_once_and_stands_beside_the_other_tools() {
         assert!(std::fs::read_to_string(file).expect("a table").starts_with(&shown));
     }
     let (markdown, _) = ok(d, &format!("{TABLES} -q --format markdown"));
-    assert!(markdown.contains("| **0.00 ± 0.") && markdown.contains("### NLL, nats ↓"), "{markdown}");
+    assert!(markdown.contains("**0.000 ± 0.") && markdown.contains("### NLL, nats ↓"), "{markdown}");
     let (latex, _) = ok(d, &format!("{TABLES} -q --format latex"));
-    assert!(latex.contains("\\textbf{0.00 $\\pm$ 0.") && latex.contains("\\begin{tabular}{lrr}"), "{latex}");
+    assert!(latex.contains("\\textbf{0.000 $\\pm$ 0.") && latex.contains("\\begin{tabular}{lrr}"), "{latex}");
 
     // Another default is trained anew and shown without the lines of the first, which stay.
     let (other, said) = ok(d, &TABLES.replace("--epochs 6", "--epochs 5"));

@@ -13,7 +13,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("cb_es", "CatBoost, stopped early"),
     ("cb_unc", "CatBoost, mean and variance"),
     ("cb_unc_es", "CatBoost, mean and variance, stopped early"),
-    ("cb_unc_ens", "5 of CatBoost, mean and variance"),
+    ("cb_unc_ens", "CatBoost, 5 of mean and variance"),
     ("lgb", "LightGBM"),
     ("lgb_q", "LightGBM, quantiles"),
     ("ngb", "NGBoost"),

@@ -172,17 +172,16 @@ fn notes(p: &Prepared, all: &[Compared]) -> Vec<String> {
         let keys: Vec<String> = p.request.keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         notes.push(format!("vifo: not its default, but with {}", keys.join(", ")));
     }
-    let mut ran: Vec<String> = vec![];
+    let mut ran: Vec<&str> = vec![];
     for r in p.store.results.iter().filter(|r| p.units.iter().any(|u| u.default == r.default)) {
-        let text = format!("{} with {} threads", r.device, r.threads);
-        if !ran.contains(&text) {
-            ran.push(text);
+        if !ran.contains(&r.device.as_str()) {
+            ran.push(&r.device);
         }
     }
     if !ran.is_empty() {
         notes.push(format!(
-            "seconds: the other tools have one thread each, vifo ran on {}; measured at different times",
-            ran.join(" and on ")
+            "seconds: the other tools ran on one thread each, vifo on {}; measured at different times",
+            ran.join(" and ")
         ));
     }
     notes.push(

@@ -26,9 +26,8 @@ pub struct SplitResult {
     pub seconds: f64,
     pub vifo: String,
     pub git: String,
+    /// With its threads.
     pub device: String,
-    /// Of the CPU that this program may use.
-    pub threads: usize,
     /// `default_of` its recipe.
     pub default: String,
     /// SHA-256 of table and splits.

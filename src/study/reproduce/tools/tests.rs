@@ -137,7 +137,6 @@ fn lines_are_kept_as_they_are_and_a_damaged_one_is_named() {
         vifo: "0".into(),
         git: "g".into(),
         device: "CPU".into(),
-        threads: 1,
         default: "d".into(),
         data: "h".into(),
     };

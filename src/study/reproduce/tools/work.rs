@@ -294,7 +294,6 @@ impl Prepared {
             vifo,
             git,
             device,
-            threads: rayon::current_num_threads(),
             default: unit.default.clone(),
             data: unit.source.hash.clone(),
         };
