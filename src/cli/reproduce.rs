@@ -99,11 +99,19 @@ fn made(args: &Args) -> anyhow::Result<()> {
     }
     if args.peers.is_some() {
         let help = "leave it out";
-        return Err(crate::error::Error::usage("--peers", "the paper's numbers are in the program", "for tables", help).into());
+        return Err(crate::error::Error::usage(
+            "--peers",
+            "the paper's numbers are in the program",
+            "for tables",
+            help,
+        )
+        .into());
     }
     if args.splits.is_some() {
         let help = "leave it out";
-        return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci and tables", help).into());
+        return Err(
+            crate::error::Error::usage("--splits", "image sets have one split", "for uci and tables", help).into()
+        );
     }
     if args.table.eq_ignore_ascii_case(ALL) {
         return all(args);

@@ -187,13 +187,7 @@ fn empty_and_wild(dir: &Path) {
             ..Default::default()
         };
         check(settings(dir, &at("settings"), &f).unwrap(), &f, words);
-        for scale in [ComparisonScale::Linear, ComparisonScale::Log, ComparisonScale::SymLog] {
-            let marks: Vec<(f64, f64, f64)> = v.iter().map(|v| (*v, *v, *v)).collect();
-            let panel = ComparisonPanel { scale, marks: vec![marks; 2], line: v.first().copied(), ..Default::default() };
-            let rows = vec![name.into(); v.len()];
-            let f = ComparisonFigure { rows, series: vec![name.into(); 2], panels: vec![panel], ..Default::default() };
-            check(comparison(dir, &at(&format!("comparison_{scale:?}")), &f).unwrap(), &f, words);
-        }
+        wild_comparison(dir, name, &v, words);
         wild_scores(dir, name, &v, words);
         let panel = HeatPanel {
             nx: 2,
@@ -218,6 +212,20 @@ fn empty_and_wild(dir: &Path) {
     wild_sheets(dir);
     let f = HeatFigure::default();
     check(heat2d(dir, "none_heat", &f).unwrap(), &f, &["no data"]);
+}
+
+fn wild_comparison(dir: &Path, name: &str, v: &[f64], words: &[&str]) {
+    for scale in [ComparisonScale::Linear, ComparisonScale::Log, ComparisonScale::SymLog] {
+        let marks: Vec<(f64, f64, f64)> = v.iter().map(|v| (*v, *v, *v)).collect();
+        let panel = ComparisonPanel { scale, marks: vec![marks; 2], line: v.first().copied(), ..Default::default() };
+        let f = ComparisonFigure {
+            rows: vec![name.into(); v.len()],
+            series: vec![name.into(); 2],
+            panels: vec![panel],
+            ..Default::default()
+        };
+        check(comparison(dir, &format!("{name}_comparison_{scale:?}"), &f).unwrap(), &f, words);
+    }
 }
 
 /// The kinds of figure that take plain lists of scores.
