@@ -97,21 +97,12 @@ fn made(args: &Args) -> anyhow::Result<()> {
     if args.table.eq_ignore_ascii_case("tables") {
         return super::reproduce_tables::run(args);
     }
+    let no_part = |flag: &str, why: &str, of: &str| crate::error::Error::usage(flag, why, of, "leave it out");
     if args.peers.is_some() {
-        let help = "leave it out";
-        return Err(crate::error::Error::usage(
-            "--peers",
-            "the paper's numbers are in the program",
-            "for tables",
-            help,
-        )
-        .into());
+        return Err(no_part("--peers", "the paper's numbers are in the program", "for tables").into());
     }
     if args.splits.is_some() {
-        let help = "leave it out";
-        return Err(
-            crate::error::Error::usage("--splits", "image sets have one split", "for uci and tables", help).into()
-        );
+        return Err(no_part("--splits", "image sets have one split", "for uci and tables").into());
     }
     if args.table.eq_ignore_ascii_case(ALL) {
         return all(args);
