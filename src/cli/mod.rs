@@ -15,6 +15,7 @@ mod options;
 mod predict;
 mod progress;
 mod reproduce;
+mod reproduce_tables;
 mod reproduce_uci;
 mod score;
 mod sweep;

@@ -12,48 +12,53 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "If stopped or killed, the same command resumes. Start small: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data; `vifo reproduce uci --data FOLDER --datasets yacht --methods vifo-mean,base` takes seconds."
+    after_help = "If stopped or killed, the same command resumes. Start small: `vifo reproduce nll --datasets digits --epochs 2 --limit 100 --seeds 2` needs no data; `vifo reproduce uci --data FOLDER --datasets yacht --methods vifo-mean,base` takes seconds; `vifo reproduce tables --data FOLDER --datasets yacht --splits 2` takes a minute."
 )]
 pub struct Args {
     /// table1 (run time), table2 (single and ensemble), nll, accuracy, ece, entropy, auroc, win-rates, learning-curves or
-    /// ensemble-size; all of these on one page; or uci, the benchmark on the UCI regression sets
+    /// ensemble-size; all of these on one page; uci, the benchmark on the UCI regression sets by its protocol; or tables, the
+    /// default of `vifo fit` on these sets beside CatBoost, LightGBM and others
     #[arg(value_name = "TABLE")]
     pub table: String,
     /// Folder of runs; the name of each run includes its scale
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub runs: PathBuf,
     /// Folder of the data sets, each under its name. Images: cifar10 (or cifar-10-batches-bin), cifar100, svhn, stl10.
-    /// uci: concrete, energy, ..., each with data.csv and test_index.txt (one line per split: the 0-based test rows)
+    /// uci, tables: concrete, energy, ..., each with data.csv and test_index.txt (one line per split: the 0-based test rows)
     #[arg(long, value_name = "FOLDER", default_value = "data")]
     pub data: PathBuf,
-    /// Passes over the training rows [default: 500; uci: 200, or more for small sets]
+    /// Passes over the training rows [default: 500; uci: 200, or more for small sets; tables: as vifo fit]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub epochs: Option<String>,
     /// Train on N images only, drawn at random
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// Rows per step [default: 512; uci: 32]
+    /// Rows per step [default: 512; uci: 32; tables: as vifo fit]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub batch: Option<String>,
-    /// Seeds: how many, or which: 1,2,3 [default: 5; uci: 1]
+    /// Seeds: how many, or which: 1,2,3 [default: 5; uci, tables: 1]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub seeds: Option<String>,
-    /// uci: how many of the splits, or which: 0,1,2 [default: all]
+    /// uci: how many of the splits, or which: 0,1,2 [default: all]. tables: how many from 3 on, or which: 3,4 [default: all
+    /// from 3 on]
     #[arg(long, value_name = "N|N,N", allow_hyphen_values = true)]
     pub splits: Option<String>,
-    /// Networks per ensemble; except for uci, VI is a single network, as in the paper [default: 5]
+    /// Networks per ensemble; except for uci, VI is a single network, as in the paper [default: 5; tables: as vifo fit]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub members: Option<String>,
     /// Networks: alexnet, preresnet, cnn, mlp [default: the table's; cnn for digits]
     #[arg(long, value_name = "NAME,NAME")]
     pub networks: Option<String>,
-    /// cifar10, cifar100, svhn, stl10, digits (bundled); uci: yacht, energy, concrete, wine, power, kin8nm, naval, protein
-    /// [default: the table's; uci: those found in --data]
+    /// cifar10, cifar100, svhn, stl10, digits (bundled); uci, tables: yacht, energy, concrete, wine, power, kin8nm, naval,
+    /// protein [default: the table's; uci, tables: those found in --data]
     #[arg(long, value_name = "NAME,NAME")]
     pub datasets: Option<String>,
-    /// Methods, by vifo's or the paper's names, such as base or SGD [default: the table's]
+    /// Methods, by vifo's or the paper's names, such as base or SGD; tables: the other tools, such as cb,rf [default: the table's]
     #[arg(long, value_name = "NAME,NAME")]
     pub methods: Option<String>,
+    /// tables: figures of other tools on the same splits, as bench/tables/uci_peers.py makes them [default: those in the program]
+    #[arg(long, value_name = "FILE")]
+    pub peers: Option<PathBuf>,
     /// Weights of auxiliary training to train VIFO with [default: 0,0.1 or the table's]
     #[arg(long, value_name = "X,X", allow_hyphen_values = true)]
     pub eta_aux: Option<String>,
@@ -89,9 +94,15 @@ fn made(args: &Args) -> anyhow::Result<()> {
     if args.table.eq_ignore_ascii_case("uci") {
         return super::reproduce_uci::run(args);
     }
+    if args.table.eq_ignore_ascii_case("tables") {
+        return super::reproduce_tables::run(args);
+    }
+    let no_part = |flag: &str, why: &str, of: &str| crate::error::Error::usage(flag, why, of, "leave it out");
+    if args.peers.is_some() {
+        return Err(no_part("--peers", "the paper's numbers are in the program", "for tables").into());
+    }
     if args.splits.is_some() {
-        let help = "leave it out";
-        return Err(crate::error::Error::usage("--splits", "image sets have one split", "for uci", help).into());
+        return Err(no_part("--splits", "image sets have one split", "for uci and tables").into());
     }
     if args.table.eq_ignore_ascii_case(ALL) {
         return all(args);

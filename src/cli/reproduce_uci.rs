@@ -49,6 +49,7 @@ fn words(args: &Args) -> Result<Words> {
         ("--eta-aux", args.eta_aux.is_some()),
         ("--ood", !args.ood.is_empty()),
         ("--no-train", args.no_train),
+        ("--peers", args.peers.is_some()),
     ];
     if let Some((flag, _)) = no_part.iter().find(|(_, given)| *given) {
         let allowed = "--datasets, --methods, --splits, --seeds, --members, --epochs, --batch";

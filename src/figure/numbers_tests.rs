@@ -73,7 +73,7 @@ fn fault(figure: &dyn Figure) -> Option<String> {
 
 #[test]
 fn every_figure_has_rows_and_no_column_without_values() {
-    let figures: [&dyn Figure; 12] = [
+    let figures: [&dyn Figure; 13] = [
         &bands_figure(4),
         &prior_figure(),
         &curves_figure(true),
@@ -86,6 +86,7 @@ fn every_figure_has_rows_and_no_column_without_values() {
         &heat_figure(3),
         &dots_figure(4, 20, true),
         &bars_figure(12),
+        &comparison_figure(3, 4),
     ];
     let faults: Vec<String> = figures.into_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{faults:?}");

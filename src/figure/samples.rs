@@ -190,6 +190,31 @@ pub fn dots_figure(panels: usize, rows: usize, both: bool) -> DotsFigure {
     }
 }
 
+/// Tools beside each other on each kind of axis; the last lacks a row, and one has no bars.
+pub fn comparison_figure(rows: usize, tools: usize) -> ComparisonFigure {
+    let value = |p: usize, k: usize, i: usize| normal(100 * p + 10 * k + i);
+    let scales = [ComparisonScale::Log, ComparisonScale::SymLog, ComparisonScale::Linear];
+    let mark = |p: usize, k: usize, i: usize| match (p, value(p, k, i)) {
+        _ if k + 1 == tools && i == 1 => (f64::NAN, f64::NAN, f64::NAN),
+        (0, v) => (v.exp(), v.exp() - 0.4, v.exp() + 0.4),
+        (1, v) => (9.0 * v.powi(3), 9.0 * v.powi(3) - 1.0, 9.0 * v.powi(3) + 1.0),
+        (_, v) => (0.9 + 0.05 * v, f64::NAN, f64::NAN),
+    };
+    let panel = |p: usize| ComparisonPanel {
+        x_label: ["error / the first's", "difference (nats)", "coverage"][p].into(),
+        scale: scales[p],
+        line: [Some(1.0), Some(0.0), None][p],
+        marks: (0..tools).map(|k| (0..rows).map(|i| mark(p, k, i)).collect()).collect(),
+    };
+    ComparisonFigure {
+        title: "Tools on tables".into(),
+        note: "bars: ±1 standard error".into(),
+        rows: (0..rows).map(|i| format!("data set {i}")).collect(),
+        series: (0..tools).map(|k| format!("tool {k}")).collect(),
+        panels: (0..3).map(panel).collect(),
+    }
+}
+
 pub fn bars_figure(groups: usize) -> BarsFigure {
     let one = |k: usize| BarsSeries {
         name: format!("winner {k}"),

@@ -76,6 +76,11 @@ fn write_all(dir: &Path) {
             if panels == 0 { &[&f.title, "no data"] } else { &[&f.title, "data set 0", "best VIFO, the paper"] };
         check(dots(dir, &format!("dots_{panels}_{rows}"), &f).unwrap(), &f, words);
     }
+    for (rows, tools) in [(8, 13), (1, 2), (3, 1)] {
+        let f = comparison_figure(rows, tools);
+        let words = [&f.title, "data set 0", "tool 0", "difference (nats)", "error / the first's"];
+        check(comparison(dir, &format!("comparison_{rows}_{tools}"), &f).unwrap(), &f, &words);
+    }
     let f = bars_figure(12);
     check(bars(dir, "bars", &f).unwrap(), &f, &[&f.title, "share won", "method 11", "half"]);
     let f = reliability_figure();
@@ -182,6 +187,7 @@ fn empty_and_wild(dir: &Path) {
             ..Default::default()
         };
         check(settings(dir, &at("settings"), &f).unwrap(), &f, words);
+        wild_comparison(dir, name, &v, words);
         wild_scores(dir, name, &v, words);
         let panel = HeatPanel {
             nx: 2,
@@ -199,11 +205,27 @@ fn empty_and_wild(dir: &Path) {
     check(bands(dir, "none_bands", &f).unwrap(), &f, &["no data"]);
     let f = SettingsFigure::default();
     check(settings(dir, "none_settings", &f).unwrap(), &f, &["no data"]);
+    let f = ComparisonFigure::default();
+    check(comparison(dir, "none_comparison", &f).unwrap(), &f, &["no data"]);
     let f = PriorFigure::default();
     check(prior_samples(dir, "none_prior", &f).unwrap(), &f, &["no data"]);
     wild_sheets(dir);
     let f = HeatFigure::default();
     check(heat2d(dir, "none_heat", &f).unwrap(), &f, &["no data"]);
+}
+
+fn wild_comparison(dir: &Path, name: &str, v: &[f64], words: &[&str]) {
+    for scale in [ComparisonScale::Linear, ComparisonScale::Log, ComparisonScale::SymLog] {
+        let marks: Vec<(f64, f64, f64)> = v.iter().map(|v| (*v, *v, *v)).collect();
+        let panel = ComparisonPanel { scale, marks: vec![marks; 2], line: v.first().copied(), ..Default::default() };
+        let f = ComparisonFigure {
+            rows: vec![name.into(); v.len()],
+            series: vec![name.into(); 2],
+            panels: vec![panel],
+            ..Default::default()
+        };
+        check(comparison(dir, &format!("{name}_comparison_{scale:?}"), &f).unwrap(), &f, words);
+    }
 }
 
 /// The kinds of figure that take plain lists of scores.

@@ -16,6 +16,7 @@ mod readme;
 mod recipes;
 mod report;
 mod reproduce;
+mod reproduce_tables;
 mod safety;
 mod score;
 mod slurm;

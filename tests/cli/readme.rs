@@ -277,6 +277,9 @@ fn a11_every_table_names_its_command_and_date() {
         assert_eq!(own.trim(), table.trim(), "docs/{name}.md is not what its page has: run docs/tables");
     }
     all.extend(["uci_benchmark", "uci_methods"].map(|n| (n.to_string(), read(&format!("docs/{n}.md")))));
+    // Made where the UCI sets are.
+    let tables = root().join("docs/table_benchmark.md");
+    all.extend(std::fs::read_to_string(tables).ok().map(|text| ("table_benchmark".to_string(), text)));
     for (name, table) in &all {
         let (command, date, _) =
             made(table).unwrap_or_else(|| panic!("{name}: the last line names no command and date"));

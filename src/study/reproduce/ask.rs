@@ -167,13 +167,16 @@ fn serves(set: &Set, show: Show, words: &Words) -> bool {
     has_partner(set, show) || !words.ood.is_empty() && wants_outside(show)
 }
 
-/// The benchmark that is no table of the paper is one of the names as well.
+/// The benchmarks that are no tables of the paper are among the names as well.
 fn with_uci(error: Error, word: &str) -> Error {
     match error {
         Error::Usage(mut fault) => {
-            fault.allowed += ", all, uci";
-            if strsim::jaro_winkler(&plain(word), "uci") > 0.8 {
-                fault.help = "did you mean uci?".into();
+            fault.allowed += ", all, uci, tables";
+            let near = |name: &&&str| strsim::jaro_winkler(&plain(word), name) > 0.8;
+            // "tabel2" is nearer to table2.
+            let is_numbered = word.ends_with(|c: char| c.is_ascii_digit());
+            if let Some(name) = ["uci", "tables"].iter().find(near).filter(|_| !is_numbered) {
+                fault.help = format!("did you mean {name}?");
             }
             Error::Usage(fault)
         }

@@ -1,7 +1,8 @@
 //! The paper's tables beside the published numbers: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
 //! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
 //! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables, `figures` draws them, `departures` lists where ours differ,
-//! and `page` puts all on one page. `uci` is the benchmark on the UCI sets. Must not print.
+//! and `page` puts all on one page. `uci` is the benchmark on the UCI sets by their protocol, and
+//! `tools` the default of `vifo fit` on them beside other tools. Must not print.
 
 mod ask;
 mod cells;
@@ -20,6 +21,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod times;
+pub mod tools;
 pub mod uci;
 mod wins;
 mod work;

@@ -34,7 +34,7 @@ impl ReproduceReport {
         };
         let mut out = heading("##", &self.title) + if format == Format::Text { "\n" } else { "" };
         let sections: Vec<String> =
-            self.sections.iter().map(|(text, table)| heading("###", text) + &table.render(format)).collect();
+            self.sections.iter().map(|(text, table)| heading("###", text) + &marked(table, format)).collect();
         out += &sections.join("\n");
         out
     }
@@ -45,6 +45,19 @@ impl ReproduceReport {
         self.figures.push((saved.svg, format!("{}.", figure.title)));
         Ok(())
     }
+}
+
+/// Around a cell that is the best: bold where there is bold, a star after it in text.
+pub const BEST: (char, char) = ('⟦', '⟧');
+
+fn marked(table: &TextTable, format: Format) -> String {
+    if format == Format::Latex {
+        return table.render(format).replace(BEST.0, "\\textbf{").replace(BEST.1, "}");
+    }
+    let (open, close) = if format == Format::Markdown { ("**", "**") } else { ("", "*") };
+    let mut table = table.clone();
+    table.rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace(BEST.0, open).replace(BEST.1, close));
+    table.render(format)
 }
 
 /// "0.345 ± 0.003": three decimals, as the paper has them.

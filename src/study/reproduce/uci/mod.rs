@@ -7,7 +7,7 @@ mod ask;
 mod methods;
 mod published;
 mod report;
-mod sets;
+pub(super) mod sets;
 mod standard;
 mod store;
 #[cfg(test)]

@@ -65,15 +65,15 @@ pub struct Source {
     split_text: String,
 }
 
-/// The asked sets, or those that lie in the folder; and the names of those that do not.
-pub fn find(request: &UciRequest) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
-    let here = |s: &&Set| request.data.join(s.name).is_dir();
-    let wanted: Vec<&Set> = request.sets.clone().unwrap_or_else(|| SETS.iter().collect());
+/// The asked sets (None = all), or those of them that lie in the folder `data`; and the names of those that do not.
+pub fn find(data: &Path, asked: Option<&[&'static Set]>) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
+    let here = |s: &&Set| data.join(s.name).is_dir();
+    let wanted: Vec<&Set> = asked.map_or_else(|| SETS.iter().collect(), <[&Set]>::to_vec);
     let (there, missing): (Vec<&Set>, Vec<&Set>) = wanted.into_iter().partition(here);
     let missing: Vec<&str> = missing.iter().map(|s| s.name).collect();
-    if there.is_empty() || request.sets.is_some() && !missing.is_empty() {
-        let place = request.data.display();
-        let found = match request.data.is_dir() {
+    if there.is_empty() || asked.is_some() && !missing.is_empty() {
+        let place = data.display();
+        let found = match data.is_dir() {
             false => "no such folder".to_string(),
             true => format!("no folder {} in it", missing.join(", ")),
         };
@@ -87,8 +87,9 @@ pub fn find(request: &UciRequest) -> Result<(Vec<&'static Set>, Vec<&'static str
 }
 
 impl Source {
-    pub fn open(set: &'static Set, request: &UciRequest) -> Result<Source> {
-        let folder = request.data.join(set.name);
+    /// Of the set in the folder `data`; `results` is where computed splits are written.
+    pub fn open(set: &'static Set, data: &Path, results: &Path) -> Result<Source> {
+        let folder = data.join(set.name);
         let (file, given) = (folder.join("data.csv"), folder.join("test_index.txt"));
         let of_thread = file.clone();
         let table = stop::abandonable(move || read_table(&of_thread, &ReadOptions::default()))?;
@@ -98,10 +99,9 @@ impl Source {
         let computed = !given.exists();
         let (split_file, split_text) = match !computed {
             true => (given.clone(), read_text(&given)?),
-            false => (
-                request.folder.join("splits").join(format!("{}.txt", set.name)),
-                standard::splits(table.rows(), set.splits),
-            ),
+            false => {
+                (results.join("splits").join(format!("{}.txt", set.name)), standard::splits(table.rows(), set.splits))
+            }
         };
         if split_text.trim().is_empty() {
             let help = "fill it, or remove it for the protocol's own splits";
@@ -121,7 +121,11 @@ impl Source {
     pub fn write_splits(&self) -> Result<()> {
         let Some(dir) = self.split_file.parent().filter(|_| self.computed) else { return Ok(()) };
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
-        write_atomic(&self.split_file, self.split_text.as_bytes())
+        self.write_splits_to(&self.split_file)
+    }
+
+    pub fn write_splits_to(&self, file: &Path) -> Result<()> {
+        write_atomic(file, self.split_text.as_bytes())
     }
 
     /// As `vifo fit` would take it from the recipe below, from the table that was read once.
@@ -147,22 +151,29 @@ impl Source {
         self.set.ignore.iter().map(|s| s.to_string()).collect()
     }
 
-    /// The benchmark's settings: vifo's own for tables, the same for all sets and methods, and the protocol's network.
-    pub fn recipe(&self, request: &UciRequest, method: &Method, seed: u32, split: u32) -> Result<Recipe> {
+    /// What `vifo fit FILE --target T --ignore COLUMN --split-file F --split N` says of its data, and nothing else.
+    pub fn keys(&self, split: u32) -> Result<toml::Table> {
         let mut table = toml::Table::new();
-        let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce uci");
+        let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce");
         let quoted = |text: &str| toml::Value::String(text.into()).to_string();
         let path = |p: &Path| std::path::absolute(p).map_err(|e| Error::io(p, "find", &e));
-        set_key("seed", seed.to_string())?;
-        set_key("device", quoted(&request.device))?;
         set_key("data.file", quoted(&path(&self.file)?.display().to_string()))?;
         set_key("data.target", quoted(self.set.target))?;
-        set_key("data.task", "regression".into())?;
         set_key("data.ignore", toml::Value::from(self.ignored()).to_string())?;
-        // The benchmark's inputs are the file's own: no column is left out by a guess.
-        set_key("data.strict", "true".into())?;
         set_key("data.split_file", quoted(&path(&self.split_file)?.display().to_string()))?;
         set_key("data.split", split.to_string())?;
+        Ok(table)
+    }
+
+    /// The benchmark's settings: vifo's own for tables, the same for all sets and methods, and the protocol's network.
+    pub fn recipe(&self, request: &UciRequest, method: &Method, seed: u32, split: u32) -> Result<Recipe> {
+        let mut table = self.keys(split)?;
+        let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce uci");
+        set_key("seed", seed.to_string())?;
+        set_key("device", toml::Value::String(request.device.clone()).to_string())?;
+        set_key("data.task", "regression".into())?;
+        // The benchmark's inputs are the file's own: no column is left out by a guess.
+        set_key("data.strict", "true".into())?;
         set_key("data.validation_fraction", VALIDATION.to_string())?;
         set_key("net.hidden", format!("[{}]", self.set.hidden))?;
         set_key("method.name", method.ours.into())?;

@@ -74,8 +74,9 @@ impl Unit {
 
 /// Finds data and results. Nothing is trained.
 pub fn prepare(request: UciRequest) -> Result<Prepared> {
-    let (there, missing) = sets::find(&request)?;
-    let sources = there.iter().map(|s| Source::open(s, &request)).collect::<Result<Vec<_>>>()?;
+    let (there, missing) = sets::find(&request.data, request.sets.as_deref())?;
+    let open = |set: &&'static Set| Source::open(set, &request.data, &request.folder);
+    let sources = there.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut units = vec![];
     for (i, source) in sources.iter().enumerate() {
         let splits = match &request.splits {
