@@ -1,4 +1,4 @@
-//! Explains a trained run's predictions. Permutation importance: how much worse the validation rows are predicted when a column's
+//! Explains a trained run's predictions. Permutation importance: how much worse rows that were held out are predicted when a column's
 //! values are shuffled among the rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is aleatoric or epistemic, and which columns' values it comes from.
 
@@ -59,8 +59,9 @@ pub struct Importance {
 pub struct Explained {
     /// The most important first.
     pub importance: Vec<Importance>,
-    /// Rows that were permuted, and the NLL and error before.
+    /// Rows that were permuted, of which part ("validation", "test"), and the NLL and error before.
     pub rows: usize,
+    pub part: &'static str,
     pub before: (f64, f64),
     /// "rmse" or "error rate", and its unit.
     pub error: (&'static str, String),
@@ -147,7 +148,7 @@ fn most_frequent(numbers: impl Iterator<Item = usize>, levels: usize) -> usize {
 
 /// Explains the predictions of `rows` by a run; `announce` is called before long work.
 ///
-/// Errors: images, which have no columns; a run without validation rows; a data file that is gone or has changed.
+/// Errors: images, which have no columns; a run that held out no rows; a data file that is gone or has changed.
 pub fn explain(
     folder: &RunFolder,
     model: &Model,
@@ -162,51 +163,55 @@ pub fn explain(
     let data = model.data()?;
     let place = folder.path.display().to_string();
     if data.hash != folder.manifest()?.data && model.recipe.data.points.is_none() {
-        let found =
-            "the data file has changed since the run was trained: its validation rows cannot be told from the others";
+        let found = "the data file has changed since the run was trained: the rows that were held out cannot be told from the others";
         return Err(Error::data(place, found, "", "restore the file, or leave --explain out"));
     }
-    if data.validation.n < 2 {
-        let found = format!("{} validation rows: importance needs rows that were not trained on", data.validation.n);
-        return Err(Error::usage(place, found, "2 rows at least", "train with data.validation_fraction above 0"));
+    // Where each member holds out rows of its own, only the test rows are new to all of them.
+    let (held_out, part, help) = match model.recipe.has_folds() {
+        false => (&data.validation, "validation", "train with data.validation_fraction above 0"),
+        true => (&data.test, "test", "train with data.test_fraction above 0, or with --holdout shared"),
+    };
+    if held_out.n < 2 {
+        let found = format!("{} {part} rows: importance needs rows that were not trained on", held_out.n);
+        return Err(Error::usage(place, found, "2 rows at least", help));
     }
     let columns = columns(model, &data.train);
     let mut notes = vec![];
-    let mut chosen: Vec<usize> = (0..data.validation.n).collect();
+    let mut chosen: Vec<usize> = (0..held_out.n).collect();
     if chosen.len() > MOST_ROWS {
         SplitMix64::new(u64::from(model.recipe.seed)).shuffle(&mut chosen);
         chosen.truncate(MOST_ROWS);
         chosen.sort_unstable();
-        notes.push(format!("importance by {MOST_ROWS} of the {} validation rows", data.validation.n));
+        notes.push(format!("importance by {MOST_ROWS} of the {} {part} rows", held_out.n));
     }
-    let validation = data.validation.subset(&chosen);
-    let mut predictor = TargetPredictor::new(model, device, validation.n.max(rows.n))?;
+    let judged = held_out.subset(&chosen);
+    let mut predictor = TargetPredictor::new(model, device, judged.n.max(rows.n))?;
     let started = Instant::now();
-    let before = predictor.predict(&validation.x)?;
-    let a_row = started.elapsed().as_secs_f64() / validation.n as f64;
-    let work = columns.len() as f64 * (REPEATS * validation.n + rows.n) as f64;
+    let before = predictor.predict(&judged.x)?;
+    let a_row = started.elapsed().as_secs_f64() / judged.n as f64;
+    let work = columns.len() as f64 * (REPEATS * judged.n + rows.n) as f64;
     if a_row * work > SECONDS {
         announce(&format!(
-            "explaining takes about {:.0} s: {} columns, {REPEATS} permutations of {} validation rows, {} rows to predict",
+            "explaining takes about {:.0} s: {} columns, {REPEATS} permutations of {} {part} rows, {} rows to predict",
             a_row * work,
             columns.len(),
-            validation.n,
+            judged.n,
             rows.n
         ));
     }
     let seed = u64::from(model.recipe.seed);
-    let importance = importance(&mut predictor, &columns, &validation, &before, seed)?;
+    let importance = importance(&mut predictor, &columns, &judged, &before, seed)?;
     let columns = row_columns(&mut predictor, &columns, rows)?;
     let is_regression = model.encoder.n_classes().is_none();
     if calibration::current(folder).is_ok_and(|c| c.is_some()) {
         notes.push("the explanation describes the predictions before calibration".into());
     }
-    let base = summary(&losses(&before, &targets(&validation)), &validation.weights, is_regression);
+    let base = summary(&losses(&before, &targets(&judged)), &judged.weights, is_regression);
     let error = match is_regression {
         true => ("rmse", model.encoder.target_name().to_string()),
         false => ("error rate", String::new()),
     };
-    Ok(Explained { importance, rows: validation.n, before: base, error, columns, notes })
+    Ok(Explained { importance, rows: judged.n, part, before: base, error, columns, notes })
 }
 
 /// Mean NLL, and RMSE or error rate.
@@ -356,9 +361,10 @@ impl Explained {
     pub fn words(&self) -> Vec<String> {
         let (nll, error) = self.before;
         let mut all = vec![format!(
-            "importance by {REPEATS} permutations of each column over {} validation rows, which have nll {} nats and {} {} as they are; sd: \
-             over the permutations, se: over the rows (bootstrap)",
+            "importance by {REPEATS} permutations of each column over {} {} rows, which have nll {} nats and {} {} as they are; sd: over \
+             the permutations, se: over the rows (bootstrap)",
             self.rows,
+            self.part,
             number(nll),
             self.error.0,
             number(error)
@@ -369,7 +375,8 @@ impl Explained {
         let weak: Vec<&str> =
             self.importance.iter().filter(|i| !is_clear(i)).map(|i| i.column.as_str()).take(8).collect();
         if weak.len() == self.importance.len() {
-            all.push("no column's importance is clearly above 0: too few validation rows, or redundant columns".into());
+            let part = self.part;
+            all.push(format!("no column's importance is clearly above 0: too few {part} rows, or redundant columns"));
         } else if !weak.is_empty() {
             all.push(format!("less than two standard errors above 0: {}", weak.join(", ")));
         }
@@ -395,7 +402,7 @@ impl Explained {
         let figure = IntervalsFigure {
             title: "Importance of the columns".into(),
             x_label: "increase of the NLL when the column is permuted, nats".into(),
-            note: format!("bars: 2 standard errors over {} validation rows{rest}", self.rows),
+            note: format!("bars: 2 standard errors over {} {} rows{rest}", self.rows, self.part),
             rows: shown.iter().map(|i| i.column.clone()).collect(),
             zero: true,
             series: vec![IntervalsSeries {
