@@ -27,7 +27,7 @@ pub struct Args {
     /// Lines to skip at the top of the file [default: as in training]
     #[arg(long, value_name = "N")]
     skip_lines: Option<usize>,
-    /// Also explain the predictions: permutation importance of each column on the validation rows, and for each row the source
+    /// Also explain the predictions: permutation importance of each column on rows that were held out, and for each row the source
     /// of its uncertainty
     #[arg(long)]
     explain: bool,
