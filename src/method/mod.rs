@@ -126,7 +126,7 @@ pub trait Method: Send + Sync {
     }
 
     /// Numbers of its own that a training on a table takes where nobody says anything else, beside those of
-    /// `assets/recipes/table.toml`.
+    /// `assets/table.toml`.
     fn preset(&self) -> &'static [(&'static Key, f64)] {
         &[]
     }

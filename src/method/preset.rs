@@ -1,4 +1,4 @@
-//! What a training on a table takes where neither flags nor a recipe file say anything: `assets/recipes/table.toml`, as far as
+//! What a training on a table takes where neither flags nor a recipe file say anything: `assets/table.toml`, as far as
 //! it suits the method and the columns' roles.
 
 use super::{Method, default_name, find};

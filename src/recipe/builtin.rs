@@ -11,7 +11,7 @@ pub const RECIPES: &[(&str, &str)] = &[
 ];
 
 /// What a training on a table takes where nobody says anything else (`method::preset`).
-pub const TABLE: &str = include_str!("../../assets/recipes/table.toml");
+pub const TABLE: &str = include_str!("../../assets/table.toml");
 
 pub fn find(name: &str) -> Option<&'static str> {
     RECIPES.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)

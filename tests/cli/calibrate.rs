@@ -99,7 +99,7 @@ fn a_regression_from_calibrate_to_evaluate() {
     rows(d, "t", 0, 300);
     rows(d, "fresh", 300, 400);
     rows(d, "six", 400, 406);
-    ok(d, "fit t.csv --device cpu --members 2 --epochs 40 -q --out run");
+    ok(d, "fit t.csv --device cpu --members 2 --holdout shared --epochs 40 -q --out run");
     let (before, _) = ok(d, "predict run fresh.csv --out -");
     let (said, notes) = ok(d, "calibrate run --alpha 0.1,0.5 --device cpu");
     for part in ["30 validation rows", "90 %", "50 %", "mean ± q sd", "vifo predict run FILE"] {

@@ -125,7 +125,7 @@ fn b0_b14_countries() {
     }
     let (rmse, constant, said) = fit(&text, "life", "rmse");
     assert!(rmse < 0.6 * constant, "{rmse} and {constant}");
-    says(&said, "country", "text, an input for each of 148 levels, one for all rarer ones");
+    says(&said, "country", "text, an input for each of 150 levels");
 }
 
 #[test]
