@@ -467,7 +467,10 @@ fn a9_a_first_epoch_that_is_the_best_is_spoken_of() {
         text += &format!("{dice}{}\n", if (next() >> 8).is_multiple_of(2) { "l" } else { "r" });
     }
     std::fs::write(dir.path().join("n.csv"), text).expect("written");
-    let out = ok(dir.path(), "fit n.csv --device cpu --method base --members 1 --epochs 20 --lr 0.1 --hidden 50 --set net.activation=relu --set net.embedding=none --out run");
+    let out = ok(
+        dir.path(),
+        "fit n.csv --device cpu --method base --members 1 --epochs 20 --lr 0.1 --hidden 50 --set net.activation=relu --set net.embedding=none --out run",
+    );
     let note = "note: the best weights are those of the first epoch: the inputs may tell little about 'side'";
     assert!(out.contains(note) && out.contains("class shares") && !out.contains("mean baseline"), "{out}");
     let report = String::from_utf8(read(&dir.path().join("run/report.html"))).expect("UTF-8");
