@@ -442,6 +442,7 @@ mod tests {
         let explained = Explained {
             importance: vec![one("a", of(0.5, 0.1), of(2e-7, 1e-8)), one("b", of(3e-17, 1.579e-17), of(1e-9, 0.0))],
             rows: 30,
+            part: "validation",
             before: (1.0, 3.0),
             error: ("rmse", "m".into()),
             columns: TextTable::default(),

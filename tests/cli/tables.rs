@@ -188,7 +188,7 @@ fn explain_finds_what_matters() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();
     table(d);
-    ok(d, &format!("{FIT} --epochs 300 --ignore site --ignore when --out run -q"));
+    ok(d, &format!("{FIT} --epochs 300 --ignore site --ignore when --holdout shared --out run -q"));
     let (out, err) = ok(d, "predict run t.csv --explain --device cpu");
     assert!(err.contains("importance by 10 permutations of each column over 40 validation rows"), "{err}");
     let csv = std::fs::read_to_string(d.join("run/importance.csv")).expect("importance");
@@ -383,7 +383,7 @@ fn explain_says_where_it_cannot() {
     ok(d, "fit digits --device cpu --members 1 --epochs 1 --net mlp --limit 200 --out images -q");
     let said = refused(d, "predict images digits --explain --device cpu", 2);
     assert!(said.contains("--explain: the run is on images, which have no columns"), "{said}");
-    ok(d, &format!("{FIT} --epochs 1 --ignore when --set data.validation_fraction=0 --out none -q"));
+    ok(d, &format!("{FIT} --epochs 1 --ignore when --holdout shared --set data.validation_fraction=0 --out none -q"));
     let said = refused(d, "predict none t.csv --explain --device cpu", 2);
     assert!(said.contains("0 validation rows") && said.contains("data.validation_fraction"), "{said}");
     ok(d, &format!("{FIT} --epochs 1 --ignore when --out run -q"));
