@@ -109,7 +109,14 @@ fn log_ticks(axis: &Axis, pixels: f64) -> Vec<Tick> {
     const STEPS: [&[f64]; 5] =
         [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[0.9, 1.0, 1.1, 1.2, 1.5, 2.0]];
     let (first, last) = (axis.low.floor().max(-30.0) as i32, axis.high.ceil().min(30.0) as i32);
+    let apart = |pair: &[Tick]| (axis.share(pair[1].value) - axis.share(pair[0].value)) * pixels >= 0.8 * LABEL_GAP;
     let mut best: Vec<Tick> = vec![];
+    if axis.high - axis.low < 1.0 {
+        // Less than a decade may hold none of the steps below.
+        let mut even = Axis::linear(10f64.powf(axis.low), 10f64.powf(axis.high), 5).ticks;
+        even.iter_mut().for_each(|t| t.value = t.value.log10());
+        best = if even.windows(2).all(apart) { even } else { best };
+    }
     for (steps, every) in STEPS.iter().map(|s| (*s, 1)).chain([(STEPS[0], 2), (STEPS[0], 4), (STEPS[0], 8)]) {
         let powers = (first..=last).filter(|p| p.rem_euclid(every) == 0);
         let values = powers.flat_map(|p| steps.iter().map(move |s| s * 10f64.powi(p)));
@@ -118,7 +125,6 @@ fn log_ticks(axis: &Axis, pixels: f64) -> Vec<Tick> {
             .filter(|t| (axis.low..=axis.high).contains(&t.value))
             .collect();
         ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let apart = |pair: &[Tick]| (axis.share(pair[1].value) - axis.share(pair[0].value)) * pixels >= 0.8 * LABEL_GAP;
         if ticks.windows(2).all(apart) && ticks.len() > best.len() {
             best = ticks;
         }

@@ -201,7 +201,7 @@ pub fn comparison_figure(rows: usize, tools: usize) -> ComparisonFigure {
         (_, v) => (0.9 + 0.05 * v, f64::NAN, f64::NAN),
     };
     let panel = |p: usize| ComparisonPanel {
-        x_label: ["error / the first's", "difference (nats)", "coverage"][p].into(),
+        x_label: ["ratio of errors", "difference (nats)", "coverage"][p].into(),
         scale: scales[p],
         line: [Some(1.0), Some(0.0), None][p],
         marks: (0..tools).map(|k| (0..rows).map(|i| mark(p, k, i)).collect()).collect(),

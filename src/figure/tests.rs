@@ -78,7 +78,7 @@ fn write_all(dir: &Path) {
     }
     for (rows, tools) in [(8, 13), (1, 2), (3, 1)] {
         let f = comparison_figure(rows, tools);
-        let words = [&f.title, "data set 0", "tool 0", "difference (nats)", "error / the first's"];
+        let words = [&f.title, "data set 0", "tool 0", "difference (nats)", "ratio of errors"];
         check(comparison(dir, &format!("comparison_{rows}_{tools}"), &f).unwrap(), &f, &words);
     }
     let f = bars_figure(12);
