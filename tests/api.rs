@@ -49,7 +49,9 @@ fn a_fit_a_saved_run_and_the_command_lines_run_predict_the_same_bits() {
         "seed = 3\ndevice = \"cpu\"\n[data]\nfile = {CO2:?}\ntarget = \"co2_ppm\"\nignore = [\"date\"]\n[method]\nmembers = 2\n\
          [train]\nepochs = 2\n[baselines]\nboosting = \"off\"\n"
     );
-    let recipe = method::checked(&Recipe::parse(&text, "test").expect("TOML"), "test").expect("a recipe");
+    let mut keys = Recipe::parse(&text, "test").expect("TOML");
+    method::preset(&mut keys).expect("completed");
+    let recipe = method::checked(&keys, "test").expect("a recipe");
     let theirs = dir.path().join("theirs");
     let fitted =
         vifo::workflow::fit::fit(&recipe, &theirs, false, &Device::Cpu, &mut |_, _| Flow::Continue).expect("a run");

@@ -324,12 +324,8 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
             Embedding::None => vec![],
             Embedding::Periodic => encoder.number_inputs(),
         };
-        let tables = encoder.tables().into_iter().map(|(input, levels)| {
-            let width = width_of(levels);
-            Embedded { input: input as u32, levels: levels as u32, width }
-        });
-        let tables = tables.collect();
-        return Ok(mlp(n_in, hidden, embedded, tables));
+        let table = |(input, n)| Embedded { input: input as u32, levels: n as u32, width: width_of(n) };
+        return Ok(mlp(n_in, hidden, embedded, encoder.tables().into_iter().map(table).collect()));
     };
     if net.embedding != Embedding::None {
         let help = "leave it out: it is for the numbers of a table";

@@ -147,7 +147,7 @@ fn what_is_no_variant_says_so() {
     let own = "fit t.csv --holdout own";
     for (args, variants, says) in [
         (own, &["net.dropout=0"][..], "train.variants: one variant; allowed: two or more"),
-        ("fit t.csv", &["net.dropout=0", "net.dropout=0.1"], "without out-of-fold rows to choose by"),
+        ("fit t.csv --holdout shared", &["net.dropout=0", "net.dropout=0.1"], "without out-of-fold rows to choose by"),
         (own, &["net.dropout=0", "net.dropuot=0.1"], "variant 2: net.dropuot: no such key; did you mean net.dropout"),
         (own, &["net.dropout=0", "net.dropout=2"], "variant 2: net.dropout: 2 is not allowed"),
         (own, &["net.dropout=0", "net.dropout"], "variant 2: \"net.dropout\"; allowed: KEY=VALUE"),
