@@ -297,9 +297,12 @@ fn images_are_what_predict_says() {
     }
 }
 
+/// Name of the texts, of their numbers, the texts with their numbers, and that of any other text.
+type Encoded = (String, String, HashMap<String, i64>, i64);
+
 /// The graph with the numbers that its `LabelEncoder`s give, which rten does not know, as inputs in place of the texts; and of
 /// each such input its name, and the texts with their numbers, last that of any other text.
-fn with_numbers(mut graph: ModelProto) -> (ModelProto, Vec<(String, String, HashMap<String, i64>, i64)>) {
+fn with_numbers(mut graph: ModelProto) -> (ModelProto, Vec<Encoded>) {
     let inner = graph.graph.as_mut().expect("a graph");
     let mut found = vec![];
     for node in inner.node.iter().filter(|n| n.op_type.as_deref() == Some("LabelEncoder")) {
