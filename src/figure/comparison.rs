@@ -165,9 +165,14 @@ impl ComparisonFigure {
         y.ticks = self.rows.iter().enumerate().map(tick).collect();
         let place = |v: f64| panel.scale.place(v);
         let drawn = panel.marks.iter().flat_map(|m| m.iter().take(n)).filter(|m| usable(place(m.0)));
-        let middles = extent(drawn.clone().map(|m| place(m.0)));
-        let ends = drawn.flat_map(|m| [m.0, m.1, m.2]).chain(panel.line).map(place);
-        let limits = extent(ends).filter(|_| middles.is_some());
+        let values = extent(drawn.clone().map(|m| place(m.0)));
+        let with_line = values.and_then(|(low, high)| extent([low, high].into_iter().chain(panel.line.map(place))));
+        // One bar that reaches near 0 may not press the values together: it is cut at the frame.
+        let limits = with_line.and_then(|(low, high)| {
+            let reach = if high > low { 0.25 * (high - low) } else { f64::INFINITY };
+            let ends = drawn.flat_map(|m| [m.1, m.2]).map(place).filter(|v| usable(*v));
+            extent(ends.map(|v| v.clamp(low - reach, high + reach)).chain([low, high]))
+        });
         let plot = Plot { area, x: panel.scale.axis(limits.unwrap_or((0.0, 1.0)), area.width()), y };
         plot.draw_grid(s);
         let (low, high) = (plot.x.low, plot.x.high);
