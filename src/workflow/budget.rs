@@ -58,9 +58,9 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
     };
     let (members, epochs) = choose(SHARE * seconds, most, settled.train.epochs, usual, time_of);
     (settled.method.members, settled.train.epochs) = (members, Some(epochs));
+    let steps = TrainingPlan::new(&settled, n, &data.encoder)?.steps_per_epoch();
     let said = format!(
-        "a budget of {seconds} s: {members} members for up to {epochs} epochs of {} steps, at most {:.0} s of steps by a trial of {PROBE} s",
-        plan.steps_per_epoch(),
+        "a budget of {seconds} s: {members} members for up to {epochs} epochs of {steps} steps, at most {:.0} s of steps by a trial of {PROBE} s",
         time_of(members, epochs)
     );
     Ok((settled, vec![said]))
@@ -118,7 +118,7 @@ mod tests {
         }
         assert_eq!(choose(100.0, 32, None, 200, time_of), (32, 400));
         assert_eq!(choose(100.0, 5, None, 200, time_of), (5, 400));
-        assert_eq!(choose(1e-9, 32, None, 200, time_of), (2, 1));
+        assert_eq!(choose(1e-9, 32, None, 200, time_of), (4, 1));
         assert_eq!(choose(1.0, 32, Some(50), 200, time_of), (16, 50));
     }
 }
