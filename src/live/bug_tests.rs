@@ -121,22 +121,23 @@ fn bug_6_epochs_and_steps_only_rise_while_points_come_and_go() {
         wait(&mut g, "its points", |g| g.slots[0].points.train.len() == points);
         assert!(g.step() >= step && g.epoch() >= epoch, "{points}: {epoch} -> {}", g.epoch());
         let made = g.epoch();
-        wait(&mut g, "further epochs", |g| g.epoch() > made + 3);
+        wait(&mut g, "further epochs", |g| g.epoch() > made + 3 || matches!(g.state, WorkerState::Ended(_)));
     }
     wait(&mut g, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
-    // A change after the end trains on: counted on, not from 0.
+    // A change after the end trains on: counted on, not from 0. Where the worker is faster than this test, one of those above
+    // has already come after an end.
     let (step, epoch) = (g.step(), g.epoch());
-    assert_eq!(epoch, 8000);
+    assert!(epoch > 0 && epoch % 8000 == 0, "{epoch}");
     g.change(vec![with_points(&g, |rows| rows[0][1] += 0.5)]);
     wait(&mut g, "further steps", |g| g.state == WorkerState::Running && g.step() > step + 10);
-    assert!(g.epoch() >= epoch && g.slots[0].run.epochs == 16000, "{}", g.slots[0].run.epochs);
+    assert!(g.epoch() >= epoch && g.slots[0].run.epochs == epoch + 8000, "{}", g.slots[0].run.epochs);
     wait(&mut g, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
     let rows = &g.slots[0].run.rows;
     for pair in rows.windows(2) {
         let (a, b) = (pair[0], pair[1]);
         assert!(b.step > a.step && b.epoch > a.epoch && b.epoch <= a.epoch + 2, "{a:?} {b:?}");
     }
-    assert_eq!(g.epoch(), 16000);
+    assert_eq!(g.epoch(), epoch + 8000);
     assert!(g.errors.is_empty(), "{:?}", g.errors);
 }
 
