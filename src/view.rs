@@ -68,13 +68,35 @@ impl RunView {
         f64::from(self.epochs.saturating_sub(done)) * f64::from(self.steps_per_epoch) / self.rate().max(1e-9)
     }
 
-    /// "epoch 40/200  loss 1.23  validation NLL 3.10".
+    /// What the last tenth of all epochs has gained: how much lower the best validation NLL so far is than the best up to an
+    /// epoch that long ago, in nats, and that epoch. None before there are two to compare.
+    pub fn gained(&self) -> Option<(f64, u32)> {
+        let now = self.last()?.epoch;
+        let long_ago = now.checked_sub((self.epochs / 10).max(1))?;
+        let (mut before, mut best) = (None, f64::INFINITY);
+        for row in &self.rows {
+            best = best.min(row.validation_nll?);
+            if row.epoch <= long_ago {
+                before = Some((best, row.epoch));
+            }
+        }
+        before.map(|(then, epoch)| (then - best, epoch)).filter(|(gain, _)| gain.is_finite())
+    }
+
+    /// "epoch 40/200  loss 1.23  validation NLL 3.10, best 0.02 lower than by epoch 20".
     pub fn line(&self) -> String {
         use crate::tables::number;
         let Some(r) = self.last() else { return format!("on {}", self.device) };
         let mut line = format!("epoch {}/{}  loss {}", r.epoch, self.epochs, number(r.loss));
         if let Some(v) = r.validation_nll {
             line += &format!("  validation NLL {}", number(v));
+        }
+        match self.gained() {
+            Some((gain, epoch)) if gain > 0.0 => {
+                line += &format!(", best {} lower than by epoch {epoch}", number(gain))
+            }
+            Some((_, epoch)) => line += &format!(", not lower since epoch {epoch}"),
+            None => {}
         }
         line
     }
@@ -110,6 +132,19 @@ mod tests {
         v.fold(&Event::Epoch(row(20, 2.0)));
         assert_eq!((v.rate(), v.seconds_left()), (100.0, 8.0));
         assert_eq!(v.line(), "epoch 20/100  loss 1.000");
+    }
+
+    #[test]
+    fn what_the_last_tenth_gained() {
+        let mut v = RunView { epochs: 20, ..RunView::default() };
+        let mut tell = |epoch: u32, nll: f64| {
+            v.rows.push(EpochRow { validation_nll: Some(nll), ..row(epoch, 1.0) });
+            v.line()
+        };
+        assert!(tell(1, 3.0).ends_with("validation NLL 3.000"));
+        assert!(tell(2, 2.0).ends_with("validation NLL 2.000"));
+        assert!(tell(3, 2.5).ends_with("validation NLL 2.500, best 1.000 lower than by epoch 1"));
+        assert!(tell(4, 2.25).ends_with("validation NLL 2.250, not lower since epoch 2"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod app;
 mod bench;
+mod benchmark;
 mod calibrate;
 mod compare;
 mod demo;
@@ -15,8 +16,6 @@ mod options;
 mod predict;
 mod progress;
 mod reproduce;
-mod reproduce_tables;
-mod reproduce_uci;
 mod score;
 mod sweep;
 mod theory;

@@ -92,10 +92,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn made(args: &Args) -> anyhow::Result<()> {
     if args.table.eq_ignore_ascii_case("uci") {
-        return super::reproduce_uci::run(args);
+        return super::benchmark::uci(args);
     }
     if args.table.eq_ignore_ascii_case("tables") {
-        return super::reproduce_tables::run(args);
+        return super::benchmark::tables(args);
     }
     let no_part = |flag: &str, why: &str, of: &str| crate::error::Error::usage(flag, why, of, "leave it out");
     if args.peers.is_some() {

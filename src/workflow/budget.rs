@@ -5,6 +5,7 @@ use crate::data::load::Loaded;
 use crate::error::Result;
 use crate::exec::Device;
 use crate::recipe::{Budget, Recipe};
+use crate::tables::rough_duration;
 use crate::train::Trainer;
 use crate::train::plan::TrainingPlan;
 use std::time::Instant;
@@ -56,24 +57,33 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
     let time_of = |members: u32, epochs: u32| {
         per_step * f64::from(members) * f64::from(epochs) * f64::from(plan.steps_per_epoch())
     };
-    let (members, epochs) = choose(SHARE * seconds, most, settled.train.epochs, usual, time_of);
+    let given = settled.train.epochs;
+    let (members, epochs) = choose(SHARE * seconds, most, given, usual, time_of);
     (settled.method.members, settled.train.epochs) = (members, Some(epochs));
     let steps = TrainingPlan::new(&settled, n, &data.encoder)?.steps_per_epoch();
-    let said = format!(
+    let mut said = format!(
         "a budget of {seconds} s: {members} members for up to {epochs} epochs of {steps} steps, at most {:.0} s of steps by a trial of {PROBE} s",
         time_of(members, epochs)
     );
+    if let Some((members, epochs)) = rungs(most, given, usual).find(|(m, e)| time_of(*m, *e) > SHARE * seconds) {
+        let time = time_of(members, epochs) / SHARE;
+        said += &format!("; {members} members for up to {epochs} epochs would need {}", rough_duration(time));
+    }
     Ok((settled, vec![said]))
+}
+
+/// The ladder as members and epochs.
+fn rungs(most: u32, given: Option<u32>, usual: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+    LADDER.iter().map(move |(members, part)| {
+        let epochs = given.unwrap_or(((f64::from(usual) * part).ceil() as u32).max(1));
+        (most.min(*members), epochs)
+    })
 }
 
 /// The last rung of the ladder that there is time for; below the first, as many epochs as there is time for.
 fn choose(seconds: f64, most: u32, given: Option<u32>, usual: u32, time_of: impl Fn(u32, u32) -> f64) -> (u32, u32) {
-    let rungs = LADDER.iter().map(|(members, part)| {
-        let epochs = given.unwrap_or(((f64::from(usual) * part).ceil() as u32).max(1));
-        (most.min(*members), epochs)
-    });
     let fits = |(members, epochs): &(u32, u32)| time_of(*members, *epochs) <= seconds;
-    rungs.rev().find(fits).unwrap_or_else(|| {
+    rungs(most, given, usual).rev().find(fits).unwrap_or_else(|| {
         let least = most.min(LADDER[0].0);
         (least, given.unwrap_or(((seconds / time_of(least, 1)) as u32).max(1)))
     })

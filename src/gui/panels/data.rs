@@ -3,6 +3,7 @@
 
 pub mod content;
 mod images;
+mod settings;
 mod table;
 mod training;
 
@@ -10,7 +11,6 @@ use super::banner::Banner;
 use super::keys;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
 use crate::data::Task;
-use crate::data::encode::Missing;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
@@ -21,7 +21,7 @@ use crate::run::RunFolder;
 use crate::run::recipe_name;
 use crate::train::plan::usual_epochs;
 use content::{Choice, Content, ContentKind};
-use eframe::egui::{self, ComboBox, DragValue};
+use eframe::egui::{self, DragValue};
 use std::path::{Path, PathBuf};
 
 pub struct DataPage {
@@ -285,7 +285,7 @@ impl DataPage {
         ui.add_space(4.0);
         if let ContentKind::Table { report, .. } = &content.kind {
             ui.heading("What to learn");
-            columns_ui(ui, report, &mut choice);
+            settings::columns_ui(ui, report, &mut choice);
             ui.separator();
         }
         ui.heading("How");
@@ -321,6 +321,9 @@ impl DataPage {
                 ui.add(drag).labelled_by(tick.id).on_hover_text(keys::tip(key!(train.epochs)));
             }
         });
+        if matches!(content.kind, ContentKind::Table { .. }) {
+            settings::training_ui(ui, content, &mut choice);
+        }
         ui.add_space(6.0);
         let obstacle = content.obstacle();
         // A report that is still of other choices would train on them.
@@ -352,57 +355,5 @@ impl DataPage {
         }
         self.live_ui(ui);
         ui.add_space(8.0);
-    }
-}
-
-/// Target, task and what to do about missing cells.
-fn columns_ui(ui: &mut egui::Ui, report: &crate::data::inspect::TableReport, choice: &mut Choice) {
-    let shown = choice.target.clone().unwrap_or_else(|| report.target.clone());
-    ComboBox::from_label("target").width(170.0).selected_text(&shown).height(400.0).show_ui(ui, |ui| {
-        for column in &report.columns {
-            if ui.selectable_label(column.name == shown, &column.name).clicked() && column.name != shown {
-                choice.target = Some(column.name.clone());
-                (choice.task, choice.missing) = (None, None);
-                choice.ignore.retain(|c| *c != column.name);
-            }
-        }
-    });
-    let name = |task: Option<Task>| match task {
-        None => format!("found: {}", report.task),
-        Some(task) => task.to_string(),
-    };
-    let tip = keys::tip(key!(data.task));
-    ComboBox::from_label("task")
-        .width(170.0)
-        .selected_text(name(choice.task))
-        .show_ui(ui, |ui| {
-            ui.selectable_value(&mut choice.task, None, "as found");
-            for task in [Task::Regression, Task::Classification] {
-                ui.selectable_value(&mut choice.task, Some(task), task.to_string());
-            }
-        })
-        .response
-        .on_hover_text(tip);
-    if content::has_missing(report) {
-        let words = |missing: Missing| match missing {
-            Missing::Error => "stop at the first",
-            Missing::Drop => "leave the row out",
-            Missing::Mean => "fill with the mean",
-            Missing::Flag => "the mean, with an indicator input",
-        };
-        let mut now = choice.missing.unwrap_or_default();
-        ComboBox::from_label("missing cells")
-            .width(150.0)
-            .selected_text(words(now))
-            .show_ui(ui, |ui| {
-                for missing in [Missing::Flag, Missing::Mean, Missing::Drop, Missing::Error] {
-                    ui.selectable_value(&mut now, missing, words(missing));
-                }
-            })
-            .response
-            .on_hover_text(keys::tip(key!(data.missing)));
-        if choice.missing.is_some() || now != Missing::default() {
-            choice.missing = Some(now);
-        }
     }
 }

@@ -187,6 +187,7 @@ impl Playground {
         }
         if self.group.begun != self.begun {
             self.begun = self.group.begun;
+            self.take_numbers();
             if let Some(truth) = self.taking.take() {
                 (self.truth, self.asked, self.show_all) = (truth, None, true);
                 self.send_look();
@@ -194,6 +195,17 @@ impl Playground {
         } else if !self.group.errors.is_empty() && self.fell_back {
             self.taking = None;
         }
+    }
+
+    /// A budget of the draft has become numbers: with the budget left there, every look would find a change that waits.
+    fn take_numbers(&mut self) {
+        let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
+        let Some(running) = running.filter(|r| r.train.budget.is_none() && self.draft.train.budget.is_some()) else {
+            return;
+        };
+        let train = &mut self.draft.train;
+        (train.budget, train.batch, train.epochs) = (None, running.train.batch, running.train.epochs);
+        self.draft.method.members = running.method.members;
     }
 
     pub fn poll(&mut self, interval: f64, settings: &mut Settings, banner: &mut Banner) {

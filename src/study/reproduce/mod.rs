@@ -1,10 +1,11 @@
 //! The paper's tables beside the published numbers: `ask` checks the request, `mapping` and `paper` hold what the paper shows,
 //! `plan` says which runs that needs, `estimate` how long they take, `work` trains and evaluates what is missing, and
 //! `cells`, `tables`, `wins`, `curves` and `sizes` make the tables, `figures` draws them, `departures` lists where ours differ,
-//! and `page` puts all on one page. `uci` is the benchmark on the UCI sets by their protocol, and
-//! `tools` the default of `vifo fit` on them beside other tools. Must not print.
+//! and `page` puts all on one page. `uci` is the benchmark on the UCI sets by their protocol,
+//! `tools` the default of `vifo fit` on them beside other tools, and `benchmark` what these two share. Must not print.
 
 mod ask;
+pub mod benchmark;
 mod cells;
 mod curves;
 mod departures;

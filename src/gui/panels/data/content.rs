@@ -8,7 +8,7 @@ use crate::data::inspect::{Role, TableReport, inspect};
 use crate::data::table::Table;
 use crate::data::{Task, load};
 use crate::error::{Error, Result};
-use crate::recipe::{self, Recipe, builtin, keys};
+use crate::recipe::{self, Likelihood, Recipe, builtin, keys};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Value;
@@ -25,7 +25,20 @@ pub struct Choice {
     pub members: u32,
     pub eta: Option<f64>,
     pub epochs: Option<u32>,
+    /// `train.budget`.
+    pub budget: Option<String>,
+    /// Of a regression.
+    pub likelihood: Option<Likelihood>,
+    /// One of `BESIDE`.
+    pub beside: Option<usize>,
 }
+
+/// What the page offers to train beside each other, to keep the better one: a name, and the variants.
+pub const BESIDE: [(&str, &[&str]); 3] = [
+    ("dropout 0 or 0.15", &["net.dropout=0", "net.dropout=0.15"]),
+    ("normal or Student's t", &["method.likelihood=\"gaussian\"", "method.likelihood=\"student-t\""]),
+    ("eta 0.003, 0.01 or 0.03", &["method.eta=0.003", "method.eta=0.01", "method.eta=0.03"]),
+];
 
 impl Choice {
     /// Of data just opened: as its recipe has them.
@@ -40,6 +53,9 @@ impl Choice {
             members: m.members,
             eta: m.eta,
             epochs: recipe.train.epochs,
+            budget: None,
+            likelihood: None,
+            beside: None,
         }
     }
 }
@@ -132,6 +148,11 @@ impl Content {
         }
     }
 
+    /// Whether a training could begin with these choices, as far as the columns tell.
+    pub fn takes(&self, choice: &Choice) -> bool {
+        self.recipe(choice).is_ok()
+    }
+
     /// The recipe that `vifo fit` would have of these choices.
     pub fn recipe(&self, choice: &Choice) -> Result<Recipe> {
         let mut table = self.base.clone();
@@ -152,6 +173,16 @@ impl Content {
         }
         if let Some(epochs) = choice.epochs {
             set(&mut table, "train.epochs", &epochs.to_string())?;
+        }
+        if let Some(budget) = &choice.budget {
+            set(&mut table, "train.budget", budget)?;
+        }
+        if let Some(likelihood) = choice.likelihood {
+            set(&mut table, "method.likelihood", &likelihood.to_string())?;
+        }
+        if let Some((_, variants)) = choice.beside.and_then(|at| BESIDE.get(at)) {
+            let list = variants.iter().map(|v| Value::String(v.to_string())).collect();
+            set(&mut table, "train.variants", &Value::Array(list).to_string())?;
         }
         if matches!(self.kind, ContentKind::Table { .. }) {
             crate::method::preset(&mut table)?;

@@ -1,34 +1,15 @@
 //! From the words of the command line to a checked request.
 
 use super::peers::Peers;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::recipe::key;
 use crate::study::reproduce::ask::{list, seeds, whole};
+use crate::study::reproduce::benchmark::{Words, splits};
 use crate::study::reproduce::uci::sets::{SETS, Set};
 use std::path::PathBuf;
 
 /// The first split that is printed: those before it were looked at while the default was being chosen.
 pub const FIRST: u32 = 3;
-
-/// As the user wrote it; None = the benchmark's own.
-#[derive(Debug, Clone, Default)]
-pub struct Words {
-    pub runs: PathBuf,
-    pub data: PathBuf,
-    pub sets: Option<String>,
-    /// Of the other tools.
-    pub methods: Option<String>,
-    /// "3,4", or how many.
-    pub splits: Option<String>,
-    pub seeds: Option<String>,
-    pub members: Option<String>,
-    pub epochs: Option<String>,
-    pub batch: Option<String>,
-    pub device: String,
-    /// Figures of other tools, in place of those in the program.
-    pub peers: Option<PathBuf>,
-    pub no_train: bool,
-}
 
 #[derive(Debug)]
 pub struct ToolsRequest {
@@ -65,7 +46,7 @@ impl ToolsRequest {
             folder: words.runs.join("tables"),
             data: words.data.clone(),
             sets: words.sets.as_ref().map(|text| list("--datasets", text, SETS, names)).transpose()?,
-            splits: words.splits.as_ref().map(|text| splits(text)).transpose()?,
+            splits: words.splits.as_ref().map(|text| splits(text, FIRST)).transpose()?,
             seeds: words.seeds.as_ref().map_or(Ok(vec![1]), |text| seeds(text))?,
             keys,
             device: words.device.clone(),
@@ -73,23 +54,13 @@ impl ToolsRequest {
             no_train: words.no_train,
         })
     }
-}
 
-/// "2" is two from `FIRST` on, 3 and 4; "3," or "0,4" are those.
-fn splits(text: &str) -> Result<Vec<u32>> {
-    let number = |word: &str| whole("--splits", key!(data.split).path, word).map(|n| n as u32);
-    if !text.contains(',') {
-        return match number(text)? {
-            0 => Err(Error::usage("--splits", "0", "1 or more, or a list such as 3,4", "leave it out for all")),
-            n => Ok((FIRST..FIRST + n).collect()),
-        };
+    /// What is compared: "the default of vifo fit", and what was asked for in its place: ", epochs 6".
+    pub fn subject(&self) -> String {
+        let own = self.keys.iter().map(|(path, value)| {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            format!(", {name} {value}")
+        });
+        std::iter::once("the default of vifo fit".to_string()).chain(own).collect()
     }
-    let words = text.split(',').filter(|w| !w.trim().is_empty());
-    let mut all = words.map(number).collect::<Result<Vec<u32>>>()?;
-    all.sort_unstable();
-    all.dedup();
-    if all.is_empty() {
-        return Err(Error::usage("--splits", "an empty list", "such as 3,4", "name one or more"));
-    }
-    Ok(all)
 }

@@ -13,6 +13,5 @@ mod store;
 mod tests;
 mod work;
 
-pub use super::super::run_set::Outcome;
-pub use ask::{ToolsRequest, Words};
-pub use work::{Prepared, ToolsEvent, prepare};
+pub use ask::ToolsRequest;
+pub use work::{Prepared, prepare};

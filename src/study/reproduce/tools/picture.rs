@@ -58,7 +58,7 @@ pub fn figure(p: &Prepared, all: &[Compared]) -> ComparisonFigure {
         (least, most) => format!("mean over {least} to {most} splits"),
     };
     ComparisonFigure {
-        title: "The default of vifo fit beside other tools on UCI tables".into(),
+        title: format!("UCI tables: {} beside other tools", p.request.subject()),
         note: format!("{splits} of each set · bars: ±1 standard error of the difference to vifo"),
         rows: all.iter().map(|c| c.set.short.to_string()).collect(),
         series: tools.into_iter().map(|(_, name)| name).collect(),

@@ -16,11 +16,14 @@ pub const OURS: &str = "vifo";
 pub fn report(p: &Prepared) -> Result<ReproduceReport> {
     let peers = &p.request.peers;
     let all: Vec<Compared> = p.units.iter().filter_map(|u| compare(u.set(), &p.ours(u), peers)).collect();
-    let heading = "tables: the default of vifo fit beside other tools by their defaults, mean over the same splits; \
-                   ± is the standard error of the difference to vifo, split by split";
+    let heading = format!(
+        "tables: {} beside other tools by their defaults, mean over the same splits; ± is the standard error of the difference to \
+         vifo, split by split",
+        p.request.subject()
+    );
     let flat =
         ["dataset", "tool", "metric", "mean", "difference", "standard_error_of_difference", "splits", "versions"];
-    let mut out = ReproduceReport::new(heading.into(), &flat);
+    let mut out = ReproduceReport::new(heading, &flat);
     out.notes = notes(p, &all);
     if all.is_empty() {
         return Ok(out);

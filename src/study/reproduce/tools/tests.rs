@@ -1,6 +1,7 @@
 //! How the figures of others are read, what is compared, and what identifies a result.
 
-use super::ask::{ToolsRequest, Words};
+use super::super::benchmark::Words;
+use super::ask::ToolsRequest;
 use super::compare::compare;
 use super::metrics::{COVERAGE, Figures, METRICS, NLL, RMSE, SECONDS};
 use super::peers::Peers;
@@ -57,6 +58,9 @@ fn a_request_is_checked() {
     assert_eq!(of(Words { splits: Some("5,0".into()), ..words() }).expect("a request").splits, Some(vec![0, 5]));
     let chosen = of(Words { methods: Some("RF, cb-unc_ens".into()), ..words() }).expect("a request");
     assert_eq!(chosen.peers.methods, ["cb_unc_ens", "rf"]);
+    assert_eq!(chosen.subject(), "the default of vifo fit");
+    let short = of(Words { epochs: Some("6".into()), members: Some("2".into()), ..words() }).expect("a request");
+    assert_eq!(short.subject(), "the default of vifo fit, members 2, epochs 6");
     let refused = |w: Words| of(w).expect_err("refused").to_string();
     let wrong = refused(Words { methods: Some("linaer".into()), ..words() });
     assert!(wrong.starts_with("--methods: no 'linaer'; allowed: cb, ") && wrong.ends_with("did you mean linear?"));

@@ -4,6 +4,7 @@ use super::ask::{FIRST, ToolsRequest};
 use super::metrics::{COVERAGE, CRPS, Figures, METRICS, NLL, RMSE, SECONDS, WIDTH};
 use super::report;
 use super::store::{SplitResult, Store, default_of};
+use crate::base::counted::counted;
 use crate::data::targets_of;
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -12,10 +13,11 @@ use crate::recipe::{Recipe, key, keys};
 use crate::results;
 use crate::run::folder::Manifest;
 use crate::run::{RunFolder, model};
+use crate::study::reproduce::benchmark::{Benchmark, BenchmarkEvent};
 use crate::study::reproduce::tables::ReproduceReport;
 use crate::study::reproduce::uci::sets::{self, Set, Source};
 use crate::study::run_set::{self, Outcome, RunEnd};
-use crate::train::{Ending, Event, Flow, drive};
+use crate::train::{Ending, Flow, drive};
 use crate::workflow::Training;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -37,24 +39,6 @@ pub struct Unit {
     pub splits: Vec<u32>,
     /// (seed, split) of those that are not done.
     pub todo: Vec<(u32, u32)>,
-}
-
-/// Progress of the work.
-pub enum ToolsEvent<'a> {
-    /// The training of this number (from 1) begins.
-    Begins {
-        number: usize,
-        of: usize,
-        what: String,
-    },
-    Training(&'a Event, &'a [String]),
-    Ended {
-        ending: Ending,
-    },
-    Failed {
-        what: String,
-        error: &'a Error,
-    },
 }
 
 /// Steps are timed for this long where no split of a set is done, in seconds.
@@ -153,17 +137,6 @@ impl Prepared {
         notes
     }
 
-    /// Splits that are to be trained.
-    pub fn todo(&self) -> usize {
-        self.units.iter().map(|u| u.todo.len()).sum()
-    }
-
-    /// What is to be trained, a line each: "yacht, split 3".
-    pub fn titles(&self) -> Vec<String> {
-        let seeds = self.request.seeds.len();
-        self.units.iter().flat_map(|u| u.todo.iter().map(move |n| u.title(*n, seeds))).collect()
-    }
-
     /// Ours of a set, split by split; seeds of a split are averaged, for they share its rows.
     pub fn ours(&self, unit: &Unit) -> BTreeMap<u32, Figures> {
         let wanted =
@@ -178,26 +151,6 @@ impl Prepared {
         let mean =
             |runs: &[[f64; METRICS.len()]], at: usize| runs.iter().map(|v| v[at]).sum::<f64>() / runs.len() as f64;
         all.into_iter().map(|(split, runs)| (split, std::array::from_fn(|at| Some(mean(&runs, at))))).collect()
-    }
-
-    /// At most how long training will take: as long as the splits that are done, or by a few steps where none is.
-    ///
-    /// # Errors
-    /// Data that cannot be trained on.
-    pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
-        let mut seconds = 0.0;
-        for unit in self.units.iter().filter(|u| !u.todo.is_empty()) {
-            if !go_on() {
-                return Ok(seconds);
-            }
-            let done: Vec<f64> = self.store.results.iter().filter(|r| unit.owns(r)).map(|r| r.seconds).collect();
-            let each = match done.len() {
-                0 => self.probe(unit, device)?,
-                n => done.iter().sum::<f64>() / n as f64,
-            };
-            seconds += each * unit.todo.len() as f64;
-        }
-        Ok(seconds)
     }
 
     fn probe(&self, unit: &Unit, device: &Device) -> Result<f64> {
@@ -224,41 +177,6 @@ impl Prepared {
         Ok(began.elapsed().as_secs_f64() / steps as f64 * training.trainer.plan().total_steps() as f64)
     }
 
-    /// Trains and tests what is missing. A split whose training diverges is reported and skipped; the others go on.
-    ///
-    /// # Errors
-    /// Those that would stop the next split as well, such as a full disk.
-    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(ToolsEvent) -> Flow) -> Result<Outcome> {
-        if self.todo() == 0 || self.request.no_train {
-            return Ok(Outcome::Done);
-        }
-        let _lock = run_set::lock_folder(&self.request.folder)?;
-        let (of, mut number, mut failed) = (self.todo(), 0, 0);
-        for u in 0..self.units.len() {
-            if self.units[u].todo.is_empty() {
-                continue;
-            }
-            self.units[u].source.write_splits()?;
-            self.write_recipe(u)?;
-            for which in self.units[u].todo.clone() {
-                number += 1;
-                let what = self.units[u].title(which, self.request.seeds.len());
-                if listen(ToolsEvent::Begins { number, of, what: what.clone() }) == Flow::Stop {
-                    return Ok(Outcome::Stopped);
-                }
-                match run_set::run_end(self.split(u, which, device, listen))? {
-                    RunEnd::Stopped => return Ok(Outcome::Stopped),
-                    RunEnd::Done => {}
-                    RunEnd::Failed(error) => {
-                        failed += 1;
-                        listen(ToolsEvent::Failed { what, error: &error });
-                    }
-                }
-            }
-        }
-        Ok(Outcome::of_failed(failed))
-    }
-
     /// The recipe of a set's first split, to be read, and to be trained with `vifo fit`.
     fn write_recipe(&self, u: usize) -> Result<()> {
         let unit = &self.units[u];
@@ -273,12 +191,12 @@ impl Prepared {
         u: usize,
         (seed, split): (u32, u32),
         device: &Device,
-        listen: &mut dyn FnMut(ToolsEvent) -> Flow,
+        listen: &mut dyn FnMut(BenchmarkEvent) -> Flow,
     ) -> Result<Ending> {
         let unit = &self.units[u];
         let recipe = recipe(&self.request, &unit.source, seed, split)?;
         let (ending, tested) = train_and_test(&recipe, device, listen)?;
-        listen(ToolsEvent::Ended { ending });
+        listen(BenchmarkEvent::Ended { ending });
         let Some(Tested { figures, device }) = tested else { return Ok(Ending::Stopped) };
         let (vifo, git) = Manifest::version();
         let result = SplitResult {
@@ -301,12 +219,86 @@ impl Prepared {
         self.units[u].todo.retain(|n| *n != (seed, split));
         Ok(ending)
     }
+}
 
-    /// The tables of what is there, written into the folder of results with the figure.
-    ///
-    /// # Errors
-    /// A folder that cannot be written to.
-    pub fn report(&self) -> Result<ReproduceReport> {
+impl Benchmark for Prepared {
+    fn heading(&self) -> String {
+        format!("tables: {}", counted(self.units.len(), "set"))
+    }
+
+    fn scope(&self) -> String {
+        String::new()
+    }
+
+    fn trains(&self) -> bool {
+        !self.request.no_train
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn parts(&self) -> &'static str {
+        "splits"
+    }
+
+    fn todo(&self) -> usize {
+        self.units.iter().map(|u| u.todo.len()).sum()
+    }
+
+    fn plan(&self) -> Vec<String> {
+        let seeds = self.request.seeds.len();
+        self.units.iter().flat_map(|u| u.todo.iter().map(move |n| u.title(*n, seeds))).collect()
+    }
+
+    fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+        let mut seconds = 0.0;
+        for unit in self.units.iter().filter(|u| !u.todo.is_empty()) {
+            if !go_on() {
+                return Ok(seconds);
+            }
+            let done: Vec<f64> = self.store.results.iter().filter(|r| unit.owns(r)).map(|r| r.seconds).collect();
+            let each = match done.len() {
+                0 => self.probe(unit, device)?,
+                n => done.iter().sum::<f64>() / n as f64,
+            };
+            seconds += each * unit.todo.len() as f64;
+        }
+        Ok(seconds)
+    }
+
+    fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(BenchmarkEvent) -> Flow) -> Result<Outcome> {
+        if self.todo() == 0 || self.request.no_train {
+            return Ok(Outcome::Done);
+        }
+        let _lock = run_set::lock_folder(&self.request.folder)?;
+        let (of, mut number, mut failed) = (self.todo(), 0, 0);
+        for u in 0..self.units.len() {
+            if self.units[u].todo.is_empty() {
+                continue;
+            }
+            self.units[u].source.write_splits()?;
+            self.write_recipe(u)?;
+            for which in self.units[u].todo.clone() {
+                number += 1;
+                let what = self.units[u].title(which, self.request.seeds.len());
+                if listen(BenchmarkEvent::Begins { number, of, what: what.clone() }) == Flow::Stop {
+                    return Ok(Outcome::Stopped);
+                }
+                match run_set::run_end(self.split(u, which, device, listen))? {
+                    RunEnd::Stopped => return Ok(Outcome::Stopped),
+                    RunEnd::Done => {}
+                    RunEnd::Failed(error) => {
+                        failed += 1;
+                        listen(BenchmarkEvent::Failed { what, error: &error });
+                    }
+                }
+            }
+        }
+        Ok(Outcome::of_failed(failed))
+    }
+
+    fn report(&self) -> Result<ReproduceReport> {
         report::report(self)
     }
 }
@@ -320,12 +312,12 @@ struct Tested {
 fn train_and_test(
     recipe: &Recipe,
     device: &Device,
-    listen: &mut dyn FnMut(ToolsEvent) -> Flow,
+    listen: &mut dyn FnMut(BenchmarkEvent) -> Flow,
 ) -> Result<(Ending, Option<Tested>)> {
     let began = Instant::now();
     let mut training = Training::new(recipe, device)?;
     let notes = training.data.notes.clone();
-    let mut hear = |_: &mut Training, event| Ok(listen(ToolsEvent::Training(&event, &notes)));
+    let mut hear = |_: &mut Training, event| Ok(listen(BenchmarkEvent::Training(&event, &notes)));
     if drive::to_the_end(&mut training, &mut hear)? == Ending::Stopped {
         return Ok((Ending::Stopped, None));
     }

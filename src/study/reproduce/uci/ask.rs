@@ -4,23 +4,8 @@ use super::methods::{METHODS, Method};
 use super::sets::{SETS, Set};
 use crate::error::{Error, Result};
 use crate::study::reproduce::ask::{list, seeds, whole};
+use crate::study::reproduce::benchmark::{Words, splits};
 use std::path::PathBuf;
-
-/// As the user wrote it; None = the benchmark's own.
-#[derive(Debug, Clone, Default)]
-pub struct Words {
-    pub runs: PathBuf,
-    pub data: PathBuf,
-    pub sets: Option<String>,
-    pub methods: Option<String>,
-    /// "0,1,2", or how many.
-    pub splits: Option<String>,
-    pub seeds: Option<String>,
-    pub members: Option<String>,
-    pub epochs: Option<String>,
-    pub batch: Option<String>,
-    pub device: String,
-}
 
 #[derive(Debug, Clone)]
 pub struct UciRequest {
@@ -74,7 +59,7 @@ impl UciRequest {
             sets,
             methods,
             without,
-            splits: words.splits.as_ref().map(|text| splits(text)).transpose()?,
+            splits: words.splits.as_ref().map(|text| splits(text, 0)).transpose()?,
             seeds,
             members: number("--members", "method.members", &words.members)?.unwrap_or(5),
             epochs: number("--epochs", "train.epochs", &words.epochs)?.map(|n| n.max(1)),
@@ -82,23 +67,4 @@ impl UciRequest {
             device: words.device.clone(),
         })
     }
-}
-
-/// "3" is the first three, 0 to 2; "3," or "0,4" are those.
-fn splits(text: &str) -> Result<Vec<u32>> {
-    let number = |word: &str| whole("--splits", "data.split", word).map(|n| n as u32);
-    if !text.contains(',') {
-        return match number(text)? {
-            0 => Err(Error::usage("--splits", "0", "1 or more, or a list such as 0,1,2", "leave it out for all")),
-            n => Ok((0..n).collect()),
-        };
-    }
-    let words = text.split(',').filter(|w| !w.trim().is_empty());
-    let mut all = words.map(number).collect::<Result<Vec<u32>>>()?;
-    all.sort_unstable();
-    all.dedup();
-    if all.is_empty() {
-        return Err(Error::usage("--splits", "an empty list", "such as 0,1,2", "name one or more"));
-    }
-    Ok(all)
 }

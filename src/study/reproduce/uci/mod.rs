@@ -14,7 +14,6 @@ mod store;
 mod tests;
 mod work;
 
-pub use super::super::run_set::Outcome;
-pub use ask::{UciRequest, Words};
+pub use ask::UciRequest;
 pub use sets::SETS;
-pub use work::{Prepared, UciEvent, Unit, prepare};
+pub use work::{Prepared, Unit, prepare};

@@ -1,11 +1,12 @@
 //! The published numbers against the sets, and how the table is made of them.
 
-use super::ask::{UciRequest, Words};
+use super::super::benchmark::{BenchmarkEvent, Words};
+use super::ask::UciRequest;
 use super::methods::METHODS;
 use super::published::{DEEP_ENSEMBLES, Published};
 use super::sets::SETS;
 use super::store::SplitResult;
-use super::work::{UciEvent, prepare};
+use super::work::prepare;
 use crate::exec::Device;
 use crate::method;
 use crate::run::RunFolder;
@@ -100,15 +101,15 @@ fn a_split_among_others_is_trained_as_by_fit() {
         let whole = p.side_by_side(unit, 2, &Device::Cpu, &mut |_| Flow::Continue).expect("trained").1;
         unit.store.forget().expect("its state removed");
         let mut left = 2;
-        let mut stop = |_: UciEvent| {
+        let mut stop = |_: BenchmarkEvent| {
             left -= 1;
             if left == 0 { Flow::Stop } else { Flow::Continue }
         };
         let (ending, none) = p.side_by_side(unit, 2, &Device::Cpu, &mut stop).expect("stopped");
         assert_eq!((ending, none.len()), (Ending::Stopped, 0), "{name}");
         let mut epochs = vec![];
-        let mut listen = |news: UciEvent| {
-            if let UciEvent::Training(Event::Epoch(row)) = news {
+        let mut listen = |news: BenchmarkEvent| {
+            if let BenchmarkEvent::Training(Event::Epoch(row), _) = news {
                 epochs.push(row.epoch);
             }
             Flow::Continue

@@ -1,11 +1,13 @@
 //! The work itself: look what is there, then train and test the splits that are missing, and make the tables.
 
+use super::super::benchmark::{Benchmark, BenchmarkEvent};
 use super::super::tables::ReproduceReport;
 use super::ask::UciRequest;
 use super::methods::Method;
 use super::sets::{self, Set, Source};
 use super::store::{Results, SplitResult, Store};
 use super::{published, report};
+use crate::base::counted::counted;
 use crate::data::encode::Target;
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
@@ -39,25 +41,6 @@ pub struct Unit {
     pub results: Results,
     /// (seed, split) of those that are not done.
     pub todo: Vec<(u32, u32)>,
-}
-
-/// Progress of the work.
-pub enum UciEvent<'a> {
-    /// So many splits of a set and a method begin or go on.
-    Begins {
-        number: usize,
-        of: usize,
-        unit: &'a Unit,
-        splits: usize,
-    },
-    Training(&'a Event),
-    Ended {
-        ending: Ending,
-    },
-    Failed {
-        unit: &'a Unit,
-        error: &'a Error,
-    },
 }
 
 /// Members on the replica axis at most, if one split does not have more: enough to fill a machine, few enough for its memory.
@@ -108,11 +91,6 @@ pub fn prepare(request: UciRequest) -> Result<Prepared> {
 }
 
 impl Prepared {
-    /// Splits that are to be trained.
-    pub fn todo(&self) -> usize {
-        self.units.iter().map(|u| u.todo.len()).sum()
-    }
-
     fn load(&self, unit: &Unit, todo: &[(u32, u32)]) -> Result<Vec<Loaded>> {
         let one = |(seed, split): &(u32, u32)| {
             stop::check()?;
@@ -128,64 +106,9 @@ impl Prepared {
         TrainingPlan::new(&recipe, data.train.n, &data.encoder)
     }
 
-    /// At most how long training will take: a few steps of each kind, times those to go if no split stops early.
-    pub fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
-        let mut seconds = 0.0;
-        for (i, _) in self.sources.iter().enumerate() {
-            let units = || self.units.iter().filter(|u| u.source == i && !u.todo.is_empty());
-            // What the time of a step depends on; regularizers do not count.
-            let mut known: Vec<(String, f64)> = vec![];
-            for unit in units() {
-                if !go_on() {
-                    return Ok(seconds);
-                }
-                let kind = unit.method.ours.split('-').next().unwrap_or_default().to_string();
-                let each = match known.iter().find(|k| k.0 == kind) {
-                    Some((_, each)) => *each,
-                    None => {
-                        let data = self.load(unit, &unit.todo[..self.together(unit.todo.len())])?;
-                        let plan = self.plan(unit, unit.todo[0], &data[0])?;
-                        let same: Vec<&Loaded> = data.iter().take_while(|d| size(d) == size(&data[0])).collect();
-                        let step = Splits::new(&plan, &same, 0, device)?.step_seconds()? / same.len() as f64;
-                        known.push((kind, step * plan.total_steps() as f64));
-                        known.last().map_or(0.0, |k| k.1)
-                    }
-                };
-                seconds += each * unit.todo.len() as f64;
-            }
-        }
-        Ok(seconds)
-    }
-
     /// Splits that share a program, of `n`.
     fn together(&self, n: usize) -> usize {
         (MOST_MEMBERS / self.request.members as usize).clamp(1, n.max(1))
-    }
-
-    /// Trains and tests what is missing. A set and method of which a split diverges is reported and skipped; the others go on.
-    pub fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(UciEvent) -> Flow) -> Result<Outcome> {
-        if self.todo() == 0 {
-            return Ok(Outcome::Done);
-        }
-        let _lock = run_set::lock_folder(&self.request.folder)?;
-        self.sources.iter().try_for_each(Source::write_splits)?;
-        let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
-        let (mut number, mut failed) = (0, 0);
-        for u in 0..self.units.len() {
-            if self.units[u].todo.is_empty() {
-                continue;
-            }
-            number += 1;
-            match run_set::run_end(self.unit(u, (number, of), device, listen))? {
-                RunEnd::Stopped => return Ok(Outcome::Stopped),
-                RunEnd::Done => {}
-                RunEnd::Failed(error) => {
-                    failed += 1;
-                    listen(UciEvent::Failed { unit: &self.units[u], error: &error });
-                }
-            }
-        }
-        Ok(Outcome::of_failed(failed))
     }
 
     fn unit(
@@ -193,16 +116,18 @@ impl Prepared {
         u: usize,
         (number, of): (usize, usize),
         device: &Device,
-        listen: &mut dyn FnMut(UciEvent) -> Flow,
+        listen: &mut dyn FnMut(BenchmarkEvent) -> Flow,
     ) -> Result<Ending> {
         while !self.units[u].todo.is_empty() {
             let unit = &self.units[u];
             let n = self.stretch(unit);
-            if listen(UciEvent::Begins { number, of, unit, splits: n }) == Flow::Stop {
+            let many = if n == 1 { "1 split".to_string() } else { format!("{n} splits together") };
+            let what = format!("{}, {many}", unit.title());
+            if listen(BenchmarkEvent::Begins { number, of, what }) == Flow::Stop {
                 return Ok(Ending::Stopped);
             }
             let (ending, outcomes) = self.side_by_side(unit, n, device, listen)?;
-            listen(UciEvent::Ended { ending });
+            listen(BenchmarkEvent::Ended { ending });
             if ending == Ending::Stopped {
                 return Ok(ending);
             }
@@ -234,7 +159,7 @@ impl Prepared {
         unit: &Unit,
         n: usize,
         device: &Device,
-        listen: &mut dyn FnMut(UciEvent) -> Flow,
+        listen: &mut dyn FnMut(BenchmarkEvent) -> Flow,
     ) -> Result<(Ending, Vec<SplitResult>)> {
         let mut data = self.load(unit, &unit.todo[..n])?;
         let equal = data.iter().take_while(|d| size(d) == size(&data[0])).count();
@@ -250,7 +175,7 @@ impl Prepared {
         let mut kept = Kept { splits, store: &unit.store, which, at: None, is_whole: true };
         let ending = drive::to_the_end(&mut kept, &mut |_, event| {
             // A state is no news: only what it lets a later command go on with.
-            Ok(if event == Event::Checkpoint { Flow::Continue } else { listen(UciEvent::Training(&event)) })
+            Ok(if event == Event::Checkpoint { Flow::Continue } else { listen(BenchmarkEvent::Training(&event, &[])) })
         })?;
         if ending == Ending::Stopped {
             kept.keep()?;
@@ -269,9 +194,95 @@ impl Prepared {
         }
         Ok((ending, outcomes))
     }
+}
 
-    /// The tables of what is there, written into the folder of results with the figure.
-    pub fn report(&self) -> Result<ReproduceReport> {
+impl Benchmark for Prepared {
+    fn heading(&self) -> String {
+        let (sets, methods) = (self.sources.len(), self.request.methods.len());
+        format!("uci: {}, {}", counted(sets, "set"), counted(methods, "method"))
+    }
+
+    fn scope(&self) -> String {
+        let begun = self.units.iter().filter(|u| !u.todo.is_empty()).count();
+        format!(" for {begun} of {}", counted(self.units.len(), "cell"))
+    }
+
+    fn trains(&self) -> bool {
+        true
+    }
+
+    fn plan(&self) -> Vec<String> {
+        let left = self.units.iter().filter(|u| !u.todo.is_empty());
+        left.map(|u| format!("{}, {} of {} splits", u.title(), u.todo.len(), u.todo.len() + u.results.splits.len()))
+            .collect()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn parts(&self) -> &'static str {
+        "methods and sets"
+    }
+
+    fn todo(&self) -> usize {
+        self.units.iter().map(|u| u.todo.len()).sum()
+    }
+
+    fn estimate(&self, device: &Device, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+        let mut seconds = 0.0;
+        for (i, _) in self.sources.iter().enumerate() {
+            let units = || self.units.iter().filter(|u| u.source == i && !u.todo.is_empty());
+            // What the time of a step depends on; regularizers do not count.
+            let mut known: Vec<(String, f64)> = vec![];
+            for unit in units() {
+                if !go_on() {
+                    return Ok(seconds);
+                }
+                let kind = unit.method.ours.split('-').next().unwrap_or_default().to_string();
+                let each = match known.iter().find(|k| k.0 == kind) {
+                    Some((_, each)) => *each,
+                    None => {
+                        let data = self.load(unit, &unit.todo[..self.together(unit.todo.len())])?;
+                        let plan = self.plan(unit, unit.todo[0], &data[0])?;
+                        let same: Vec<&Loaded> = data.iter().take_while(|d| size(d) == size(&data[0])).collect();
+                        let step = Splits::new(&plan, &same, 0, device)?.step_seconds()? / same.len() as f64;
+                        known.push((kind, step * plan.total_steps() as f64));
+                        known.last().map_or(0.0, |k| k.1)
+                    }
+                };
+                seconds += each * unit.todo.len() as f64;
+            }
+        }
+        Ok(seconds)
+    }
+
+    fn carry_out(&mut self, device: &Device, listen: &mut dyn FnMut(BenchmarkEvent) -> Flow) -> Result<Outcome> {
+        if self.todo() == 0 {
+            return Ok(Outcome::Done);
+        }
+        let _lock = run_set::lock_folder(&self.request.folder)?;
+        self.sources.iter().try_for_each(Source::write_splits)?;
+        let of = self.units.iter().filter(|u| !u.todo.is_empty()).count();
+        let (mut number, mut failed) = (0, 0);
+        for u in 0..self.units.len() {
+            if self.units[u].todo.is_empty() {
+                continue;
+            }
+            number += 1;
+            match run_set::run_end(self.unit(u, (number, of), device, listen))? {
+                RunEnd::Stopped => return Ok(Outcome::Stopped),
+                RunEnd::Done => {}
+                RunEnd::Failed(error) => {
+                    failed += 1;
+                    listen(BenchmarkEvent::Failed { what: self.units[u].title(), error: &error });
+                }
+            }
+        }
+        Ok(Outcome::of_failed(failed))
+    }
+
+    fn report(&self) -> Result<ReproduceReport> {
         report::report(self)
     }
 }
