@@ -24,6 +24,30 @@ fn sum_of_rows(lane: u32, value: vec2<f32>) -> vec2<f32> {
     return sum;
 }
 
+// Lanes that add up the parts of a channel, and channels of a workgroup that does so.
+const LANES: u32 = 16u;
+const COMBINED: u32 = 4u;
+
+// Sums over the lanes of a channel, by a fixed tree; every lane must call it and gets the sum of its channel.
+fn sum_of_lanes(lane: u32, value: vec2<f32>) -> vec2<f32> {
+    norm_tree[lane] = value;
+    workgroupBarrier();
+    for (var width = LANES / 2u; width > 0u; width /= 2u) {
+        if lane % LANES < width {
+            norm_tree[lane] += norm_tree[lane + width];
+        }
+        workgroupBarrier();
+    }
+    let sum = norm_tree[lane - lane % LANES];
+    workgroupBarrier();
+    return sum;
+}
+
+// Without auxiliary images there is one group of rows; nobody reads those of the other.
+fn kinds_of(data_images: u32, images: u32) -> u32 {
+    return select(1u, 2u, images > data_images);
+}
+
 // Which rows of n a part has: the first, and the one past the last.
 fn rows_of(piece: u32, pieces: u32, n: u32) -> vec2<u32> {
     let rows = div_ceil(n, pieces);
@@ -46,7 +70,7 @@ struct BatchNormStats {
 @group(0) @binding(2) var<storage, read_write> stats_scratch: array<f32>;
 @group(0) @binding(3) var<storage, read> stats_args: StepArgs;
 
-// scratch [pieces, R, 2 groups, 3, c]: a value m near the mean of the piece, the sums of x - m and of its square. With the sum
+// scratch [pieces, R, kinds, 3, c]: a value m near the mean of the piece, the sums of x - m and of its square. With the sum
 // of x - m, which only rounding keeps from zero, the parts combine as exactly as one sum over all rows would.
 @compute @workgroup_size(256)
 fn batch_norm_stats_split(
@@ -57,13 +81,14 @@ fn batch_norm_stats_split(
     let p = stats_params;
     let blocks = div_ceil(p.c, CHANNELS);
     let i = flat_group(group, groups);
-    let pieces = arrayLength(&stats_scratch) / (p.replicas * 6u * p.c);
-    let piece = i / (p.replicas * 2u * blocks);
+    let kinds = kinds_of(p.data_images, p.images);
+    let pieces = arrayLength(&stats_scratch) / (p.replicas * kinds * 3u * p.c);
+    let piece = i / (p.replicas * kinds * blocks);
     if piece >= pieces {
         return;
     }
-    let r = i / (2u * blocks) % p.replicas;
-    let part = i / blocks % 2u;
+    let r = i / (kinds * blocks) % p.replicas;
+    let part = i / blocks % kinds;
     let wanted = i % blocks * CHANNELS + lane % CHANNELS;
     let channel = min(wanted, p.c - 1u);
     let range = part_range(part, stats_args.n_valid, p.data_images, p.images);
@@ -81,7 +106,7 @@ fn batch_norm_stats_split(
     }
     sums = sum_of_rows(lane, sums);
     if lane < CHANNELS && wanted < p.c {
-        let to = ((piece * p.replicas + r) * 2u + part) * 3u * p.c + channel;
+        let to = ((piece * p.replicas + r) * kinds + part) * 3u * p.c + channel;
         stats_scratch[to] = mean;
         stats_scratch[to + p.c] = sums.x;
         stats_scratch[to + 2u * p.c] = sums.y;
@@ -100,30 +125,31 @@ fn batch_norm_stats_combine(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = stats_params;
-    let i = flat_index(group, groups, lane);
-    if i >= p.replicas * 2u * p.c {
-        return;
-    }
-    let r = i / (2u * p.c);
-    let part = i / p.c % 2u;
-    let channel = i % p.c;
+    let items = p.replicas * 2u * p.c;
+    let wanted = flat_group(group, groups) * COMBINED + lane / LANES;
+    let item = min(wanted, items - 1u);
+    let r = item / (2u * p.c);
+    let part = item / p.c % 2u;
+    let channel = item % p.c;
+    let kinds = kinds_of(p.data_images, p.images);
+    let is_there = part < kinds;
     let range = part_range(part, combine_args.n_valid, p.data_images, p.images);
     let n = (range.y - range.x) * p.pixels;
     let inverse = 1.0 / f32(max(n, 1u));
-    let pieces = arrayLength(&combine_scratch) / (p.replicas * 6u * p.c);
-    let first = (r * 2u + part) * 3u * p.c + channel;
-    let step = p.replicas * 6u * p.c;
+    let step = p.replicas * kinds * 3u * p.c;
+    let pieces = select(0u, arrayLength(&combine_scratch) / step, is_there);
+    let first = (r * kinds + min(part, kinds - 1u)) * 3u * p.c + channel;
     // The mean, from the first piece's on; then what each piece's squares are about that mean.
-    let base = combine_scratch[first];
+    let base = select(0.0, combine_scratch[first], is_there);
     var shift = 0.0;
-    for (var piece = 0u; piece < pieces; piece++) {
+    for (var piece = lane % LANES; piece < pieces; piece += LANES) {
         let rows = rows_of(piece, pieces, n);
         let at = first + piece * step;
         shift += f32(rows.y - rows.x) * (combine_scratch[at] - base) + combine_scratch[at + p.c];
     }
-    shift *= inverse;
+    shift = sum_of_lanes(lane, vec2<f32>(shift, 0.0)).x * inverse;
     var square = 0.0;
-    for (var piece = 0u; piece < pieces; piece++) {
+    for (var piece = lane % LANES; piece < pieces; piece += LANES) {
         let rows = rows_of(piece, pieces, n);
         let at = first + piece * step;
         let d = combine_scratch[at] - base - shift;
@@ -131,7 +157,10 @@ fn batch_norm_stats_combine(
         square += select(0.0, combine_scratch[at + 2u * p.c] + more, rows.y > rows.x);
     }
     // Rounding may leave less than nothing of a constant channel.
-    square = at_least(square, 0.0);
+    square = at_least(sum_of_lanes(lane, vec2<f32>(square, 0.0)).x, 0.0);
+    if lane % LANES != 0u || wanted >= items {
+        return;
+    }
     let mean = base + shift;
     let to = (r * 2u + part) * 2u * p.c + channel;
     combine_stats[to] = mean;
@@ -165,7 +194,7 @@ struct BatchNormSums {
 @group(0) @binding(5) var<storage, read_write> sums_scratch: array<f32>;
 @group(0) @binding(6) var<storage, read> sums_args: StepArgs;
 
-// scratch [pieces, R, 2 groups, 2, c]: the sums of d and of d xhat.
+// scratch [pieces, R, kinds, 2, c]: the sums of d and of d xhat.
 @compute @workgroup_size(256)
 fn batch_norm_sums_split(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -175,13 +204,14 @@ fn batch_norm_sums_split(
     let p = sums_params;
     let blocks = div_ceil(p.c, CHANNELS);
     let i = flat_group(group, groups);
-    let pieces = arrayLength(&sums_scratch) / (p.replicas * 4u * p.c);
-    let piece = i / (p.replicas * 2u * blocks);
+    let kinds = kinds_of(p.data_images, p.images);
+    let pieces = arrayLength(&sums_scratch) / (p.replicas * kinds * 2u * p.c);
+    let piece = i / (p.replicas * kinds * blocks);
     if piece >= pieces {
         return;
     }
-    let r = i / (2u * blocks) % p.replicas;
-    let part = i / blocks % 2u;
+    let r = i / (kinds * blocks) % p.replicas;
+    let part = i / blocks % kinds;
     let wanted = i % blocks * CHANNELS + lane % CHANNELS;
     let channel = min(wanted, p.c - 1u);
     let range = part_range(part, sums_args.n_valid, p.data_images, p.images);
@@ -198,7 +228,7 @@ fn batch_norm_sums_split(
     }
     sum = sum_of_rows(lane, sum);
     if lane < CHANNELS && wanted < p.c {
-        let to = ((piece * p.replicas + r) * 2u + part) * 2u * p.c + channel;
+        let to = ((piece * p.replicas + r) * kinds + part) * 2u * p.c + channel;
         sums_scratch[to] = sum.x;
         sums_scratch[to + p.c] = sum.y;
     }
@@ -217,27 +247,36 @@ fn batch_norm_sums_combine(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = sums_params;
-    let i = flat_index(group, groups, lane);
-    if i >= p.replicas * p.c {
-        return;
-    }
-    let r = i / p.c;
-    let channel = i % p.c;
-    let step = p.replicas * 4u * p.c;
+    let items = p.replicas * p.c;
+    let wanted = flat_group(group, groups) * COMBINED + lane / LANES;
+    let item = min(wanted, items - 1u);
+    let r = item / p.c;
+    let channel = item % p.c;
+    let kinds = kinds_of(p.data_images, p.images);
+    let step = p.replicas * kinds * 2u * p.c;
+    let writes = lane % LANES == 0u && wanted < items;
     var total = vec2<f32>();
     for (var part = 0u; part < 2u; part++) {
         let range = part_range(part, total_args.n_valid, p.data_images, p.images);
-        let s = (r * 2u + part) * 2u * p.c + channel;
         var sum = vec2<f32>();
-        for (var at = s; at < arrayLength(&total_scratch); at += step) {
-            sum += vec2<f32>(total_scratch[at], total_scratch[at + p.c]);
+        if part < kinds {
+            let first = (r * kinds + part) * 2u * p.c + channel + lane % LANES * step;
+            for (var at = first; at < arrayLength(&total_scratch); at += LANES * step) {
+                sum += vec2<f32>(total_scratch[at], total_scratch[at + p.c]);
+            }
         }
+        sum = sum_of_lanes(lane, sum);
         total += sum;
         let mean = sum * (1.0 / f32(max((range.y - range.x) * p.pixels, 1u)));
-        total_sums[s] = mean.x;
-        total_sums[s + p.c] = mean.y;
+        if writes {
+            let s = (r * 2u + part) * 2u * p.c + channel;
+            total_sums[s] = mean.x;
+            total_sums[s + p.c] = mean.y;
+        }
     }
-    let w = r * p.weights_stride + channel;
-    total_grad[w + p.beta] = total.x;
-    total_grad[w + p.gamma] = total.y;
+    if writes {
+        let w = r * p.weights_stride + channel;
+        total_grad[w + p.beta] = total.x;
+        total_grad[w + p.gamma] = total.y;
+    }
 }

@@ -30,8 +30,8 @@ fn max_pool2_forward(
     let image = i / (p.c * out_w * out_h);
     let top = ((image * p.h + 2u * oy) * p.w + 2u * ox) * p.c + i % p.c;
     let bottom = top + p.w * p.c;
-    let upper = at_least(max_forward_x[top], max_forward_x[top + p.c]);
-    max_forward_y[i] = at_least(upper, at_least(max_forward_x[bottom], max_forward_x[bottom + p.c]));
+    let upper = larger(max_forward_x[top], max_forward_x[top + p.c]);
+    max_forward_y[i] = larger(upper, larger(max_forward_x[bottom], max_forward_x[bottom + p.c]));
 }
 
 struct MaxPool2Backward {

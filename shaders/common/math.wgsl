@@ -1,19 +1,29 @@
-// Functions that neither overflow nor lose a NaN. WGSL's min, max and clamp may return either operand when one is NaN;
-// a comparison with select keeps the value on the left, as Real::at_least does.
+// Functions that neither overflow nor lose a NaN. WGSL's min, max and clamp may return either operand when one is NaN, and a
+// compiler with fast math makes such a minimum or maximum of a comparison with select: a NaN is told by its bits, in integers.
 
 const HALF_LOG_TAU: f32 = 0.9189385332046727;
 
-fn at_least(x: f32, low: f32) -> f32 {
-    return select(x, low, x < low);
-}
-
-fn at_most(x: f32, high: f32) -> f32 {
-    return select(x, high, x > high);
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
 // By the exponent's bits: compilers with fast math on take `x != x` for false. Ask it of values loaded from a buffer.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+// A NaN on the left is kept, as by Real::at_least.
+fn at_least(x: f32, low: f32) -> f32 {
+    return select(select(x, low, x < low), x, is_nan(x));
+}
+
+fn at_most(x: f32, high: f32) -> f32 {
+    return select(select(x, high, x > high), x, is_nan(x));
+}
+
+// A NaN on either side is kept, as by Real::larger.
+fn larger(a: f32, b: f32) -> f32 {
+    return select(at_least(a, b), b, is_nan(b));
 }
 
 // log(1 + e) for e in [0, 1]. log(1.0 + e) would lose every digit of a small e, and with it those of a small sigma.

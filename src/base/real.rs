@@ -58,6 +58,13 @@ pub trait Real:
     fn at_most(self, high: Self) -> Self {
         if self > high { high } else { self }
     }
+    /// A NaN on either side is kept.
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        #[expect(clippy::eq_op, reason = "true of a NaN alone")]
+        let is_nan = other != other;
+        if is_nan { other } else { self.at_least(other) }
+    }
     /// log(1 + e^x) without overflow.
     #[inline(always)]
     fn softplus(self) -> Self {
@@ -274,5 +281,7 @@ mod tests {
     fn at_least_keeps_nan() {
         assert!(f32::NAN.at_least(0.0).is_nan());
         assert!(f64::NAN.at_most(0.0).is_nan());
+        assert!(f32::NAN.larger(0.0).is_nan() && 0f32.larger(f32::NAN).is_nan());
+        assert_eq!((1f32.larger(2.0), 2f32.larger(1.0)), (2.0, 2.0));
     }
 }

@@ -2,6 +2,7 @@
 //! medians are reported, and ratios are medians of the rounds' ratios.
 
 pub mod demo;
+pub mod explain;
 pub mod methods;
 
 use crate::base::Real;
@@ -187,16 +188,12 @@ fn cases(device: &Device, only: Option<&str>) -> Result<Vec<Case>> {
             cases.push(Case::of(name, what, image_case(*net, *method)?, device)?);
         }
     }
-    if cases.is_empty() {
-        let names = CASES.iter().map(|c| c.0).chain(IMAGES.iter().map(|c| c.0)).collect::<Vec<_>>().join(", ");
-        return Err(Error::usage(
-            "--only",
-            format!("\"{}\" fits no case", only.unwrap_or("")),
-            names,
-            "name one or a part of one",
-        ));
-    }
-    Ok(cases)
+    if cases.is_empty() { Err(no_case(only)) } else { Ok(cases) }
+}
+
+fn no_case(only: Option<&str>) -> Error {
+    let names = CASES.iter().map(|c| c.0).chain(IMAGES.iter().map(|c| c.0)).collect::<Vec<_>>().join(", ");
+    Error::usage("--only", format!("\"{}\" fits no case", only.unwrap_or("")), names, "name one or a part of one")
 }
 
 type ImageCase = (&'static str, &'static str, fn(Last) -> Net, &'static dyn Method);

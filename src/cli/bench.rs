@@ -4,6 +4,7 @@ use super::{hand_over, say, show, tell};
 use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
+use crate::exec::gpu::model::CARDS;
 use crate::study::reproduce::mapping::network_names;
 use crate::study::reproduce::{self};
 use crate::tables::{Format, TextTable, number};
@@ -21,6 +22,10 @@ pub struct Args {
     /// Seconds per case
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
+    /// What a step of each case asks of a GPU: dispatches, bytes, operations, and the time that they take at the least on some
+    /// cards. Counted, not measured: no GPU is needed. With --only the kernels, too
+    #[arg(long)]
+    explain: bool,
     /// Only cases whose name contains this; app = the cost of a frame of the app
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -85,6 +90,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         say(&app_frame(args.seconds));
         return Ok(());
     }
+    if args.explain {
+        return explain(args);
+    }
     let device = Device::open(&args.device)?;
     let b = bench::run(&device, args.seconds.clamp(0.05, 600.0), args.only.as_deref())?;
     if args.json {
@@ -134,6 +142,36 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.only.is_none() {
         prose(&format!("\n{}", app_frame(args.seconds)));
     }
+    Ok(())
+}
+
+/// One line per case, and with --only one per kernel.
+fn explain(args: &Args) -> anyhow::Result<()> {
+    let all = bench::explain::explain(args.only.as_deref())?;
+    let cards = CARDS.map(|card| format!("{}, ms", card.name));
+    let head = ["case", "ops", "dispatches", "MB moved", "GFLOP"];
+    let mut t = TextTable::new(&head.into_iter().chain(cards.iter().map(String::as_str)).collect::<Vec<_>>());
+    for case in &all {
+        let counts = [case.ops, case.dispatches.len()].map(|n| n.to_string());
+        let sizes = [case.bytes() / 1e6, case.flops() / 1e9].map(number);
+        let times = case.milliseconds().map(number);
+        t.rows.push([case.name.to_string()].into_iter().chain(counts).chain(sizes).chain(times).collect());
+    }
+    show(&t.render(args.format), args.format);
+    for case in all.iter().filter(|_| args.only.is_some()) {
+        let mut t = TextTable::new(&["kernel", "tile", "dispatches", "workgroups", "MB moved", "GFLOP"]);
+        for (n, k) in case.kernels() {
+            let sizes = [k.bytes / 1e6, k.flops / 1e9].map(number);
+            let counts = [n.to_string(), k.groups.to_string()];
+            t.rows.push([k.kernel.to_string(), k.tile.clone()].into_iter().chain(counts).chain(sizes).collect());
+        }
+        prose(args.format)(&format!("\n{}", case.name));
+        show(&t.render(args.format), args.format);
+    }
+    prose(args.format)(
+        "\na time is the start of each dispatch and the longer of its operations and its bytes at rates of the card that such kernels \
+         reach; waiting for memory within a workgroup is not counted",
+    );
     Ok(())
 }
 

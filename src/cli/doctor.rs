@@ -16,9 +16,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let adapters = gpu::adapters();
+    let names = device_names(&adapters);
     let mut tests: Vec<(String, std::result::Result<f64, String>)> = vec![("cpu".into(), test("cpu"))];
-    for a in &adapters {
-        tests.push((a.name.clone(), test(&a.name)));
+    for (a, device) in adapters.iter().zip(&names) {
+        tests.push((a.name.clone(), test(device)));
     }
     let failed: Vec<&String> = tests.iter().filter(|t| t.1.is_err()).map(|t| &t.0).collect();
     let hardware = adapters.iter().any(|a| !a.is_software());
@@ -27,8 +28,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "version": env!("CARGO_PKG_VERSION"),
             "git": env!("VIFO_GIT"),
             "threads": rayon::current_num_threads(),
-            "adapters": adapters.iter().map(|a| serde_json::json!({
-                "name": a.name, "backend": a.backend, "kind": a.kind, "driver": a.driver, "software": a.is_software(),
+            "adapters": adapters.iter().zip(&names).map(|(a, device)| serde_json::json!({
+                "device": device, "pci": a.pci, "name": a.name, "backend": a.backend, "kind": a.kind, "driver": a.driver, "software": a.is_software(),
                 "max_buffer_bytes": a.max_buffer_bytes, "max_binding_bytes": a.max_binding_bytes, "kernels": a.kernels,
             })).collect::<Vec<_>>(),
             "self_tests": tests.iter().map(|(name, r)| serde_json::json!({
@@ -44,9 +45,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             rayon::current_num_threads(),
             Isa::detect().name()
         ));
-        let mut t = TextTable::new(&["adapter", "backend", "kind", "driver", "largest buffer", "kernels", "self-test"]);
+        let mut t = TextTable::new(&[
+            "adapter",
+            "--device",
+            "PCI",
+            "backend",
+            "kind",
+            "driver",
+            "largest buffer",
+            "kernels",
+            "self-test",
+        ]);
         t.rows.push(vec![
             "CPU executor".into(),
+            "cpu".into(),
+            "-".into(),
             "-".into(),
             "-".into(),
             "-".into(),
@@ -54,11 +67,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "-".into(),
             verdict(&tests[0].1),
         ]);
-        for (a, (_, result)) in adapters.iter().zip(&tests[1..]) {
-            t.rows.push(row(a, result));
+        for ((a, device), (_, result)) in adapters.iter().zip(&names).zip(&tests[1..]) {
+            t.rows.push(row(a, device, result));
         }
         say(&t.render(Format::Text));
-        say(&advice(&adapters, hardware));
+        let unseen = std::path::Path::new("/dev/nvidia0").exists();
+        say(&advice(&adapters, hardware, unseen));
     }
     match failed.first() {
         None => Ok(()),
@@ -87,22 +101,63 @@ fn verdict(result: &std::result::Result<f64, String>) -> String {
     }
 }
 
-fn row(a: &AdapterReport, result: &std::result::Result<f64, String>) -> Vec<String> {
-    let size = format!("{} MiB", number(a.max_binding_bytes.min(a.max_buffer_bytes) as f64 / (1 << 20) as f64));
-    let kernels = a.kernels.join(", ");
-    vec![a.name.clone(), a.backend.to_string(), a.kind.to_string(), a.driver.clone(), size, kernels, verdict(result)]
+/// What `--device` calls each: GPUs by number, software by its name.
+fn device_names(adapters: &[AdapterReport]) -> Vec<String> {
+    let mut number = 0;
+    let name = |a: &AdapterReport| {
+        if a.is_software() {
+            return a.name.clone();
+        }
+        number += 1;
+        format!("gpu:{}", number - 1)
+    };
+    adapters.iter().map(name).collect()
 }
 
-fn advice(adapters: &[AdapterReport], hardware: bool) -> String {
+fn row(a: &AdapterReport, device: &str, result: &std::result::Result<f64, String>) -> Vec<String> {
+    let size = format!("{} MiB", number(a.max_binding_bytes.min(a.max_buffer_bytes) as f64 / (1 << 20) as f64));
+    let kernels = a.kernels.join(", ");
+    let pci = if a.pci.is_empty() { "-".into() } else { a.pci.clone() };
+    let (backend, kind, driver) = (a.backend.to_string(), a.kind.to_string(), a.driver.clone());
+    vec![a.name.clone(), device.into(), pci, backend, kind, driver, size, kernels, verdict(result)]
+}
+
+/// `nvidia` = the system has a card of NVIDIA's, seen by Vulkan or not.
+fn advice(adapters: &[AdapterReport], hardware: bool, nvidia: bool) -> String {
     if hardware {
-        "`--device auto` (the default of fit) uses the hardware adapter.".into()
-    } else if adapters.is_empty() {
-        "No graphics adapter: `--device auto` uses the CPU, which needs no driver. For a GPU install its Vulkan driver; for the software \
-         adapter of the tests: apt-get install mesa-vulkan-drivers libvulkan1 (Debian, Ubuntu), dnf install mesa-vulkan-drivers (Fedora)."
-            .into()
-    } else {
-        "No hardware adapter: `--device auto` uses the CPU; `--device software` runs the shaders on the software adapter. For a GPU install \
-         its Vulkan driver (nvidia-driver, or mesa-vulkan-drivers for AMD and Intel)."
-            .into()
+        return "`--device auto` (the default of fit) takes the first GPU for what is large enough to gain by it: the first line of a run \
+                says why."
+            .into();
+    }
+    if nvidia {
+        return "A card of NVIDIA's is here (/dev/nvidia0), but its Vulkan driver is not: in a container, start it with \
+                NVIDIA_DRIVER_CAPABILITIES=all (docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all ...) and install libvulkan1; \
+                elsewhere install the driver's Vulkan part (Debian: nvidia-vulkan-icd). Until then `--device auto` uses the CPU."
+            .into();
+    }
+    match adapters.is_empty() {
+        true => {
+            "No graphics adapter: `--device auto` uses the CPU, which needs no driver. For a GPU install its Vulkan driver; for the \
+             software adapter of the tests: apt-get install mesa-vulkan-drivers libvulkan1 (Debian, Ubuntu), dnf install \
+             mesa-vulkan-drivers (Fedora)."
+        }
+        false => {
+            "No hardware adapter: `--device auto` uses the CPU; `--device software` runs the shaders on the software adapter. For a GPU \
+             install its Vulkan driver (nvidia-driver, or mesa-vulkan-drivers for AMD and Intel)."
+        }
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_vulkan_does_not_see_is_told() {
+        let told = advice(&[], false, true);
+        assert!(told.contains("/dev/nvidia0") && told.contains("NVIDIA_DRIVER_CAPABILITIES"), "{told}");
+        assert!(advice(&[], false, false).starts_with("No graphics adapter"));
+        assert!(advice(&[], true, true).contains("large enough"));
     }
 }

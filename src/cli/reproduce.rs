@@ -171,6 +171,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     let name = match &device {
         Device::Cpu => "CPU".into(),
         Device::Gpu(gpu) => gpu.describe(),
+        Device::Auto(gpu) => format!("CPU or {}, as suits each run", gpu.describe()),
     };
     let page = all.write(&made, &name)?;
     tell(&format!("page {}", page.display()));

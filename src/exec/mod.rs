@@ -1,11 +1,13 @@
-//! Where a program runs. Two executors, one meaning: `cpu` calls the CPU kernels, `gpu` the shaders.
+//! Where a program runs. Two executors, one meaning: `cpu` calls the CPU kernels, `gpu` the shaders, and `auto` chooses between
+//! them.
 
+pub mod auto;
 pub mod cpu;
 pub mod gpu;
 
 use crate::error::{Error, Result};
 use crate::ops::StepArgs;
-use crate::program::{Buf, BufferInfo, Element, Role};
+use crate::program::{Buf, BufferInfo, Element, Program, Role};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,37 +59,69 @@ fn refused(info: &BufferInfo, what: String) -> Result<()> {
 pub enum Device {
     Cpu,
     Gpu(Arc<gpu::Gpu>),
+    /// Each program goes to the GPU or to the CPU, whichever is likely faster (`Device::choose`).
+    Auto(Arc<gpu::Gpu>),
+}
+
+/// Where a program goes, and why, where there was a choice.
+pub struct Chosen {
+    pub device: Device,
+    pub reason: Option<String>,
 }
 
 impl Device {
-    /// `auto` = a hardware adapter if there is one, else the CPU; a software adapter only when asked for.
+    /// `auto` = by the cost of what is run, where there is a hardware adapter, else the CPU; a software adapter only when asked for.
     pub fn open(choice: &str) -> Result<Device> {
         let gpu = |choice| Ok(Device::Gpu(Arc::new(gpu::open(choice)?)));
         match choice {
             "cpu" => Ok(Device::Cpu),
-            "auto" => Ok(gpu(gpu::Choice::Hardware).unwrap_or(Device::Cpu)),
+            "auto" => Ok(gpu::open(gpu::Choice::Auto).map_or(Device::Cpu, |gpu| Device::Auto(Arc::new(gpu)))),
             "gpu" => gpu(gpu::Choice::Hardware),
             "software" => gpu(gpu::Choice::Software),
-            name => gpu(gpu::Choice::Named(name.to_string())),
+            name => gpu(gpu::Choice::named(name)),
         }
     }
 
+    /// Whether everything runs on the CPU. Of `auto` only `choose` knows.
     pub fn is_cpu(&self) -> bool {
         matches!(self, Device::Cpu)
+    }
+
+    /// The device for a program of `replicas` networks: itself, or what `auto` chooses.
+    pub fn choose(&self, program: &Program, replicas: usize) -> Chosen {
+        let Device::Auto(gpu) = self else { return Chosen { device: self.clone(), reason: None } };
+        let (cost, dispatches) = (program.cost(), gpu.dispatches(program));
+        let on_gpu = auto::of_gpu(gpu.report().is_discrete()).seconds(&cost, dispatches);
+        let on_cpu = auto::of_cpu(rayon::current_num_threads(), replicas).seconds(&cost, cost.ops);
+        let times = |here, there| format!("{} instead of {}", auto::milliseconds(here), auto::milliseconds(there));
+        let (device, times) = match on_gpu < on_cpu {
+            true => (Device::Gpu(gpu.clone()), times(on_gpu, on_cpu)),
+            false => (Device::Cpu, format!("{} on {}", times(on_cpu, on_gpu), gpu.report().name)),
+        };
+        let work = format!("{:.3} GFLOP in {dispatches} dispatches", cost.flops / 1e9);
+        Chosen { device, reason: Some(format!("chosen for a step of {work}: about {times}")) }
     }
 
     /// Bytes that one binding of a kernel may hold; `ops::images::shards` cuts a data set by it.
     pub fn max_bytes_binding(&self) -> u64 {
         match self {
             Device::Cpu => u64::MAX,
-            Device::Gpu(gpu) => gpu.max_bytes_binding(),
+            Device::Gpu(gpu) | Device::Auto(gpu) => gpu.max_bytes_binding(),
         }
     }
 
-    pub fn executor(&self, program: crate::program::Program) -> Result<Box<dyn Executor>> {
+    pub fn executor(&self, program: Program) -> Result<Box<dyn Executor>> {
         Ok(match self {
             Device::Cpu => Box::new(cpu::CpuExecutor::<f32>::new(program)),
             Device::Gpu(gpu) => Box::new(gpu::GpuExecutor::new(program, gpu.clone())?),
+            // What one GPU cannot hold, memory may.
+            Device::Auto(_) => match self.choose(&program, 1).device {
+                Device::Gpu(gpu) => match gpu::GpuExecutor::new(program.clone(), gpu) {
+                    Err(Error::Device(_)) => Box::new(cpu::CpuExecutor::<f32>::new(program)),
+                    made => Box::new(made?),
+                },
+                _ => Box::new(cpu::CpuExecutor::<f32>::new(program)),
+            },
         })
     }
 }

@@ -92,9 +92,10 @@ params! {
     }
 }
 
-/// The sums of two groups' channels as a product.
-fn sums_over_rows(replicas: u32, images: u32, pixels: u32, c: u32) -> Product {
-    Product { count: u64::from(replicas * 2), m: c.into(), n: 1, k: area(&[images, pixels]) }
+/// The sums of the channels of one group of rows, or of two where there are auxiliary ones, as a product.
+fn sums_over_rows(replicas: u32, data_images: u32, images: u32, pixels: u32, c: u32) -> Product {
+    let kinds = if images > data_images { 2 } else { 1 };
+    Product { count: u64::from(replicas) * kinds, m: c.into(), n: 1, k: area(&[images, pixels]) }
 }
 
 impl OpSpec for BatchNormStats {
@@ -104,7 +105,6 @@ impl OpSpec for BatchNormStats {
         split: "batch_norm_stats_split",
         combine: "batch_norm_stats_combine",
         sums: 3,
-        per_thread: 1,
     };
 
     fn grid(&self) -> Grid {
@@ -121,7 +121,7 @@ impl OpSpec for BatchNormStats {
         self.data_images <= self.images && within(self.running, area(&[2, self.c]), self.running_stride)
     }
     fn product(&self) -> Option<Product> {
-        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+        Some(sums_over_rows(self.replicas, self.data_images, self.images, self.pixels, self.c))
     }
 }
 impl OpSpec for BatchNormRunning {
@@ -176,7 +176,6 @@ impl OpSpec for BatchNormSums {
         split: "batch_norm_sums_split",
         combine: "batch_norm_sums_combine",
         sums: 2,
-        per_thread: 2,
     };
 
     fn grid(&self) -> Grid {
@@ -196,7 +195,7 @@ impl OpSpec for BatchNormSums {
             && within(self.beta, u64::from(self.c), self.weights_stride)
     }
     fn product(&self) -> Option<Product> {
-        Some(sums_over_rows(self.replicas, self.images, self.pixels, self.c))
+        Some(sums_over_rows(self.replicas, self.data_images, self.images, self.pixels, self.c))
     }
 }
 impl OpSpec for BatchNormBackward {

@@ -154,7 +154,7 @@ wide! {
             for (y, (above, below)) in y.chunks_exact_mut(c).zip(windows) {
                 let ((a, b), (d, e)) = (above.split_at(c), below.split_at(c));
                 for i in 0..c {
-                    y[i] = a[i].at_least(b[i]).at_least(d[i].at_least(e[i]));
+                    y[i] = a[i].larger(b[i]).larger(d[i].larger(e[i]));
                 }
             }
         }

@@ -184,8 +184,9 @@ pub enum Forms {
     /// A weight gradient through tiles, its sum cut into parts: `split` sums them, each a gradient of its own with the bias
     /// as its last row, `combine` adds them up.
     SplitGradient { module: &'static str, split: &'static str, combine: &'static str },
-    /// Sums over rows cut into parts of `sums` numbers per channel; a thread of `combine` serves `per_thread` channels.
-    SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64, per_thread: u64 },
+    /// Sums over rows cut into parts of `sums` numbers per channel; `combine` adds up the parts of what is a workgroup of the
+    /// plain kernel.
+    SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64 },
 }
 
 /// Elements of an array of these sizes.

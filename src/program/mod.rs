@@ -1,14 +1,16 @@
 //! A network's work as a static list of steps: recorded once, replayed by an executor. `builder` records, `backward`
-//! walks the tape, `check` proves sizes and write-before-read, `plan` lets buffers share memory, `text` prints.
+//! walks the tape, `check` proves sizes and write-before-read, `plan` lets buffers share memory, `cost` counts, `text` prints.
 //! Nothing here computes.
 
 pub mod backward;
 pub mod builder;
 pub mod check;
+pub mod cost;
 pub mod plan;
 pub mod text;
 
 pub use builder::{Act, Builder, Tensor};
+pub use cost::Cost;
 
 use crate::ops::Op;
 

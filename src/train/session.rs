@@ -5,7 +5,7 @@
 
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::exec::{Device, Executor};
+use crate::exec::{Chosen, Device, Executor};
 use crate::method::{DataX, ModelSpec, TrainProgram};
 use crate::ops::StepArgs;
 use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
@@ -160,6 +160,14 @@ impl Session {
             parts.push(Part { members: last - first, lane, groups, exec, weights, optimizer, average, sums, running });
         }
         Ok(parts)
+    }
+
+    /// Where a training of `members` networks goes, and why: what `device` chooses for a step of all of them.
+    pub fn place(setup: &ModelSpec, members: usize, device: &Device) -> Result<Chosen> {
+        match device {
+            Device::Auto(_) => Ok(device.choose(&setup.record_training(device.max_bytes_binding())?.program, members)),
+            device => Ok(Chosen { device: device.clone(), reason: None }),
+        }
     }
 
     /// Programs that the members of `sets` data sets are cut into. Those on the CPU read one copy of the inputs; each has targets

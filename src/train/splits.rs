@@ -72,6 +72,7 @@ impl Splits {
         let ranges: Vec<_> = data.iter().map(|d| d.encoder.aux_range()).collect();
         let train: Vec<&Dataset> = data.iter().map(|d| &d.train).collect();
         let validation: Vec<&Dataset> = data.iter().map(|d| &d.validation).collect();
+        let device = &Session::place(&plan.setup, plan.setup.members as usize, device)?.device;
         let mut session = Session::of_sets(&plan.setup, device, &train, &ranges.iter().collect::<Vec<_>>())?;
         let weights = plan.initial_weights(&train);
         session.start_from(&weights)?;

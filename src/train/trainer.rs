@@ -74,6 +74,8 @@ pub struct Trainer {
     args: Vec<Vec<StepArgs<f64>>>,
     /// When a checkpoint was last due.
     saved: Instant,
+    /// Why it runs where it does, where there was a choice.
+    reason: Option<String>,
 }
 
 impl Trainer {
@@ -109,7 +111,13 @@ impl Trainer {
             is_due: false,
             args: vec![vec![]; plan.n_lanes()],
             saved: Instant::now(),
+            reason: None,
         })
+    }
+
+    /// Told with the device at the start.
+    pub fn explain(&mut self, reason: Option<String>) {
+        self.reason = reason;
     }
 
     /// Starts from these weights and running statistics of all members, in each lane, instead of random ones.
@@ -151,6 +159,7 @@ impl Trainer {
         let (before, now) = (u64::from(self.plan.steps_per_epoch()), u64::from(plan.steps_per_epoch()));
         (next.step, next.at, next.epochs_before) = (self.step, self.at * now / before.max(1), self.epochs_before);
         next.snapshots = self.snapshots;
+        next.reason = self.reason.take();
         *self = next;
         Ok(())
     }
@@ -277,6 +286,10 @@ impl Trainer {
     pub fn finalize(&mut self, train: &Dataset, device: &Device) -> Result<Trained> {
         self.choose(train, device)?;
         let last = self.final_weights()?;
+        if self.ending().is_some() && last.weights.iter().any(|w| !w.is_finite()) {
+            // Validation rows may not tell: where a driver's compiler loses a NaN, predictions look like numbers.
+            self.expect_finite(&last.weights)?;
+        }
         self.concluded(last, train, device)
     }
 
@@ -320,7 +333,9 @@ impl Trainer {
 
     /// Before the first step: what it runs on and how far it will go.
     pub fn started(&self) -> Event {
-        let mut event = Event::started(&self.plan, &self.session.device, self.epoch());
+        let reason = self.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        let device = format!("{}{reason}", self.session.device);
+        let mut event = Event::started(&self.plan, &device, self.epoch());
         if let Event::Started { epochs, .. } = &mut event {
             *epochs = epochs.saturating_add(self.epochs_before);
         }

@@ -8,6 +8,7 @@ use crate::recipe::{Budget, Recipe};
 use crate::tables::rough_duration;
 use crate::train::Trainer;
 use crate::train::plan::TrainingPlan;
+use crate::train::session::Session;
 use std::time::Instant;
 
 /// Steps after which more of them hardly helped on the development sets (bench/tables).
@@ -92,7 +93,8 @@ fn choose(seconds: f64, most: u32, given: Option<u32>, usual: u32, time_of: impl
 /// Of a training that is thrown away: evaluations are part of it.
 fn seconds_per_step(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<f64> {
     let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
-    let mut trainer = Trainer::new(&plan, data, device)?;
+    let device = Session::place(&plan.setup, plan.all_members(), device)?.device;
+    let mut trainer = Trainer::new(&plan, data, &device)?;
     // The first step fills caches.
     trainer.advance(1)?;
     let (began, first) = (Instant::now(), trainer.step());

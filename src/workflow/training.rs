@@ -4,7 +4,7 @@
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
 use crate::error::{Error, Result};
-use crate::exec::Device;
+use crate::exec::{Chosen, Device};
 use crate::method::Trained;
 use crate::recipe::Recipe;
 use crate::run::Fitted;
@@ -15,6 +15,7 @@ use crate::run::parts::{BEST, LAST};
 use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::memory;
 use crate::train::plan::TrainingPlan;
+use crate::train::session::Session;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
 use crate::workflow::budget;
 use crate::workflow::fit::test_and_report;
@@ -57,8 +58,22 @@ impl Training {
         let recipe = &recipe;
         let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
         data.notes.extend(plan.caveats());
-        data.notes.extend(memory::check(&plan, &data, device)?);
-        let mut trainer = Trainer::new(&plan, &data, device)?;
+        let Chosen { mut device, reason } = Session::place(&plan.setup, plan.all_members(), device)?;
+        data.notes.extend(memory::check(&plan, &data, &device)?);
+        let mut trainer = match (Trainer::new(&plan, &data, &device), reason) {
+            // Nobody asked for the GPU that cannot do it.
+            (Err(Error::Device(fault)), Some(_)) if !device.is_cpu() => {
+                device = Device::Cpu;
+                let mut trainer = Trainer::new(&plan, &data, &device)?;
+                trainer.explain(Some(format!("chosen because the GPU cannot: {}", fault.found)));
+                trainer
+            }
+            (made, reason) => {
+                let mut trainer = made?;
+                trainer.explain(reason);
+                trainer
+            }
+        };
         if let Some(path) = &recipe.net.weights {
             let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
             let setup = &plan.setup;
@@ -67,7 +82,7 @@ impl Training {
             let (weights, running) = weights::start_from(setup, &initial, (&weights, &running))?;
             trainer.start_from(&weights, &running)?;
         }
-        let (recipe, device) = (recipe.clone(), device.clone());
+        let recipe = recipe.clone();
         Ok(Training {
             recipe,
             data: Arc::new(data),

@@ -1,20 +1,42 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
-use super::variants::{Class, on_offer};
+use super::variants::{Class, form, most_bytes, on_offer};
 use crate::error::{Error, Result};
+use crate::ops::Op;
+use crate::program::Program;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long one look at a device that works may take, and how long it may work on one submit, which is cut to a fraction of a
+/// second.
+const SLICE: Duration = Duration::from_secs(1);
+const HANG: Duration = Duration::from_secs(120);
 
 /// Which adapter to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// A discrete GPU before an integrated or virtual one; never a software adapter.
+    /// A discrete or integrated GPU: what is virtual or unknown may well be slower than the CPU.
+    Auto,
+    /// A discrete GPU before an integrated, virtual or unknown one; never a software adapter.
     Hardware,
+    /// The n-th of those, from 0.
+    Numbered(usize),
     /// An adapter that runs on the CPU, such as lavapipe.
     Software,
-    /// The first whose name contains this text, upper or lower case alike.
+    /// The first whose name contains this text, upper or lower case alike, or whose PCI address it is.
     Named(String),
+}
+
+impl Choice {
+    /// "gpu:1" is the second GPU; anything else is a part of a name, or a PCI address.
+    pub fn named(text: &str) -> Choice {
+        match text.strip_prefix("gpu:").and_then(|number| number.parse().ok()) {
+            Some(number) => Choice::Numbered(number),
+            None => Choice::Named(text.into()),
+        }
+    }
 }
 
 /// What `vifo doctor` says of an adapter.
@@ -26,6 +48,8 @@ pub struct AdapterReport {
     /// "discrete GPU", "integrated GPU", "virtual GPU", "software", "other".
     pub kind: &'static str,
     pub driver: String,
+    /// "0000:65:00.0"; empty where the platform does not tell.
+    pub pci: String,
     pub max_buffer_bytes: u64,
     pub max_binding_bytes: u64,
     pub max_storage_buffers: u32,
@@ -59,6 +83,7 @@ impl AdapterReport {
                 wgpu::DeviceType::Other => "other",
             },
             driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
+            pci: info.device_pci_bus_id.clone(),
             max_buffer_bytes: limits.max_buffer_size,
             max_binding_bytes: limits.max_storage_buffer_binding_size,
             max_storage_buffers: limits.max_storage_buffers_per_shader_stage,
@@ -73,14 +98,33 @@ impl AdapterReport {
         }
     }
 
-    /// Smaller is better.
-    fn rank(&self) -> u32 {
-        ["discrete GPU", "integrated GPU", "virtual GPU", "other"].iter().position(|k| *k == self.kind).unwrap_or(4)
-            as u32
+    pub fn is_discrete(&self) -> bool {
+        self.kind == "discrete GPU"
+    }
+
+    /// Smaller is better; equal cards in the order of their places.
+    fn rank(&self) -> (usize, &str) {
+        let kinds = ["discrete GPU", "integrated GPU", "virtual GPU", "other"];
+        (kinds.iter().position(|k| *k == self.kind).unwrap_or(kinds.len()), &self.pci)
     }
 }
 
+/// The place of the adapter of that choice among these, which are sorted by rank.
+fn find(choice: &Choice, all: &[AdapterReport]) -> Option<usize> {
+    let wanted = |report: &AdapterReport| match choice {
+        Choice::Auto => matches!(report.kind, "discrete GPU" | "integrated GPU"),
+        Choice::Hardware | Choice::Numbered(_) => !report.is_software(),
+        Choice::Software => report.is_software(),
+        Choice::Named(name) => {
+            report.name.to_lowercase().contains(&name.to_lowercase()) || report.pci.eq_ignore_ascii_case(name)
+        }
+    };
+    let nth = if let Choice::Numbered(number) = choice { *number } else { 0 };
+    all.iter().enumerate().filter(|(_, report)| wanted(report)).nth(nth).map(|(place, _)| place)
+}
+
 /// Every adapter of the platform's own compute interfaces (Vulkan, Metal, DX12); `WGPU_BACKEND` narrows them.
+/// The best come first: "gpu:1" is the second that is no software.
 pub fn adapters() -> Vec<AdapterReport> {
     found().1.into_iter().map(|(report, _)| report).collect()
 }
@@ -94,7 +138,8 @@ fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
     let backends = descriptor.backends;
     let instance = wgpu::Instance::new(descriptor);
     let adapters = pollster::block_on(instance.enumerate_adapters(backends));
-    let reported = adapters.into_iter().map(|a| (AdapterReport::of(&a), a)).collect();
+    let mut reported: Vec<_> = adapters.into_iter().map(|a| (AdapterReport::of(&a), a)).collect();
+    reported.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
     (instance, reported)
 }
 
@@ -126,27 +171,32 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// `Error::Device`: no such adapter, or it refuses to open.
 pub fn open(choice: Choice) -> Result<Gpu> {
     let (_instance, mut all) = found();
-    all.sort_by_key(|(report, _)| report.rank());
-    let names = all.iter().map(|(r, _)| format!("'{}'", r.name)).collect::<Vec<_>>().join(", ");
-    let wanted = |report: &AdapterReport| match &choice {
-        Choice::Hardware => !report.is_software(),
-        Choice::Software => report.is_software(),
-        Choice::Named(name) => report.name.to_lowercase().contains(&name.to_lowercase()),
-    };
-    match all.into_iter().find(|(report, _)| wanted(report)) {
-        Some((report, adapter)) => open_adapter(report, &adapter),
-        None => Err(none_found(&choice, &names)),
+    let reports: Vec<AdapterReport> = all.iter().map(|(report, _)| report.clone()).collect();
+    match find(&choice, &reports) {
+        Some(place) => {
+            let (report, adapter) = all.swap_remove(place);
+            open_adapter(report, &adapter)
+        }
+        None => {
+            Err(none_found(&choice, &reports.iter().map(|r| format!("'{}'", r.name)).collect::<Vec<_>>().join(", ")))
+        }
     }
 }
 
 fn none_found(choice: &Choice, names: &str) -> Error {
     let seen = if names.is_empty() { "no adapter at all" } else { names };
     match choice {
-        Choice::Hardware => Error::device(
+        Choice::Auto | Choice::Hardware => Error::device(
             "--device gpu",
             "no hardware GPU with a Vulkan, Metal or DX12 driver",
             seen,
             "install the GPU's driver, or use --device cpu, which works without",
+        ),
+        Choice::Numbered(number) => Error::device(
+            format!("--device gpu:{number}"),
+            "no GPU of this number",
+            seen,
+            "the first is gpu:0; `vifo doctor` lists them",
         ),
         Choice::Software => Error::device(
             "--device software",
@@ -210,6 +260,12 @@ impl Gpu {
         most.min(u64::from(u32::MAX)) / 4 * 4
     }
 
+    /// Kernels that a replay of the program starts.
+    pub fn dispatches(&self, program: &Program) -> usize {
+        let kernels = |op: &Op| form(op, self.variants(op).1, most_bytes(&self.limits)).map_or(1, |f| f.kernels.len());
+        program.steps.iter().map(|step| kernels(&step.op)).sum()
+    }
+
     /// `Err` once the device is lost or has reported an error outside of a call.
     pub(super) fn check(&self) -> Result<()> {
         let trouble = locked(&self.trouble);
@@ -227,18 +283,26 @@ impl Gpu {
         Ok(())
     }
 
-    /// Waits for a submission, or for all of them.
+    /// Waits for a submission, or for all of them. A GPU that does not answer for `HANG` is given up: without a display no
+    /// watchdog does it. A software adapter takes the time that its work takes.
     pub(super) fn wait(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
-        self.check()?;
-        let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
-        self.guarded(|| self.device.poll(poll))?.map_err(|e| {
-            Error::run(
-                format!("device {}", self.report.name),
-                format!("waiting for it failed: {e}"),
-                "resume with `vifo fit --resume RUN`",
-            )
-        })?;
-        self.check()
+        let began = Instant::now();
+        loop {
+            self.check()?;
+            let poll = wgpu::PollType::Wait { submission_index: submission.clone(), timeout: Some(SLICE) };
+            match self.guarded(|| self.device.poll(poll))? {
+                Ok(_) => return self.check(),
+                Err(wgpu::PollError::Timeout) if self.report.is_software() || began.elapsed() < HANG => {}
+                Err(e) => {
+                    let place = format!("device {}", self.report.name);
+                    let found = match e {
+                        wgpu::PollError::Timeout => format!("no answer for {} s", HANG.as_secs()),
+                        e => format!("waiting for it failed: {e}"),
+                    };
+                    return Err(Error::run(place, found, "resume with `vifo fit --resume RUN`, or with --device cpu"));
+                }
+            }
+        }
     }
 
     /// wgpu panics where a driver loses the device within a call; here that is an error like any other.

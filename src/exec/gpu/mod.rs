@@ -3,6 +3,7 @@
 
 mod buffers;
 mod device;
+pub mod model;
 mod pipelines;
 mod readback;
 #[doc(hidden)]
@@ -28,6 +29,9 @@ use variants::{Slot, Variant, dispatch};
 const SCHEDULE_ROWS: usize = 256;
 /// Windows resets a GPU whose submit takes two seconds, and a hidden desktop stutters long before.
 const SUBMIT: Duration = Duration::from_millis(50);
+/// Operations of a submit before any was measured: a fifth of a second on a card of 1 TFLOP/s in a kernel that keeps it 40 %
+/// busy. A step of more is cut; an op is not.
+const FIRST_FLOPS: f64 = 80e9;
 /// Bytes of one upload: each takes as much again on its way to the device.
 const UPLOAD: usize = 16 << 20;
 
@@ -35,6 +39,8 @@ struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
     groups: (u32, u32),
+    /// `Cost::flops`, shared out among an op's kernels.
+    flops: f64,
 }
 
 pub struct GpuExecutor {
@@ -48,6 +54,9 @@ pub struct GpuExecutor {
     readback: Readback,
     /// Steps of the next submit, found by measuring.
     chunk: usize,
+    /// Operations after which a submit ends within a step, and the most that this becomes.
+    most_flops: f64,
+    cap_flops: f64,
 }
 
 impl GpuExecutor {
@@ -86,7 +95,7 @@ impl GpuExecutor {
         let cursor = small("cursor", 4, wgpu::BufferUsages::empty())?;
         let args = small("step", STEP_BYTES, wgpu::BufferUsages::empty())?;
 
-        let bind = |label: &str, pipeline: Pipeline, resources: Vec<wgpu::BindingResource>, groups| {
+        let bind = |label: &str, pipeline: Pipeline, resources: Vec<wgpu::BindingResource>, groups, flops| {
             let entries: Vec<_> = resources
                 .into_iter()
                 .enumerate()
@@ -99,12 +108,13 @@ impl GpuExecutor {
                     entries: &entries,
                 })
             })?;
-            Ok::<_, Error>(Dispatch { pipeline: pipeline.pipeline, bind_group, groups })
+            Ok::<_, Error>(Dispatch { pipeline: pipeline.pipeline, bind_group, groups, flops })
         };
         let advance = vec![schedule.as_entire_binding(), cursor.as_entire_binding(), args.as_entire_binding()];
-        let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1))?];
+        let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1), 0.0)?];
         for (i, (s, form)) in program.steps.iter().zip(&forms).enumerate() {
             let params = s.op.params().len() as u64;
+            let flops = s.cost().flops / form.kernels.len() as f64;
             for kernel in &form.kernels {
                 let size = wgpu::BufferSize::new(params);
                 let offset = i as u64 * stride;
@@ -119,7 +129,7 @@ impl GpuExecutor {
                 let Some(groups) = dispatch(kernel, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
                 // An op over nothing is no dispatch, and so never divides by its empty size.
                 if groups.0 > 0 {
-                    step.push(bind(kernel.entry, gpu.pipeline_of(kernel, params, checks)?, resources, groups)?);
+                    step.push(bind(kernel.entry, gpu.pipeline_of(kernel, params, checks)?, resources, groups, flops)?);
                 }
             }
         }
@@ -132,6 +142,8 @@ impl GpuExecutor {
             cursor,
             readback: Readback::default(),
             chunk: 1,
+            most_flops: FIRST_FLOPS,
+            cap_flops: f64::INFINITY,
         };
         for (buf, values) in &program.constants {
             executor.write(*buf, values)?;
@@ -139,7 +151,8 @@ impl GpuExecutor {
         Ok(executor)
     }
 
-    /// Uploads these rows and submits one replay of the program for each.
+    /// Uploads these rows and submits one replay of the program for each: at once, or in pieces that no watchdog takes for a
+    /// hang. Returns the last submission.
     fn submit(&self, rows: &[StepArgs<f64>]) -> Result<wgpu::SubmissionIndex> {
         let mut words = [0u32; SCHEDULE_ROWS * crate::ops::step::STEP_WORDS];
         for (to, row) in words.as_chunks_mut().0.iter_mut().zip(rows) {
@@ -150,22 +163,42 @@ impl GpuExecutor {
         let submission = self.gpu.guarded(|| {
             self.gpu.queue.write_buffer(&self.schedule, 0, bytemuck::cast_slice(used));
             self.gpu.queue.write_buffer(&self.cursor, 0, &[0; 4]);
-            let mut encoder =
-                self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("run") });
-            let mut pass =
-                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("run"), timestamp_writes: None });
-            for _ in rows {
-                for dispatch in &self.step {
-                    pass.set_pipeline(&dispatch.pipeline);
-                    pass.set_bind_group(0, &dispatch.bind_group, &[]);
-                    pass.dispatch_workgroups(dispatch.groups.0, dispatch.groups.1, 1);
+            let (mut from, end) = (0, rows.len() * self.step.len());
+            loop {
+                let to = self.piece(from, end);
+                let submission = self.submit_piece(from..to);
+                if to == end {
+                    return submission;
                 }
+                from = to;
             }
-            drop(pass);
-            self.gpu.queue.submit([encoder.finish()])
         })?;
         self.gpu.check()?;
         Ok(submission)
+    }
+
+    /// The end of a submit that begins with dispatch `from`, of the steps one after another: one dispatch at least.
+    fn piece(&self, from: usize, end: usize) -> usize {
+        let mut flops = 0.0;
+        let fits = |i: &usize| {
+            flops += self.step[i % self.step.len()].flops;
+            flops <= self.most_flops
+        };
+        (from + (from..end).take_while(fits).count().max(1)).min(end)
+    }
+
+    fn submit_piece(&self, dispatches: Range<usize>) -> wgpu::SubmissionIndex {
+        let mut encoder =
+            self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("run") });
+        let mut pass =
+            encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("run"), timestamp_writes: None });
+        for dispatch in dispatches.map(|i| &self.step[i % self.step.len()]) {
+            pass.set_pipeline(&dispatch.pipeline);
+            pass.set_bind_group(0, &dispatch.bind_group, &[]);
+            pass.dispatch_workgroups(dispatch.groups.0, dispatch.groups.1, 1);
+        }
+        drop(pass);
+        self.gpu.queue.submit([encoder.finish()])
     }
 }
 
@@ -258,5 +291,8 @@ impl GpuExecutor {
         let step = took.as_secs_f64() / steps as f64;
         let fits = (SUBMIT.as_secs_f64() / step.max(1e-9)) as usize;
         self.chunk = fits.clamp(1, (4 * steps).max(self.chunk).min(SCHEDULE_ROWS));
+        let flops: f64 = self.step.iter().map(|d| d.flops).sum();
+        let fits = flops / step.max(1e-9) * 2.0 * SUBMIT.as_secs_f64();
+        self.most_flops = FIRST_FLOPS.max(fits).min(self.cap_flops);
     }
 }

@@ -1,10 +1,10 @@
 //! Hooks into a device for tests only. Public, because integration tests see the library as it is built for
 //! everybody: a cargo feature would build it twice. Hidden from the documentation, and used by nothing else.
 
-use super::Gpu;
 use super::pipelines::{Binding, Checks, compose};
 use super::readback::Readback;
 use super::variants::{Class, Form, Kernel, Variant, form_of_product};
+use super::{Gpu, GpuExecutor};
 use crate::error::Result;
 use crate::ops::{Op, Product};
 use std::sync::PoisonError;
@@ -18,6 +18,11 @@ pub fn as_hardware(gpu: Gpu) -> Gpu {
 pub fn lose(gpu: &Gpu) {
     gpu.device.destroy();
     let _ = gpu.device.poll(wgpu::PollType::Poll);
+}
+
+/// From now on no submit is of more operations than these, unless it is of one dispatch.
+pub fn cut_submits(executor: &mut GpuExecutor, flops: f64) {
+    (executor.most_flops, executor.cap_flops) = (flops, flops);
 }
 
 /// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
@@ -46,13 +51,18 @@ pub fn all_kernels() -> Vec<(Op, Kernel)> {
 
 /// Runs `fn word(i: u32) -> u32` of `body` for i in 0..count; the body's first line names its fragments.
 pub fn probe(gpu: &Gpu, body: &str, count: u32) -> Result<Vec<u32>> {
+    probe_rewritten(gpu, body, count, &|composed| composed)
+}
+
+/// The same of a shader that is rewritten as a driver's compiler might.
+pub fn probe_rewritten(gpu: &Gpu, body: &str, count: u32, rewrite: &dyn Fn(String) -> String) -> Result<Vec<u32>> {
     let kernel = "
         @group(0) @binding(0) var<storage, read_write> probe_out: array<u32>;
         @compute @workgroup_size(64)
         fn probe(@builtin(global_invocation_id) id: vec3<u32>) {
             if id.x < arrayLength(&probe_out) { probe_out[id.x] = word(id.x); }
         }";
-    let module = gpu.shader("probe", &compose("probe", &format!("{body}\n{kernel}"))?, Checks::On)?;
+    let module = gpu.shader("probe", &rewrite(compose("probe", &format!("{body}\n{kernel}"))?), Checks::On)?;
     let pipeline = gpu.build("probe", &module, None, &[Binding::ReadWrite(4)])?;
     let bytes = count.max(1) as u64 * 4;
     let (out, bind_group) = gpu.creating("probe", || {

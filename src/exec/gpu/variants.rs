@@ -142,16 +142,17 @@ fn tiles_of(product: &Product, tile: Tile) -> u64 {
     product.count * product.m.div_ceil(tile.m.into()) * product.n.div_ceil(tile.n.into())
 }
 
-/// Workgroups that keep a large adapter busy: a few for each of a hundred or so multiprocessors.
-const FULL: u64 = 512;
-const MOST_PARTS: u64 = 64;
+/// Threads that keep a large adapter busy: a thousand for each of a hundred or so multiprocessors.
+const FULL_THREADS: u64 = 131_072;
+/// The kernel that adds them up reads them one after another.
+const MOST_PARTS: u64 = 256;
 /// Rounds of a part that make its start and its share of the second kernel worth while.
 const LEAST_ROUNDS: u64 = 4;
 
-/// Into how many parts a sum is cut: enough to fill the adapter, as far as there are `rounds` and `most` bytes for parts of
-/// that many.
-fn parts(groups: u64, rounds: u64, bytes: u64, most: u64) -> u64 {
-    let wanted = FULL.div_ceil(groups.max(1));
+/// Into how many parts a sum of so many workgroups, of `threads` each, is cut: enough to fill the adapter, as far as there are
+/// `rounds`, and `most` bytes for parts of `bytes`.
+fn parts((groups, threads): (u64, u32), rounds: u64, bytes: u64, most: u64) -> u64 {
+    let wanted = FULL_THREADS.div_ceil(groups.max(1) * u64::from(threads));
     wanted.min(MOST_PARTS).min(rounds / LEAST_ROUNDS).min(most / bytes.max(1)).max(1)
 }
 
@@ -167,7 +168,7 @@ fn outputs(op: &Op, element: u64) -> impl Iterator<Item = Bind> {
 fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile, most: u64) -> Form {
     let bytes = product.count * (product.m + 1) * product.n.div_ceil(4) * QUAD;
     let groups = tiles_of(product, tile);
-    let parts = parts(groups, product.k.div_ceil(tile.depth().into()), bytes, most);
+    let parts = parts((groups, tile.threads()), product.k.div_ceil(tile.depth().into()), bytes, most);
     let split = Kernel {
         module,
         entry: split,
@@ -195,24 +196,22 @@ type Names = (&'static str, &'static str, &'static str);
 const CHANNELS: u64 = 16;
 const ROWS: u64 = 16;
 
-/// Sums over rows in two kernels: `sums` numbers of each channel and part, combined by a thread for `per_thread` channels.
-fn split_sums(
-    op: &Op,
-    (module, split, combine): Names,
-    (sums, per_thread): (u64, u64),
-    p: &Product,
-    most: u64,
-) -> Form {
+/// What the plain kernel has a workgroup for, of a workgroup that combines parts.
+const COMBINED: u64 = 4;
+
+/// Sums over rows in two kernels: `sums` numbers of each channel and part, combined by several lanes each.
+fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, most: u64) -> Form {
     let bytes = p.count * p.m * sums * NUMBER;
     let groups = p.count * p.m.div_ceil(CHANNELS);
-    let parts = parts(groups, p.k.div_ceil(ROWS), bytes, most);
+    let threads = (CHANNELS * ROWS) as u32;
+    let parts = parts((groups, threads), p.k.div_ceil(ROWS), bytes, most);
     let split = Kernel {
         module,
         entry: split,
         tile: None,
         binds: inputs(op, NUMBER).chain([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]).collect(),
         groups: groups * parts,
-        threads: (CHANNELS * ROWS) as u32,
+        threads,
     };
     let read = std::iter::once((Slot::ReadScratch, NUMBER));
     let combine = Kernel {
@@ -220,7 +219,9 @@ fn split_sums(
         entry: combine,
         tile: None,
         binds: read.chain(outputs(op, NUMBER)).chain([(Slot::Step, NUMBER)]).collect(),
-        groups: (p.count * p.m / per_thread).div_ceil(GROUP_SIZE.into()),
+        groups: match op.grid() {
+            Grid::Groups(n) | Grid::Threads(n) => n.div_ceil(COMBINED),
+        },
         threads: GROUP_SIZE,
     };
     Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
@@ -247,8 +248,8 @@ pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most
         (Forms::SplitGradient { module, split, combine }, Some(tile)) => {
             Some(split_gradient((module, split, combine), product, tile, most))
         }
-        (Forms::SplitSums { module, split, combine, sums, per_thread }, None) => {
-            Some(split_sums(op, (module, split, combine), (sums, per_thread), product, most))
+        (Forms::SplitSums { module, split, combine, sums }, None) => {
+            Some(split_sums(op, (module, split, combine), sums, product, most))
         }
         _ => None,
     }

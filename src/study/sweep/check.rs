@@ -8,6 +8,7 @@ use crate::recipe::Data;
 use crate::system::memory;
 use crate::train::memory as need;
 use crate::train::plan::TrainingPlan;
+use crate::train::session::Session;
 
 /// What the runs of a sweep ask of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,7 +41,8 @@ pub fn check(runs: &[&SweepRun], place: &str, go_on: &dyn Fn() -> bool) -> Resul
         }
         if !devices.contains(&recipe.device.as_str()) {
             devices.push(&recipe.device);
-            needs.cpu &= Device::open(&recipe.device).map_err(|e| e.within(&within))?.is_cpu();
+            let device = Device::open(&recipe.device).map_err(|e| e.within(&within))?;
+            needs.cpu &= Session::place(&plan.setup, plan.all_members(), &device)?.device.is_cpu();
         }
     }
     Ok(needs)

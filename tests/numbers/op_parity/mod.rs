@@ -2,6 +2,7 @@
 //! both against the reference kernel in f64, within the rounding-error bound that the reference kernel itself derives (common/bounded.rs).
 //! No adapter is a failure with the install hint: a skipped comparison would prove nothing.
 
+mod fast_math;
 mod random;
 mod refusals;
 mod runs;

@@ -8,7 +8,7 @@ use crate::common::{Tolerance, compare};
 use std::sync::Arc;
 use vifo::exec::Executor;
 use vifo::exec::cpu::CpuExecutor;
-use vifo::exec::gpu::testing::as_hardware;
+use vifo::exec::gpu::testing::{as_hardware, cut_submits};
 use vifo::exec::gpu::{Checks, Choice, GpuExecutor, open};
 use vifo::ops::optimizer::L2Gradient;
 use vifo::ops::reduce::{SUM_BAD_STEP, SUM_WORDS};
@@ -51,8 +51,11 @@ fn a_repeated_run_is_bit_equal() {
     let toy = toy(1, &[50; 5], true);
     let hardware = Arc::new(as_hardware(open(Choice::Software).unwrap_or_else(|e| panic!("{e}"))));
     for gpu in [gpu(), hardware] {
-        let run = |cuts: &[u32]| {
+        let run_cut = |cuts: &[u32], flops: Option<f64>| {
             let mut executor = GpuExecutor::new(toy.program.clone(), gpu.clone()).expect("an executor");
+            if let Some(flops) = flops {
+                cut_submits(&mut executor, flops);
+            }
             toy.load(&mut executor);
             for c in cuts.windows(2) {
                 executor.run(&toy.args(c[0]..c[1])).expect("some steps");
@@ -60,9 +63,13 @@ fn a_repeated_run_is_bit_equal() {
             [toy.weights, toy.sums]
                 .map(|b| executor.read(b).expect("a read").into_iter().map(f32::to_bits).collect::<Vec<_>>())
         };
+        let run = |cuts: &[u32]| run_cut(cuts, None);
         let whole = run(&[0, 40]);
         assert_eq!(whole, run(&[0, 40]), "repeated");
         assert_eq!(whole, run(&[0, 1, 7, 40]), "in three calls");
+        assert_eq!(whole, run_cut(&[0, 40], Some(1.0)), "each dispatch a submit of its own");
+        let some = 0.3 * toy.program.cost().flops;
+        assert_eq!(whole, run_cut(&[0, 40], Some(some)), "each step cut in a few");
         let sums: Vec<f32> = whole[1].iter().map(|b| f32::from_bits(*b)).collect();
         assert_eq!(sums[3], 40.0, "steps counted");
         assert_eq!(sums[4], 0.0, "no bad step");

@@ -33,7 +33,7 @@ fn a_wrong_kernel_is_seen() {
 }
 
 /// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
-const SLIPS: [(&str, &str, &str, &str, Variant); 14] = [
+const SLIPS: [(&str, &str, &str, &str, Variant); 16] = [
     ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
     ("conv_tiled", "pixel % p.out_w * p.stride", "pixel % p.out_w", "conv2d_forward", Variant::Tile32x32),
     ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
@@ -72,6 +72,8 @@ const SLIPS: [(&str, &str, &str, &str, Variant); 14] = [
     ("linear_split", "quad * SIDE_N", "quad", "linear_backward_weight", Variant::Tile64x16),
     ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
     ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
+    ("norm_split", "at += LANES * step", "at += step", "batch_norm_sums", Variant::Split),
+    ("norm_split", "piece += LANES", "piece += 2u * LANES", "batch_norm_stats", Variant::Split),
 ];
 
 /// The harness runs the variant that it names, and sees a wrong one: each slip in a shader makes some row fail.

@@ -124,12 +124,13 @@ fn what_does_not_fit_is_named() {
 /// As many parts as fill an adapter, never more than the sum is long or the memory holds.
 #[test]
 fn parts_are_bounded() {
-    assert_eq!(parts(1, 8192, 100, 1 << 30), 64);
-    assert_eq!(parts(162, 512, 100, 1 << 30), 4);
-    assert_eq!(parts(1, 8, 100, 1 << 30), 2);
-    assert_eq!(parts(1, 8192, 100, 550), 5);
-    assert_eq!(parts(10_000, 8192, 100, 1 << 30), 1);
-    assert_eq!(parts(1, 3, 100, 0), 1);
+    assert_eq!(parts((1, 256), 8192, 100, 1 << 30), 256);
+    assert_eq!(parts((162, 256), 512, 100, 1 << 30), 4);
+    assert_eq!(parts((162, 64), 512, 100, 1 << 30), 13, "smaller workgroups, more of them");
+    assert_eq!(parts((1, 256), 8, 100, 1 << 30), 2);
+    assert_eq!(parts((1, 256), 8192, 100, 550), 5);
+    assert_eq!(parts((10_000, 64), 8192, 100, 1 << 30), 1);
+    assert_eq!(parts((1, 64), 3, 100, 0), 1);
 }
 
 #[test]

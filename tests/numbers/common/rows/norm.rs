@@ -8,7 +8,7 @@ use vifo::ops::linear::{ACT_NONE, ACT_RELU, ACT_SILU};
 use vifo::ops::norm::*;
 
 /// data images, valid ones, auxiliary images, pixels, c.
-const SHAPES: [(u32, u32, u32, u32, u32); 12] = [
+const SHAPES: [(u32, u32, u32, u32, u32); 14] = [
     (1, 1, 0, 1, 1),
     (1, 1, 1, 1, 3),
     (7, 7, 0, 1, 5),
@@ -21,6 +21,9 @@ const SHAPES: [(u32, u32, u32, u32, u32); 12] = [
     (7, 7, 0, 81, 16),
     (7, 6, 1, 64, 3),
     (65, 40, 64, 1, 5),
+    // More parts than lanes add them up.
+    (64, 60, 3, 81, 5),
+    (64, 64, 0, 81, 3),
 ];
 const REPLICAS: [u32; 2] = [1, 3];
 const EPS: f32 = 1e-5;

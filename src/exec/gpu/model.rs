@@ -1,0 +1,100 @@
+//! What a program asks of a GPU, counted without one: every dispatch with its workgroups, bytes and operations, and how long it
+//! would take on cards whose peak rates are known. A time is the start of each dispatch, and the longer of its operations and
+//! its bytes; what waits for memory within a workgroup is not in it, so that small kernels take longer than this says.
+
+use super::variants::{Class, choose, form};
+use crate::program::{Program, Step};
+
+/// One kernel that a step starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelledDispatch {
+    pub kernel: &'static str,
+    /// "64x64"; empty for a kernel without one.
+    pub tile: String,
+    pub groups: u64,
+    pub threads: u32,
+    pub flops: f64,
+    /// Each operand once, with the scratch memory that an op's kernels share.
+    pub bytes: f64,
+}
+
+/// Peak rates as its maker gives them, and shares of them as kernels like these reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Card {
+    pub name: &'static str,
+    /// Seconds for the start of a dispatch behind another.
+    pub start: f64,
+    pub flops: f64,
+    /// Share of `flops` that the tiles reach.
+    pub share: f64,
+    pub bytes: f64,
+}
+
+pub const CARDS: [Card; 4] = [
+    Card { name: "H100", start: 2.5e-6, flops: 67e12, share: 0.40, bytes: 3.35e12 },
+    Card { name: "RTX 4070", start: 2e-6, flops: 29e12, share: 0.45, bytes: 504e9 },
+    Card { name: "M3", start: 4e-6, flops: 3.5e12, share: 0.50, bytes: 100e9 },
+    Card { name: "Intel iGPU", start: 5e-6, flops: 1.75e12, share: 0.35, bytes: 60e9 },
+];
+
+impl Card {
+    /// Seconds that the dispatch takes behind another.
+    pub fn seconds(&self, d: &ModelledDispatch) -> f64 {
+        self.start + (d.flops / (self.share * self.flops)).max(d.bytes / self.bytes)
+    }
+}
+
+/// Limits of the cards above, as their drivers report them.
+fn limits() -> wgpu::Limits {
+    wgpu::Limits {
+        max_buffer_size: u64::from(u32::MAX),
+        max_storage_buffer_binding_size: u64::from(u32::MAX) - 3,
+        ..wgpu::Limits::default()
+    }
+}
+
+/// The kernels that a replay of the program starts on hardware, `advance` first.
+pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
+    let advance =
+        ModelledDispatch { kernel: "advance", tile: String::new(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
+    std::iter::once(advance).chain(program.steps.iter().flat_map(of_step)).collect()
+}
+
+fn of_step(step: &Step) -> Vec<ModelledDispatch> {
+    let (limits, cost) = (limits(), step.cost());
+    let variant = choose(&step.op, Class::Hardware, &limits);
+    let Some(form) = form(&step.op, variant, super::variants::most_bytes(&limits)) else { return vec![] };
+    let n = form.kernels.len() as f64;
+    let scratch = if form.kernels.len() > 1 { form.scratch_bytes as f64 } else { 0.0 };
+    let one = |(i, k): (usize, &super::variants::Kernel)| ModelledDispatch {
+        kernel: k.entry,
+        tile: k.tile.map_or(String::new(), |t| format!("{}x{}", t.m, t.n)),
+        groups: k.groups,
+        threads: k.threads,
+        // The first does the sums, the last adds up its parts.
+        flops: if i == 0 { cost.flops } else { scratch / 4.0 },
+        bytes: cost.bytes / n + scratch,
+    };
+    form.kernels.iter().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Op;
+    use crate::ops::norm::Add;
+    use crate::program::{Builder, Role};
+
+    #[test]
+    fn a_sum_of_two_buffers_moves_three() {
+        let mut b = Builder::new(1, 1);
+        let (x, y) = (b.buffer("x", 256, Role::Input), b.buffer("y", 256, Role::Output));
+        b.push(Op::Add(Add { count: 256 }), &[x, x], &[y]);
+        let all = dispatches(&b.finish().expect("a sound program"));
+        assert_eq!((all.len(), all[0].kernel, all[1].kernel), (2, "advance", "add"));
+        assert_eq!((all[1].groups, all[1].threads, all[1].bytes), (4, 64, 3.0 * 1024.0));
+        let card = CARDS[3];
+        assert_eq!(card.seconds(&all[0]), card.start);
+        assert!((card.seconds(&all[1]) - (card.start + 3072.0 / card.bytes)).abs() < 1e-12);
+    }
+}
