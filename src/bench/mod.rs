@@ -4,6 +4,7 @@
 pub mod demo;
 pub mod explain;
 pub mod methods;
+pub mod self_test;
 
 use crate::base::Real;
 use crate::data::load::load;
@@ -352,15 +353,19 @@ fn worst(got: &[f64], want: &[f64]) -> f64 {
         .fold(0.0, |m, e| if e.is_nan() || m > e { if e.is_nan() { e } else { m } } else { e })
 }
 
+/// A batch of 128 images would take seconds; four show the same operations.
+fn few_images(plan: &mut TrainingPlan, data: &mut Dataset) {
+    if !matches!(plan.setup.net, Net::Mlp(_)) {
+        *data = data.subset(&[0, 1, 2, 3]);
+        (plan.setup.n_rows, plan.setup.batch) = (4, 4);
+    }
+}
+
 /// The losses of the first three steps on `device` against those of the CPU's kernels.
 fn step_error(case: &Case, device: &Device) -> Result<f64> {
     let (mut plan, mut data) = (case.plan.clone(), case.data.clone());
     let is_mlp = matches!(plan.setup.net, Net::Mlp(_));
-    if !is_mlp {
-        // A batch of 128 images would take seconds; four show the same operations.
-        data = data.subset(&[0, 1, 2, 3]);
-        (plan.setup.n_rows, plan.setup.batch) = (4, 4);
-    }
+    few_images(&mut plan, &mut data);
     // Adam divides by the gradient's size: in a deep network rounding of a vanishing gradient turns a weight's first step
     // round, and a second step measures that, not the kernels.
     let steps = if is_mlp { 3 } else { 1 };

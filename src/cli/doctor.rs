@@ -1,14 +1,18 @@
 //! `vifo doctor`: adapters and limits of this machine, a self-test, and what to install if something is missing.
 
-use super::{hand_over, say};
+use super::{hand_over, say, tell};
 use crate::base::simd::Isa;
 use crate::bench;
+use crate::bench::self_test::{self, CaseTest};
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
 use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Every case of `vifo bench` on each adapter against the CPU, a minute or so each: losses, gradients, and what to report
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Everything as one JSON line
     #[arg(long)]
     json: bool,
@@ -74,6 +78,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let unseen = std::path::Path::new("/dev/nvidia0").exists();
         say(&advice(&adapters, hardware, unseen));
     }
+    if args.full {
+        return full(&adapters, &names);
+    }
     match failed.first() {
         None => Ok(()),
         Some(name) => Err(crate::error::Error::device(
@@ -81,6 +88,45 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "the self-test failed: its numbers differ from the f64 CPU reference",
             "",
             "use --device cpu, update the driver, and report it",
+        )
+        .into()),
+    }
+}
+
+/// The long self-test of each adapter, as text to paste into a report.
+fn full(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
+    let mut wrong = vec![];
+    for (adapter, name) in adapters.iter().zip(names) {
+        tell(&format!("testing {}", adapter.name));
+        let device = Device::open(name)?;
+        let heard = |t: &CaseTest| tell(&format!("  {}: {}", t.name, if t.passed() { "ok" } else { "WRONG" }));
+        let (tests, kernels) = self_test::self_test(&device, &mut { heard })?;
+        let mut t = TextTable::new(&["case", "error of losses", "error of the gradient", "seconds", ""]);
+        for one in &tests {
+            let cells = [format!("{:.1e}", one.loss), format!("{:.1e}", one.gradient), format!("{:.1}", one.seconds)];
+            let verdict = if one.passed() { "ok" } else { "WRONG" };
+            t.rows.push([one.name.to_string()].into_iter().chain(cells).chain([verdict.into()]).collect());
+        }
+        say(&format!(
+            "\n{}, {}, {}, PCI {}; vifo {} ({}): {} kernels ran",
+            adapter.name,
+            adapter.backend,
+            adapter.driver,
+            if adapter.pci.is_empty() { "unknown" } else { &adapter.pci },
+            env!("CARGO_PKG_VERSION"),
+            env!("VIFO_GIT"),
+            kernels.len()
+        ));
+        say(&t.render(Format::Text));
+        wrong.extend(tests.iter().filter(|t| !t.passed()).map(|t| format!("{} on {}", t.name, adapter.name)));
+    }
+    match wrong.first() {
+        None => Ok(()),
+        Some(first) => Err(crate::error::Error::device(
+            "doctor --full",
+            format!("{} of its cases give wrong numbers, first {first}", wrong.len()),
+            "",
+            "use --device cpu, update the driver, and report what stands above",
         )
         .into()),
     }

@@ -12,7 +12,7 @@ use crate::train::session::Session;
 use std::time::Instant;
 
 /// Steps after which more of them hardly helped on the development sets (bench/tables).
-const STEPS: u32 = 6000;
+const STEPS: u32 = 10_000;
 /// Fewest and most epochs without a time.
 const EPOCHS: (u32, u32) = (30, 1000);
 /// Members and parts of the usual epochs, each with more for its time than the one before it helped less.
@@ -114,7 +114,7 @@ mod tests {
     fn rows_per_step_grow_with_the_table() {
         let batches = [1, 1000, 2100, 10_000, 1_000_000].map(usual_batch);
         assert_eq!(batches, [32, 32, 32, 256, 256]);
-        assert_eq!([1, 31, 196, 5000].map(usual_epochs), [1000, 194, 31, 30]);
+        assert_eq!([1, 31, 196, 5000].map(usual_epochs), [1000, 323, 52, 30]);
     }
 
     /// More time never gives less, nothing exceeds its time where anything fits, and what is given stays.

@@ -1,10 +1,11 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
-use super::variants::{Class, form, most_bytes, on_offer};
+use super::variants::{Class, Form, form, most_bytes, on_offer};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::program::Program;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -260,10 +261,20 @@ impl Gpu {
         most.min(u64::from(u32::MAX)) / 4 * 4
     }
 
+    /// The form of an op that this adapter gets.
+    fn form(&self, op: &Op) -> Option<Form> {
+        form(op, self.variants(op).1, most_bytes(&self.limits))
+    }
+
     /// Kernels that a replay of the program starts.
     pub fn dispatches(&self, program: &Program) -> usize {
-        let kernels = |op: &Op| form(op, self.variants(op).1, most_bytes(&self.limits)).map_or(1, |f| f.kernels.len());
-        program.steps.iter().map(|step| kernels(&step.op)).sum()
+        program.steps.iter().map(|step| self.form(&step.op).map_or(1, |f| f.kernels.len())).sum()
+    }
+
+    /// Which those are: "linear_forward_tiled 32x32".
+    pub fn kernels(&self, program: &Program) -> BTreeSet<String> {
+        let all = program.steps.iter().filter_map(|step| self.form(&step.op)).flat_map(|form| form.kernels);
+        all.map(|k| format!("{}{}", k.entry, k.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))).collect()
     }
 
     /// `Err` once the device is lost or has reported an error outside of a call.
