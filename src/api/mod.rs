@@ -67,7 +67,7 @@ impl Options {
         self.set(key!(seed).path, seed)
     }
 
-    /// "auto" (the default), "cpu", "gpu", "software", or part of an adapter's name.
+    /// "auto" (the default), "cpu", "gpu", "gpu:1", "software", or part of an adapter's name.
     pub fn device(self, name: &str) -> Options {
         self.text(key!(device), name)
     }

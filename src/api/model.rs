@@ -48,7 +48,7 @@ impl Model {
         Model::load_on(folder, "auto")
     }
 
-    /// The same on a device: "auto", "cpu", "gpu", "software", or part of an adapter's name.
+    /// The same on a device: "auto", "cpu", "gpu", "gpu:1", "software", or part of an adapter's name.
     pub fn load_on(folder: impl AsRef<Path>, device: &str) -> Result<Model> {
         let folder = RunFolder::open(folder.as_ref())?;
         let run = run::Model::open(&folder)?;

@@ -16,7 +16,7 @@ pub struct Args {
     /// Network of `bench methods`: alexnet, preresnet, cnn, mlp
     #[arg(long, default_value = "alexnet")]
     net: String,
-    /// cpu, gpu, software, auto, or part of an adapter's name
+    /// cpu, gpu, gpu:1, software, auto, or part of an adapter's name
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Seconds per case

@@ -6,6 +6,7 @@ use crate::bench;
 use crate::bench::self_test::{self, CaseTest};
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
+use crate::system::install::{Need, how};
 use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
@@ -176,23 +177,25 @@ fn advice(adapters: &[AdapterReport], hardware: bool, nvidia: bool) -> String {
             .into();
     }
     if nvidia {
-        return "A card of NVIDIA's is here (/dev/nvidia0), but its Vulkan driver is not: in a container, start it with \
-                NVIDIA_DRIVER_CAPABILITIES=all (docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all ...) and install libvulkan1; \
-                elsewhere install the driver's Vulkan part (Debian: nvidia-vulkan-icd). Until then `--device auto` uses the CPU."
-            .into();
+        return format!(
+            "A card of NVIDIA's is here (/dev/nvidia0), but its Vulkan driver is not. In a container, start it with \
+             NVIDIA_DRIVER_CAPABILITIES=all (docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all ...) and install the Vulkan \
+             loader in it; elsewhere: {}. Until then `--device auto` uses the CPU.",
+            how(Need::NvidiaVulkan)
+        );
     }
+    let driver = how(Need::Driver);
     match adapters.is_empty() {
-        true => {
-            "No graphics adapter: `--device auto` uses the CPU, which needs no driver. For a GPU install its Vulkan driver; for the \
-             software adapter of the tests: apt-get install mesa-vulkan-drivers libvulkan1 (Debian, Ubuntu), dnf install \
-             mesa-vulkan-drivers (Fedora)."
-        }
-        false => {
-            "No hardware adapter: `--device auto` uses the CPU; `--device software` runs the shaders on the software adapter. For a GPU \
-             install its Vulkan driver (nvidia-driver, or mesa-vulkan-drivers for AMD and Intel)."
-        }
+        true => format!(
+            "No graphics adapter: `--device auto` uses the CPU, which needs no driver. For a GPU: {driver}. For the software adapter \
+             of the tests: {}.",
+            how(Need::Software)
+        ),
+        false => format!(
+            "No hardware adapter: `--device auto` uses the CPU; `--device software` runs the shaders on the software adapter. For a \
+             GPU: {driver}."
+        ),
     }
-    .into()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub struct Args {
     /// Another out-of-distribution set (repeat for more)
     #[arg(long, value_name = "NAME=FOLDER")]
     pub ood: Vec<String>,
-    /// auto, cpu, gpu, software, or part of an adapter's name
+    /// auto, cpu, gpu, gpu:1, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     pub device: String,
     #[arg(long, value_enum, default_value = "text")]

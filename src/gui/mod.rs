@@ -10,6 +10,7 @@ pub mod settings;
 pub mod theme;
 
 use crate::error::{Error, Result};
+use crate::system::install::{Need, how};
 use app::{App, Open};
 use eframe::egui;
 use std::path::PathBuf;
@@ -82,12 +83,12 @@ fn cannot_open(found: &str) -> Error {
         .map_or(found, |(_, rest)| rest)
         .trim_end_matches('.');
     let lower = found.to_lowercase();
-    let help = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
-        "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`"
+    let help: String = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
+        "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`".into()
     } else if lower.contains("shared librar") || lower.contains("libx") {
-        "install the X11 libraries (Debian, Ubuntu: apt-get install libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0)"
+        how(Need::X11).to_string()
     } else {
-        "install a Vulkan driver (Debian, Ubuntu: apt-get install mesa-vulkan-drivers); `vifo doctor` lists adapters"
+        format!("{}; `vifo doctor` lists adapters", how(Need::Driver))
     };
     Error::device("the window", format!("cannot be opened: {found}"), "", help)
 }

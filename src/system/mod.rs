@@ -2,6 +2,7 @@
 //! to stop. Nothing here depends on networks, data or runs.
 
 pub mod file;
+pub mod install;
 pub mod memory;
 pub mod stop;
 

@@ -18,6 +18,14 @@ const EPOCHS: (u32, u32) = (30, 1000);
 /// Members and parts of the usual epochs, each with more for its time than the one before it helped less.
 /// Fewer than four would each hold out more than a quarter of the rows.
 const LADDER: [(u32, f64); 8] = [(4, 0.125), (4, 0.25), (8, 0.25), (8, 0.5), (8, 1.0), (16, 1.0), (16, 2.0), (32, 2.0)];
+/// Behind the ladder, where time is left: settings to try beside each other, each list for the methods and targets that take it, with
+/// members and parts of the usual epochs. On the development sets the choice gains less than members and epochs do, so it
+/// comes last.
+const VARIANTS: [&[&str]; 2] =
+    [&["net.dropout=0", "net.dropout=0.15", "method.likelihood=\"student-t\""], &["net.dropout=0", "net.dropout=0.15"]];
+const VARIANT_MEMBERS: (u32, f64) = (16, 2.0);
+/// How much longer a step of a variant may take than one of the plain recipe: that of a Student-t does.
+const SLOWER: f64 = 1.5;
 /// Steps are timed for this long, in seconds.
 const PROBE: f64 = 0.4;
 /// Share of the time that steps may plan for: the rest is for the test, the figures and a busier machine.
@@ -61,6 +69,24 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
     let given = settled.train.epochs;
     let (members, epochs) = choose(SHARE * seconds, most, given, usual, time_of);
     (settled.method.members, settled.train.epochs) = (members, Some(epochs));
+    let (members, epochs) = (most.min(VARIANT_MEMBERS.0), part_of(usual, given, VARIANT_MEMBERS.1));
+    let is_choice = settled.has_folds() && settled.variant_texts().is_empty();
+    for list in VARIANTS.iter().filter(|_| is_choice) {
+        let time = SLOWER * list.len() as f64 * time_of(members, epochs);
+        let mut tried = settled.clone();
+        tried.train.variants = Some(list.iter().map(|v| v.to_string()).collect());
+        (tried.method.members, tried.train.epochs) = (members, Some(epochs));
+        // The plan refuses what a method or a target does not take.
+        if time <= SHARE * seconds && TrainingPlan::new(&tried, n, &data.encoder).is_ok() {
+            let said = format!(
+                "a budget of {seconds} s: {members} members for up to {epochs} epochs of each of {} variants, at most {time:.0} s of steps \
+                 by a trial of {PROBE} s",
+                list.len()
+            );
+            return Ok((tried, vec![said]));
+        }
+    }
+    let (members, epochs) = (settled.method.members, settled.train.epochs.unwrap_or(usual));
     let steps = TrainingPlan::new(&settled, n, &data.encoder)?.steps_per_epoch();
     let mut said = format!(
         "a budget of {seconds} s: {members} members for up to {epochs} epochs of {steps} steps, at most {:.0} s of steps by a trial of {PROBE} s",
@@ -75,10 +101,12 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
 
 /// The ladder as members and epochs.
 fn rungs(most: u32, given: Option<u32>, usual: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> {
-    LADDER.iter().map(move |(members, part)| {
-        let epochs = given.unwrap_or(((f64::from(usual) * part).ceil() as u32).max(1));
-        (most.min(*members), epochs)
-    })
+    LADDER.iter().map(move |(members, part)| (most.min(*members), part_of(usual, given, *part)))
+}
+
+/// Those that were given, or a part of the usual ones.
+fn part_of(usual: u32, given: Option<u32>, part: f64) -> u32 {
+    given.unwrap_or(((f64::from(usual) * part).ceil() as u32).max(1))
 }
 
 /// The last rung of the ladder that there is time for; below the first, as many epochs as there is time for.

@@ -3,6 +3,7 @@
 
 mod calibrate;
 mod compare;
+mod devices;
 mod errors;
 mod first_try;
 mod fit;

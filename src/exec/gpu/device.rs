@@ -5,8 +5,10 @@ use super::variants::{Class, Form, form, most_bytes, on_offer};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::program::Program;
+use crate::system::install::{Need, how};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -160,6 +162,15 @@ pub struct Gpu {
     pub(super) class: Class,
     pub(super) report: AdapterReport,
     pub(super) trouble: Arc<Mutex<Trouble>>,
+    pub(super) kept: Option<Kept>,
+}
+
+/// Compiled pipelines that outlive the process.
+pub(super) struct Kept {
+    pub cache: wgpu::PipelineCache,
+    path: PathBuf,
+    /// How many bytes the file has.
+    bytes: Mutex<usize>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -191,7 +202,7 @@ fn none_found(choice: &Choice, names: &str) -> Error {
             "--device gpu",
             "no hardware GPU with a Vulkan, Metal or DX12 driver",
             seen,
-            "install the GPU's driver, or use --device cpu, which works without",
+            format!("{}, or use --device cpu, which works without", how(Need::Driver)),
         ),
         Choice::Numbered(number) => Error::device(
             format!("--device gpu:{number}"),
@@ -203,13 +214,13 @@ fn none_found(choice: &Choice, names: &str) -> Error {
             "--device software",
             "no software adapter",
             seen,
-            "install one (Debian: apt-get install mesa-vulkan-drivers libvulkan1), or use --device cpu, which works without",
+            format!("{}, or use --device cpu, which works without", how(Need::Software)),
         ),
         Choice::Named(name) => Error::device(
             format!("--device {name}"),
             "no adapter has this name",
             seen,
-            "`vifo doctor` lists them; install its driver (Debian: apt-get install mesa-vulkan-drivers libvulkan1), or use --device cpu, which works without",
+            format!("`vifo doctor` lists them; {}, or use --device cpu, which works without", how(Need::Driver)),
         ),
     }
 }
@@ -217,9 +228,15 @@ fn none_found(choice: &Choice, names: &str) -> Error {
 fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     // The defaults (8 storage buffers, 128 MiB a binding, 256 MiB a buffer) are what every machine has; ask for all there is.
     let limits = adapter.limits();
+    // Software adapters compile in no time, and the tests open one in each process.
+    let path = super::cache::path(&adapter.get_info()).filter(|_| {
+        let asked = std::env::var_os("VIFO_CACHE").is_some();
+        adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && (asked || !report.is_software())
+    });
+    let features = if path.is_some() { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("vifo"),
-        required_features: wgpu::Features::empty(),
+        required_features: features,
         required_limits: limits.clone(),
         ..Default::default()
     };
@@ -242,7 +259,16 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         locked(&on_error).error.get_or_insert(e.to_string());
     }));
     let class = if report.is_software() { Class::Software } else { Class::Hardware };
-    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), class, report, trouble })
+    let kept = path.map(|path| {
+        let data = super::cache::read(&path);
+        let descriptor =
+            wgpu::PipelineCacheDescriptor { label: Some("pipelines"), data: data.as_deref(), fallback: true };
+        // SAFETY: the bytes are those that a cache of this driver gave out: the file's name has card and version, its sum is
+        // right, and wgpu compares the header with the driver. Otherwise the cache begins empty.
+        let cache = unsafe { device.create_pipeline_cache(&descriptor) };
+        Kept { cache, path, bytes: Mutex::new(data.map_or(0, |d| d.len())) }
+    });
+    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), class, report, trouble, kept })
 }
 
 impl Gpu {
@@ -259,6 +285,17 @@ impl Gpu {
     pub fn max_bytes_binding(&self) -> u64 {
         let most = self.limits.max_buffer_size.min(self.limits.max_storage_buffer_binding_size);
         most.min(u64::from(u32::MAX)) / 4 * 4
+    }
+
+    /// Writes the compiled pipelines where there are more than before.
+    pub(super) fn keep_pipelines(&self) {
+        let Some(kept) = &self.kept else { return };
+        let Some(data) = kept.cache.get_data() else { return };
+        let mut bytes = locked(&kept.bytes);
+        if data.len() > *bytes {
+            super::cache::write(&kept.path, &data);
+            *bytes = data.len();
+        }
     }
 
     /// The form of an op that this adapter gets.

@@ -2,6 +2,7 @@
 //! Only this module uses wgpu.
 
 mod buffers;
+mod cache;
 mod device;
 pub mod model;
 mod pipelines;
@@ -133,6 +134,7 @@ impl GpuExecutor {
                 }
             }
         }
+        gpu.keep_pipelines();
         let mut executor = GpuExecutor {
             gpu,
             infos: program.buffers,

@@ -178,7 +178,7 @@ impl Gpu {
                     zero_initialize_workgroup_memory: false,
                     constants: constants.as_ref().map_or(&[], |c| c),
                 },
-                cache: None,
+                cache: self.kept.as_ref().map(|kept| &kept.cache),
             });
             Pipeline { pipeline, layout }
         })

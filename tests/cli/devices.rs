@@ -1,0 +1,58 @@
+//! Choosing a device, and what is kept for it.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn run(dir: &Path, cache: &str, args: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_vifo"))
+        .current_dir(dir)
+        .env("NODEVICE_SELECT", "1")
+        .env("VIFO_CACHE", cache)
+        .stdin(Stdio::null())
+        .args(args.split_whitespace())
+        .output()
+        .expect("the binary runs")
+}
+
+fn files(dir: &Path) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(dir).map_or(vec![], |entries| entries.map(|e| e.expect("readable").path()).collect())
+}
+
+/// Compiled pipelines are written once and used again; a damaged file is none; the numbers are the same each time.
+#[test]
+fn compiled_pipelines_outlive_a_run() {
+    let home = tempfile::tempdir().expect("a folder");
+    let (dir, cache) = (home.path(), home.path().join("cache"));
+    let loss = |cache: &str, name: &str| {
+        let out = run(dir, cache, &format!("fit moons --device software --epochs 2 --out {name}"));
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        std::fs::read_to_string(dir.join(name).join("predictions.csv")).expect("predictions")
+    };
+    let first = loss(cache.to_str().expect("UTF-8"), "a");
+    let kept = files(&cache);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let bytes = std::fs::read(&kept[0]).expect("the cache");
+    assert!(bytes.len() > 1000, "{} bytes", bytes.len());
+    assert_eq!(first, loss(cache.to_str().expect("UTF-8"), "b"));
+    assert_eq!(bytes, std::fs::read(&kept[0]).expect("the cache"), "nothing new, nothing written");
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 2] ^= 0x55;
+    std::fs::write(&kept[0], &damaged).expect("written");
+    assert_eq!(first, loss(cache.to_str().expect("UTF-8"), "c"));
+    assert_ne!(damaged, std::fs::read(&kept[0]).expect("the cache"), "made anew");
+    assert_eq!(first, loss("off", "d"));
+    assert_eq!(files(&cache).len(), 1);
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_refused_in_one_line() {
+    let home = tempfile::tempdir().expect("a folder");
+    for (choice, said) in [("gpu:7", "no GPU of this number"), ("0000:ff:1f.7", "no adapter has this name")] {
+        let out = run(home.path(), "off", &format!("fit moons --device {choice} --out r"));
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{err}");
+        let line = err.trim_end().lines().last().unwrap_or_default();
+        assert!(line.contains(&format!("--device {choice}: {said}")) && line.contains("vifo doctor"), "{line}");
+        assert!(!home.path().join("r").exists());
+    }
+}
