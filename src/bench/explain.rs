@@ -3,6 +3,8 @@
 use super::{CASES, IMAGES, Prepared, image_case, no_case, setup};
 use crate::error::Result;
 use crate::exec::gpu::model::{CARDS, ModelledDispatch, dispatches};
+use crate::exec::gpu::{Gpu, GpuExecutor};
+use std::sync::Arc;
 
 /// A case and the kernels of one of its steps.
 pub struct Explained {
@@ -30,11 +32,11 @@ impl Explained {
         CARDS.map(|card| 1e3 * self.dispatches.iter().map(|d| card.seconds(d)).sum::<f64>())
     }
 
-    /// Equal kernels with equal tiles together, those that move most bytes first: the dispatches of each, and their sum.
+    /// Equal kernels together, those that move most bytes first: the dispatches of each, and their sum.
     pub fn kernels(&self) -> Vec<(usize, ModelledDispatch)> {
         let mut all: Vec<(usize, ModelledDispatch)> = vec![];
         for d in &self.dispatches {
-            match all.iter_mut().find(|(_, k)| (k.kernel, &k.tile) == (d.kernel, &d.tile)) {
+            match all.iter_mut().find(|(_, k)| k.kernel == d.kernel) {
                 Some((n, sum)) => {
                     *n += 1;
                     sum.flops += d.flops;
@@ -47,6 +49,49 @@ impl Explained {
         all.sort_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
         all
     }
+}
+
+/// The kernels of a case beside how long they take on a GPU, equal ones together, those that take most first.
+pub struct Profiled {
+    pub name: &'static str,
+    /// Dispatches, their operations and bytes, and their seconds.
+    pub kernels: Vec<(usize, ModelledDispatch, f64)>,
+}
+
+const PROFILED_STEPS: usize = 20;
+
+/// By the device's own clock, on inputs of zeros: what a kernel does hardly depends on the numbers.
+///
+/// # Errors
+/// A CPU, or a GPU without timestamps.
+pub fn profile(gpu: &Arc<Gpu>, only: Option<&str>) -> Result<Vec<Profiled>> {
+    let chosen = |name: &str| only.is_none_or(|o| name.contains(o));
+    let toys = CASES.iter().filter(|c| chosen(c.0)).map(|(name, _, extra)| Ok((*name, setup(extra)?)));
+    let images = IMAGES.iter().filter(|c| only.is_some() && chosen(c.0));
+    let images = images.map(|(name, _, net, method)| Ok((*name, image_case(*net, *method)?)));
+    let mut all = vec![];
+    for case in toys.chain(images) {
+        let (name, (plan, ..)) = case?;
+        let program = plan.setup.record_training(gpu.max_bytes_binding())?.program;
+        let costs = gpu.modelled(&program);
+        let mut executor = GpuExecutor::new(program, gpu.clone())?;
+        let args: Vec<_> = (0..PROFILED_STEPS as u64).map(|step| plan.args(step)).collect();
+        let mut kernels: Vec<(usize, ModelledDispatch, f64)> = vec![];
+        for (cost, timed) in costs.into_iter().zip(executor.profile(&args)?) {
+            match kernels.iter_mut().find(|(_, k, _)| k.kernel == timed.kernel) {
+                Some((n, sum, seconds)) => {
+                    *n += 1;
+                    sum.flops += cost.flops;
+                    sum.bytes += cost.bytes;
+                    *seconds += timed.seconds;
+                }
+                None => kernels.push((1, ModelledDispatch { kernel: timed.kernel, ..cost }, timed.seconds)),
+            }
+        }
+        kernels.sort_by(|a, b| b.2.total_cmp(&a.2));
+        all.push(Profiled { name, kernels });
+    }
+    if all.is_empty() { Err(no_case(only)) } else { Ok(all) }
 }
 
 /// The cases whose name contains `only`; those of images are among them.

@@ -26,6 +26,9 @@ pub struct Args {
     /// cards. Counted, not measured: no GPU is needed. With --only the kernels, too
     #[arg(long)]
     explain: bool,
+    /// How long each kernel of a step takes on the GPU of --device, by its own clock; image networks where --only names them
+    #[arg(long, conflicts_with = "explain")]
+    profile: bool,
     /// Only cases whose name contains this; app = the cost of a frame of the app
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -93,6 +96,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.explain {
         return explain(args);
     }
+    if args.profile {
+        return profile(args);
+    }
     let device = Device::open(&args.device)?;
     let b = bench::run(&device, args.seconds.clamp(0.05, 600.0), args.only.as_deref())?;
     if args.json {
@@ -159,11 +165,11 @@ fn explain(args: &Args) -> anyhow::Result<()> {
     }
     show(&t.render(args.format), args.format);
     for case in all.iter().filter(|_| args.only.is_some()) {
-        let mut t = TextTable::new(&["kernel", "tile", "dispatches", "workgroups", "MB moved", "GFLOP"]);
+        let mut t = TextTable::new(&["kernel", "dispatches", "workgroups", "MB moved", "GFLOP"]);
         for (n, k) in case.kernels() {
             let sizes = [k.bytes / 1e6, k.flops / 1e9].map(number);
             let counts = [n.to_string(), k.groups.to_string()];
-            t.rows.push([k.kernel.to_string(), k.tile.clone()].into_iter().chain(counts).chain(sizes).collect());
+            t.rows.push([k.kernel].into_iter().chain(counts).chain(sizes).collect());
         }
         prose(args.format)(&format!("\n{}", case.name));
         show(&t.render(args.format), args.format);
@@ -172,6 +178,31 @@ fn explain(args: &Args) -> anyhow::Result<()> {
         "\na time is the start of each dispatch and the longer of its operations and its bytes at rates of the card that such kernels \
          reach; waiting for memory within a workgroup is not counted",
     );
+    Ok(())
+}
+
+/// A table per case, one line per kernel.
+fn profile(args: &Args) -> anyhow::Result<()> {
+    let gpu = match Device::open(&args.device)? {
+        Device::Gpu(gpu) | Device::Auto(gpu) => gpu,
+        Device::Cpu => {
+            let help = "add --device gpu, or profile the CPU with your system's profiler";
+            return Err(Error::usage("--profile", "the CPU has no such clock", "a GPU", help).into());
+        }
+    };
+    tell(&format!("on {}", gpu.describe()));
+    for case in bench::explain::profile(&gpu, args.only.as_deref())? {
+        let total: f64 = case.kernels.iter().map(|k| k.2).sum();
+        prose(args.format)(&format!("\n{}: {:.3} ms in kernels", case.name, 1e3 * total));
+        let mut t = TextTable::new(&["kernel", "dispatches", "ms", "share", "GFLOP/s", "GB/s"]);
+        for (n, k, seconds) in &case.kernels {
+            let rate = |amount: f64| if *seconds > 0.0 { number(amount / seconds / 1e9) } else { "-".into() };
+            let share = format!("{:.0} %", 100.0 * seconds / total.max(1e-12));
+            let time = format!("{:.4}", 1e3 * seconds);
+            t.rows.push(vec![k.kernel.clone(), n.to_string(), time, share, rate(k.flops), rate(k.bytes)]);
+        }
+        show(&t.render(args.format), args.format);
+    }
     Ok(())
 }
 

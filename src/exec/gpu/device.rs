@@ -233,7 +233,8 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         let asked = std::env::var_os("VIFO_CACHE").is_some();
         adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && (asked || !report.is_software())
     });
-    let features = if path.is_some() { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
+    let cache = if path.is_some() { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
+    let features = cache | adapter.features() & wgpu::Features::TIMESTAMP_QUERY;
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("vifo"),
         required_features: features,
@@ -311,7 +312,7 @@ impl Gpu {
     /// Which those are: "linear_forward_tiled 32x32".
     pub fn kernels(&self, program: &Program) -> BTreeSet<String> {
         let all = program.steps.iter().filter_map(|step| self.form(&step.op)).flat_map(|form| form.kernels);
-        all.map(|k| format!("{}{}", k.entry, k.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))).collect()
+        all.map(|k| k.name()).collect()
     }
 
     /// `Err` once the device is lost or has reported an error outside of a call.

@@ -6,6 +6,7 @@ mod cache;
 mod device;
 pub mod model;
 mod pipelines;
+mod profile;
 mod readback;
 #[doc(hidden)]
 pub mod testing;
@@ -13,6 +14,7 @@ pub mod variants;
 
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
+pub use profile::Timed;
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::error::{Error, Result};
@@ -37,11 +39,21 @@ const FIRST_FLOPS: f64 = 80e9;
 const UPLOAD: usize = 16 << 20;
 
 struct Dispatch {
+    /// "linear_forward_tiled 32x32".
+    name: String,
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
     groups: (u32, u32),
     /// `Cost::flops`, shared out among an op's kernels.
     flops: f64,
+}
+
+impl Dispatch {
+    fn encode(&self, pass: &mut wgpu::ComputePass) {
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(self.groups.0, self.groups.1, 1);
+    }
 }
 
 pub struct GpuExecutor {
@@ -109,7 +121,7 @@ impl GpuExecutor {
                     entries: &entries,
                 })
             })?;
-            Ok::<_, Error>(Dispatch { pipeline: pipeline.pipeline, bind_group, groups, flops })
+            Ok::<_, Error>(Dispatch { name: label.into(), pipeline: pipeline.pipeline, bind_group, groups, flops })
         };
         let advance = vec![schedule.as_entire_binding(), cursor.as_entire_binding(), args.as_entire_binding()];
         let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1), 0.0)?];
@@ -130,7 +142,13 @@ impl GpuExecutor {
                 let Some(groups) = dispatch(kernel, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
                 // An op over nothing is no dispatch, and so never divides by its empty size.
                 if groups.0 > 0 {
-                    step.push(bind(kernel.entry, gpu.pipeline_of(kernel, params, checks)?, resources, groups, flops)?);
+                    step.push(bind(
+                        &kernel.name(),
+                        gpu.pipeline_of(kernel, params, checks)?,
+                        resources,
+                        groups,
+                        flops,
+                    )?);
                 }
             }
         }
@@ -156,15 +174,9 @@ impl GpuExecutor {
     /// Uploads these rows and submits one replay of the program for each: at once, or in pieces that no watchdog takes for a
     /// hang. Returns the last submission.
     fn submit(&self, rows: &[StepArgs<f64>]) -> Result<wgpu::SubmissionIndex> {
-        let mut words = [0u32; SCHEDULE_ROWS * crate::ops::step::STEP_WORDS];
-        for (to, row) in words.as_chunks_mut().0.iter_mut().zip(rows) {
-            *to = row.words();
-        }
-        let used = &words[..rows.len() * crate::ops::step::STEP_WORDS];
         self.gpu.check()?;
         let submission = self.gpu.guarded(|| {
-            self.gpu.queue.write_buffer(&self.schedule, 0, bytemuck::cast_slice(used));
-            self.gpu.queue.write_buffer(&self.cursor, 0, &[0; 4]);
+            self.write_schedule(rows);
             let (mut from, end) = (0, rows.len() * self.step.len());
             loop {
                 let to = self.piece(from, end);
@@ -177,6 +189,16 @@ impl GpuExecutor {
         })?;
         self.gpu.check()?;
         Ok(submission)
+    }
+
+    fn write_schedule(&self, rows: &[StepArgs<f64>]) {
+        let mut words = [0u32; SCHEDULE_ROWS * crate::ops::step::STEP_WORDS];
+        for (to, row) in words.as_chunks_mut().0.iter_mut().zip(rows) {
+            *to = row.words();
+        }
+        let used = &words[..rows.len() * crate::ops::step::STEP_WORDS];
+        self.gpu.queue.write_buffer(&self.schedule, 0, bytemuck::cast_slice(used));
+        self.gpu.queue.write_buffer(&self.cursor, 0, &[0; 4]);
     }
 
     /// The end of a submit that begins with dispatch `from`, of the steps one after another: one dispatch at least.
@@ -194,11 +216,7 @@ impl GpuExecutor {
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("run") });
         let mut pass =
             encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("run"), timestamp_writes: None });
-        for dispatch in dispatches.map(|i| &self.step[i % self.step.len()]) {
-            pass.set_pipeline(&dispatch.pipeline);
-            pass.set_bind_group(0, &dispatch.bind_group, &[]);
-            pass.dispatch_workgroups(dispatch.groups.0, dispatch.groups.1, 1);
-        }
+        dispatches.for_each(|i| self.step[i % self.step.len()].encode(&mut pass));
         drop(pass);
         self.gpu.queue.submit([encoder.finish()])
     }

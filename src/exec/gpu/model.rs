@@ -2,15 +2,15 @@
 //! would take on cards whose peak rates are known. A time is the start of each dispatch, and the longer of its operations and
 //! its bytes; what waits for memory within a workgroup is not in it, so that small kernels take longer than this says.
 
+use super::Gpu;
 use super::variants::{Class, choose, form};
 use crate::program::{Program, Step};
 
 /// One kernel that a step starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelledDispatch {
-    pub kernel: &'static str,
-    /// "64x64"; empty for a kernel without one.
-    pub tile: String,
+    /// "linear_forward_tiled 32x32".
+    pub kernel: String,
     pub groups: u64,
     pub threads: u32,
     pub flops: f64,
@@ -55,20 +55,30 @@ fn limits() -> wgpu::Limits {
 
 /// The kernels that a replay of the program starts on hardware, `advance` first.
 pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
-    let advance =
-        ModelledDispatch { kernel: "advance", tile: String::new(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
-    std::iter::once(advance).chain(program.steps.iter().flat_map(of_step)).collect()
+    of_program(program, Class::Hardware, &limits())
 }
 
-fn of_step(step: &Step) -> Vec<ModelledDispatch> {
-    let (limits, cost) = (limits(), step.cost());
-    let variant = choose(&step.op, Class::Hardware, &limits);
-    let Some(form) = form(&step.op, variant, super::variants::most_bytes(&limits)) else { return vec![] };
+impl Gpu {
+    /// The same on this adapter.
+    pub fn modelled(&self, program: &Program) -> Vec<ModelledDispatch> {
+        of_program(program, self.class, &self.limits)
+    }
+}
+
+fn of_program(program: &Program, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
+    let advance = ModelledDispatch { kernel: "advance".into(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
+    let all = program.steps.iter().flat_map(|step| of_step(step, class, limits));
+    std::iter::once(advance).chain(all.filter(|d| d.groups > 0)).collect()
+}
+
+fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
+    let cost = step.cost();
+    let variant = choose(&step.op, class, limits);
+    let Some(form) = form(&step.op, variant, super::variants::most_bytes(limits)) else { return vec![] };
     let n = form.kernels.len() as f64;
     let scratch = if form.kernels.len() > 1 { form.scratch_bytes as f64 } else { 0.0 };
     let one = |(i, k): (usize, &super::variants::Kernel)| ModelledDispatch {
-        kernel: k.entry,
-        tile: k.tile.map_or(String::new(), |t| format!("{}x{}", t.m, t.n)),
+        kernel: k.name(),
         groups: k.groups,
         threads: k.threads,
         // The first does the sums, the last adds up its parts.
@@ -91,7 +101,7 @@ mod tests {
         let (x, y) = (b.buffer("x", 256, Role::Input), b.buffer("y", 256, Role::Output));
         b.push(Op::Add(Add { count: 256 }), &[x, x], &[y]);
         let all = dispatches(&b.finish().expect("a sound program"));
-        assert_eq!((all.len(), all[0].kernel, all[1].kernel), (2, "advance", "add"));
+        assert_eq!((all.len(), all[0].kernel.as_str(), all[1].kernel.as_str()), (2, "advance", "add"));
         assert_eq!((all[1].groups, all[1].threads, all[1].bytes), (4, 64, 3.0 * 1024.0));
         let card = CARDS[3];
         assert_eq!(card.seconds(&all[0]), card.start);

@@ -104,6 +104,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// "linear_forward_tiled 32x32".
+    pub fn name(&self) -> String {
+        format!("{}{}", self.entry, self.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))
+    }
+
     /// At most.
     pub fn workgroup_bytes(&self) -> u32 {
         self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes)
