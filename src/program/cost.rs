@@ -1,7 +1,7 @@
 //! What a replay of a program costs: by this `--device auto` chooses, and a GPU's submits are cut.
 
 use super::{Program, Step};
-use crate::ops::{Forms, Op};
+use crate::ops::{Forms, Grid, Op};
 
 /// Of one op or of one replay.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -31,8 +31,12 @@ impl Cost {
                 let read = inputs.iter().sum::<usize>() as f64;
                 (2.0 * p.count as f64 * p.m as f64 * p.n as f64 * p.k as f64, 4.0 * (read + written))
             }
-            // Inputs may be a whole data set, of which a step reads a batch.
-            (None, _) => (FLOPS_PER_ELEMENT * written, 4.0 * written * (1 + inputs.len()) as f64),
+            // Of a whole data set a step reads a batch: no more than it writes, unless it reduces.
+            (None, _) => {
+                let most = if matches!(op.grid(), Grid::Groups(_)) { f64::INFINITY } else { written };
+                let read: f64 = inputs.iter().map(|n| (*n as f64).min(most)).sum();
+                (FLOPS_PER_ELEMENT * written.max(if most > written { read } else { 0.0 }), 4.0 * (written + read))
+            }
         };
         Cost { flops, bytes, ops: 1 }
     }
@@ -68,9 +72,9 @@ mod tests {
         let op = Op::Add(Add { count: 6 });
         assert_eq!(Cost::of(&op), Cost { flops: 60.0, bytes: 72.0, ops: 1 });
         let mut b = Builder::new(1, 1);
-        let (x, y) = (b.buffer("x", 6, Role::Input), b.buffer("y", 6, Role::Output));
+        let (x, y, z) = (b.buffer("x", 6, Role::Input), b.buffer("y", 6, Role::Output), b.buffer("z", 6, Role::Output));
         b.push(op, &[x, x], &[y]);
-        b.push(op, &[x, y], &[y]);
+        b.push(op, &[x, y], &[z]);
         assert_eq!(b.finish().expect("a sound program").cost(), Cost { flops: 120.0, bytes: 144.0, ops: 2 });
     }
 }

@@ -1,6 +1,7 @@
 //! Access to the operating system: files that are whole or absent, how much memory is free, and the request
 //! to stop. Nothing here depends on networks, data or runs.
 
+pub mod cache;
 pub mod file;
 pub mod install;
 pub mod memory;

@@ -32,7 +32,8 @@ fn compiled_pipelines_outlive_a_run() {
     let kept = files(&cache);
     assert_eq!(kept.len(), 1, "{kept:?}");
     let bytes = std::fs::read(&kept[0]).expect("the cache");
-    assert!(bytes.len() > 1000, "{} bytes", bytes.len());
+    // A sum, and what the driver gives; lavapipe's is a header at the least.
+    assert!(bytes.len() > 32 + 16, "{} bytes", bytes.len());
     assert_eq!(first, loss(cache.to_str().expect("UTF-8"), "b"));
     assert_eq!(bytes, std::fs::read(&kept[0]).expect("the cache"), "nothing new, nothing written");
     let mut damaged = bytes.clone();
@@ -54,5 +55,19 @@ fn a_gpu_that_is_not_there_is_refused_in_one_line() {
         let line = err.trim_end().lines().last().unwrap_or_default();
         assert!(line.contains(&format!("--device {choice}: {said}")) && line.contains("vifo doctor"), "{line}");
         assert!(!home.path().join("r").exists());
+    }
+}
+
+/// Every case of the benchmark on the software adapter, as a user reports it.
+#[test]
+fn the_full_self_test_passes_and_says_what_ran() {
+    let home = tempfile::tempdir().expect("a folder");
+    let out = run(home.path(), "off", "doctor --full");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(said.contains("kernels ran") && !said.contains("WRONG"), "{said}");
+    for case in ["toy_vi ", "image_alexnet_vi ", "image_preresnet_vifo "] {
+        let line = said.lines().find(|l| l.starts_with(case)).unwrap_or_else(|| panic!("no {case} in {said}"));
+        assert!(line.trim_end().ends_with("ok"), "{line}");
     }
 }

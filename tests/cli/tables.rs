@@ -189,7 +189,7 @@ fn explain_finds_what_matters() {
     let d = dir.path();
     table(d);
     // A network that learns the noise of so few rows.
-    let net = "--hidden 50 --set net.activation=relu --set net.embedding=none --set train.batch=32 --lr 0.01 --eta 0.1";
+    let net = "--hidden 50 --set net.activation=relu --set net.embedding=none --set net.input_scale=false --set train.batch=32 --lr 0.01 --eta 0.1";
     ok(d, &format!("{FIT} {net} --epochs 300 --ignore site --ignore when --holdout shared --out run -q"));
     let (out, err) = ok(d, "predict run t.csv --explain --device cpu");
     assert!(err.contains("importance by 10 permutations of each column over 40 validation rows"), "{err}");

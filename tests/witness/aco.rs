@@ -17,6 +17,7 @@ fn driver_file() -> Result<std::path::PathBuf, String> {
 }
 
 /// The driver's name and version, and for each kernel the numbers of these names.
+// Long: Vulkan's calls in their order.
 pub fn statistics(kernels: &[Kernel], names: &[&str]) -> Result<(String, BTreeMap<String, Vec<u64>>), String> {
     let file = driver_file()?;
     // SAFETY: the test that calls this is the only one of its process that reads these, and no thread but its own runs yet.

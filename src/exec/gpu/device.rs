@@ -5,6 +5,7 @@ use super::variants::{Class, Form, form, most_bytes, on_offer};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::program::Program;
+use crate::system::cache;
 use crate::system::install::{Need, how};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -225,11 +226,19 @@ fn none_found(choice: &Choice, names: &str) -> Error {
     }
 }
 
+/// Where compiled pipelines of this card and driver are kept; None where the driver hands none out.
+fn pipelines_file(adapter: &wgpu::AdapterInfo) -> Option<PathBuf> {
+    let key = wgpu::util::pipeline_cache_key(adapter)?;
+    let version: String =
+        adapter.driver_info.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    cache::path(&format!("{key}_{version}.bin"))
+}
+
 fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     // The defaults (8 storage buffers, 128 MiB a binding, 256 MiB a buffer) are what every machine has; ask for all there is.
     let limits = adapter.limits();
     // Software adapters compile in no time, and the tests open one in each process.
-    let path = super::cache::path(&adapter.get_info()).filter(|_| {
+    let path = pipelines_file(&adapter.get_info()).filter(|_| {
         let asked = std::env::var_os("VIFO_CACHE").is_some();
         adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && (asked || !report.is_software())
     });
@@ -261,7 +270,7 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     }));
     let class = if report.is_software() { Class::Software } else { Class::Hardware };
     let kept = path.map(|path| {
-        let data = super::cache::read(&path);
+        let data = cache::read(&path);
         let descriptor =
             wgpu::PipelineCacheDescriptor { label: Some("pipelines"), data: data.as_deref(), fallback: true };
         // SAFETY: the bytes are those that a cache of this driver gave out: the file's name has card and version, its sum is
@@ -294,7 +303,7 @@ impl Gpu {
         let Some(data) = kept.cache.get_data() else { return };
         let mut bytes = locked(&kept.bytes);
         if data.len() > *bytes {
-            super::cache::write(&kept.path, &data);
+            cache::write(&kept.path, &data);
             *bytes = data.len();
         }
     }

@@ -2,7 +2,6 @@
 //! Only this module uses wgpu.
 
 mod buffers;
-mod cache;
 mod device;
 pub mod model;
 mod pipelines;
@@ -93,20 +92,9 @@ impl GpuExecutor {
         let (plan, forms) = preflight(&gpu, &program, variant)?;
         let memory = Memory::new(&gpu, &program, plan, &forms)?;
         let (uniforms, stride) = uniforms(&gpu, &program)?;
-        let small = |label, size, usage| {
-            let usage = usage | wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
-            gpu.creating(label, || {
-                gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                    label: Some(label),
-                    size,
-                    usage,
-                    mapped_at_creation: false,
-                })
-            })
-        };
-        let schedule = small("schedule", SCHEDULE_ROWS as u64 * STEP_BYTES, wgpu::BufferUsages::empty())?;
-        let cursor = small("cursor", 4, wgpu::BufferUsages::empty())?;
-        let args = small("step", STEP_BYTES, wgpu::BufferUsages::empty())?;
+        let schedule = small(&gpu, "schedule", SCHEDULE_ROWS as u64 * STEP_BYTES)?;
+        let cursor = small(&gpu, "cursor", 4)?;
+        let args = small(&gpu, "step", STEP_BYTES)?;
 
         let bind = |label: &str, pipeline: Pipeline, resources: Vec<wgpu::BindingResource>, groups, flops| {
             let entries: Vec<_> = resources
@@ -220,6 +208,14 @@ impl GpuExecutor {
         drop(pass);
         self.gpu.queue.submit([encoder.finish()])
     }
+}
+
+/// A buffer that the host writes.
+fn small(gpu: &Gpu, label: &str, size: u64) -> Result<wgpu::Buffer> {
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+    gpu.creating(label, || {
+        gpu.device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+    })
 }
 
 /// One slot of a step's parameters after another, at the adapter's alignment; returns the slot's size too.

@@ -75,7 +75,8 @@ fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDisp
     let cost = step.cost();
     let variant = choose(&step.op, class, limits);
     let Some(form) = form(&step.op, variant, super::variants::most_bytes(limits)) else { return vec![] };
-    let n = form.kernels.len() as f64;
+    let written = 4.0 * step.op.lengths().1.iter().sum::<usize>() as f64;
+    let last = form.kernels.len() - 1;
     let scratch = if form.kernels.len() > 1 { form.scratch_bytes as f64 } else { 0.0 };
     let one = |(i, k): (usize, &super::variants::Kernel)| ModelledDispatch {
         kernel: k.name(),
@@ -83,7 +84,11 @@ fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDisp
         threads: k.threads,
         // The first does the sums, the last adds up its parts.
         flops: if i == 0 { cost.flops } else { scratch / 4.0 },
-        bytes: cost.bytes / n + scratch,
+        bytes: match (i == 0, i == last) {
+            (true, true) => cost.bytes,
+            (true, false) => cost.bytes - written + scratch,
+            _ => scratch + written,
+        },
     };
     form.kernels.iter().enumerate().map(one).collect()
 }

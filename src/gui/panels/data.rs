@@ -10,7 +10,6 @@ mod training;
 use super::banner::Banner;
 use super::keys;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
-use crate::data::Task;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
@@ -297,11 +296,7 @@ impl DataPage {
         keys::method_ui(ui, "method", &mut choice.method, task);
         keys::whole_ui(ui, key!(method.members), &mut choice.members);
         if choice.method != method::base::NAME {
-            let task = match &content.kind {
-                ContentKind::Table { report, .. } => report.task,
-                ContentKind::Images(_) => Task::Classification,
-            };
-            let usual = method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task));
+            let usual = content.usual_eta(&choice);
             let before = choice.eta.unwrap_or(usual);
             let mut eta = before;
             keys::slider_ui(ui, key!(method.eta), &mut eta);

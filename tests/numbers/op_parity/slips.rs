@@ -5,6 +5,8 @@ use crate::common::bounded::{Bounded, SLACK};
 use crate::common::rows::rows;
 use crate::common::{Tolerance, compare};
 use std::sync::Arc;
+use vifo::bench::self_test::self_test;
+use vifo::exec::Device;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::exec::gpu::testing::replace_shader;
 use vifo::exec::gpu::variants::Variant;
@@ -111,4 +113,19 @@ fn a_wrong_byte_is_seen() {
     let want: Vec<f64> = right.get(outputs[0]).iter().map(|b| b.value).collect();
     let bounds: Vec<f64> = right.get(outputs[0]).iter().map(|b| SLACK * b.error).collect();
     assert!(compare("images", &got[0], &want, Tolerance::Each(&bounds)).is_err());
+}
+
+/// `vifo doctor --full` sees a kernel that is wrong: here the pool of one network alone.
+#[test]
+fn the_full_self_test_sees_a_slip() {
+    let source = FAMILIES.iter().find(|(name, _)| *name == "pool").expect("a shader").1;
+    let composed = compose("pool", source).expect("a shader");
+    let right = "if oy < out_h && ox < out_w {\n        d = ";
+    assert!(composed.contains(right));
+    let slipped = composed.replace(right, "if oy < out_h && ox < out_w {\n        d = 1.01 * ");
+    let gpu = Arc::new(open(Choice::Software).unwrap_or_else(|e| panic!("{e}")));
+    replace_shader(&gpu, "pool", &slipped).unwrap_or_else(|e| panic!("{e}"));
+    let (tests, _) = self_test(&Device::Gpu(gpu), &mut |_| {}).expect("it runs");
+    let wrong: Vec<&str> = tests.iter().filter(|t| !t.passed()).map(|t| t.name).collect();
+    assert_eq!(wrong, ["image_preresnet_base", "image_preresnet_vifo"]);
 }

@@ -148,6 +148,16 @@ impl Content {
         }
     }
 
+    /// Where nobody chooses it: of a table's preset, or of the method.
+    pub fn usual_eta(&self, choice: &Choice) -> f64 {
+        let task = match &self.kind {
+            ContentKind::Table { report, .. } => report.task,
+            ContentKind::Images(_) => Task::Classification,
+        };
+        let preset = self.recipe(&Choice { eta: None, ..choice.clone() }).ok().and_then(|r| r.method.eta);
+        preset.unwrap_or_else(|| crate::method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task)))
+    }
+
     /// Whether a training could begin with these choices, as far as the columns tell.
     pub fn takes(&self, choice: &Choice) -> bool {
         self.recipe(choice).is_ok()
@@ -223,6 +233,7 @@ mod tests {
             (recipe.method.name.as_str(), recipe.method.members, recipe.method.eta),
             ("vifo-mean", 8, Some(0.01))
         );
+        assert_eq!(content.usual_eta(&content.choice), 0.01, "what the slider shows is what is trained");
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
         let again = content.look_again(&other).expect("a table")().expect("a report");

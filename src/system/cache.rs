@@ -1,17 +1,15 @@
-//! Compiled pipelines on the disk, where the driver hands them out: a later start on the same card need not compile them. The file is the
-//! driver's own bytes behind their SHA-256: a driver need not withstand what it has not written.
+//! Files that save work and may be lost: in the user's cache folder, behind their SHA-256. Who reads one need not withstand what
+//! he has not written.
 
+use super::write_atomic;
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SUM: usize = 32;
 
-/// Where the file of an adapter lies; None where this system names no place for it, or VIFO_CACHE is "off".
-pub(super) fn path(adapter: &wgpu::AdapterInfo) -> Option<PathBuf> {
-    let key = wgpu::util::pipeline_cache_key(adapter)?;
-    let version: String =
-        adapter.driver_info.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    Some(folder()?.join(format!("{key}_{version}.bin")))
+/// Where the file of that name lies; None where this system names no place for it, or VIFO_CACHE is "off".
+pub fn path(name: &str) -> Option<PathBuf> {
+    Some(folder()?.join(name))
 }
 
 fn folder() -> Option<PathBuf> {
@@ -26,18 +24,18 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// What was kept, if it is whole.
-pub(super) fn read(path: &std::path::Path) -> Option<Vec<u8>> {
+pub fn read(path: &Path) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
     let (sum, data) = bytes.split_at_checked(SUM)?;
     (sum == Sha256::digest(data).as_slice()).then(|| data.to_vec())
 }
 
 /// A cache that cannot be written is none.
-pub(super) fn write(path: &std::path::Path, data: &[u8]) {
+pub fn write(path: &Path, data: &[u8]) {
     let Some(folder) = path.parent() else { return };
     let bytes = [Sha256::digest(data).as_slice(), data].concat();
     if std::fs::create_dir_all(folder).is_ok() {
-        let _ = crate::system::write_atomic(path, &bytes);
+        let _ = write_atomic(path, &bytes);
     }
 }
 
