@@ -69,18 +69,22 @@ impl RunView {
     }
 
     /// What the last tenth of all epochs has gained: how much lower the best validation NLL so far is than the best up to an
-    /// epoch that long ago, in nats, and that epoch. None before there are two to compare.
+    /// epoch that long ago, in nats, and that epoch; where nothing, the epoch of the best. None before there are two to compare.
     pub fn gained(&self) -> Option<(f64, u32)> {
         let now = self.last()?.epoch;
         let long_ago = now.checked_sub((self.epochs / 10).max(1))?;
-        let (mut before, mut best) = (None, f64::INFINITY);
+        let (mut before, mut best, mut best_epoch) = (None, f64::INFINITY, 0);
         for row in &self.rows {
-            best = best.min(row.validation_nll?);
+            let nll = row.validation_nll?;
+            if nll < best {
+                (best, best_epoch) = (nll, row.epoch);
+            }
             if row.epoch <= long_ago {
                 before = Some((best, row.epoch));
             }
         }
-        before.map(|(then, epoch)| (then - best, epoch)).filter(|(gain, _)| gain.is_finite())
+        let gained = before.map(|(then, epoch)| (then - best, epoch)).filter(|(gain, _)| gain.is_finite());
+        gained.map(|(gain, epoch)| if gain > 0.0 { (gain, epoch) } else { (0.0, best_epoch) })
     }
 
     /// "epoch 40/200  loss 1.23  validation NLL 3.10, best 0.02 lower than by epoch 20".
@@ -95,7 +99,7 @@ impl RunView {
             Some((gain, epoch)) if gain > 0.0 => {
                 line += &format!(", best {} lower than by epoch {epoch}", number(gain))
             }
-            Some((_, epoch)) => line += &format!(", not lower since epoch {epoch}"),
+            Some((_, epoch)) => line += &format!(", lowest at epoch {epoch}"),
             None => {}
         }
         line
@@ -144,7 +148,7 @@ mod tests {
         assert!(tell(1, 3.0).ends_with("validation NLL 3.000"));
         assert!(tell(2, 2.0).ends_with("validation NLL 2.000"));
         assert!(tell(3, 2.5).ends_with("validation NLL 2.500, best 1.000 lower than by epoch 1"));
-        assert!(tell(4, 2.25).ends_with("validation NLL 2.250, not lower since epoch 2"));
+        assert!(tell(4, 2.25).ends_with("validation NLL 2.250, lowest at epoch 2"));
     }
 
     #[test]

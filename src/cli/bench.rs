@@ -24,10 +24,10 @@ pub struct Args {
     seconds: f64,
     /// What a step of each case asks of a GPU: dispatches, bytes, operations, and the time that they take at the least on some
     /// cards. Counted, not measured: no GPU is needed. With --only the kernels, too
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "what"])]
     explain: bool,
     /// How long each kernel of a step takes on the GPU of --device, by its own clock; image networks where --only names them
-    #[arg(long, conflicts_with = "explain")]
+    #[arg(long, conflicts_with_all = ["explain", "json", "what"])]
     profile: bool,
     /// Only cases whose name contains this; app = the cost of a frame of the app
     #[arg(long, value_name = "TEXT")]
@@ -86,18 +86,18 @@ fn methods(args: &Args) -> anyhow::Result<()> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.explain {
+        return explain(args);
+    }
+    if args.profile {
+        return profile(args);
+    }
     if args.what == Some(What::Methods) {
         return methods(args);
     }
     if args.only.as_deref() == Some("app") {
         say(&app_frame(args.seconds));
         return Ok(());
-    }
-    if args.explain {
-        return explain(args);
-    }
-    if args.profile {
-        return profile(args);
     }
     let device = Device::open(&args.device)?;
     let b = bench::run(&device, args.seconds.clamp(0.05, 600.0), args.only.as_deref())?;
@@ -187,7 +187,9 @@ fn profile(args: &Args) -> anyhow::Result<()> {
         Device::Gpu(gpu) | Device::Auto(gpu) => gpu,
         Device::Cpu => {
             let help = "add --device gpu, or profile the CPU with your system's profiler";
-            return Err(Error::usage("--profile", "the CPU has no such clock", "a GPU", help).into());
+            return Err(
+                Error::usage("--profile", "the CPU has no such clock", "a GPU, or --device software", help).into()
+            );
         }
     };
     tell(&format!("on {}", gpu.describe()));

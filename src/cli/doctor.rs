@@ -11,7 +11,8 @@ use crate::tables::{Format, TextTable, number};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Every case of `vifo bench` on each adapter against the CPU, a minute or so each: losses, gradients, and what to report
+    /// Every case of `vifo bench` on each adapter against the CPU, a minute or so each: losses, gradients, as text for a report
+    /// (not with --json)
     #[arg(long, conflicts_with = "json")]
     full: bool,
     /// Everything as one JSON line
@@ -102,7 +103,7 @@ fn full(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
         let device = Device::open(name)?;
         let heard = |t: &CaseTest| tell(&format!("  {}: {}", t.name, if t.passed() { "ok" } else { "WRONG" }));
         let (tests, kernels) = self_test::self_test(&device, &mut { heard })?;
-        let mut t = TextTable::new(&["case", "error of losses", "error of the gradient", "seconds", ""]);
+        let mut t = TextTable::new(&["case", "error of losses", "error of the gradient", "seconds", "verdict"]);
         for one in &tests {
             let cells = [format!("{:.1e}", one.loss), format!("{:.1e}", one.gradient), format!("{:.1}", one.seconds)];
             let verdict = if one.passed() { "ok" } else { "WRONG" };

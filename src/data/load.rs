@@ -51,7 +51,8 @@ pub fn read_options(data: &recipe::Data) -> ReadOptions {
         kinds: data.kinds.iter().filter_map(|pair| kind_of(pair).ok()).collect(),
         missing_markers: data.missing_markers.clone(),
         strict: data.strict,
-        expected: Vec::new(),
+        // A line that has the target's name is a header.
+        expected: data.target.iter().flat_map(|t| t.split(',')).map(|t| t.trim().to_string()).collect(),
     }
 }
 

@@ -142,13 +142,13 @@ keys! {
         clip: f64 = 1.0, range(0.0, MAX), effect_by(of_clip), "Largest gradient norm of a member; 0 = unclipped. Keeps outlier rows from derailing training.";
         patience: Option<u32>, whole(0, 100_000_000), live, "Epochs without a better validation NLL before stopping; 0 = never stop and keep the last weights [default: a quarter of the epochs, 0 for swa and swag].";
         evaluate_every: u32 = 1, whole(1, 100_000_000), live, "Epochs between two evaluations and rows of metrics.csv.";
-        variants: Option<Vec<String>>, flag("variant", "KEY=VALUE,..."), "Variants to train beside each other, such as net.dropout=0 and net.dropout=0.15: the one whose out-of-fold NLL is best is kept, without a look at test rows. Needs --holdout own; a variant changes neither rows, members, epochs nor the layout of the weights.";
+        variants: Option<Vec<String>>, flag("variant", "KEY=VALUE,..."), "Variants to train beside each other, such as net.dropout=0 and net.dropout=0.15: the first whose out-of-fold NLL is within a standard error of the best is kept, without a look at test rows. Needs --holdout own; a variant changes neither rows, members, epochs nor the layout of the weights.";
         watch_test: bool = false, rebuild, "Also record test NLL and RMSE or accuracy at every evaluation: to watch, never for model selection.";
         weight_decay_schedule: Strength = Strength::Constant, live, "flat_cosine: weight_decay as it is in the first half of the steps, then by a cosine to 0.";
         beta2: f64 = 0.999, range(0.0, 0.9999), rebuild, "Adam's rate of forgetting squared gradients.";
         average: Option<f64>, above(0.0, 0.99999), rebuild, "Predict, and judge epochs, with an average of the weights that forgets all but this share at each step, such as 0.999; early steps count for less [default: off]. Not for swa and swag, which average by themselves.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
-        budget: Option<String>, flag("budget", "TIME"), "How long a training on a table may take: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, and how many of the members are trained, so that it is about used up on this machine; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
+        budget: Option<String>, flag("budget", "TIME"), "How long a training on a table may take at most: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, how many of the members are trained, and where time is left variants to try, by a trial on this machine; members that stop early take less; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
     }
 
     baselines: Baselines, restart {

@@ -1,12 +1,14 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
+use crate::base::counted::counted;
+use crate::data::Task;
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
 use crate::error::{Error, Result};
 use crate::exec::{Chosen, Device};
 use crate::method::Trained;
-use crate::recipe::Recipe;
+use crate::recipe::{Likelihood, Recipe};
 use crate::run::Fitted;
 use crate::run::folder::{Manifest, RunFolder};
 use crate::run::model::Model;
@@ -41,6 +43,24 @@ pub struct Training {
     changes: Vec<String>,
 }
 
+/// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
+const FAR: f32 = 10.0;
+
+/// What a few targets far from all others do to normal noise.
+fn far_targets(recipe: &Recipe, data: &Loaded) -> Option<String> {
+    let is_normal = data.task() == Task::Regression && recipe.method.likelihood == Likelihood::Gaussian;
+    // Training targets are standardised.
+    let far = data.train.y.iter().filter(|y| is_normal && recipe.data.standardise && y.abs() > FAR).count();
+    (far > 0).then(|| {
+        format!(
+            "{} of '{}' beyond {FAR} standard deviations of the mean: error bars of all rows widen; correct what is wrong, or let it \
+             count less (--likelihood student-t)",
+            counted(far, "training value"),
+            data.encoder.target_names()
+        )
+    })
+}
+
 impl Training {
     /// At its first step, with random weights or those of the recipe's file, kept in memory alone.
     pub fn new(recipe: &Recipe, device: &Device) -> Result<Training> {
@@ -58,6 +78,7 @@ impl Training {
         let recipe = &recipe;
         let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder)?;
         data.notes.extend(plan.caveats());
+        data.notes.extend(far_targets(recipe, &data));
         let Chosen { mut device, reason } = Session::place(&plan.setup, plan.all_members(), device)?;
         data.notes.extend(memory::check(&plan, &data, &device)?);
         let mut trainer = match (Trainer::new(&plan, &data, &device), reason) {

@@ -139,3 +139,20 @@ fn what_has_no_such_noise_says_so() {
         assert!(said.contains(says) && !d.join("no").exists(), "{args}: {said}");
     }
 }
+
+/// One target a thousand times too large: said before training, with what helps; not where it counts less already.
+#[test]
+fn a_target_far_from_all_others_is_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let row = |i: u32| format!("{},{}\n", i % 17, if i == 40 { 1e7 } else { f64::from(i % 17) * 0.5 });
+    std::fs::write(dir.path().join("o.csv"), "x,y\n".to_string() + &(0..300).map(row).collect::<String>())
+        .expect("written");
+    // No row is tested, so that the one is trained on.
+    let args = "fit o.csv --target y --device cpu --epochs 1 --set data.test_fraction=0 --out";
+    let told = ["value of 'y' beyond 10 standard deviations", "--likelihood student-t"];
+    let normal = ok(dir.path(), &format!("{args} n"));
+    let heavy = ok(dir.path(), &format!("{args} h --likelihood student-t"));
+    let is_told = |said: &str| told.iter().all(|part| said.contains(part));
+    assert!(is_told(&normal), "{normal}");
+    assert!(!is_told(&heavy), "{heavy}");
+}

@@ -30,7 +30,11 @@ pub(crate) fn find(rows: &Rows<'_>, width: usize, options: &ReadOptions) -> Head
     }
     let counts_up = is_numbered(rows, width);
     let is_header = options.header.unwrap_or_else(|| {
-        first.len() < width || is_expected(first, &options.expected) || counts_up || stands_over_cells(rows, width)
+        first.len() < width
+            || is_expected(first, &options.expected)
+            || counts_up
+            || stands_over_counter(rows, width)
+            || stands_over_cells(rows, width)
     });
     if !is_header {
         return none;
@@ -76,6 +80,20 @@ fn is_numbered(rows: &Rows<'_>, width: usize) -> bool {
     };
     // Rows that all count up are data.
     rows.row(0).len() == width && rows.len() > 1 && numbered(rows.row(0)) && !counts(rows.row(1))
+}
+
+/// `,class,age` over rows that are counted: pandas' and R's index, with names beside its empty cell.
+fn stands_over_counter(rows: &Rows<'_>, width: usize) -> bool {
+    let [index, names @ ..] = rows.row(0) else { return false };
+    let is_name = |cell: &Cow<'_, str>| !cell::is_missing(cell) && !is_bare_number(cell);
+    let number = |i: usize| rows.cell(i, 0).trim().parse::<i64>().ok();
+    let counts = (2..rows.len()).all(|i| number(i).zip(number(i - 1)).is_some_and(|(b, a)| b == a + 1));
+    index.trim().is_empty()
+        && rows.row(0).len() == width
+        && width > 1
+        && rows.len() > 2
+        && counts
+        && names.iter().all(is_name)
 }
 
 /// A text stands over numbers; or, in a table of text alone, no word of the first row occurs again in its column

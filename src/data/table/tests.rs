@@ -177,6 +177,10 @@ fn b6_headers_of_pandas() {
     let t = read(",0,1,2,3\n0,5.5,6,7,8\n1,9,10,11,12\n");
     assert_eq!((t.names(), t.rows()), (vec!["row", "0", "1", "2", "3"], 2));
     assert_eq!(t.column_index("3").unwrap(), 4, "a name before an index");
+    // Texts alone beside the counter.
+    let t = read(",class,sex\n1,1st,man\n2,1st,man\n3,2nd,man\n");
+    assert_eq!((t.names(), t.rows(), t.header), (vec!["0", "class", "sex"], 3, true));
+    assert!(!read(",a,b\n7,c,d\n5,a,b\n6,c,d\n").header, "what does not count up may be data with a missing cell");
     let t = read("0,1,2,3\n5.5,6,7,8\n9,10,11,12\n");
     assert_eq!((t.names(), t.rows(), t.header), (vec!["0", "1", "2", "3"], 2, true));
     assert!(t.said()[0].contains("--header no"), "{:?}", t.said());

@@ -120,7 +120,8 @@ fn find(choice: &Choice, all: &[AdapterReport]) -> Option<usize> {
         Choice::Hardware | Choice::Numbered(_) => !report.is_software(),
         Choice::Software => report.is_software(),
         Choice::Named(name) => {
-            report.name.to_lowercase().contains(&name.to_lowercase()) || report.pci.eq_ignore_ascii_case(name)
+            let is_part = report.name.to_lowercase().contains(&name.to_lowercase());
+            !name.trim().is_empty() && (is_part || report.pci.eq_ignore_ascii_case(name))
         }
     };
     let nth = if let Choice::Numbered(number) = choice { *number } else { 0 };
@@ -191,7 +192,10 @@ pub fn open(choice: Choice) -> Result<Gpu> {
             open_adapter(report, &adapter)
         }
         None => {
-            Err(none_found(&choice, &reports.iter().map(|r| format!("'{}'", r.name)).collect::<Vec<_>>().join(", ")))
+            // What is asked for is a GPU: software is no answer.
+            let wants_gpu = matches!(choice, Choice::Auto | Choice::Hardware | Choice::Numbered(_));
+            let seen = reports.iter().filter(|r| !wants_gpu || !r.is_software());
+            Err(none_found(&choice, &seen.map(|r| format!("'{}'", r.name)).collect::<Vec<_>>().join(", ")))
         }
     }
 }
@@ -199,17 +203,17 @@ pub fn open(choice: Choice) -> Result<Gpu> {
 fn none_found(choice: &Choice, names: &str) -> Error {
     let seen = if names.is_empty() { "no adapter at all" } else { names };
     match choice {
-        Choice::Auto | Choice::Hardware => Error::device(
-            "--device gpu",
-            "no hardware GPU with a Vulkan, Metal or DX12 driver",
-            seen,
-            format!("{}, or use --device cpu, which works without", how(Need::Driver)),
-        ),
-        Choice::Numbered(number) => Error::device(
+        Choice::Numbered(number) if !names.is_empty() => Error::device(
             format!("--device gpu:{number}"),
             "no GPU of this number",
             seen,
             "the first is gpu:0; `vifo doctor` lists them",
+        ),
+        Choice::Auto | Choice::Hardware | Choice::Numbered(_) => Error::device(
+            "--device gpu",
+            "no hardware GPU with a Vulkan, Metal or DX12 driver",
+            if names.is_empty() { "" } else { names },
+            format!("{}, or use --device cpu, which works without", how(Need::Driver)),
         ),
         Choice::Software => Error::device(
             "--device software",
