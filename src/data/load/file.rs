@@ -133,7 +133,8 @@ fn enough_rows(table: &Table, data: &recipe::Data, split: &Split) -> Result<()> 
     let all = split.train.len() + split.test.len() + split.validation.len();
     let of = if elsewhere.is_empty() { String::new() } else { format!(" (of {all}: {})", elsewhere.join(", ")) };
     let is_by_fraction = data.test_file.is_none() && data.split_file.is_none() && data.test_fraction > 0.0;
-    let help = if is_by_fraction { "add rows, or --set data.test_fraction=0" } else { "add rows" };
+    // All rows together may be too few, too.
+    let help = if is_by_fraction && all >= MIN_ROWS { "add rows, or --set data.test_fraction=0" } else { "add rows" };
     let found = format!("{} to train on{of}", counted(split.train.len(), "row"));
     Err(Error::data(table.path.display().to_string(), found, format!("at least {MIN_ROWS}"), help))
 }
