@@ -142,7 +142,7 @@ fn fit_names_what_is_wrong_with_a_table() {
             (
                 "fit hole.csv --device cpu",
                 1,
-                &["2 rows to train on (of 3: 1 tests)", "add rows, or --set data.test_fraction=0"],
+                &["2 rows to train on (of 3: 1 tests)", "at least 6; add rows"],
             ),
             ("fit . --target y", 2, &[".: is a folder", "--target needs a table: name a file, such as ./"]),
             ("fit . --out run --device cpu", 1, &["most of its files are no images", "to train on a table name it: "]),
