@@ -139,11 +139,7 @@ fn fit_names_what_is_wrong_with_a_table() {
                 &["inf.csv, line 42, column 'z'", "infinite", "leave the cell empty"],
             ),
             ("fit one_row.csv --device cpu", 1, &["one_row.csv", "1 row to train on; allowed: at least 6; add rows"]),
-            (
-                "fit hole.csv --device cpu",
-                1,
-                &["2 rows to train on (of 3: 1 tests)", "at least 6; add rows"],
-            ),
+            ("fit hole.csv --device cpu", 1, &["2 rows to train on (of 3: 1 tests)", "at least 6; add rows"]),
             ("fit . --target y", 2, &[".: is a folder", "--target needs a table: name a file, such as ./"]),
             ("fit . --out run --device cpu", 1, &["most of its files are no images", "to train on a table name it: "]),
             ("fit good.csv --out good.csv --device cpu", 2, &["good.csv: is a file; --out names a folder"]),
