@@ -27,7 +27,7 @@
 //!
 //! # Features
 //!
-//! `gui` (default): the desktop app. `default-features = false` leaves it and its dependencies out.
+//! `app`: the desktop app, not built by default.
 //!
 //! # Modules
 //!
@@ -75,7 +75,7 @@ pub mod cli;
 pub mod export;
 #[doc(hidden)]
 pub mod figure;
-#[cfg(feature = "gui")]
+#[cfg(feature = "app")]
 #[doc(hidden)]
 pub mod gui;
 #[doc(hidden)]

@@ -15,13 +15,14 @@ pub struct Args {
     close_after: Option<u64>,
 }
 
-#[cfg(not(feature = "gui"))]
+#[cfg(not(feature = "app"))]
 pub fn run(_args: &Args) -> anyhow::Result<()> {
-    let help = "build it with the app: cargo build --release (the feature `gui` is on by default)";
+    let help = "build it with the app, which takes some minutes: cargo run --release --features app -- app, or cargo install \
+                --path . --features app";
     Err(Error::usage("vifo app", "this vifo was built without the desktop app", "", help).into())
 }
 
-#[cfg(feature = "gui")]
+#[cfg(feature = "app")]
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let open = args.input.as_deref().map(what).transpose()?;
     crate::gui::run(crate::gui::Options { open, home: args.home.clone(), close_after: args.close_after })?;
@@ -29,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// A run folder, a recipe, or data, told apart before a window opens.
-#[cfg(feature = "gui")]
+#[cfg(feature = "app")]
 fn what(path: &std::path::Path) -> crate::error::Result<crate::gui::app::Open> {
     use crate::gui::app::Open;
     use crate::recipe::{Recipe, builtin};

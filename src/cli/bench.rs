@@ -214,7 +214,7 @@ fn prose(format: Format) -> fn(&str) {
 }
 
 /// What a frame of the app costs its UI thread with long learning curves.
-#[cfg(feature = "gui")]
+#[cfg(feature = "app")]
 fn app_frame(seconds: f64) -> String {
     const POINTS: usize = 100_000;
     const BOUND_MS: f64 = 4.0;
@@ -230,7 +230,7 @@ fn app_frame(seconds: f64) -> String {
     )
 }
 
-#[cfg(not(feature = "gui"))]
+#[cfg(not(feature = "app"))]
 fn app_frame(_seconds: f64) -> String {
     "app: not in this build".into()
 }

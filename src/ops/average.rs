@@ -3,7 +3,7 @@
 
 use super::optimizer::decimal;
 use super::wide::{PIECE, share, wide};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params};
 use crate::base::Real;
 use crate::base::rng::Draw;
 use rayon::prelude::*;
@@ -69,7 +69,7 @@ impl OpSpec for SwaCollect {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+        (vec![elements(&[self.replicas, self.count])], vec![elements(&[self.replicas, self.count])])
     }
     fn sizes_agree(&self) -> bool {
         true
@@ -81,7 +81,7 @@ impl OpSpec for FadingMean {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+        (vec![elements(&[self.replicas, self.count])], vec![elements(&[self.replicas, self.count])])
     }
     fn sizes_agree(&self) -> bool {
         true
@@ -93,7 +93,7 @@ impl OpSpec for SwagCollect {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        let w = numbers(&[self.replicas, self.count]);
+        let w = elements(&[self.replicas, self.count]);
         (vec![w], vec![w, w, w * self.columns as usize])
     }
     fn sizes_agree(&self) -> bool {
@@ -110,7 +110,7 @@ impl OpSpec for SwagSample {
         self.columns as usize
     }
     fn lengths(&self) -> Lengths {
-        let w = numbers(&[self.members, self.count]);
+        let w = elements(&[self.members, self.count]);
         (vec![w, w, w * self.columns as usize], vec![w * self.samples as usize])
     }
     fn sizes_agree(&self) -> bool {
@@ -123,7 +123,7 @@ impl OpSpec for RepeatWeights {
         Grid::Threads(self.members as u64 * self.samples as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.members, self.count])], vec![numbers(&[self.members, self.samples, self.count])])
+        (vec![elements(&[self.members, self.count])], vec![elements(&[self.members, self.samples, self.count])])
     }
     fn sizes_agree(&self) -> bool {
         self.samples > 0

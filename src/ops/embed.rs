@@ -5,7 +5,7 @@
 //! level; one outside of the table gives zeros.
 
 use super::wide::share;
-use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, numbers, params, shared, within};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, elements, fits, params, shared};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -70,7 +70,7 @@ macro_rules! sizes {
         let p = $p;
         // A level has one number of the row at least, and a table one row.
         let columns = (1..=p.n_in).contains(&p.embedded) && p.width >= p.embedded && p.levels >= p.embedded;
-        columns && shared(p.replicas, p.share) && within(p.table, p.length.into(), p.stride)
+        columns && shared(p.replicas, p.share) && fits(p.table, p.length.into(), p.stride)
     }};
 }
 
@@ -82,10 +82,10 @@ impl OpSpec for EmbedForward {
         Grid::Threads(u64::from(self.replicas) * u64::from(self.rows) * row)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
-        let y = numbers(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
-        let columns = numbers(&[self.embedded, OF_COLUMN]);
-        (vec![x, numbers(&[self.replicas, self.stride]), columns], vec![y])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        let y = elements(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
+        let columns = elements(&[self.embedded, OF_COLUMN]);
+        (vec![x, elements(&[self.replicas, self.stride]), columns], vec![y])
     }
     fn sizes_agree(&self) -> bool {
         sizes!(self)
@@ -118,9 +118,9 @@ impl OpSpec for EmbedBackward {
         Grid::Threads(u64::from(self.replicas) * u64::from(self.levels))
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
-        let dy = numbers(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
-        (vec![x, dy, numbers(&[self.embedded, OF_COLUMN])], vec![numbers(&[self.replicas, self.stride])])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        let dy = elements(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
+        (vec![x, dy, elements(&[self.embedded, OF_COLUMN])], vec![elements(&[self.replicas, self.stride])])
     }
     fn sizes_agree(&self) -> bool {
         sizes!(self)
@@ -134,9 +134,9 @@ impl OpSpec for EmbedBackwardData {
         Grid::Threads(u64::from(self.replicas) * u64::from(self.rows) * u64::from(self.n_in))
     }
     fn lengths(&self) -> Lengths {
-        let dy = numbers(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
-        let dx = numbers(&[self.replicas, self.rows, self.n_in]);
-        (vec![dy, numbers(&[self.embedded, OF_COLUMN])], vec![dx])
+        let dy = elements(&[self.replicas, self.rows, n_out(self.n_in, self.embedded, self.width)]);
+        let dx = elements(&[self.replicas, self.rows, self.n_in]);
+        (vec![dy, elements(&[self.embedded, OF_COLUMN])], vec![dx])
     }
     fn sizes_agree(&self) -> bool {
         (1..=self.n_in).contains(&self.embedded) && self.width >= self.embedded

@@ -4,7 +4,7 @@
 
 use super::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, activate, activation_slope};
 use super::wide::{share, wide};
-use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, numbers, params, shared, within};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, elements, fits, params, shared};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -57,11 +57,11 @@ impl OpSpec for FactorForward {
         Grid::Threads(self.replicas as u64 * self.rows as u64 * self.n as u64)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n]);
-        (vec![x, numbers(&[self.replicas, self.stride])], vec![numbers(&[self.replicas, self.rows, self.n])])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n]);
+        (vec![x, elements(&[self.replicas, self.stride])], vec![elements(&[self.replicas, self.rows, self.n])])
     }
     fn sizes_agree(&self) -> bool {
-        shared(self.replicas, self.share) && within(self.weight, self.n.into(), self.stride)
+        shared(self.replicas, self.share) && fits(self.weight, self.n.into(), self.stride)
     }
     /// Of an input that no activation made: `Builder` records nothing else.
     fn gradient(&self, _activation: u32) -> Option<Gradient> {
@@ -90,11 +90,11 @@ impl OpSpec for FactorBackwardData {
         Grid::Threads(self.replicas as u64 * self.rows as u64 * self.n as u64)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas, self.rows, self.n]);
-        (vec![x, x, numbers(&[self.replicas, self.stride])], vec![x])
+        let x = elements(&[self.replicas, self.rows, self.n]);
+        (vec![x, x, elements(&[self.replicas, self.stride])], vec![x])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.weight, self.n.into(), self.stride)
+        fits(self.weight, self.n.into(), self.stride)
     }
 }
 
@@ -105,11 +105,11 @@ impl OpSpec for FactorBackwardWeight {
         Grid::Groups(self.replicas as u64 * self.n.div_ceil(COLUMNS) as u64)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n]);
-        (vec![x, numbers(&[self.replicas, self.rows, self.n])], vec![numbers(&[self.replicas, self.stride])])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n]);
+        (vec![x, elements(&[self.replicas, self.rows, self.n])], vec![elements(&[self.replicas, self.stride])])
     }
     fn sizes_agree(&self) -> bool {
-        shared(self.replicas, self.share) && within(self.weight, self.n.into(), self.stride)
+        shared(self.replicas, self.share) && fits(self.weight, self.n.into(), self.stride)
     }
 }
 

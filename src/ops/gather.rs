@@ -1,7 +1,7 @@
 //! What goes into a network: the rows of a batch in the epoch's order, the auxiliary inputs, and dropout masks.
 
 use super::wide::{PIECE, share, wide};
-use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, binds, numbers, params, within};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, binds, elements, fits, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Permutation, Stream, unit};
 use rayon::prelude::*;
@@ -96,8 +96,8 @@ impl OpSpec for GatherRows {
     }
     fn lengths(&self) -> Lengths {
         (
-            vec![numbers(&[self.sets(), self.set_rows(), self.cols])],
-            vec![numbers(&[self.replicas, self.out_rows, self.cols])],
+            vec![elements(&[self.sets(), self.set_rows(), self.cols])],
+            vec![elements(&[self.replicas, self.out_rows, self.cols])],
         )
     }
     fn sizes_agree(&self) -> bool {
@@ -120,10 +120,10 @@ impl OpSpec for AuxInputs {
         Grid::Threads(self.replicas as u64 * self.count as u64 * self.cols as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.sets(), self.cols]); 2], vec![numbers(&[self.replicas, self.out_rows, self.cols])])
+        (vec![elements(&[self.sets(), self.cols]); 2], vec![elements(&[self.replicas, self.out_rows, self.cols])])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.first_row, u64::from(self.count), self.out_rows)
+        fits(self.first_row, u64::from(self.count), self.out_rows)
             && self.first_member.checked_div(self.per_set).is_none_or(|s| s >= self.first_set)
     }
 }
@@ -137,7 +137,7 @@ impl OpSpec for Dropout {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.count])])
+        (vec![elements(&[self.replicas, self.count])], vec![elements(&[self.replicas, self.count])])
     }
     fn sizes_agree(&self) -> bool {
         self.period > 0 || self.count == 0

@@ -3,7 +3,7 @@
 //! number of rows; gradients are those of the mean over the valid rows (MATH.md sections 1 and 2).
 
 use super::regularizer::{self, REG_NONE, sigma};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params, shared};
 use crate::base::Real;
 use crate::base::rng::{Draw, Stream};
 
@@ -65,8 +65,8 @@ params! {
 
 /// Of a head that reads `k` outputs and a label of each row, and writes terms and the outputs' gradient.
 pub(super) fn head_lengths(replicas: u32, share: u32, rows: u32, k: u32) -> Lengths {
-    let z = numbers(&[replicas, rows, k]);
-    (vec![z, numbers(&[replicas / share.max(1), rows])], vec![numbers(&[replicas, rows, 3]), z])
+    let z = elements(&[replicas, rows, k]);
+    (vec![z, elements(&[replicas / share.max(1), rows])], vec![elements(&[replicas, rows, 3]), z])
 }
 
 impl OpSpec for SoftmaxHead {
@@ -103,12 +103,12 @@ impl OpSpec for VifoHead {
         8 * self.k as usize
     }
     fn lengths(&self) -> Lengths {
-        let z = numbers(&[self.replicas, self.rows, 2, self.k]);
+        let z = elements(&[self.replicas, self.rows, 2, self.k]);
         let moments =
-            if self.regularizer >= regularizer::REG_MEAN_ALL { numbers(&[self.replicas, 6, self.k]) } else { 1 };
+            if self.regularizer >= regularizer::REG_MEAN_ALL { elements(&[self.replicas, 6, self.k]) } else { 1 };
         (
-            vec![z, numbers(&[self.replicas / self.share.max(1), self.data_rows]), moments],
-            vec![numbers(&[self.replicas, self.rows, 3]), z],
+            vec![z, elements(&[self.replicas / self.share.max(1), self.data_rows]), moments],
+            vec![elements(&[self.replicas, self.rows, 3]), z],
         )
     }
     fn sizes_agree(&self) -> bool {

@@ -2,7 +2,7 @@
 //! the floats of a data set never exist. Bytes lie in up to four shards, because adapters limit what one binding may hold.
 
 use super::wide::wide;
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Permutation, Stream};
 use crate::error::{Error, Result};
@@ -101,7 +101,7 @@ impl OpSpec for GatherImages {
     }
     fn lengths(&self) -> Lengths {
         let shards = (0..SHARDS).map(|s| self.images_of(s) as usize * self.image_len());
-        (shards.collect(), vec![numbers(&[self.replicas, self.out_rows, self.h, self.w, self.c])])
+        (shards.collect(), vec![elements(&[self.replicas, self.out_rows, self.h, self.w, self.c])])
     }
     fn sizes_agree(&self) -> bool {
         self.batch <= self.out_rows

@@ -3,8 +3,8 @@
 
 use super::gemm::{Epilogue, Finish, Gate, Mat, beside, gemm, pack_len};
 use super::{
-    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, area, binds, numbers, params, shared,
-    within,
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, binds, elements, elements_u64, fits,
+    params, shared,
 };
 use crate::base::Real;
 
@@ -78,20 +78,20 @@ impl OpSpec for LinearForward {
         pack_len(self.n_in as usize, self.n_out as usize)
     }
     fn lengths(&self) -> Lengths {
-        let y = numbers(&[self.replicas, self.rows, self.n_out]);
+        let y = elements(&[self.replicas, self.rows, self.n_out]);
         let pre = if keeps_pre(self.activation) { y } else { 1 };
         (
             vec![
-                numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
-                numbers(&[self.replicas, self.stride]),
+                elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
+                elements(&[self.replicas, self.stride]),
             ],
             vec![y, pre],
         )
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
-            && within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
-            && within(self.bias, u64::from(self.n_out), self.stride)
+            && fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
+            && fits(self.bias, u64::from(self.n_out), self.stride)
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_out.into(), self.n_in.into());
@@ -130,18 +130,18 @@ impl OpSpec for LinearBackwardData {
         pack_len(self.n_out as usize, self.n_in as usize)
     }
     fn lengths(&self) -> Lengths {
-        let dx = numbers(&[self.replicas, self.rows, self.n_in]);
+        let dx = elements(&[self.replicas, self.rows, self.n_in]);
         (
             vec![
-                numbers(&[self.replicas, self.rows, self.n_out]),
-                numbers(&[self.replicas, self.stride]),
+                elements(&[self.replicas, self.rows, self.n_out]),
+                elements(&[self.replicas, self.stride]),
                 if self.activation == 0 { 1 } else { dx },
             ],
             vec![dx],
         )
     }
     fn sizes_agree(&self) -> bool {
-        within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
+        fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_in.into(), self.n_out.into());
@@ -166,16 +166,16 @@ impl OpSpec for LinearBackwardWeight {
     fn lengths(&self) -> Lengths {
         (
             vec![
-                numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
-                numbers(&[self.replicas, self.rows, self.n_out]),
+                elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]),
+                elements(&[self.replicas, self.rows, self.n_out]),
             ],
-            vec![numbers(&[self.replicas, self.stride])],
+            vec![elements(&[self.replicas, self.stride])],
         )
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
-            && within(self.weight, area(&[self.n_in, self.n_out]), self.stride)
-            && within(self.bias, u64::from(self.n_out), self.stride)
+            && fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
+            && fits(self.bias, u64::from(self.n_out), self.stride)
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.n_in.into(), self.n_out.into(), self.rows.into());

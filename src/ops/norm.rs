@@ -12,8 +12,8 @@ pub use backward::{batch_norm_backward, batch_norm_sums};
 use super::linear::activate;
 use super::wide::{PIECE, share, wide};
 use super::{
-    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, StepArgs, area, binds, numbers, params,
-    within,
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, StepArgs, binds, elements, elements_u64,
+    fits, params,
 };
 use crate::base::Real;
 use rayon::prelude::*;
@@ -95,7 +95,7 @@ params! {
 /// The sums of the channels of one group of rows, or of two where there are auxiliary ones, as a product.
 fn sums_over_rows(replicas: u32, data_images: u32, images: u32, pixels: u32, c: u32) -> Product {
     let kinds = if images > data_images { 2 } else { 1 };
-    Product { count: u64::from(replicas) * kinds, m: c.into(), n: 1, k: area(&[images, pixels]) }
+    Product { count: u64::from(replicas) * kinds, m: c.into(), n: 1, k: elements_u64(&[images, pixels]) }
 }
 
 impl OpSpec for BatchNormStats {
@@ -114,11 +114,11 @@ impl OpSpec for BatchNormStats {
         (GROUPS + 1) * lanes(self.c as usize) + 2 * self.c as usize
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
-        (vec![x], vec![numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.running_stride])])
+        let x = elements(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x], vec![elements(&[self.replicas, 4, self.c]), elements(&[self.replicas, self.running_stride])])
     }
     fn sizes_agree(&self) -> bool {
-        self.data_images <= self.images && within(self.running, area(&[2, self.c]), self.running_stride)
+        self.data_images <= self.images && fits(self.running, elements_u64(&[2, self.c]), self.running_stride)
     }
     fn product(&self) -> Option<Product> {
         Some(sums_over_rows(self.replicas, self.data_images, self.images, self.pixels, self.c))
@@ -130,10 +130,10 @@ impl OpSpec for BatchNormRunning {
         Grid::Threads(self.replicas as u64 * self.c as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.running_stride])], vec![numbers(&[self.replicas, 4, self.c])])
+        (vec![elements(&[self.replicas, self.running_stride])], vec![elements(&[self.replicas, 4, self.c])])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.running, area(&[2, self.c]), self.running_stride)
+        fits(self.running, elements_u64(&[2, self.c]), self.running_stride)
     }
 }
 impl OpSpec for BatchNormForward {
@@ -142,13 +142,13 @@ impl OpSpec for BatchNormForward {
         Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas, self.images, self.pixels, self.c]);
-        (vec![x, numbers(&[self.replicas, 4, self.c]), numbers(&[self.replicas, self.weights_stride])], vec![x])
+        let x = elements(&[self.replicas, self.images, self.pixels, self.c]);
+        (vec![x, elements(&[self.replicas, 4, self.c]), elements(&[self.replicas, self.weights_stride])], vec![x])
     }
     fn sizes_agree(&self) -> bool {
         self.data_images <= self.images
-            && within(self.gamma, u64::from(self.c), self.weights_stride)
-            && within(self.beta, u64::from(self.c), self.weights_stride)
+            && fits(self.gamma, u64::from(self.c), self.weights_stride)
+            && fits(self.beta, u64::from(self.c), self.weights_stride)
     }
     fn gradient(&self, _: u32) -> Option<Gradient> {
         let Self { replicas, images, data_images, pixels, c, gamma, beta, weights_stride, activation } = *self;
@@ -186,13 +186,13 @@ impl OpSpec for BatchNormSums {
     }
     fn lengths(&self) -> Lengths {
         let (x, stats) =
-            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
-        (vec![x, x, x, stats], vec![stats, numbers(&[self.replicas, self.weights_stride])])
+            (elements(&[self.replicas, self.images, self.pixels, self.c]), elements(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats], vec![stats, elements(&[self.replicas, self.weights_stride])])
     }
     fn sizes_agree(&self) -> bool {
         self.data_images <= self.images
-            && within(self.gamma, u64::from(self.c), self.weights_stride)
-            && within(self.beta, u64::from(self.c), self.weights_stride)
+            && fits(self.gamma, u64::from(self.c), self.weights_stride)
+            && fits(self.beta, u64::from(self.c), self.weights_stride)
     }
     fn product(&self) -> Option<Product> {
         Some(sums_over_rows(self.replicas, self.data_images, self.images, self.pixels, self.c))
@@ -205,11 +205,11 @@ impl OpSpec for BatchNormBackward {
     }
     fn lengths(&self) -> Lengths {
         let (x, stats) =
-            (numbers(&[self.replicas, self.images, self.pixels, self.c]), numbers(&[self.replicas, 4, self.c]));
-        (vec![x, x, x, stats, stats, numbers(&[self.replicas, self.weights_stride])], vec![x])
+            (elements(&[self.replicas, self.images, self.pixels, self.c]), elements(&[self.replicas, 4, self.c]));
+        (vec![x, x, x, stats, stats, elements(&[self.replicas, self.weights_stride])], vec![x])
     }
     fn sizes_agree(&self) -> bool {
-        self.data_images <= self.images && within(self.gamma, u64::from(self.c), self.weights_stride)
+        self.data_images <= self.images && fits(self.gamma, u64::from(self.c), self.weights_stride)
     }
 }
 impl OpSpec for Add {

@@ -3,7 +3,7 @@
 //! the replicas, multiplies the learning rate weight by weight and is read only where `rated` is 1.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, fits, params};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -49,7 +49,7 @@ impl OpSpec for Adam {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        let w = numbers(&[self.replicas, self.count]);
+        let w = elements(&[self.replicas, self.count]);
         (vec![w, 1, rates_len(self.rated, self.count)], vec![w; 3])
     }
     fn sizes_agree(&self) -> bool {
@@ -62,7 +62,7 @@ impl OpSpec for Sgd {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }
     fn lengths(&self) -> Lengths {
-        let w = numbers(&[self.replicas, self.count]);
+        let w = elements(&[self.replicas, self.count]);
         (vec![w, 1, rates_len(self.rated, self.count)], vec![w; 2])
     }
     fn sizes_agree(&self) -> bool {
@@ -75,10 +75,10 @@ impl OpSpec for L2Gradient {
         Grid::Threads(self.replicas as u64 * self.length as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.stride])], vec![numbers(&[self.replicas, self.stride])])
+        (vec![elements(&[self.replicas, self.stride])], vec![elements(&[self.replicas, self.stride])])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.first, u64::from(self.length), self.stride)
+        fits(self.first, u64::from(self.length), self.stride)
     }
 }
 

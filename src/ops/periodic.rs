@@ -5,7 +5,9 @@
 //! layer of a network: no gradient of x.
 
 use super::wide::{share, wide};
-use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, area, binds, numbers, params, shared, within};
+use super::{
+    Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, elements, elements_u64, fits, params, shared,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
@@ -83,17 +85,17 @@ macro_rules! sizes {
 
 impl Sizes {
     fn agree(&self) -> bool {
-        let inside = |&(first, each): &(u32, u32)| within(first, area(&[self.embedded, each]), self.stride);
+        let inside = |&(first, each): &(u32, u32)| fits(first, elements_u64(&[self.embedded, each]), self.stride);
         shared(self.replicas, self.share) && (1..=self.n_in).contains(&self.embedded) && self.places.iter().all(inside)
     }
     fn x(&self) -> usize {
-        numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in])
+        elements(&[self.replicas / self.share.max(1), self.rows, self.n_in])
     }
     fn y(&self) -> usize {
-        numbers(&[self.replicas, self.rows, n_out(self.n_in, self.embedded)])
+        elements(&[self.replicas, self.rows, n_out(self.n_in, self.embedded)])
     }
     fn weights(&self) -> usize {
-        numbers(&[self.replicas, self.stride])
+        elements(&[self.replicas, self.stride])
     }
 }
 

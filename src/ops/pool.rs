@@ -3,7 +3,7 @@
 
 use super::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, activation_slope};
 use super::wide::{share, wide};
-use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, numbers, params};
+use super::{Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, binds, elements, params};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -55,8 +55,8 @@ impl OpSpec for MaxPool2Forward {
     }
     fn lengths(&self) -> Lengths {
         (
-            vec![numbers(&[self.images, self.h, self.w, self.c])],
-            vec![numbers(&[self.images, self.h / 2, self.w / 2, self.c])],
+            vec![elements(&[self.images, self.h, self.w, self.c])],
+            vec![elements(&[self.images, self.h / 2, self.w / 2, self.c])],
         )
     }
     fn sizes_agree(&self) -> bool {
@@ -78,9 +78,9 @@ impl OpSpec for MaxPool2Backward {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.images, self.h, self.w, self.c]);
+        let x = elements(&[self.images, self.h, self.w, self.c]);
         (
-            vec![x, numbers(&[self.images, self.h / 2, self.w / 2, self.c]), if self.activation == 0 { 1 } else { x }],
+            vec![x, elements(&[self.images, self.h / 2, self.w / 2, self.c]), if self.activation == 0 { 1 } else { x }],
             vec![x],
         )
     }
@@ -101,8 +101,8 @@ impl OpSpec for AvgPoolForward {
     fn lengths(&self) -> Lengths {
         let k = self.size.max(1);
         (
-            vec![numbers(&[self.images, self.h, self.w, self.c])],
-            vec![numbers(&[self.images, self.h / k, self.w / k, self.c])],
+            vec![elements(&[self.images, self.h, self.w, self.c])],
+            vec![elements(&[self.images, self.h / k, self.w / k, self.c])],
         )
     }
     fn sizes_agree(&self) -> bool {
@@ -124,9 +124,9 @@ impl OpSpec for AvgPoolBackward {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }
     fn lengths(&self) -> Lengths {
-        let (k, x) = (self.size.max(1), numbers(&[self.images, self.h, self.w, self.c]));
+        let (k, x) = (self.size.max(1), elements(&[self.images, self.h, self.w, self.c]));
         (
-            vec![numbers(&[self.images, self.h / k, self.w / k, self.c]), if self.activation == 0 { 1 } else { x }],
+            vec![elements(&[self.images, self.h / k, self.w / k, self.c]), if self.activation == 0 { 1 } else { x }],
             vec![x],
         )
     }

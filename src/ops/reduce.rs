@@ -1,7 +1,7 @@
 //! Reductions: the loss of a step and sums of squares. The shader reduces by a fixed tree, so a run repeats itself.
 
 use super::wide::{PIECE, share, wide};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, fits, params};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -43,7 +43,7 @@ impl OpSpec for LossReduce {
     fn lengths(&self) -> Lengths {
         (
             vec![
-                numbers(&[self.members, self.samples, self.rows, 3]),
+                elements(&[self.members, self.samples, self.rows, 3]),
                 if self.has_extra == 1 { self.members as usize } else { 1 },
             ],
             vec![self.members as usize * SUM_WORDS],
@@ -59,10 +59,10 @@ impl OpSpec for SumSquares {
         Grid::Groups(self.replicas as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.stride])], vec![self.replicas as usize])
+        (vec![elements(&[self.replicas, self.stride])], vec![self.replicas as usize])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.first, u64::from(self.length), self.stride)
+        fits(self.first, u64::from(self.length), self.stride)
     }
 }
 

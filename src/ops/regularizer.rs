@@ -1,7 +1,7 @@
 //! Regularizers on the network's outputs (MATH.md section 3), the formulas shared by the VIFO head and weight-space VI,
 //! and the column moments that the "_all" forms need.
 
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared, step::Prior};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params, shared, step::Prior};
 use crate::base::Real;
 
 pub const REG_NONE: u32 = 0;
@@ -66,10 +66,10 @@ impl OpSpec for WeighedMoments {
     fn lengths(&self) -> Lengths {
         (
             vec![
-                numbers(&[self.replicas, self.rows, 2, self.k]),
-                numbers(&[self.replicas / self.share.max(1), self.data_rows]),
+                elements(&[self.replicas, self.rows, 2, self.k]),
+                elements(&[self.replicas / self.share.max(1), self.data_rows]),
             ],
-            vec![numbers(&[self.replicas, 6, self.k])],
+            vec![elements(&[self.replicas, 6, self.k])],
         )
     }
     fn sizes_agree(&self) -> bool {
@@ -82,7 +82,7 @@ impl OpSpec for ColumnMoments {
         Grid::Threads(self.replicas as u64 * 2 * self.k as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.rows, 2, self.k])], vec![numbers(&[self.replicas, 6, self.k])])
+        (vec![elements(&[self.replicas, self.rows, 2, self.k])], vec![elements(&[self.replicas, 6, self.k])])
     }
     fn sizes_agree(&self) -> bool {
         self.data_rows <= self.rows && self.k > 0

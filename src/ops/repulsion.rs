@@ -8,7 +8,7 @@
 
 use super::reduce::squares;
 use super::wide::{PIECE, share, wide};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, shared};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params, shared};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -56,7 +56,7 @@ impl OpSpec for PairDistances {
         Grid::Groups(self.replicas as u64 * self.group as u64)
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.count])], vec![numbers(&[self.replicas, self.group])])
+        (vec![elements(&[self.replicas, self.count])], vec![elements(&[self.replicas, self.group])])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.group) && (self.cols == 0 || self.count.is_multiple_of(self.cols))
@@ -72,7 +72,7 @@ impl OpSpec for KernelWeights {
         (self.group * self.group) as usize
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.replicas, self.group])], vec![numbers(&[self.replicas, self.group + 1])])
+        (vec![elements(&[self.replicas, self.group])], vec![elements(&[self.replicas, self.group + 1])])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.group) && self.group <= MAX_PARTICLES
@@ -85,8 +85,8 @@ impl OpSpec for Repulsion {
         Grid::Groups(self.replicas as u64 * (1 + self.count.div_ceil(64) as u64))
     }
     fn lengths(&self) -> Lengths {
-        let v = numbers(&[self.replicas, self.count]);
-        (vec![v, numbers(&[self.replicas, self.group + 1])], vec![v, self.replicas as usize])
+        let v = elements(&[self.replicas, self.count]);
+        (vec![v, elements(&[self.replicas, self.group + 1])], vec![v, self.replicas as usize])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.group) && self.n_rows > 0 && (self.cols == 0 || self.count.is_multiple_of(self.cols))

@@ -190,17 +190,17 @@ pub enum Forms {
 }
 
 /// Elements of an array of these sizes.
-pub(crate) fn numbers(sizes: &[u32]) -> usize {
+pub(crate) fn elements(sizes: &[u32]) -> usize {
     sizes.iter().map(|&n| n as usize).product()
 }
 
 /// The same for sizes whose product a `usize` of 32 bits might not hold.
-pub(crate) fn area(sizes: &[u32]) -> u64 {
+pub(crate) fn elements_u64(sizes: &[u32]) -> u64 {
     sizes.iter().map(|&n| u64::from(n)).product()
 }
 
 /// Whether `len` elements from `first` on lie in a vector of `all`.
-pub(crate) fn within(first: u32, len: u64, all: u32) -> bool {
+pub(crate) fn fits(first: u32, len: u64, all: u32) -> bool {
     u64::from(first) + len <= u64::from(all)
 }
 

@@ -7,7 +7,8 @@ use super::gemm::{Epilogue, Finish, Mat, beside, gemm, pack_len};
 use super::linear::{ACT_NONE, activation_slope};
 use super::wide::{PIECE, share, wide};
 use super::{
-    Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, area, binds, numbers, params, shared, within,
+    Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, StepArgs, binds, elements, elements_u64, fits, params,
+    shared,
 };
 use crate::base::Real;
 use rayon::prelude::*;
@@ -81,7 +82,7 @@ fn quads(rows: u32) -> u64 {
 
 /// Whether mean and log_scale lie in the flat vector.
 fn weights_fit(n_in: u32, k: u32, places: [u32; 2], stride: u32) -> bool {
-    places.iter().all(|&first| within(first, area(&[n_in, k]), stride))
+    places.iter().all(|&first| fits(first, elements_u64(&[n_in, k]), stride))
 }
 
 impl OpSpec for VbllForward {
@@ -95,13 +96,13 @@ impl OpSpec for VbllForward {
         n_in * k + rows * n_in + rows * k + pack_len(n_in, k)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
-        (vec![x, numbers(&[self.replicas, self.stride])], vec![numbers(&[self.replicas, self.rows, 3, self.k])])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        (vec![x, elements(&[self.replicas, self.stride])], vec![elements(&[self.replicas, self.rows, 3, self.k])])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
             && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
-            && within(self.log_noise, u64::from(self.k), self.stride)
+            && fits(self.log_noise, u64::from(self.k), self.stride)
     }
     fn gradient(&self, activation: u32) -> Option<Gradient> {
         let Self { replicas, share, rows, n_in, k, mean, log_scale, log_noise, stride } = *self;
@@ -133,8 +134,8 @@ impl OpSpec for VbllBackwardData {
     }
     fn lengths(&self) -> Lengths {
         let (dx, dy) =
-            (numbers(&[self.replicas, self.rows, self.n_in]), numbers(&[self.replicas, self.rows, 3, self.k]));
-        (vec![dx, dy, numbers(&[self.replicas, self.stride]), if self.activation == 0 { 1 } else { dx }], vec![dx])
+            (elements(&[self.replicas, self.rows, self.n_in]), elements(&[self.replicas, self.rows, 3, self.k]));
+        (vec![dx, dy, elements(&[self.replicas, self.stride]), if self.activation == 0 { 1 } else { dx }], vec![dx])
     }
     fn sizes_agree(&self) -> bool {
         weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
@@ -152,14 +153,14 @@ impl OpSpec for VbllBackwardWeight {
         rows * n_in + pack_len(rows, k)
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
-        let w = numbers(&[self.replicas, self.stride]);
-        (vec![x, numbers(&[self.replicas, self.rows, 3, self.k]), w], vec![w])
+        let x = elements(&[self.replicas / self.share.max(1), self.rows, self.n_in]);
+        let w = elements(&[self.replicas, self.stride]);
+        (vec![x, elements(&[self.replicas, self.rows, 3, self.k]), w], vec![w])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
             && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
-            && within(self.log_noise, u64::from(self.k), self.stride)
+            && fits(self.log_noise, u64::from(self.k), self.stride)
     }
 }
 impl VbllRegularizer {
@@ -175,13 +176,13 @@ impl OpSpec for VbllRegularizer {
         Grid::Groups(self.replicas as u64 * (1 + self.numbers().div_ceil(64)))
     }
     fn lengths(&self) -> Lengths {
-        let w = numbers(&[self.replicas, self.stride]);
+        let w = elements(&[self.replicas, self.stride]);
         (vec![w], vec![w, self.replicas as usize])
     }
     fn sizes_agree(&self) -> bool {
         self.n_rows > 0
             && weights_fit(self.n_in, self.k, [self.mean, self.log_scale], self.stride)
-            && within(self.log_noise, u64::from(self.k), self.stride)
+            && fits(self.log_noise, u64::from(self.k), self.stride)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::regularizer::{REG_EB, REG_MEAN, REG_MV, REG_NAIVE, SIGMA_SOFTPLUS, eb_energy, separable, sigma};
 use super::wide::{PIECE, share, wide};
-use super::{Grid, Lengths, OpSpec, StepArgs, binds, numbers, params, within};
+use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, fits, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Stream, normals};
 use rayon::prelude::*;
@@ -67,7 +67,7 @@ impl OpSpec for ViSample {
         self.count as usize
     }
     fn lengths(&self) -> Lengths {
-        (vec![numbers(&[self.members, 2, self.count])], vec![numbers(&[self.members, self.samples, self.count])])
+        (vec![elements(&[self.members, 2, self.count])], vec![elements(&[self.members, self.samples, self.count])])
     }
     fn sizes_agree(&self) -> bool {
         self.samples > 0
@@ -80,12 +80,12 @@ impl OpSpec for ViRegularizer {
     }
     fn lengths(&self) -> Lengths {
         (
-            vec![numbers(&[self.members, 2, self.count])],
-            vec![self.members as usize, numbers(&[self.members, self.groups])],
+            vec![elements(&[self.members, 2, self.count])],
+            vec![self.members as usize, elements(&[self.members, self.groups])],
         )
     }
     fn sizes_agree(&self) -> bool {
-        within(self.first, u64::from(self.length), self.count) && self.length > 0 && self.group < self.groups
+        fits(self.first, u64::from(self.length), self.count) && self.length > 0 && self.group < self.groups
     }
 }
 impl OpSpec for ViGradient {
@@ -95,11 +95,11 @@ impl OpSpec for ViGradient {
         Grid::Threads(self.members as u64 * (blocks(self.length) + 1))
     }
     fn lengths(&self) -> Lengths {
-        let q = numbers(&[self.members, 2, self.count]);
-        (vec![q, numbers(&[self.members, self.samples, self.count]), numbers(&[self.members, self.groups])], vec![q])
+        let q = elements(&[self.members, 2, self.count]);
+        (vec![q, elements(&[self.members, self.samples, self.count]), elements(&[self.members, self.groups])], vec![q])
     }
     fn sizes_agree(&self) -> bool {
-        within(self.first, u64::from(self.length), self.count)
+        fits(self.first, u64::from(self.length), self.count)
             && self.length > 0
             && self.group < self.groups
             && self.samples > 0

@@ -1,7 +1,7 @@
 //! Rows that count for more or less than others: what a head says of a row, times the row's weight. One op behind every
 //! head, recorded only where there are weights.
 
-use super::{Grid, Lengths, OpSpec, binds, numbers, params, shared};
+use super::{Grid, Lengths, OpSpec, binds, elements, params, shared};
 use crate::base::Real;
 
 params! {
@@ -27,8 +27,8 @@ impl OpSpec for WeighRows {
     }
     fn lengths(&self) -> Lengths {
         (
-            vec![numbers(&[self.replicas / self.share.max(1), self.data_rows])],
-            vec![numbers(&[self.replicas, self.rows, 3]), numbers(&[self.replicas, self.rows, self.cols])],
+            vec![elements(&[self.replicas / self.share.max(1), self.data_rows])],
+            vec![elements(&[self.replicas, self.rows, 3]), elements(&[self.replicas, self.rows, self.cols])],
         )
     }
     fn sizes_agree(&self) -> bool {

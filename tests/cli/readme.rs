@@ -192,7 +192,7 @@ fn every_flag_verb_key_and_path_is_there() {
         known.extend(flags(&printed(&[verb, "--help"])));
     }
     // Cargo's, and an option of sbatch.
-    let others = ["--release", "--path", "--example", "--no-default-features", "--no-deps", "--open", "--partition"];
+    let others = ["--release", "--path", "--example", "--features", "--no-deps", "--open", "--partition"];
     known.extend(others.map(String::from));
     let list = printed(&["fit", "--keys"]);
     let keys: BTreeSet<&str> = list.lines().filter_map(|l| l.split(' ').next()).filter(|k| k.contains('.')).collect();

@@ -5,7 +5,7 @@ use crate::base::Real;
 use crate::ops::gemm::{Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, TimesSlope, keeps_pre};
 use crate::ops::wide::{share, wide};
-use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, area, binds, numbers, shared, within};
+use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, shared};
 use rayon::prelude::*;
 
 /// Pixels of dx whose coordinate plus padding leaves the same remainder by the stride. They meet the same taps of the
@@ -85,19 +85,19 @@ impl OpSpec for Conv2dBackwardData {
         pack_len(s.kernel_h * s.kernel_w * s.c_out, s.c_in) + GROUPS * f.h * f.w * s.c_out
     }
     fn lengths(&self) -> Lengths {
-        let dx = numbers(&[self.replicas, self.batch, self.h, self.w, self.c_in]);
-        let dy = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        let dx = elements(&[self.replicas, self.batch, self.h, self.w, self.c_in]);
+        let dy = elements(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
         let saved = if self.activation == 0 { 1 } else { dx };
-        (vec![dy, numbers(&[self.replicas, self.weights_stride]), saved], vec![dx])
+        (vec![dy, elements(&[self.replicas, self.weights_stride]), saved], vec![dx])
     }
     fn sizes_agree(&self) -> bool {
-        self.shape().windows_fit() && within(self.weight, self.shape().weights(), self.weights_stride)
+        self.shape().windows_fit() && fits(self.weight, self.shape().weights(), self.weights_stride)
     }
     fn product(&self) -> Option<Product> {
         // One product for the pixels of each remainder by the stride, with the taps that those meet at most.
         let s = self.stride.max(1);
-        let m = area(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
-        let k = area(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
+        let m = elements_u64(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
+        let k = elements_u64(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
         Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k })
     }
 }
@@ -193,19 +193,19 @@ impl OpSpec for Conv2dBackwardWeight {
         GROUPS * self.group_len()
     }
     fn lengths(&self) -> Lengths {
-        let x = numbers(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
-        let dy = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
-        (vec![x, dy], vec![numbers(&[self.replicas, self.weights_stride])])
+        let x = elements(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
+        let dy = elements(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        (vec![x, dy], vec![elements(&[self.replicas, self.weights_stride])])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
             && self.shape().windows_fit()
-            && within(self.weight, self.shape().weights(), self.weights_stride)
-            && (self.has_bias == 0 || within(self.bias, u64::from(self.c_out), self.weights_stride))
+            && fits(self.weight, self.shape().weights(), self.weights_stride)
+            && (self.has_bias == 0 || fits(self.bias, u64::from(self.c_out), self.weights_stride))
     }
     fn product(&self) -> Option<Product> {
-        let m = area(&[self.kernel_h, self.kernel_w, self.c_in]);
-        let k = area(&[self.batch, self.out_h, self.out_w]);
+        let m = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
+        let k = elements_u64(&[self.batch, self.out_h, self.out_w]);
         Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
     }
 }

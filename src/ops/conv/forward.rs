@@ -6,7 +6,8 @@ use crate::ops::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, t
 use crate::ops::linear::{ACT_RELU, activate_all, keeps_pre};
 use crate::ops::wide::wide;
 use crate::ops::{
-    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, area, binds, numbers, shared, within,
+    Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, binds, elements, elements_u64, fits,
+    shared,
 };
 use rayon::prelude::*;
 
@@ -25,20 +26,20 @@ impl OpSpec for Conv2dForward {
         pack_len(s.taps(), s.c_out) + GROUPS * s.frame_len()
     }
     fn lengths(&self) -> Lengths {
-        let y = numbers(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
+        let y = elements(&[self.replicas, self.batch, self.out_h, self.out_w, self.c_out]);
         let pre = if keeps_pre(self.activation) { y } else { 1 };
-        let x = numbers(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
-        (vec![x, numbers(&[self.replicas, self.weights_stride])], vec![y, pre])
+        let x = elements(&[self.replicas / self.share.max(1), self.batch, self.h, self.w, self.c_in]);
+        (vec![x, elements(&[self.replicas, self.weights_stride])], vec![y, pre])
     }
     fn sizes_agree(&self) -> bool {
         shared(self.replicas, self.share)
             && self.shape().windows_fit()
-            && within(self.weight, self.shape().weights(), self.weights_stride)
-            && (self.has_bias == 0 || within(self.bias, u64::from(self.c_out), self.weights_stride))
+            && fits(self.weight, self.shape().weights(), self.weights_stride)
+            && (self.has_bias == 0 || fits(self.bias, u64::from(self.c_out), self.weights_stride))
     }
     fn product(&self) -> Option<Product> {
-        let m = area(&[self.batch, self.out_h, self.out_w]);
-        let k = area(&[self.kernel_h, self.kernel_w, self.c_in]);
+        let m = elements_u64(&[self.batch, self.out_h, self.out_w]);
+        let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
         Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
     }
     fn gradient(&self, activation: u32) -> Option<Gradient> {
