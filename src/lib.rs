@@ -69,6 +69,7 @@ pub mod workflow;
 pub mod base;
 #[doc(hidden)]
 pub mod bench;
+#[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub mod cli;
 #[doc(hidden)]

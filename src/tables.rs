@@ -1,5 +1,6 @@
 //! Numbers, times and tables for people and papers: aligned text, Markdown, LaTeX and CSV from the same rows.
 
+use crate::base::fs;
 use crate::base::visible::visible;
 use crate::error::{Error, Result};
 use crate::figure::exact;
@@ -175,7 +176,7 @@ pub(crate) fn full(v: f64) -> String {
 
 /// Writes a table to a file, or an error that names it.
 pub fn write_csv(path: &std::path::Path, table: &TextTable) -> Result<()> {
-    if path.is_dir() {
+    if fs::is_dir(path) {
         return Err(Error::usage(
             path.display().to_string(),
             "is a folder",

@@ -1,11 +1,15 @@
-//! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers.
-//! Nothing here depends on networks, files or devices.
+//! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers; and what
+//! a browser does otherwise than an operating system: the clock, files, work beside the caller, the machine itself.
 
+pub mod clock;
 pub mod counted;
+pub mod fs;
 pub mod gamma;
+pub mod machine;
 pub mod real;
 pub mod rng;
 pub mod simd;
+pub mod task;
 pub mod visible;
 
 pub use real::Real;

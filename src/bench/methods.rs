@@ -1,6 +1,7 @@
 //! Cost of each method relative to a plain network: a training step, a prediction, and what ends its training.
 
 use super::quantile;
+use crate::base::clock::Instant;
 use crate::data::load::{Loaded, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -9,7 +10,6 @@ use crate::recipe::{NetName, keys};
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use crate::train::{Predictor, Trainer};
-use std::time::Instant;
 
 /// Name in a recipe, members, and the case it is compared with: a repulsive ensemble is one by nature, the others stand
 /// as single networks.

@@ -7,6 +7,7 @@ pub mod methods;
 pub mod self_test;
 
 use crate::base::Real;
+use crate::base::clock::Instant;
 use crate::data::load::load;
 use crate::data::{Dataset, Task};
 use crate::error::{Error, Result};
@@ -17,7 +18,6 @@ use crate::ops::gemm::{Finish, Isa, Mat, gemm, naive, pack_len};
 use crate::recipe::{Recipe, keys};
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
-use std::time::Instant;
 
 /// Recipe keys and their values.
 type Keys = &'static [(&'static str, &'static str)];

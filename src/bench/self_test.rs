@@ -2,13 +2,13 @@
 //! one. Kernels of all networks and of the methods that cost most run in it, in the forms that the device gets.
 
 use super::{CASES, Case, IMAGES, STEP_BOUND, few_images, image_case, step_error};
+use crate::base::clock::Instant;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::ops::StepArgs;
 use crate::recipe::Optimizer;
 use crate::train::session::Session;
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 pub struct CaseTest {
     pub name: &'static str,

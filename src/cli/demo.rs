@@ -2,12 +2,12 @@
 
 use super::progress::{Style, duration};
 use super::{say, say_line, tell};
+use crate::base::clock::Instant;
 use crate::bench::demo;
 use crate::exec::Device;
 use crate::tables::Format;
 use crate::train::{Event, Flow};
 use std::path::PathBuf;
-use std::time::Instant;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,6 +1,7 @@
 //! `vifo doctor`: adapters and limits of this machine, a self-test, and what to install if something is missing.
 
 use super::{hand_over, say, tell};
+use crate::base::fs;
 use crate::base::simd::Isa;
 use crate::bench;
 use crate::bench::self_test::{self, CaseTest};
@@ -77,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             t.rows.push(row(a, device, result));
         }
         say(&t.render(Format::Text));
-        let unseen = std::path::Path::new("/dev/nvidia0").exists();
+        let unseen = fs::exists("/dev/nvidia0");
         say(&advice(&adapters, hardware, unseen));
     }
     if args.full {

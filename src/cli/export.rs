@@ -3,6 +3,7 @@
 
 use super::options::open_run;
 use super::{say, shell, tell};
+use crate::base::fs;
 use crate::data::Task;
 use crate::error::Error;
 use crate::export::onnx;
@@ -153,14 +154,14 @@ fn python_session(out: &Path, on_images: bool) -> String {
 /// Nothing that exists is replaced unasked, and the run's own checkpoints not at all.
 fn guard(args: &Args, folder: &RunFolder) -> crate::error::Result<()> {
     let place = || args.out.display().to_string();
-    let is = |own: &Path| matches!((args.out.canonicalize(), own.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let is = |own: &Path| matches!((fs::canonicalize(&args.out), fs::canonicalize(own)), (Ok(a), Ok(b)) if a == b);
     if is(&folder.best()) || is(&folder.last()) {
         return Err(Error::usage(place(), "is a checkpoint of the run itself", "", "choose another name"));
     }
-    if args.out.is_dir() {
+    if fs::is_dir(&args.out) {
         return Err(Error::usage(place(), "is a folder", "a file", "add a file name"));
     }
-    if args.out.is_file() && !args.force {
+    if fs::is_file(&args.out) && !args.force {
         return Err(Error::usage(place(), "already exists", "", "choose another name, or replace it with --force"));
     }
     Ok(())

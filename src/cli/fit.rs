@@ -3,6 +3,7 @@
 use super::options::{All, KeyFlags, input, on_a_table, open_run, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
+use crate::base::fs;
 use crate::data::images::table_in;
 use crate::error::Error;
 use crate::exec::Device;
@@ -156,7 +157,7 @@ fn is_recipe(input: &toml::Table) -> bool {
 
 /// A folder where a target asks for a table.
 fn refuse_folder(path: &Path) -> crate::error::Result<()> {
-    if !path.is_dir() || is_bundled(path) || is_run(path) {
+    if !fs::is_dir(path) || is_bundled(path) || is_run(path) {
         return Ok(());
     }
     let help = match table_in(path) {

@@ -17,6 +17,7 @@ mod predict;
 mod progress;
 mod reproduce;
 mod score;
+mod serve;
 mod sweep;
 mod theory;
 

@@ -1,6 +1,7 @@
 //! Flags shared by commands, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
+use crate::base::fs;
 pub use crate::data::images::is_images;
 use crate::error::{Error, Result};
 use crate::method::{self, check_name};
@@ -244,7 +245,7 @@ pub fn input(name: &str) -> Result<Table> {
         return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", help));
     }
     let is_stdin = name == crate::data::source::STDIN;
-    if is_run || (!path.exists() && !name.ends_with("#coarse") && !is_stdin) {
+    if is_run || (!fs::exists(path) && !name.ends_with("#coarse") && !is_stdin) {
         if let Some(text) = builtin::find(name) {
             return Recipe::parse(text, name);
         }

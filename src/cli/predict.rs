@@ -2,6 +2,7 @@
 
 use super::options::{open_run, yes_or_no};
 use super::{hand_over, say, say_line, tell};
+use crate::base::fs;
 use crate::data::images::Part;
 use crate::error::Error;
 use crate::exec::Device;
@@ -60,7 +61,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => (path.clone(), None),
         None => own_name(&folder, &args.file)?,
     };
-    let same = |a: &PathBuf, b: &PathBuf| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let same =
+        |a: &PathBuf, b: &PathBuf| matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b);
     if same(&path, &args.file) {
         return Err(Error::usage(
             "--out",
@@ -133,13 +135,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 const SOURCES: &str = "predictions.json";
 
 fn sources(folder: &RunFolder) -> BTreeMap<String, PathBuf> {
-    let text = std::fs::read_to_string(folder.file(SOURCES)).unwrap_or_default();
+    let text = fs::read_to_string(folder.file(SOURCES)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// The file itself, however it is reached.
 fn real(file: &Path) -> PathBuf {
-    file.canonicalize().unwrap_or_else(|_| file.to_path_buf())
+    fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf())
 }
 
 /// predictions-STEM.csv in the run folder for the rows of `file`, STEM being its name but for the endings of tables. A
@@ -158,7 +160,7 @@ fn own_name(folder: &RunFolder, file: &Path) -> Result<(PathBuf, Option<String>)
     for i in 1u64.. {
         let name = if i == 1 { format!("predictions-{stem}.csv") } else { format!("predictions-{stem}-{i}.csv") };
         let path = folder.file(&name);
-        let is_free = !path.exists() || sources.get(&name) == Some(&own);
+        let is_free = !fs::exists(&path) || sources.get(&name) == Some(&own);
         if is_free {
             let taken = || format!("predictions-{stem}.csv holds the predictions of other rows: these are in {name}");
             return Ok((path, (i > 1).then(taken)));

@@ -1,6 +1,7 @@
 //! Progress of a training run: a bar on a terminal, plain lines elsewhere, JSON lines, or nothing; and Ctrl-C.
 
 use super::{hand_over, tell};
+use crate::base::clock::{Duration, Instant};
 use crate::base::counted::counted;
 use crate::system::stop;
 pub use crate::tables::duration;
@@ -9,7 +10,6 @@ use crate::view::RunView;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {

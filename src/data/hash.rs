@@ -1,5 +1,6 @@
 //! What identifies a data set: SHA-256 of files and of the values in a table.
 
+use crate::base::fs;
 use crate::data::source;
 use crate::data::table::{Cells, Table};
 use crate::error::{Error, Result};
@@ -47,7 +48,7 @@ pub fn hash(files: &[&Path]) -> Result<String> {
         }
         // Piece by piece: a file may be large beside the rows made of it.
         let failed = |e: std::io::Error| Error::io(file, "read", &e);
-        let mut opened = std::fs::File::open(file).map_err(failed)?;
+        let mut opened = fs::File::open(file).map_err(failed)?;
         digest.update(opened.metadata().map_err(failed)?.len().to_le_bytes());
         std::io::copy(&mut opened, &mut digest).map_err(failed)?;
     }

@@ -1,6 +1,7 @@
 //! A file, a pipe or stdin to text: compression by its magic bytes, the encoding by its marks and bytes, and a clear
 //! refusal of what is no text. Must not know what a table is.
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::borrow::Cow;
@@ -69,7 +70,7 @@ pub fn is_in_memory(path: &Path) -> bool {
 
 /// Whether the content cannot be read again by another program: standard input, pipes and what is in memory.
 pub fn is_stream(path: &Path) -> bool {
-    is_in_memory(path) || path.as_os_str() == STDIN || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
+    is_in_memory(path) || path.as_os_str() == STDIN || fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
 /// The bytes of a file. Those of a stream are kept, so that it can be asked for again.
@@ -78,12 +79,12 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     if let Some(text) = in_memory().get(path) {
         return Ok(text.as_bytes().to_vec());
     }
-    if path.is_dir() {
+    if fs::is_dir(path) {
         return Err(Error::data(place(path), "is a folder", ALLOWED, "name a file inside it"));
     }
     let failed = |e: std::io::Error| Error::io(path, "read", &e);
     if !is_stream(path) {
-        return std::fs::read(path).map_err(failed);
+        return fs::read(path).map_err(failed);
     }
     let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(bytes) = streams.get(path) {
@@ -92,7 +93,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match path.as_os_str() == STDIN {
         true => std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|f| f.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)),
+        false => fs::File::open(path).and_then(|f| f.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)),
     };
     read.map_err(failed)?;
     within_limit(path, bytes.len())?;

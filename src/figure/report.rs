@@ -1,6 +1,6 @@
 //! The report of a run: one HTML file with its figures inside, no script, nothing loaded from elsewhere.
 
-use std::fs;
+use crate::base::fs;
 use std::path::{Path, PathBuf};
 
 use super::palette::DARK;
@@ -249,8 +249,10 @@ fn is_embedded(tag: &str) -> bool {
 
 /// The `<svg>` element of a file; a file that could run or load something is refused.
 fn read_svg(report: &Path, svg: &Path) -> Result<String> {
-    let beside =
-        report.parent().map(|folder| folder.join(svg)).filter(|p| svg.is_relative() && !svg.exists() && p.exists());
+    let beside = report
+        .parent()
+        .map(|folder| folder.join(svg))
+        .filter(|p| svg.is_relative() && !fs::exists(svg) && fs::exists(p));
     let file = beside.as_deref().unwrap_or(svg);
     let text = fs::read_to_string(file).map_err(|e| Error::io(file, "read", &e))?;
     let lower = text.to_ascii_lowercase();

@@ -1,6 +1,6 @@
 //! Draws a figure, writes down its numbers and puts the files in place: a temporary name, synced, then renamed.
 
-use std::fs;
+use crate::base::fs;
 use std::path::Path;
 
 use image::ExtendedColorType;

@@ -1,9 +1,12 @@
 //! The app's state and its frame: tabs above, the page below, the status bar at the foot.
 
 use super::export::Exports;
+use super::gallery::Example;
 use super::panels::banner::Banner;
 use super::panels::curves::CurvesPage;
 use super::panels::data::DataPage;
+use super::panels::examples::{Chosen, ExamplesPage};
+use super::panels::pick::take_result;
 use super::panels::playground::Playground;
 use super::panels::priors::Priors;
 use super::panels::recipe::RecipePage;
@@ -12,9 +15,9 @@ use super::panels::runs::RunsPage;
 use super::panels::side::SideBySide;
 use super::panels::status;
 use super::settings::{Ground, Settings, Tab};
-use super::theme;
+use super::{link, shell, theme};
 use crate::error::Result;
-use crate::live::WorkerState;
+use crate::live::{Job, WorkerState};
 use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
@@ -26,12 +29,23 @@ pub enum Open {
     Recipe(Box<Recipe>),
     /// A table or an image set.
     Data(PathBuf),
+    Example {
+        example: &'static Example,
+        recipe: Box<Recipe>,
+    },
+    /// What a link says.
+    Link {
+        recipe: Option<Box<Recipe>>,
+        page: Option<Tab>,
+        embed: bool,
+    },
 }
 
 pub struct App {
     pub settings: Settings,
     pub banner: Banner,
     pub playground: Playground,
+    pub examples: ExamplesPage,
     pub side: SideBySide,
     pub priors: Priors,
     pub curves: CurvesPage,
@@ -41,12 +55,16 @@ pub struct App {
     pub recipe: RecipePage,
     pub exports: Exports,
     close_after: Option<u64>,
+    /// The page in front alone, inside somebody else's.
+    embedded: bool,
+    /// Files on their way into the program.
+    receiving: Option<Job<Option<PathBuf>>>,
     /// Whether the window has been fitted to its monitor.
     fitted: bool,
     /// Seconds that a frame takes, smoothed.
     frame_seconds: f64,
     frames: u64,
-    began: std::time::Instant,
+    began: crate::base::clock::Instant,
 }
 
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
@@ -63,11 +81,14 @@ impl App {
     ) -> Result<App> {
         theme::set_up(ctx);
         let asked = match &open {
-            Some(Open::Recipe(recipe)) => Some((**recipe).clone()),
+            Some(Open::Recipe(recipe) | Open::Example { recipe, .. } | Open::Link { recipe: Some(recipe), .. }) => {
+                Some((**recipe).clone())
+            }
             _ => None,
         };
         let mut app = App {
             playground: Playground::new(ctx, &settings, &home, asked)?,
+            examples: ExamplesPage::default(),
             side: SideBySide::default(),
             priors: Priors::default(),
             curves: CurvesPage::default(),
@@ -79,10 +100,12 @@ impl App {
             banner: Banner::default(),
             settings,
             close_after,
+            embedded: false,
+            receiving: None,
             fitted: false,
             frame_seconds: 0.0,
             frames: 0,
-            began: std::time::Instant::now(),
+            began: crate::base::clock::Instant::now(),
         };
         match open {
             Some(Open::Run(path)) => {
@@ -94,6 +117,11 @@ impl App {
                 app.settings.tab = Tab::Data;
             }
             Some(Open::Recipe(_)) => app.settings.tab = Tab::Playground,
+            Some(Open::Example { example, .. }) => app.show_example(example),
+            Some(Open::Link { page, embed, .. }) => {
+                app.settings.tab = page.unwrap_or(app.settings.tab);
+                app.embedded = embed;
+            }
             None => {}
         }
         Ok(app)
@@ -139,14 +167,20 @@ impl App {
         self.fit_to_monitor(ui.ctx());
         self.keys(ui);
         self.dropped(ui);
-        egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
-        egui::Panel::bottom("status").show(ui, |ui| {
-            status::status_ui(ui, self.settings.tab, &self.playground, &self.side, &self.priors, &self.data);
-        });
+        if !self.embedded {
+            egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
+            egui::Panel::bottom("status").show(ui, |ui| {
+                status::status_ui(ui, self.settings.tab, &self.playground, &self.side, &self.priors, &self.data);
+            });
+        }
         self.banner.banner_ui(ui);
         match self.settings.tab {
             Tab::Playground => {
                 self.playground.playground_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports)
+            }
+            Tab::Examples => {
+                let chosen = self.examples.examples_ui(ui);
+                self.take_example(ui.ctx(), chosen);
             }
             Tab::SideBySide => {
                 self.side.side_ui(ui, &mut self.settings, &self.playground, &mut self.banner, &mut self.exports)
@@ -167,6 +201,11 @@ impl App {
         }
         self.exports.dialog_ui(ui, &mut self.banner);
         self.frames += 1;
+    }
+
+    /// So many have been drawn.
+    pub fn frames(&self) -> u64 {
+        self.frames
     }
 
     /// Once the window knows its monitor: neither its size nor the least of it may be more than the monitor has.
@@ -201,7 +240,54 @@ impl App {
                     self.settings.ground = next;
                 }
             });
+            let tip = "An address that opens this training with its points, to the bit: for a colleague, a paper or a lecture";
+            if ui.button("Copy link").on_hover_text(tip).clicked() {
+                self.copy_link(ui.ctx());
+            }
         });
+    }
+
+    fn take_example(&mut self, ctx: &egui::Context, chosen: Option<Chosen>) {
+        match chosen {
+            Some(Chosen::Open(example)) => match example.recipe() {
+                Ok(recipe) => {
+                    self.playground.take_recipe(recipe);
+                    self.show_example(example);
+                }
+                Err(e) => self.banner.error(e),
+            },
+            Some(Chosen::CopyLink(example)) => self.copy(ctx, Ok(link::of_example(&example.name))),
+            None => {}
+        }
+    }
+
+    /// The page of the example that the playground trains, and what it needs there.
+    fn show_example(&mut self, example: &'static Example) {
+        self.playground.lesson = Some(example);
+        self.settings.tab = example.tab();
+        if !example.methods.is_empty() {
+            self.settings.side = example.methods.clone();
+            self.side.begin_anew();
+        }
+        self.settings.map = example.map().unwrap_or(self.settings.map);
+    }
+
+    fn copy_link(&mut self, ctx: &egui::Context) {
+        self.copy(ctx, link::fragment(&self.playground.draft, self.settings.tab, false));
+    }
+
+    fn copy(&mut self, ctx: &egui::Context, fragment: Result<String>) {
+        match fragment {
+            Ok(fragment) => {
+                let page = shell::address();
+                self.banner.note(match page {
+                    Some(_) => "link copied",
+                    None => "link copied: open it here with `vifo app 'LINK'`, or put it behind the address of a page that shows vifo",
+                });
+                ctx.copy_text(page.unwrap_or_default() + &fragment);
+            }
+            Err(e) => self.banner.error(e),
+        }
     }
 
     /// Keys that work on every page, unless a text is being written.
@@ -244,10 +330,19 @@ impl App {
         }
     }
 
-    /// A recipe goes to the playground, a run folder to the results, everything else is data.
+    /// Files that are dropped on the window are opened once they are there.
     fn dropped(&mut self, ui: &egui::Ui) {
         let files = ui.input(|i| i.raw.dropped_files.clone());
-        let Some(path) = files.first().map(|f| f.path().to_path_buf()) else { return };
+        if !files.is_empty() {
+            self.receiving = Some(shell::receive(ui.ctx(), files));
+        }
+        if let Some(Some(path)) = take_result(&mut self.receiving, &mut self.banner) {
+            self.open_path(ui.ctx(), path);
+        }
+    }
+
+    /// A recipe goes to the playground, a run folder to the results, everything else is data.
+    fn open_path(&mut self, ctx: &egui::Context, path: PathBuf) {
         if path.extension().is_some_and(|e| e == "toml") {
             match Recipe::read(&path).and_then(|t| crate::method::checked(&t, &path.display().to_string())) {
                 Ok(recipe) => {
@@ -257,10 +352,10 @@ impl App {
                 Err(e) => self.banner.error(e),
             }
         } else if crate::recipe::is_run(&path) {
-            self.results.open(ui.ctx(), &path);
+            self.results.open(ctx, &path);
             self.settings.tab = Tab::Results;
         } else {
-            self.data.open(ui.ctx(), &path);
+            self.data.open(ctx, &path);
             self.settings.tab = Tab::Data;
         }
     }
@@ -279,16 +374,18 @@ impl eframe::App for App {
         self.show(ui);
     }
 
-    fn on_exit(&mut self) {
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        eframe::set_value(storage, eframe::APP_KEY, &self.settings);
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
         if self.close_after.is_some() {
             let seconds = self.began.elapsed().as_secs_f64();
             let step = self.playground.group.step();
             let rate = self.frames as f64 / seconds;
             eprintln!("closed at step {step}: {} frames in {seconds:.1} s, {rate:.1} per second", self.frames);
         }
-    }
-
-    fn save(&mut self, storage: &mut dyn eframe::Storage) {
-        eframe::set_value(storage, eframe::APP_KEY, &self.settings);
     }
 }

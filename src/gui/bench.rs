@@ -4,9 +4,9 @@ use super::panels::curves::CurveCache;
 use super::plots::curves::{CurvesView, curves_ui};
 use super::settings::CurveOptions;
 use super::theme::{self, Colours};
+use crate::base::clock::Instant;
 use crate::train::EpochRow;
 use eframe::egui;
-use std::time::Instant;
 
 /// Milliseconds per frame over `seconds`, sorted; each of the five curves of a training has `points` points, NaN among them. The
 /// pointer rests on the plot, which makes egui_plot look for the point below it.

@@ -3,6 +3,8 @@
 use super::panels::banner::Banner;
 use super::panels::playground::Playground;
 use super::settings::{CurveOptions, MapKind, Settings};
+use super::shell;
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::figure::{self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PriorFigure};
 use crate::gui::plots::curves::Curve;
@@ -105,7 +107,7 @@ impl Plottable {
                 },
                 Source::Files(stem) => {
                     let from = stem.with_extension(ending);
-                    let bytes = std::fs::read(&from).map_err(|e| Error::io(&from, "read", &e))?;
+                    let bytes = fs::read(&from).map_err(|e| Error::io(&from, "read", &e))?;
                     crate::run::write_atomic(&path, &bytes)?;
                 }
             }
@@ -207,8 +209,17 @@ impl Exports {
     pub fn poll(&mut self, banner: &mut Banner) {
         match self.job.as_ref().and_then(Job::poll) {
             Some(Ok(paths)) => {
+                // One file as it is, several as their folder.
+                let whole = match paths.as_slice() {
+                    [one] => Some(one.as_path()),
+                    several => several.first().and_then(|p| p.parent()),
+                };
+                let handed = whole.map_or(Ok(()), shell::hand_over);
                 let names = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
-                banner.note(format!("exported {names}"));
+                match handed {
+                    Ok(()) => banner.note(format!("exported {names}")),
+                    Err(e) => banner.error(e),
+                }
                 self.job = None;
             }
             Some(Err(e)) => {
@@ -272,7 +283,7 @@ impl Exports {
             "exporting",
             move || wake.request_repaint(),
             move || {
-                std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
+                fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
                 let mut written = vec![];
                 for plot in &plots {
                     written.extend(plot.write(&dir, formats)?);

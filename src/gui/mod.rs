@@ -4,14 +4,17 @@
 pub mod app;
 pub mod bench;
 pub mod export;
+pub mod gallery;
+pub mod link;
 pub mod panels;
 pub mod plots;
 pub mod settings;
+/// What a window does in its own way and a page in another: opening, dialogs, files for the user.
+#[cfg_attr(target_arch = "wasm32", path = "web/mod.rs")]
+pub mod shell;
 pub mod theme;
 
-use crate::error::{Error, Result};
-use crate::system::install::{Need, how};
-use app::{App, Open};
+use app::Open;
 use eframe::egui;
 use std::path::PathBuf;
 
@@ -25,36 +28,8 @@ pub struct Options {
     pub close_after: Option<u64>,
 }
 
-const ID: &str = "vifo";
-
 /// Points that every page has room in.
 const LEAST: egui::Vec2 = egui::vec2(900.0, 600.0);
-
-/// Opens the window; returns when it is closed.
-///
-/// # Errors
-/// `Error::Device` where there is no display or no adapter to draw with: the message names what to install.
-pub fn run(options: Options) -> Result<()> {
-    let home = options.home.clone().or_else(|| eframe::storage_dir(ID)).unwrap_or_else(|| PathBuf::from(".vifo"));
-    std::fs::create_dir_all(&home).map_err(|e| Error::io(&home, "create", &e))?;
-    let mut native = eframe::NativeOptions {
-        viewport: egui::ViewportBuilder::default()
-            .with_title("vifo")
-            .with_app_id(ID)
-            .with_inner_size([1280.0, 800.0])
-            .with_min_inner_size(LEAST),
-        persistence_path: Some(home.join("app.ron")),
-        ..Default::default()
-    };
-    if let Ok(icon) = eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")) {
-        native.viewport = native.viewport.with_icon(icon);
-    }
-    let made = move |cc: &eframe::CreationContext<'_>| -> std::result::Result<Box<dyn eframe::App>, _> {
-        let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_default();
-        Ok(Box::new(App::new(&cc.egui_ctx, settings, home, options.open, options.close_after)?))
-    };
-    eframe::run_native("vifo", native, Box::new(made)).map_err(|e| cannot_open(&e.to_string()))
-}
 
 /// Points above and below a window that belong to its title and to the desktop's bar.
 const BARS: f32 = 80.0;
@@ -74,25 +49,6 @@ fn room(monitor: egui::Vec2) -> egui::Vec2 {
     (monitor - egui::vec2(0.0, BARS)).max(egui::vec2(320.0, 240.0))
 }
 
-/// What to do about a window that does not open.
-fn cannot_open(found: &str) -> Error {
-    // winit names the line of its own source first.
-    let found = found
-        .rsplit_once(".rs:")
-        .and_then(|(_, rest)| rest.split_once(": "))
-        .map_or(found, |(_, rest)| rest)
-        .trim_end_matches('.');
-    let lower = found.to_lowercase();
-    let help: String = if lower.contains("display") || lower.contains("x server") || lower.contains("wayland_socket") {
-        "start it on a desktop, or forward one with `ssh -X`; without a screen use `vifo fit`".into()
-    } else if lower.contains("shared librar") || lower.contains("libx") {
-        how(Need::X11).to_string()
-    } else {
-        format!("{}; `vifo doctor` lists adapters", how(Need::Driver))
-    };
-    Error::device("the window", format!("cannot be opened: {found}"), "", help)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,15 +63,5 @@ mod tests {
         assert_eq!(least_size(scaled), egui::vec2(900.0, 460.0));
         assert_eq!(fitting_size(scaled, small), Some(egui::vec2(960.0, 460.0)));
         assert_eq!(fitting_size(egui::vec2(2560.0, 1440.0), small), None);
-    }
-
-    /// The words of winit 0.30 and wgpu 30.
-    #[test]
-    fn every_failure_to_open_names_its_own_cure() {
-        let said = |found: &str| cannot_open(found).to_string();
-        assert!(said("neither WAYLAND_DISPLAY nor WAYLAND_SOCKET nor DISPLAY is set.").contains("vifo fit"));
-        assert!(said("Failed to open connection to X server").contains("ssh -X"));
-        assert!(said("Failed to load one of xlib's shared libraries").contains("libxcursor1"));
-        assert!(said("WGPU error: No suitable graphics adapter found").contains("mesa-vulkan-drivers"));
     }
 }

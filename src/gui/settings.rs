@@ -8,6 +8,7 @@ use std::path::PathBuf;
 pub enum Tab {
     #[default]
     Playground,
+    Examples,
     SideBySide,
     Priors,
     Curves,
@@ -19,8 +20,9 @@ pub enum Tab {
 
 impl Tab {
     /// With the words on the tab and the tip under it.
-    pub const ALL: [(Tab, &'static str, &'static str); 8] = [
+    pub const ALL: [(Tab, &'static str, &'static str); 9] = [
         (Tab::Playground, "Playground", "Train on points that you can move, and watch the uncertainty follow"),
+        (Tab::Examples, "Examples", "Ten guided examples of what uncertainty is, each with one thing to try"),
         (Tab::SideBySide, "Side by side", "Two to four methods trained at once on the same points"),
         (Tab::Priors, "Priors", "Functions sampled from the prior of each method"),
         (Tab::Curves, "Learning curves", "Loss, its terms and test figures of this training and of saved runs"),

@@ -1,10 +1,10 @@
 //! Groups drive real trainings on the CPU; nothing here waits for a fixed time, only for what must come.
 
 use super::*;
+use crate::base::clock::{Duration, Instant};
 use crate::live::picture::Picture;
 use crate::recipe::{Recipe, keys};
 use crate::train::Ending;
-use std::time::{Duration, Instant};
 
 pub(in crate::live) fn recipe(sets: &[(&str, &str)]) -> Recipe {
     let text = "[data]\ntoy = \"sinusoid\"\nrows = 24\nvalidation_fraction = 0.0\n[net]\nhidden = [8]\n[method]\nmembers = 1\neta_aux = 0.5\n\

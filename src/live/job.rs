@@ -1,8 +1,9 @@
 //! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller polls
 //! it and never waits.
 
+use crate::base::task;
 use crate::error::{Error, Result};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 pub struct Job<T> {
     /// What it does, for a line beside a spinner: "Reading data.csv".
@@ -20,7 +21,7 @@ impl<T: Send + 'static> Job<T> {
         let what = what.into();
         let (send, done) = sync_channel(1);
         let name = format!("vifo {what}");
-        let started = std::thread::Builder::new().name(name).spawn(move || {
+        let started = task::soon(&name, move || {
             // Nobody may be waiting any more.
             let _ = send.send(work());
             wake();
@@ -28,6 +29,19 @@ impl<T: Send + 'static> Job<T> {
         // Without a thread the sender is dropped, and `poll` reports it.
         drop(started);
         Job { what, done }
+    }
+
+    /// One whose result is there already.
+    pub fn done(what: impl Into<String>, result: Result<T>) -> Job<T> {
+        let (job, send) = Job::awaited(what);
+        let _ = send.send(result);
+        job
+    }
+
+    /// One whose result somebody else sends.
+    pub fn awaited(what: impl Into<String>) -> (Job<T>, SyncSender<Result<T>>) {
+        let (send, done) = sync_channel(1);
+        (Job { what: what.into(), done }, send)
     }
 
     /// The result, once.

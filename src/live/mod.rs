@@ -6,6 +6,7 @@ mod body;
 #[cfg(test)]
 mod bug_tests;
 pub mod change;
+mod drive;
 pub mod group;
 pub mod job;
 pub mod picture;

@@ -1,7 +1,7 @@
 //! How fast training goes.
 
+use crate::base::clock::Instant;
 use std::collections::VecDeque;
-use std::time::Instant;
 
 /// Steps per second over the last second or so.
 #[derive(Default)]

@@ -3,10 +3,10 @@
 
 use super::group::tests::{group, recipe, wait};
 use super::*;
+use crate::base::clock::{Duration, Instant};
 use crate::base::rng::SplitMix64;
 use crate::recipe::Recipe;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const WALKS: u64 = 40;
 const LENGTH: usize = 14;

@@ -1,6 +1,7 @@
 //! The caller's end of a worker thread, and what goes up and down between the two. The caller never waits.
 
 use super::body::Body;
+use super::drive::Driver;
 use super::picture::{Picture, View};
 use super::slot::Points;
 use crate::error::{Error, Result};
@@ -10,7 +11,6 @@ use crate::train::{Ending, EpochRow, Event};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
 
 pub enum Command {
     /// Trains these side by side, with the same steps each, from step 0.
@@ -125,7 +125,7 @@ pub struct Worker {
     backlog: VecDeque<Command>,
     reports: Receiver<WorkerEvent>,
     looks: Receiver<Snapshot>,
-    thread: Option<JoinHandle<()>>,
+    driver: Option<Driver>,
 }
 
 impl Worker {
@@ -134,12 +134,8 @@ impl Worker {
         let (commands, from_caller) = sync_channel(64);
         let (to_caller, reports) = sync_channel(256);
         let (slot, looks) = sync_channel(1);
-        let mut body = Body::new(from_caller, to_caller, slot, Box::new(wake));
-        let thread = std::thread::Builder::new()
-            .name(name.into())
-            .spawn(move || body.run())
-            .map_err(|e| Error::run("worker", format!("no thread: {e}"), "close other programs and try again"))?;
-        Ok(Worker { commands: Some(commands), backlog: VecDeque::new(), reports, looks, thread: Some(thread) })
+        let driver = Some(Driver::start(name, Body::new(from_caller, to_caller, slot, Box::new(wake)))?);
+        Ok(Worker { commands: Some(commands), backlog: VecDeque::new(), reports, looks, driver })
     }
 
     /// Hands a command over without waiting.
@@ -166,9 +162,12 @@ impl Worker {
     /// All reports since the last call.
     pub fn poll(&mut self) -> Vec<WorkerEvent> {
         self.flush();
+        if let Some(driver) = &mut self.driver {
+            driver.turn();
+        }
         let mut all: Vec<WorkerEvent> = self.reports.try_iter().collect();
-        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
-            self.thread = None;
+        if self.driver.as_ref().is_some_and(Driver::has_died) {
+            self.driver = None;
             self.commands = None;
             let help = "start again; please report it as a bug of vifo";
             all.push(WorkerEvent::Failed(Error::run("training", "its thread ended without a message", help)));
@@ -185,9 +184,8 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        // It ends when the commands' sender is gone.
         self.commands = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.driver = None;
     }
 }

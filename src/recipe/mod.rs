@@ -7,6 +7,7 @@ mod choices;
 mod declaration;
 mod effects;
 pub mod keys;
+pub mod link;
 #[cfg(test)]
 mod once_tests;
 mod places;
@@ -19,6 +20,7 @@ pub use keys::{Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe
 pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 pub use variants::variant_place;
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -62,7 +64,7 @@ pub fn read_toml(text: &str, place: &str) -> Result<toml::Table> {
 impl Recipe {
     /// Reads a recipe file. Relative paths inside it are relative to its folder.
     pub fn read(path: &Path) -> Result<toml::Table> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+        let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
         let place = path.display().to_string();
         let mut table = Self::parse(&text, &place)?;
         Self::anchor(&mut table, path.parent().unwrap_or(Path::new(".")));
@@ -77,7 +79,7 @@ impl Recipe {
                 let beside = base.join(&*file);
                 // "digits" names a set inside the program, unless a folder of that name lies beside the recipe.
                 let is_no_file = *file == STDIN || BUNDLED.contains(&file.as_str());
-                if beside.exists() || !is_no_file {
+                if fs::exists(&beside) || !is_no_file {
                     *file = beside.display().to_string();
                 }
             }

@@ -3,6 +3,7 @@
 
 use super::verdict::{QUESTION, Verdict, percent};
 use super::{Drawn, classification_figures, drawn, html, regression_figures};
+use crate::base::fs;
 use crate::data::Task;
 use crate::data::encode::Encoder;
 use crate::error::Result;
@@ -83,7 +84,7 @@ impl<'a> Page<'a> {
     /// Writes them in place of those that stood there; false where the folder has no report.
     pub fn write(&self) -> Result<bool> {
         let report = self.folder.file("report.html");
-        let mut written = report.is_file();
+        let mut written = fs::is_file(&report);
         for (slot, sections) in self.sections.take() {
             written = written && replace_sections(&report, &slot, &sections)?;
         }
@@ -154,7 +155,7 @@ impl<'a> EvaluatedRun<'a> {
 
     /// The run's own test rows once more: the verdict, the table and, where the run is calibrated, before and after.
     pub fn own(&self, r: &Results, p: &Predictive, y: &[f64]) -> Result<()> {
-        if !self.page.folder.file("report.html").is_file() {
+        if !fs::is_file(self.page.folder.file("report.html")) {
             return Ok(());
         }
         let verdict = Verdict::new(p, y, self.encoder, self.calibration, "test rows");

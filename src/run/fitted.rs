@@ -1,5 +1,6 @@
 //! What a training came to, and what its run is called.
 
+use crate::base::fs;
 use crate::data::load::Loaded;
 use crate::method::Trained;
 use crate::recipe::Recipe;
@@ -113,7 +114,7 @@ pub fn recipe_name(recipe: &Recipe) -> String {
     };
     match (recipe.data.file.as_ref().or(recipe.data.images.as_ref()), &recipe.data.toy) {
         (Some(file), _) if crate::data::source::is_stream(file) => "stream".into(),
-        (Some(file), _) => std::path::absolute(file).map_or_else(|_| stem(file), |f| stem(&f)),
+        (Some(file), _) => fs::absolute(file).map_or_else(|_| stem(file), |f| stem(&f)),
         (None, Some(toy)) => format!("{toy:?}").to_lowercase(),
         (None, None) if recipe.data.points.is_some() => "points".into(),
         (None, None) => "run".into(),

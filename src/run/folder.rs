@@ -1,12 +1,13 @@
 //! Names and files of a run folder.
 
 use super::parts::Read;
+use crate::base::fs;
 use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, plain_path};
 use crate::system::csv_text;
-use crate::system::file::{is_link, open_lock, sweep_remains};
+use crate::system::file::{is_link, sweep_remains};
 pub use crate::system::write_atomic;
 use crate::train::EpochRow;
 use serde::{Deserialize, Serialize};
@@ -87,27 +88,27 @@ impl RunFolder {
     }
 
     /// Makes a new folder and holds it; an existing one that is not empty is refused, and nothing in it is touched.
-    pub fn begin(path: &Path) -> Result<(RunFolder, std::fs::File)> {
+    pub fn begin(path: &Path) -> Result<(RunFolder, fs::File)> {
         plain_path(path, "--out")?;
         Self::refuse_unless_empty(path)?;
         let folder = RunFolder { path: path.to_path_buf() };
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, "create", &e))?;
+        fs::create_dir_all(path).map_err(|e| Error::io(path, "create", &e))?;
         let lock = folder.lock()?;
         // Whoever held it before may have filled it between the look and the lock.
         Self::refuse_unless_empty(path)?;
         for dir in [path.join("checkpoints"), folder.figures()] {
-            std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
+            fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, "create", &e))?;
         }
         Ok((folder, lock))
     }
 
     /// An error where something other than a lock lies in `path`.
     pub fn refuse_unless_empty(path: &Path) -> Result<()> {
-        if path.is_file() {
+        if fs::is_file(path) {
             let help = "--out names a folder: choose another";
             return Err(Error::usage(path.display().to_string(), "is a file", "", help));
         }
-        let is_full = path.read_dir().is_ok_and(|d| d.flatten().any(|e| e.file_name() != ".lock"));
+        let is_full = fs::read_dir(path).is_ok_and(|d| d.flatten().any(|e| e.file_name() != ".lock"));
         if !is_full {
             return Ok(());
         }
@@ -124,10 +125,10 @@ impl RunFolder {
     pub fn claim(runs: &Path, name: &str) -> Result<PathBuf> {
         // A data file may be called anything; a folder of ours may not.
         let name: String = name.chars().map(|c| if c.is_control() || "/\\".contains(c) { '_' } else { c }).collect();
-        std::fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
+        fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
         for i in 1u64.. {
             let path = if i == 1 { runs.join(&name) } else { runs.join(format!("{name}-{i}")) };
-            match std::fs::create_dir(&path) {
+            match fs::create_dir(&path) {
                 Ok(()) => return Ok(path),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(Error::io(&path, "create", &e)),
@@ -138,7 +139,7 @@ impl RunFolder {
 
     /// Holds the folder for one writer; the system lets go of it when the program ends, however it ends. Removes what writers
     /// that were killed left half-written. Symbolic links where the writer would write are refused: they lead elsewhere.
-    pub fn lock(&self) -> Result<std::fs::File> {
+    pub fn lock(&self) -> Result<fs::File> {
         let path = self.path.join(".lock");
         let dirs = [self.path.join("checkpoints"), self.figures()];
         if let Some(link) = std::iter::once(&path).chain(&dirs).find(|p| is_link(p)) {
@@ -148,11 +149,11 @@ impl RunFolder {
                 "remove the link, or move what it leads to in its place",
             ));
         }
-        let file = open_lock(&path).map_err(|e| Error::io(&path, "create", &e))?;
+        let file = fs::open_lock(&path).map_err(|e| Error::io(&path, "create", &e))?;
         match file.try_lock() {
             // A file system without locks: better unguarded than unusable.
-            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
+            Ok(()) | Err(fs::TryLockError::Error(_)) => {}
+            Err(fs::TryLockError::WouldBlock) => {
                 return Err(Error::run(
                     self.path.display().to_string(),
                     "another vifo is writing to it",
@@ -166,7 +167,7 @@ impl RunFolder {
 
     /// Whether a writer holds the folder now; where the system cannot tell, it is taken to. Makes and changes nothing.
     pub fn is_held(&self) -> bool {
-        match std::fs::File::open(self.path.join(".lock")) {
+        match fs::File::open(self.path.join(".lock")) {
             // Shared: two that look on at once must not take each other for the writer.
             Ok(file) => file.try_lock_shared().is_err(),
             Err(e) => e.kind() != std::io::ErrorKind::NotFound,
@@ -174,8 +175,8 @@ impl RunFolder {
     }
 
     pub fn open(path: &Path) -> Result<RunFolder> {
-        if !path.join("manifest.json").is_file() || !path.join("recipe.toml").is_file() {
-            let found = if path.exists() {
+        if !fs::is_file(path.join("manifest.json")) || !fs::is_file(path.join("recipe.toml")) {
+            let found = if fs::exists(path) {
                 "is not a run folder: manifest.json or recipe.toml is missing"
             } else {
                 "does not exist"
@@ -240,7 +241,7 @@ impl RunFolder {
     /// What `vifo calibrate` stored, as it stands there; `calibrate::current` checks whether it still applies.
     pub fn calibration(&self) -> Result<Option<super::Calibration>> {
         let path = self.path.join(CALIBRATION);
-        if !path.is_file() {
+        if !fs::is_file(&path) {
             return Ok(None);
         }
         let Read { bytes, verdict } = self.read_part(CALIBRATION)?;
@@ -319,7 +320,7 @@ impl RunFolder {
     /// line that is no row, where there is one.
     pub fn whole_metrics(&self) -> Result<(Vec<EpochRow>, Option<usize>)> {
         let path = self.path.join("metrics.csv");
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         // A number that was cut is still a number: only the end of its line says that it is whole.
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
         let mut rows = vec![];
@@ -358,10 +359,10 @@ fn row_of(line: &str) -> Option<EpochRow> {
 /// The folder itself if it is a run, else the runs directly inside it, by name; perhaps none.
 pub fn inside(path: &Path) -> Result<Vec<RunFolder>> {
     let itself = RunFolder::open(path);
-    if itself.is_ok() || !path.is_dir() {
+    if itself.is_ok() || !fs::is_dir(path) {
         return itself.map(|f| vec![f]);
     }
-    let entries = path.read_dir().map_err(|e| Error::io(path, "read", &e))?;
+    let entries = fs::read_dir(path).map_err(|e| Error::io(path, "read", &e))?;
     let mut inside: Vec<PathBuf> = entries.filter_map(|e| e.ok()).map(|e| e.path()).collect();
     inside.sort();
     Ok(inside.iter().filter_map(|p| RunFolder::open(p).ok()).collect())

@@ -5,6 +5,7 @@ use super::RunFolder;
 use super::folder::Manifest;
 use super::moved;
 use super::parts::{self, BEST};
+use crate::base::fs;
 use crate::data::encode::feature::FeatureKind;
 use crate::data::encode::{Encoder, NAMED, Scale, Target};
 use crate::data::images::Part;
@@ -55,7 +56,7 @@ impl Model {
         let n_rows = run.manifest()?.train_rows;
         let plan = TrainingPlan::new(&recipe, n_rows, &encoder)?;
         let path = run.best();
-        if !path.is_file() {
+        if !fs::is_file(&path) {
             return Err(Error::data(
                 path.display().to_string(),
                 "no trained weights yet",
@@ -70,7 +71,7 @@ impl Model {
     /// The recipe of the weights in `run` that predict: where `recipe` has variants, that of the one that they are of. They name
     /// it themselves, so that neither can be there without the other.
     fn predicting(run: &RunFolder, recipe: Recipe) -> Result<Recipe> {
-        if recipe.variant_texts().is_empty() || !run.best().is_file() {
+        if recipe.variant_texts().is_empty() || !fs::is_file(run.best()) {
             return Ok(recipe);
         }
         let parts::Read { bytes, verdict } = run.read_part(BEST)?;

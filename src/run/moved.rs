@@ -1,6 +1,7 @@
 //! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
 
 use super::RunFolder;
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::recipe::{self, Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
@@ -22,10 +23,10 @@ fn paths(recipe: &mut Recipe) -> [(&'static str, &mut Option<PathBuf>); 6] {
 
 /// Of each file of `recipe`, its path as seen from `folder`.
 pub fn relative(recipe: &Recipe, folder: &Path) -> BTreeMap<String, PathBuf> {
-    let Ok(folder) = std::path::absolute(folder) else { return BTreeMap::new() };
+    let Ok(folder) = fs::absolute(folder) else { return BTreeMap::new() };
     let seen = |(key, path): (&str, &mut Option<PathBuf>)| {
         let path = path.as_deref().filter(|p| !recipe::is_bundled(p))?;
-        Some((key.to_string(), from(&folder, &std::path::absolute(path).ok()?)?))
+        Some((key.to_string(), from(&folder, &fs::absolute(path).ok()?)?))
     };
     paths(&mut recipe.clone()).into_iter().filter_map(seen).collect()
 }
@@ -40,11 +41,11 @@ fn from(base: &Path, to: &Path) -> Option<PathBuf> {
 
 /// Files that are gone are looked for where `relative` says, seen from `folder`.
 pub fn follow(recipe: &mut Recipe, folder: &Path, relative: &BTreeMap<String, PathBuf>) {
-    let Ok(folder) = std::path::absolute(folder) else { return };
+    let Ok(folder) = fs::absolute(folder) else { return };
     for (key, path) in paths(recipe) {
         let (Some(path), Some(relative)) = (path, relative.get(key)) else { continue };
         let there = plain(&folder.join(relative));
-        if !path.exists() && !recipe::is_bundled(path) && there.exists() {
+        if !fs::exists(&path) && !recipe::is_bundled(path) && fs::exists(&there) {
             *path = there;
         }
     }
@@ -84,9 +85,8 @@ pub const NO_OPTION: &str = "";
 /// An error if the data of the run in `run` is gone: how to bring it back, behind `first`, what else the command takes.
 pub fn expect(data: &Data, run: &Path, first: &str) -> Result<()> {
     let own = data.file.as_deref().or(data.images.as_deref());
-    let without_suffix =
-        |p: &Path| p.to_str().and_then(|t| t.strip_suffix("#coarse")).is_some_and(|t| Path::new(t).exists());
-    let gone = own.filter(|p| !p.exists() && !recipe::is_bundled(p) && !without_suffix(p));
+    let without_suffix = |p: &Path| p.to_str().and_then(|t| t.strip_suffix("#coarse")).is_some_and(fs::exists);
+    let gone = own.filter(|p| !fs::exists(p) && !recipe::is_bundled(p) && !without_suffix(p));
     match gone {
         None => Ok(()),
         Some(path) => Err(Error::data(
@@ -102,7 +102,7 @@ pub fn expect(data: &Data, run: &Path, first: &str) -> Result<()> {
 fn beside(data: &Data, run: &Path) -> String {
     let (key, own) = if data.file.is_some() { ("data.file", &data.file) } else { ("data.images", &data.images) };
     let manifest = RunFolder { path: run.to_path_buf() }.manifest();
-    let (Ok(manifest), Ok(run)) = (manifest, std::path::absolute(run)) else { return String::new() };
+    let (Ok(manifest), Ok(run)) = (manifest, fs::absolute(run)) else { return String::new() };
     let place = manifest.relative.get(key).map(|relative| plain(&run.join(relative)));
     let other = place.filter(|place| Some(place) != own.as_ref());
     other.map_or_else(String::new, |place| format!(", or to {}", place.display()))

@@ -4,6 +4,8 @@
 //! written: whenever a crash comes, the part that is there is one of them.
 
 use super::folder::{CALIBRATION, Manifest, RunFolder, write_atomic};
+use crate::base::clock::Duration;
+use crate::base::{fs, task};
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -75,7 +77,7 @@ impl RunFolder {
     fn settled(&self, name: &str, sums: Option<&Vec<String>>) -> Vec<String> {
         match sums.map_or(&[][..], Vec::as_slice) {
             several @ [_, _, ..] => {
-                let there = std::fs::read(self.path.join(name)).map(|bytes| sum_of(&bytes)).unwrap_or_default();
+                let there = fs::read(self.path.join(name)).map(|bytes| sum_of(&bytes)).unwrap_or_default();
                 several.iter().filter(|s| **s == there).cloned().collect()
             }
             one => one.to_vec(),
@@ -91,7 +93,7 @@ impl RunFolder {
     }
 
     fn sums_there(&self) -> Sums {
-        let of = |name: &&str| Some((name.to_string(), vec![sum_of(&std::fs::read(self.path.join(name)).ok()?)]));
+        let of = |name: &&str| Some((name.to_string(), vec![sum_of(&fs::read(self.path.join(name)).ok()?)]));
         PARTS.iter().filter_map(of).collect()
     }
 
@@ -101,14 +103,14 @@ impl RunFolder {
         let path = self.path.join(name);
         let mut looks = 0;
         loop {
-            let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+            let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
             let verdict = self.verdict(name, &bytes);
             looks += 1;
             // A writer may have replaced part and manifest between the two looks at them.
             if verdict.is_ok() || looks == LOOKS || !self.is_held() {
                 return Ok(Read { bytes, verdict });
             }
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            task::pause(Duration::from_millis(30));
         }
     }
 
@@ -130,14 +132,14 @@ impl RunFolder {
     /// An error that names the first part that is not what vifo wrote.
     pub fn verify(&self) -> Result<()> {
         self.manifest()?;
-        PARTS.iter().filter(|name| self.path.join(name).is_file()).try_for_each(|name| self.read_part(name)?.verdict)
+        PARTS.iter().filter(|name| fs::is_file(self.path.join(name))).try_for_each(|name| self.read_part(name)?.verdict)
     }
 
     /// Takes the parts as they are from now on, for who changed them on purpose; the manifest remembers which. Their names.
     pub fn accept_changed(&self) -> Result<Vec<String>> {
         let _lock = self.lock()?;
         let path = self.path.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let mut manifest: Manifest = self.parse(MANIFEST, &bytes)?;
         let mut changed: Vec<String> = vec![];
         if check_seal(&bytes, &manifest).is_none() {
@@ -160,7 +162,7 @@ impl RunFolder {
 
     pub fn manifest(&self) -> Result<Manifest> {
         let path = self.path.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let manifest: Manifest = self.parse(MANIFEST, &bytes)?;
         match check_seal(&bytes, &manifest) {
             Some(()) => Ok(manifest),
@@ -200,7 +202,7 @@ impl RunFolder {
     pub fn stranger(&self) -> Option<std::path::PathBuf> {
         let is_own = |path: &std::path::Path, depth: usize| {
             let inner = path.strip_prefix(&self.path).unwrap_or(path).to_string_lossy().replace('\\', "/");
-            let (file, meta) = (path.file_name().map(|n| n.to_string_lossy().into_owned()), path.symlink_metadata());
+            let (file, meta) = (path.file_name().map(|n| n.to_string_lossy().into_owned()), fs::symlink_metadata(path));
             let (file, is_dir) = (file.unwrap_or_default(), meta.as_ref().is_ok_and(|m| m.is_dir()));
             let is_link = meta.is_ok_and(|m| m.is_symlink());
             let left = file.starts_with(".tmp") || OF_THE_SYSTEM.contains(&file.as_str());
@@ -229,11 +231,11 @@ impl RunFolder {
                 "move it away, or choose another folder with --out",
             ));
         }
-        let entries = self.path.read_dir().map_err(|e| Error::io(&self.path, "read", &e))?;
+        let entries = fs::read_dir(&self.path).map_err(|e| Error::io(&self.path, "read", &e))?;
         for entry in entries.flatten().filter(|e| e.file_name() != ".lock") {
             let path = entry.path();
             let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
-            let removed = if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            let removed = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.map_err(|e| Error::io(&path, "replace", &e))?;
         }
         Ok(())
@@ -242,8 +244,8 @@ impl RunFolder {
     /// What a run that never began left behind goes, and the folder with it.
     pub fn discard(&self) {
         // A folder that stays says what is in it.
-        if self.remove_own().is_ok() && std::fs::remove_file(self.path.join(".lock")).is_ok() {
-            let _ = std::fs::remove_dir(&self.path);
+        if self.remove_own().is_ok() && fs::remove_file(self.path.join(".lock")).is_ok() {
+            let _ = fs::remove_dir(&self.path);
         }
     }
 }
@@ -254,11 +256,11 @@ fn walk(
     depth: usize,
     is_own: &dyn Fn(&std::path::Path, usize) -> bool,
 ) -> Option<std::path::PathBuf> {
-    let mut paths: Vec<_> = dir.read_dir().ok()?.flatten().map(|e| e.path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(dir).ok()?.flatten().map(|e| e.path()).collect();
     paths.sort();
     paths.into_iter().find_map(|path| match is_own(&path, depth) {
         false => Some(path),
-        true if path.is_dir() => walk(&path, depth + 1, is_own),
+        true if fs::is_dir(&path) => walk(&path, depth + 1, is_own),
         true => None,
     })
 }

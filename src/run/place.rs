@@ -1,6 +1,7 @@
 //! Where a run may lie, and its recipe's paths as they hold from anywhere.
 
 use super::RunFolder;
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
 use std::path::Path;
@@ -18,10 +19,10 @@ pub(crate) fn absolute(recipe: &Recipe) -> Result<Recipe> {
 
 /// A run folder among the images would be a class of its own the next time.
 pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
-    let Some(Ok(images)) = recipe.data.images.as_ref().map(|images| images.canonicalize()) else { return Ok(()) };
-    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+    let Some(Ok(images)) = recipe.data.images.as_ref().map(fs::canonicalize) else { return Ok(()) };
+    let absolute = fs::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
     // The folder need not exist yet; the nearest one above it that does tells where it would be.
-    let inside = absolute.ancestors().find_map(|p| p.canonicalize().ok()).is_some_and(|p| p.starts_with(&images));
+    let inside = absolute.ancestors().find_map(|p| fs::canonicalize(p).ok()).is_some_and(|p| p.starts_with(&images));
     let is_bundled = recipe.data.images.as_deref().is_some_and(crate::recipe::is_bundled);
     if inside && !is_bundled {
         // Who named a folder of tables by mistake is helped more by that.
@@ -39,7 +40,7 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
 
 /// Only what is recognisably a run of ours may be deleted.
 pub(crate) fn replaceable(path: &Path) -> Result<()> {
-    let is_empty = RunFolder::refuse_unless_empty(path).is_ok() && path.is_dir();
+    let is_empty = RunFolder::refuse_unless_empty(path).is_ok() && fs::is_dir(path);
     if is_empty || RunFolder::open(path).is_ok() {
         return Ok(());
     }

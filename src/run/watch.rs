@@ -2,6 +2,8 @@
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
 use super::{Manifest, RunFolder};
+use crate::base::clock::SystemTime;
+use crate::base::fs;
 use crate::base::visible::shell;
 use crate::error::Result;
 use crate::recipe::Recipe;
@@ -10,7 +12,6 @@ use crate::train::EpochRow;
 use crate::train::plan::TrainingPlan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
@@ -94,7 +95,7 @@ const FILES: [&str; 7] = [
 
 fn stamps(folder: &RunFolder) -> Stamps {
     FILES.map(|name| {
-        let meta = std::fs::metadata(folder.file(name)).ok()?;
+        let meta = fs::metadata(folder.file(name)).ok()?;
         Some((meta.modified().ok()?, meta.len()))
     })
 }
@@ -108,7 +109,7 @@ pub type Found = (Vec<Arc<Seen>>, Vec<String>);
 /// # Errors
 /// Where `root` cannot be listed. One that does not exist holds no runs.
 pub fn scan(root: &Path, before: &[Arc<Seen>]) -> Result<Found> {
-    if !root.exists() {
+    if !fs::exists(root) {
         return Ok((vec![], vec![format!("{} does not exist yet", root.display())]));
     }
     let look = |folder: &RunFolder| look(folder, before.iter().find(|s| s.path == folder.path));
@@ -138,9 +139,9 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     let mut or_note = |e: crate::error::Error| notes.push(e.to_string());
     let recipe = folder.recipe().map_err(&mut or_note).ok();
     let manifest = folder.manifest().map_err(&mut or_note).ok();
-    let has_results = folder.file("results.json").is_file();
+    let has_results = fs::is_file(folder.file("results.json"));
     let results = has_results.then(|| folder.results().map_err(&mut or_note).ok()).flatten();
-    let has_metrics = folder.file("metrics.csv").is_file();
+    let has_metrics = fs::is_file(folder.file("metrics.csv"));
     let metrics = has_metrics.then(|| folder.whole_metrics().map_err(&mut or_note).ok()).flatten();
     let (rows, broken) = metrics.unwrap_or_default();
     if let Some(line) = broken {
@@ -150,7 +151,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         None => RunState::Unreadable,
         Some(manifest) => state_of(manifest, held),
     };
-    let has_checkpoint = folder.last().is_file();
+    let has_checkpoint = fs::is_file(folder.last());
     match &state {
         RunState::Interrupted => {
             let path = shell(&path.display().to_string());
@@ -174,7 +175,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     };
     let name = path
         .file_name()
-        .or(path.canonicalize().ok().as_deref().and_then(Path::file_name))
+        .or(fs::canonicalize(&path).ok().as_deref().and_then(Path::file_name))
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     Seen {
         name,

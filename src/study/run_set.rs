@@ -1,6 +1,8 @@
 //! Many runs in one folder, for sweeps, the paper's tables and the UCI benchmark alike: how far each run is, whether it was
 //! made by the recipe that is wanted, who holds the folder, and how a run starts or resumes.
 
+use crate::base::fs;
+use crate::base::fs::File;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::recipe::Recipe;
@@ -9,7 +11,6 @@ use crate::run::Fitted;
 use crate::run::RunFolder;
 use crate::train::{Ending, Event, Flow};
 use crate::workflow::fit;
-use std::fs::File;
 use std::path::Path;
 
 /// Status of a run.
@@ -65,7 +66,7 @@ const BEFORE_MANIFEST: [&str; 5] = [".lock", "recipe.toml", "encoder.json", "che
 /// # Errors
 /// The folder cannot be created, or another command has locked it.
 pub fn lock_folder(folder: &Path) -> Result<File> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", &e))?;
     RunFolder { path: folder.to_path_buf() }.lock()
 }
 
@@ -99,19 +100,19 @@ pub fn status(
     }
     let manifest = run.manifest()?;
     let ended = ["finished", "stopped early"].contains(&manifest.state.as_str());
-    if ended && (manifest.test_rows == 0 || run.file("results.json").is_file()) {
+    if ended && (manifest.test_rows == 0 || fs::is_file(run.file("results.json"))) {
         return Ok(RunStatus::Done);
     }
     if let Some(line) = failed {
         return Ok(RunStatus::Failed(line));
     }
-    let rows = if run.last().is_file() { run.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
+    let rows = if fs::is_file(run.last()) { run.metrics(u32::MAX).unwrap_or_default() } else { vec![] };
     Ok(RunStatus::Stopped { epoch: rows.last().map_or(0, |r| r.epoch) })
 }
 
 /// `Missing` or `Abandoned`, for a folder without a manifest.
 fn remains(path: &Path, flag: &str) -> Result<RunStatus> {
-    let entries = match path.read_dir() {
+    let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(RunStatus::Missing),
         Err(e) => return Err(Error::io(path, "read", &e)),

@@ -2,6 +2,7 @@
 //! he has not written.
 
 use super::write_atomic;
+use crate::base::fs;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ fn folder() -> Option<PathBuf> {
 
 /// What was kept, if it is whole.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = fs::read(path).ok()?;
     let (sum, data) = bytes.split_at_checked(SUM)?;
     (sum == Sha256::digest(data).as_slice()).then(|| data.to_vec())
 }
@@ -34,7 +35,7 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
 pub fn write(path: &Path, data: &[u8]) {
     let Some(folder) = path.parent() else { return };
     let bytes = [Sha256::digest(data).as_slice(), data].concat();
-    if std::fs::create_dir_all(folder).is_ok() {
+    if fs::create_dir_all(folder).is_ok() {
         let _ = write_atomic(path, &bytes);
     }
 }

@@ -1,8 +1,7 @@
 //! Files that are whole or absent: every file of the program is written here, under a name of its own first.
 
+use crate::base::{fs, machine};
 use crate::error::{Error, Result};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::Path;
 
 /// Temporary names begin so, followed by the number of the process that writes.
@@ -10,20 +9,8 @@ const TEMPORARY: &str = ".tmp-vifo-";
 
 /// Writes beside `path`, syncs, renames. A link at `path` is replaced, never followed; nothing is left behind where it fails.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |e: &std::io::Error| Error::io(path, "write", e);
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let prefix = format!("{TEMPORARY}{}-", std::process::id());
-    let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir).map_err(|e| io(&e))?;
-    file.write_all(bytes).map_err(|e| io(&e))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; a result is readable by everyone.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| io(&e))?;
-    }
-    file.as_file().sync_all().map_err(|e| io(&e))?;
-    file.persist(path).map_err(|e| io(&e.error))?;
-    Ok(())
+    let prefix = format!("{TEMPORARY}{}-", machine::process());
+    fs::replace(path, bytes, &prefix).map_err(|e| Error::io(path, "write", &e))
 }
 
 /// Rows of cells as CSV: RFC 4180 in UTF-8 with "\n" at the ends of lines, quotes where a cell needs them alone.
@@ -46,58 +33,35 @@ pub fn writer_of(name: &str) -> Option<u32> {
 
 /// Removes the temporary files in `dir` whose process has ended without renaming them.
 pub fn sweep_remains(dir: &Path) {
-    let Ok(entries) = dir.read_dir() else { return };
+    let Ok(entries) = fs::read_dir(dir) else { return };
     let left: Vec<_> = entries
         .flatten()
         .filter_map(|e| Some((writer_of(&e.file_name().to_string_lossy())?, e)))
-        .filter(|(pid, e)| *pid != std::process::id() && e.file_type().is_ok_and(|t| t.is_file()))
+        .filter(|(pid, e)| *pid != machine::process() && e.file_type().is_ok_and(|t| t.is_file()))
         .collect();
     if left.is_empty() {
         return;
     }
-    let Ok(mut system) = sysinfo::System::new() else { return };
-    let pids: Vec<sysinfo::Pid> = left.iter().map(|(pid, _)| sysinfo::Pid::from_u32(*pid)).collect();
-    system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&pids), true);
-    for ((_, entry), pid) in left.iter().zip(&pids) {
-        if system.process(*pid).is_none() {
-            // One that cannot be removed does no harm.
-            let _ = std::fs::remove_file(entry.path());
-        }
+    let writers: Vec<u32> = left.iter().map(|(pid, _)| *pid).collect();
+    let ended = machine::ended(&writers);
+    for (_, entry) in left.iter().filter(|(pid, _)| ended.contains(pid)) {
+        // One that cannot be removed does no harm.
+        let _ = fs::remove_file(entry.path());
     }
 }
 
 /// Whether `path` itself is a symbolic link, wherever it leads.
 pub fn is_link(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
-}
-
-/// Opens a file to lock: made where it is missing, its content untouched, a link refused.
-pub fn open_lock(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o644).custom_flags(libc::O_NOFOLLOW);
-    }
-    #[cfg(not(unix))]
-    if is_link(path) {
-        return Err(std::io::Error::other("is a symbolic link"));
-    }
-    options.open(path)
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
 /// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
 /// is written to, never replaced.
 pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
-    match std::fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => {
-            let mut file =
-                std::fs::OpenOptions::new().write(true).open(path).map_err(|e| Error::io(path, "write", &e))?;
-            file.write_all(bytes).map_err(|e| Error::io(path, "write", &e))
-        }
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => fs::write_into(path, bytes).map_err(|e| Error::io(path, "write", &e)),
         Ok(_) => {
-            let target = path.canonicalize().map_err(|e| Error::io(path, "write", &e))?;
+            let target = fs::canonicalize(path).map_err(|e| Error::io(path, "write", &e))?;
             write_atomic(&target, bytes)
         }
         Err(_) => write_atomic(path, bytes),

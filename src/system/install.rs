@@ -1,5 +1,7 @@
 //! How what vifo needs is installed on the system that it runs on, for errors and `vifo doctor`.
 
+use crate::base::fs;
+
 /// A system, as far as it decides how a package is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
@@ -33,7 +35,7 @@ impl System {
         if cfg!(target_os = "macos") {
             return System::Mac;
         }
-        std::fs::read_to_string("/etc/os-release").map_or(System::Other, |text| System::of_os_release(&text))
+        fs::read_to_string("/etc/os-release").map_or(System::Other, |text| System::of_os_release(&text))
     }
 
     /// By the keys ID and ID_LIKE.

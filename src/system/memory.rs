@@ -1,16 +1,13 @@
 //! How much memory this process may still take: one answer for the whole program. The least of what the machine has free,
 //! what the control groups above this process allow (versions 1 and 2), and the limit of its address space.
 
+use crate::base::{fs, machine};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are free; None where the system does not tell.
 pub fn free() -> Option<u64> {
-    let machine = sysinfo::System::new().ok().map(|mut system| {
-        system.refresh_memory();
-        system.available_memory()
-    });
-    let machine = machine.filter(|bytes| *bytes > 0);
+    let machine = machine::available_memory();
     let limits = [of_groups(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")), of_address_space()];
     limits.into_iter().flatten().chain(machine).min()
 }
@@ -53,7 +50,7 @@ const PACKED: u64 = 6;
 /// An error where the table in `path` is too large to be read here. Asks for the file's size alone.
 pub fn room_for_table(path: &Path) -> Result<()> {
     // A file that is not there is reported when it is read; a pipe has no size.
-    let Ok(meta) = path.metadata() else { return Ok(()) };
+    let Ok(meta) = fs::metadata(path) else { return Ok(()) };
     let is_packed =
         path.extension().is_some_and(|e| ["gz", "bz2", "xz", "zst"].iter().any(|p| e.eq_ignore_ascii_case(p)));
     let text = meta.len() * if is_packed { PACKED } else { 1 };
@@ -66,7 +63,7 @@ pub fn room_for_table(path: &Path) -> Result<()> {
 
 /// What the groups of `membership` (/proc/self/cgroup) leave below `root`; a limit of any group above holds, too.
 fn of_groups(membership: &Path, root: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(membership).ok()?;
+    let text = fs::read_to_string(membership).ok()?;
     let mut least: Option<u64> = None;
     for line in text.lines() {
         // "0::/a/b" in version 2, "9:memory:/a/b" in version 1.
@@ -103,7 +100,7 @@ struct Names {
 
 impl Names {
     fn left(&self, dir: &Path) -> Option<u64> {
-        let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+        let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
         // "max" in version 2, a number near 2^63 in version 1.
         let most = number(self.limit).filter(|most| *most < 1 << 60)?;
@@ -119,10 +116,10 @@ impl Names {
 
 /// Of `ulimit -v`: beyond it an allocation fails and the program with it.
 fn of_address_space() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let most: u64 =
         limits.lines().find_map(|l| l.strip_prefix("Max address space"))?.split_whitespace().next()?.parse().ok()?;
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let status = fs::read_to_string("/proc/self/status").ok()?;
     let used: u64 = status.lines().find_map(|l| l.strip_prefix("VmSize:"))?.split_whitespace().next()?.parse().ok()?;
     Some(most.saturating_sub(used * 1024))
 }

@@ -1,11 +1,12 @@
 //! The request to stop: by Ctrl-C, by SIGTERM, or because the process above has ended. Long work asks here between two
 //! pieces of it, so that a run is saved within two seconds of the request.
 
+use crate::base::clock::{Duration, Instant};
+use crate::base::{fs, task};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 /// What takes longer than this after the request is broken off; what is nearly done comes to its end.
 const GRACE: Duration = Duration::from_millis(700);
@@ -75,7 +76,7 @@ pub fn set_claimed(path: &Path) {
 pub fn remove_claimed() {
     let path = CLAIMED.lock().ok().and_then(|mut claimed| claimed.take());
     if let Some(path) = path {
-        let _ = std::fs::remove_dir(&path).and_then(|()| path.parent().map_or(Ok(()), std::fs::remove_dir));
+        let _ = fs::remove_dir(&path).and_then(|()| path.parent().map_or(Ok(()), fs::remove_dir));
     }
 }
 
@@ -92,7 +93,7 @@ pub fn abandonable<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 
         Some(_) => Some(rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| lost(e.to_string()))?),
         None => None,
     };
-    let thread = std::thread::Builder::new().spawn(move || {
+    let started = task::spawn("vifo work", move || {
         let value = match own {
             Some(pool) => pool.install(work),
             None => work(),
@@ -100,7 +101,11 @@ pub fn abandonable<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 
         // Nobody waits any more where the receiver is gone.
         let _ = done.send(value);
     });
-    thread.map_err(|e| lost(e.to_string()))?;
+    started.map_err(|e| lost(e.to_string()))?;
+    // Done already where a thread is not to be had.
+    if let Ok(value) = result.try_recv() {
+        return value;
+    }
     loop {
         match result.recv_timeout(LOOK_EVERY) {
             Ok(value) => return value,

@@ -3,9 +3,9 @@
 
 use super::event::{EpochRow, Event};
 use super::trainer::{Ending, Flow, MAX_STEPS};
+use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::system::stop;
-use std::time::{Duration, Instant};
 
 /// How long a call of `Steps::advance` may take: between two calls a stop is heard.
 const MAX_CALL: Duration = Duration::from_millis(250);

@@ -11,13 +11,13 @@ use super::held_out::score;
 use super::plan::TrainingPlan;
 use super::session::Session;
 use super::trainer::{Ending, MAX_STEPS};
+use crate::base::clock::Instant;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{ModelSpec, Predictive, Trained};
 use rayon::prelude::*;
-use std::time::Instant;
 
 /// Epoch and validation NLL, in the user's unit, of a set's best weights.
 pub type Best = (u32, f64);

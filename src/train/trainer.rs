@@ -11,13 +11,13 @@ use super::held_out::{self, HeldOut};
 use super::plan::TrainingPlan;
 use super::session::{Losses, Session};
 use super::variants::Choice;
+use crate::base::clock::Instant;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::method::{ModelSpec, Trained};
 use crate::ops::StepArgs;
-use std::time::Instant;
 
 /// Steps handed to an executor at once.
 pub const MAX_STEPS: u64 = 4096;

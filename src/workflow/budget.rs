@@ -1,6 +1,7 @@
 //! How long a training on a table is (`train.budget`): rows per step, epochs and members that the recipe leaves open become
 //! numbers before the first step, so that the run's recipe repeats it on any machine.
 
+use crate::base::clock::Instant;
 use crate::data::load::Loaded;
 use crate::error::Result;
 use crate::exec::Device;
@@ -9,7 +10,6 @@ use crate::tables::rough_duration;
 use crate::train::Trainer;
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
-use std::time::Instant;
 
 /// Steps after which more of them hardly helped on the development sets (bench/tables).
 const STEPS: u32 = 10_000;

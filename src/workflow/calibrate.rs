@@ -5,6 +5,7 @@
 //! Conformal scores are those of the predictions before the temperature: T is fitted on the same rows, and scores that
 //! knew them would void the guarantee.
 
+use crate::base::fs;
 use crate::data::images::Part;
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
@@ -117,7 +118,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
 /// Its section of the report and, where the run has test rows that can still be read, what it makes of them.
 fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &Calibration) -> Result<()> {
     let report = folder.file("report.html");
-    if !report.is_file() {
+    if !fs::is_file(&report) {
         return Ok(());
     }
     let page = Page::new(folder);
@@ -287,7 +288,7 @@ fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usiz
 fn same(own: Option<&Path>, file: &Path) -> bool {
     let Some(own) = own else { return false };
     // A bundled set has a name and no path.
-    own == file || matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b)
+    own == file || matches!((fs::canonicalize(own), fs::canonicalize(file)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// How many of the rows are among the known, by inputs and target.

@@ -1,5 +1,6 @@
 //! A trained run on test rows, shifted rows, corrupted images and out-of-distribution rows. Command line and app both call this.
 
+use crate::base::fs;
 use crate::data::corrupt::Corruption;
 use crate::data::images::Part;
 use crate::data::load::images;
@@ -322,7 +323,7 @@ fn name_of(file: &Path) -> String {
 fn is_training_file(model: &Model, file: &Path) -> bool {
     let data = &model.recipe.data;
     let own = data.file.as_deref().or(data.images.as_deref().filter(|_| data.test_file.is_none()));
-    let real = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let real = |a: &Path, b: &Path| matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b);
     // A bundled set has a name and no path.
     let same = own.is_some_and(|own| own == file || real(own, file));
     // A set that comes in halves is tested on its test half.
@@ -349,7 +350,7 @@ fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Resu
 fn is_source(calibration: &Calibration, file: &Path) -> bool {
     match &calibration.source {
         Source::Validation | Source::OutOfFold => false,
-        Source::File(own) => matches!((own.canonicalize(), file.canonicalize()), (Ok(a), Ok(b)) if a == b),
+        Source::File(own) => matches!((fs::canonicalize(own), fs::canonicalize(file)), (Ok(a), Ok(b)) if a == b),
     }
 }
 

@@ -2,6 +2,7 @@
 //! values are shuffled among the rows (Breiman 2001; Fisher, Rudin, Dominici 2019). And row by row: whether the uncertainty
 //! is aleatoric or epistemic, and which columns' values it comes from.
 
+use crate::base::clock::Instant;
 use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
 use crate::data::targets_of as targets;
@@ -16,7 +17,6 @@ use crate::run::calibration;
 use crate::run::model::Model;
 use crate::tables::{TextTable, full, number};
 use crate::train::Predictor;
-use std::time::Instant;
 
 /// Times that each column is permuted.
 const REPEATS: usize = 10;

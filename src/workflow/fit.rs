@@ -1,6 +1,7 @@
 //! From a recipe to a finished run folder: load, train, test, draw, report. What the caller shows it learns from the events.
 
 use super::training::Training;
+use crate::base::fs;
 use crate::data::load::Loaded;
 use crate::data::{Task, targets_of};
 use crate::error::Result;
@@ -28,7 +29,7 @@ pub fn fit(
     let mut training = Training::new(recipe, device)?;
     training.keep_in(path, force)?;
     let fitted = to_the_end(&mut training, listen);
-    if fitted.is_err() && !(RunFolder { path: path.to_path_buf() }).last().is_file() {
+    if fitted.is_err() && !fs::is_file(RunFolder { path: path.to_path_buf() }.last()) {
         // Nothing in it can be resumed or read: it would only stand in the way.
         training.discard();
     }

@@ -1,7 +1,10 @@
 //! A run in training, and the folder that keeps it. The command line drives it to its end in one loop, the app some steps
 //! at a time, with changes in between.
 
+use crate::base::clock::Instant;
 use crate::base::counted::counted;
+use crate::base::fs;
+use crate::base::fs::File;
 use crate::data::Task;
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
@@ -21,10 +24,8 @@ use crate::train::session::Session;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
 use crate::workflow::budget;
 use crate::workflow::fit::test_and_report;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 pub struct Training {
     pub recipe: Recipe,
@@ -96,7 +97,7 @@ impl Training {
             }
         };
         if let Some(path) = &recipe.net.weights {
-            let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+            let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
             let setup = &plan.setup;
             let (weights, running) = weights::import(&bytes, path, &setup.layout())?;
             let initial = setup.initial_weights(plan.seed, plan.vi_uniform, plan.init_rho);
@@ -152,7 +153,7 @@ impl Training {
         if before.sums.is_empty() {
             Arc::make_mut(&mut training.data).notes.push(Model::WITHOUT_SUMS.into());
         }
-        if folder.last().is_file() {
+        if fs::is_file(folder.last()) {
             let last = Model::checkpoint(&folder, LAST, training.trainer.plan())?;
             training.rows = folder.metrics(u32::MAX)?;
             training.rows.retain(|r| r.step <= last.step);
@@ -166,7 +167,7 @@ impl Training {
     /// From now on `path` holds the run; nothing is made before it is known to be a fit place.
     pub fn keep_in(&mut self, path: &Path, force: bool) -> Result<()> {
         outside_of_the_images(&self.recipe, path)?;
-        if force && path.exists() {
+        if force && fs::exists(path) {
             replaceable(path)?;
             self.folder = None;
             let old = RunFolder { path: path.to_path_buf() };

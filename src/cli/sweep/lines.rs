@@ -1,12 +1,12 @@
 //! Progress of a sweep.
 
+use crate::base::clock::Instant;
 use crate::cli::progress::{Style, duration, stopped};
 use crate::cli::tell;
 use crate::study::sweep::SweepEvent;
 use crate::train::Flow;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
-use std::time::Instant;
 
 /// One line per run that ended, and on a terminal a bar below them.
 pub struct Lines {

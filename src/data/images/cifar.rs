@@ -3,6 +3,7 @@
 
 use super::find::Format;
 use super::{ImageSet, counted, file_name, known, names_beside, owned, place, read_bytes};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::Path;
@@ -25,7 +26,7 @@ impl Layout {
 
 /// CIFAR-10 or CIFAR-100 by the size of the file; by its name where both fit.
 pub(crate) fn format_of(path: &Path) -> Result<Format> {
-    let size = std::fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?.len();
+    let size = fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?.len();
     let fits = |kind: Layout| size > 0 && size % kind.record() as u64 == 0;
     match (fits(Layout::Ten), fits(Layout::Hundred)) {
         (true, false) => Ok(Format::Cifar10),

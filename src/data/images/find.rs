@@ -1,6 +1,7 @@
 //! Detects the kind of image set at a path, by names and sizes, never by pixels. Must not decode anything.
 
 use super::{Part, file_name, folder, listed, place};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -93,7 +94,7 @@ fn help(path: &Path, otherwise: &str) -> String {
 }
 
 pub(crate) fn find(path: &Path) -> Result<Found> {
-    match std::fs::metadata(path) {
+    match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_folder(path),
         Ok(_) => find_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -169,13 +170,13 @@ fn is_of_the_system(name: &str) -> bool {
 /// Files and folders directly inside, sorted by name, without the hidden ones.
 pub(crate) fn entries(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(dir).map_err(|e| Error::io(dir, "read", &e))? {
+    for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "read", &e))? {
         let path = entry.map_err(|e| Error::io(dir, "read", &e))?.path();
         let name = file_name(&path);
         if is_of_the_system(&name) {
             continue;
         }
-        match std::fs::metadata(&path) {
+        match fs::metadata(&path) {
             // A run's figures are no images of a set.
             Ok(meta) if meta.is_dir() && crate::recipe::is_run(&path) => {}
             Ok(meta) if meta.is_dir() => dirs.push(path),

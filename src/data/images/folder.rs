@@ -5,6 +5,7 @@
 use super::find::{Format, Found, entries};
 use super::folder_decode::{self as decode, Header};
 use super::{ImageSet, Options, check_bytes, counted, file_name, listed, place};
+use crate::base::fs;
 use crate::base::visible::shell;
 use crate::error::{Error, Result};
 use crate::system::memory;
@@ -129,7 +130,7 @@ pub(crate) fn read(root: &Path, found: &Found, chosen: &[PathBuf], options: &Opt
     }
     let classes: Vec<String> = classes.into_iter().collect();
     let number = |item: &Item| item.class.as_ref().and_then(|c| classes.binary_search(c).ok()).map(|i| i as u32);
-    if unlabelled != 0 && root.is_dir() {
+    if unlabelled != 0 && fs::is_dir(root) {
         notes.push("The folder has no subfolders: the images are unlabelled.".into());
     }
 
@@ -254,7 +255,7 @@ fn id(root: &Path, path: &Path) -> String {
 
 /// The images of one part: class folder after class folder, each sorted; a flat folder's images have no class.
 fn scan(dir: &Path, skipped: &mut Skipped) -> Result<Vec<Item>> {
-    if dir.is_file() {
+    if fs::is_file(dir) {
         return Ok(vec![Item { path: dir.to_path_buf(), class: None }]);
     }
     let (files, dirs) = entries(dir)?;
@@ -280,7 +281,7 @@ fn walk(dir: &Path, depth: usize, skipped: &mut Skipped, add: &mut impl FnMut(Pa
     keep_images(files, skipped).into_iter().for_each(&mut *add);
     for sub in dirs {
         // A link to a folder may lead in a circle.
-        if depth + 1 >= MAX_DEPTH || std::fs::symlink_metadata(&sub).is_ok_and(|meta| meta.is_symlink()) {
+        if depth + 1 >= MAX_DEPTH || fs::symlink_metadata(&sub).is_ok_and(|meta| meta.is_symlink()) {
             skipped.links += 1;
         } else {
             walk(&sub, depth + 1, skipped, add)?;

@@ -2,6 +2,7 @@
 //! the images under the usual name ("images-idx3" -> "labels-idx1").
 
 use super::{ImageSet, MAX_SET_BYTES, MAX_SIDE, counted, file_name, known, names_beside, owned, place, read_bytes};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ fn labels_beside(path: &Path) -> Option<PathBuf> {
     let dotted = labels.replace("-idx1", ".idx1");
     let dashed = labels.replace(".idx1", "-idx1");
     let candidates = [&labels, &dotted, &dashed].into_iter().flat_map(|name| [name.clone(), format!("{name}.gz")]);
-    candidates.map(|name| path.with_file_name(name)).find(|file| file.is_file())
+    candidates.map(|name| path.with_file_name(name)).find(|file| fs::is_file(file))
 }
 
 /// Sizes, values, and the note of a known file; `magic` is what the file must be.

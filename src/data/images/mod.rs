@@ -23,6 +23,7 @@ pub use known::recognise;
 pub use named::is_images;
 pub use transform::{LabelMap, ShiftPair, label_map, normalise_stats, resize, to_channels};
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::system::memory;
 pub use find::Format;
@@ -250,7 +251,7 @@ fn read_file(format: Format, file: &Path, options: &Options) -> Result<ImageSet>
 /// "DIR#coarse" is DIR with the coarse labels of CIFAR-100, unless such a path exists.
 fn without_suffix(path: &Path) -> (PathBuf, bool) {
     match path.to_str().and_then(|text| text.strip_suffix("#coarse")) {
-        Some(rest) if !path.exists() => (PathBuf::from(rest), true),
+        Some(rest) if !fs::exists(path) => (PathBuf::from(rest), true),
         _ => (path.to_path_buf(), false),
     }
 }
@@ -267,11 +268,11 @@ fn file_name(path: &Path) -> String {
 
 /// The whole of a regular file.
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?;
+    let meta = fs::metadata(path).map_err(|e| Error::io(path, "read", &e))?;
     if !meta.is_file() {
         return Err(Error::data(place(path), "is no regular file", "a file", "name a file"));
     }
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+    let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
     if bytes.is_empty() {
         return Err(Error::data(place(path), "is empty", "", "fetch the file again"));
     }
@@ -281,10 +282,10 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>> {
 /// Non-empty lines of a small text file beside `path`, if there is one.
 fn names_beside(path: &Path, name: &str) -> Option<Vec<String>> {
     let file = path.parent()?.join(name);
-    if std::fs::metadata(&file).ok()?.len() > 1 << 20 {
+    if fs::metadata(&file).ok()?.len() > 1 << 20 {
         return None;
     }
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = fs::read_to_string(file).ok()?;
     let names: Vec<String> = text.lines().map(str::trim).filter(|l| !l.is_empty()).map(String::from).collect();
     (!names.is_empty()).then_some(names)
 }

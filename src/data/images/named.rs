@@ -1,6 +1,7 @@
 //! The image set that a path names: a bundled one, or one on disk. Must not decode anything itself.
 
 use super::{ImageSet, Options, Part};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::recipe::{is_bundled, is_run};
 use std::path::Path;
@@ -11,7 +12,7 @@ pub(crate) const MOST_SIDE: usize = 32;
 /// Folders and the files of image sets; everything else is read as a table.
 pub fn is_images(path: &Path) -> bool {
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().to_lowercase());
-    path.is_dir()
+    fs::is_dir(path)
         || is_bundled(path)
         || name.ends_with("#coarse")
         || [".bin", ".mat", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"].iter().any(|end| name.ends_with(end))

@@ -2,6 +2,7 @@
 //! column; `..._y.bin` beside it one label per byte, 1 to 10. `unlabeled_X.bin` has no labels.
 
 use super::{ImageSet, counted, file_name, known, names_beside, owned, place, read_bytes};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<ImageSet> {
     }
     let classes = names_beside(path, "class_names.txt").unwrap_or_else(|| owned(&STL10));
     let mut notes = Vec::new();
-    let labels = match labels_beside(path).filter(|file| file.exists()) {
+    let labels = match labels_beside(path).filter(|file| fs::exists(file)) {
         Some(file) => read_labels(&file, path, n, classes.len(), &mut notes)?,
         None => {
             notes.push(format!("{} has no label file beside it: the images are unlabelled.", file_name(path)));
@@ -40,7 +41,7 @@ fn labels_beside(path: &Path) -> Option<PathBuf> {
     let name = file_name(path);
     let stem = name.get(..name.len().checked_sub(5)?)?;
     let y = path.with_file_name(format!("{stem}y.bin"));
-    Some(if y.exists() { y } else { path.with_file_name(format!("{stem}Y.bin")) })
+    Some(if fs::exists(&y) { y } else { path.with_file_name(format!("{stem}Y.bin")) })
 }
 
 fn read_labels(file: &Path, images: &Path, n: usize, n_classes: usize, notes: &mut Vec<String>) -> Result<Vec<u32>> {

@@ -1,6 +1,7 @@
 //! A table of a recipe, divided and encoded.
 
 use super::{Loaded, read, read_options, rules, unstandardise};
+use crate::base::fs;
 use crate::base::visible::shell;
 use crate::data::encode::learn::MIN_ROWS;
 use crate::data::encode::meaning::{self, Rules};
@@ -204,7 +205,7 @@ fn same_files(data: &recipe::Data) -> Result<Vec<String>> {
     ];
     for (what, other, so) in others {
         let Some(other) = other else { continue };
-        let len = |path: &Path| std::fs::metadata(path).map(|m| m.len()).ok();
+        let len = |path: &Path| fs::metadata(path).map(|m| m.len()).ok();
         if len(file) == len(other) && hash(&[file])? == hash(&[other.as_path()])? {
             notes.push(format!("{what} {} holds the same bytes as {}: {so}", other.display(), file.display()));
         }

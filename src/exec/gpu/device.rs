@@ -2,6 +2,7 @@
 
 use super::pipelines::Pipelines;
 use super::variants::{Class, Form, form, most_bytes, on_offer};
+use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::program::Program;
@@ -11,7 +12,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 /// How long one look at a device that works may take, and how long it may work on one submit, which is cut to a fraction of a
 /// second.
@@ -131,6 +131,9 @@ fn find(choice: &Choice, all: &[AdapterReport]) -> Option<usize> {
 /// Every adapter of the platform's own compute interfaces (Vulkan, Metal, DX12); `WGPU_BACKEND` narrows them.
 /// The best come first: "gpu:1" is the second that is no software.
 pub fn adapters() -> Vec<AdapterReport> {
+    if cfg!(target_arch = "wasm32") {
+        return vec![];
+    }
     found().1.into_iter().map(|(report, _)| report).collect()
 }
 
@@ -184,6 +187,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Errors
 /// `Error::Device`: no such adapter, or it refuses to open.
 pub fn open(choice: Choice) -> Result<Gpu> {
+    // There a read comes later, and `Executor::read` waits.
+    if cfg!(target_arch = "wasm32") {
+        let help = "use the device cpu here, or vifo on this computer";
+        return Err(Error::device("the device", "a page trains on the CPU", "", help));
+    }
     let (_instance, mut all) = found();
     let reports: Vec<AdapterReport> = all.iter().map(|(report, _)| report.clone()).collect();
     match find(&choice, &reports) {

@@ -16,6 +16,7 @@ pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
 pub use profile::Timed;
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
+use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::ops::StepArgs;
 use crate::program::{Buf, BufferInfo, Program};
@@ -24,7 +25,6 @@ use pipelines::{Pipeline, STEP_BYTES};
 use readback::Readback;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use variants::{Slot, Variant, dispatch};
 
 /// Rows of the schedule, and so the most steps of one submit.

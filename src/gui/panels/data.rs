@@ -10,6 +10,7 @@ mod training;
 use super::banner::Banner;
 use super::keys;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
+use crate::base::fs;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
@@ -134,7 +135,7 @@ impl DataPage {
             }
         } else if failed {
             // It could not begin: an empty folder would only stand in the way.
-            let _ = std::fs::remove_dir(&training.folder);
+            let _ = fs::remove_dir(&training.folder);
             self.training = None;
             self.shown = Shown::Content;
         }

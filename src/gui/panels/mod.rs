@@ -4,6 +4,7 @@ pub mod banner;
 pub mod controls;
 pub mod curves;
 pub mod data;
+pub mod examples;
 pub mod keys;
 pub mod pick;
 pub mod playground;

@@ -1,6 +1,7 @@
 //! A path that is typed, or asked for with the system's dialog; and results of jobs, whose errors go to the banner.
 
 use super::banner::Banner;
+use crate::gui::shell;
 use crate::live::Job;
 use eframe::egui::{self, Key, TextEdit};
 use std::path::{Path, PathBuf};
@@ -52,29 +53,12 @@ impl PathPick {
         self.text = path.display().to_string();
     }
 
-    /// Opens the system's dialog on a thread of its own; a second one waits for the first to close.
+    /// Opens the system's dialog; a second one waits for the first to close.
     pub fn ask(&mut self, ctx: &egui::Context, what: DialogKind) {
         if self.asking.is_some() {
             return;
         }
-        let from = self.path();
-        let wake = ctx.clone();
-        let work = move || {
-            let mut dialog = rfd::FileDialog::new();
-            let dir = from.as_deref().and_then(|p| if p.is_dir() { Some(p) } else { p.parent() });
-            if let Some(dir) = dir.and_then(|d| std::path::absolute(d).ok()).filter(|d| d.is_dir()) {
-                dialog = dialog.set_directory(dir);
-            }
-            Ok(match what {
-                DialogKind::File => dialog.pick_file(),
-                DialogKind::Folder => dialog.pick_folder(),
-                DialogKind::Save => {
-                    let name = from.as_deref().map_or_else(|| "predictions.csv".into(), file_name);
-                    dialog.set_file_name(name).save_file()
-                }
-            })
-        };
-        self.asking = Some(Job::start("asking for a path", move || wake.request_repaint(), work));
+        self.asking = Some(shell::ask(ctx, what, self.path()));
     }
 
     /// True when the dialog has just given a path.

@@ -7,6 +7,7 @@ use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::error::Result;
 use crate::gui::export::{Exports, Plottable};
+use crate::gui::gallery::Example;
 use crate::gui::plots::{curves, map};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
@@ -29,6 +30,8 @@ pub struct Playground {
     pub draft: Recipe,
     /// The toy that the points came from: its curve stays when they are moved.
     pub truth: Option<ToyKind>,
+    /// The guided example that is in training, whose words stand above the plot.
+    pub lesson: Option<&'static Example>,
     /// What `truth` becomes once the start that was asked for has succeeded.
     taking: Option<Option<ToyKind>>,
     /// Trainings that have begun, as far as they are followed here.
@@ -117,6 +120,7 @@ impl Playground {
         let mut playground = Playground {
             group,
             truth: None,
+            lesson: None,
             taking: Some(draft.data.toy),
             begun: 0,
             draft,
@@ -156,6 +160,7 @@ impl Playground {
     /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
     pub fn take_recipe(&mut self, recipe: Recipe) {
         self.taking = Some(recipe.data.toy);
+        self.lesson = None;
         self.draft = recipe;
         self.start(true);
     }
@@ -336,7 +341,13 @@ impl Playground {
         banner: &mut Banner,
         exports: &mut Exports,
     ) {
-        egui::Panel::left("controls").resizable(false).exact_size(300.0).show(ui, |ui| {
+        let size = ui.available_size();
+        // A phone held upright has the plot above its controls.
+        let controls = match size.x < 640.0 {
+            true => egui::Panel::bottom("controls below").exact_size(0.42 * size.y),
+            false => egui::Panel::left("controls").exact_size(300.0),
+        };
+        controls.resizable(false).show(ui, |ui| {
             egui::ScrollArea::vertical()
                 .auto_shrink([false, false])
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));

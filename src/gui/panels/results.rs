@@ -12,7 +12,10 @@ use super::banner::Banner;
 use super::curves::CurveCache;
 use super::keys::method_name;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
+use crate::base::clock::{Duration, Instant, SystemTime};
+use crate::base::fs;
 use crate::base::visible::shell;
+use crate::error::Error;
 use crate::exec::Device;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
@@ -28,7 +31,6 @@ use eframe::egui::{self, Label};
 use gallery::Gallery;
 use read::{Pixels, Predicted, Run};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
 use view::{Thumbnails, View};
 
 #[derive(Default)]
@@ -59,6 +61,8 @@ pub struct ResultsPage {
     looked: Option<Instant>,
     /// The folder of what is shown is not there any more.
     removed: bool,
+    /// Why a file did not reach the user.
+    failed: Option<Error>,
 }
 
 /// Between two looks at whether the folder is still there, and still in training.
@@ -97,6 +101,7 @@ impl ResultsPage {
             self.open_typed(ctx);
         }
         self.rows.poll(banner);
+        self.failed.take().into_iter().for_each(|e| banner.error(e));
         self.save.poll(banner);
         self.second.poll(banner);
         if let Some(run) = take_result(&mut self.reading, banner) {
@@ -120,7 +125,10 @@ impl ResultsPage {
             }
         }
         if let Some(path) = take_result(&mut self.saving, banner) {
-            banner.note(format!("saved {}", path.display()));
+            match crate::gui::shell::hand_over(&path) {
+                Ok(()) => banner.note(format!("saved {}", path.display())),
+                Err(e) => banner.error(e),
+            }
         }
         if let Some(done) = take_result(&mut self.evaluating, banner) {
             self.said = done.notes;
@@ -147,8 +155,8 @@ impl ResultsPage {
             return;
         };
         self.looked = None;
-        self.removed = !run.folder.file("manifest.json").is_file();
-        let written = |name: &str| std::fs::metadata(run.folder.file(name)).and_then(|m| m.modified()).ok();
+        self.removed = !fs::is_file(run.folder.file("manifest.json"));
+        let written = |name: &str| fs::metadata(run.folder.file(name)).and_then(|m| m.modified()).ok();
         let now = (written("metrics.csv"), run.folder.is_held());
         if !self.removed && self.reading.is_none() && now != self.seen {
             let path = run.folder.path.clone();
@@ -158,7 +166,7 @@ impl ResultsPage {
     }
 
     fn show(&mut self, ctx: &egui::Context, run: Run) {
-        let written = std::fs::metadata(run.folder.file("metrics.csv")).and_then(|m| m.modified()).ok();
+        let written = fs::metadata(run.folder.file("metrics.csv")).and_then(|m| m.modified()).ok();
         self.seen = (written, run.held);
         self.removed = false;
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
@@ -273,6 +281,10 @@ impl ResultsPage {
                 ));
                 ui.separator();
                 ui.label(&m.device);
+                let tip = "The whole run folder as one zip: vifo on a computer opens it, too, once it is unpacked";
+                if crate::gui::shell::DOWNLOADS && ui.button("Download run").on_hover_text(tip).clicked() {
+                    self.failed = crate::gui::shell::hand_over(&run.folder.path).err();
+                }
             });
             if self.removed {
                 let text = "This folder has been removed: what is shown was read before.";

@@ -7,6 +7,8 @@ mod overlay;
 
 use super::banner::Banner;
 use super::curves::NAMES;
+use crate::base::clock::{Duration, Instant};
+use crate::base::fs;
 use crate::figure::{CurvesFigure, Series};
 use crate::gui::export::{Exports, Plottable, Source};
 use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
@@ -23,7 +25,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Between two looks at the folder.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -174,7 +175,7 @@ impl RunsPage {
             let label = ui.label("folder of runs");
             let field = egui::TextEdit::singleline(&mut self.typed).desired_width(420.0);
             let field = ui.add(field).labelled_by(label.id);
-            let field = match std::path::absolute(&self.root) {
+            let field = match fs::absolute(&self.root) {
                 Ok(path) => field.on_hover_text(path.display().to_string()),
                 Err(_) => field,
             };

@@ -53,6 +53,11 @@ impl SideBySide {
         }
     }
 
+    /// The next time that the page is in front it starts with what the playground has then.
+    pub fn begin_anew(&mut self) {
+        self.group = None;
+    }
+
     fn start(&mut self, ui: &egui::Ui, settings: &Settings, playground: &Playground, banner: &mut Banner) {
         let wake = ui.ctx().clone();
         let group = match self.group.take() {

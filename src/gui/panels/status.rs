@@ -5,6 +5,7 @@ use super::data::DataPage;
 use super::playground::Playground;
 use super::priors::Priors;
 use super::side::SideBySide;
+use crate::base::fs;
 use crate::gui::settings::Tab;
 use crate::live::Group;
 use eframe::egui;
@@ -53,7 +54,7 @@ fn rate(v: f64) -> String {
 
 /// Resident memory in bytes, where the system gives it cheaply.
 fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }

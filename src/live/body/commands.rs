@@ -1,6 +1,7 @@
 //! What each command does to the trainings. A start that cannot be leaves what was there as it is.
 
 use super::Body;
+use crate::base::clock::Instant;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::slot::TrainerSlot;
@@ -8,7 +9,6 @@ use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState};
 use crate::recipe::Recipe;
 use crate::workflow::Training;
 use std::path::Path;
-use std::time::Instant;
 
 impl Body {
     pub(super) fn obey(&mut self, command: Command) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Finding runs and reading what is compared of them.
 
 use super::ComparedRun;
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::results::{Metric, Results};
 use crate::run::RunFolder;
@@ -13,11 +14,11 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<ComparedRun>, Vec<String>)> {
     let (mut runs, mut notes, mut seen): (Vec<ComparedRun>, _, _) = (vec![], vec![], HashSet::new());
     for path in paths {
         for folder in folders(path)? {
-            let real = folder.path.canonicalize().map_err(|e| Error::io(&folder.path, "read", &e))?;
+            let real = fs::canonicalize(&folder.path).map_err(|e| Error::io(&folder.path, "read", &e))?;
             if !seen.insert(real) {
                 continue;
             }
-            if !folder.file("results.json").is_file() {
+            if !fs::is_file(folder.file("results.json")) {
                 let state = folder.manifest()?.state;
                 let why = format!("{} skipped: it has no results.json (state: {state})", folder.path.display());
                 notes.push(why);
@@ -63,14 +64,14 @@ fn read(folder: &RunFolder) -> Result<ComparedRun> {
     let mut results = folder.results()?;
     results.metrics.extend(evaluated(folder)?);
     // Curves are beside the point of a table: a run without them still counts.
-    let rows = if folder.file("metrics.csv").is_file() { folder.metrics(u32::MAX)? } else { vec![] };
+    let rows = if fs::is_file(folder.file("metrics.csv")) { folder.metrics(u32::MAX)? } else { vec![] };
     Ok(ComparedRun { path: folder.path.clone(), recipe, results, rows, hash, bytes })
 }
 
 /// What `vifo evaluate` found on other sets, under names of their own: "auroc_entropy" and "ood_mean_entropy" of the one
 /// out-of-distribution set, "mnist.auroc_entropy" of several, "shift.nll", "fog.3.accuracy".
 fn evaluated(folder: &RunFolder) -> Result<Vec<Metric>> {
-    if !folder.file("evaluation.json").is_file() {
+    if !fs::is_file(folder.file("evaluation.json")) {
         return Ok(vec![]);
     }
     let sets: Vec<Results> = folder.evaluation()?;

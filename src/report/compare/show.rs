@@ -1,6 +1,7 @@
 //! A comparison as tables, one line per group, and as overlaid learning curves.
 
 use super::{Block, Comparison, Group, Summary, Wins};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::figure::{self, CurvesFigure, Series};
 use crate::results::Better;
@@ -111,7 +112,7 @@ fn cell(s: Summary, runs: usize) -> String {
 
 /// The table in every format and a figure of learning curves for each data set. Returns the figures.
 pub fn write(dir: &Path, comparison: &Comparison) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
+    fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
     let formats = [("txt", Format::Text), ("md", Format::Markdown), ("tex", Format::Latex), ("csv", Format::Csv)];
     for (ending, format) in formats {
         write_atomic(&dir.join(format!("comparison.{ending}")), comparison.render(format).as_bytes())?;

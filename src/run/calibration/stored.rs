@@ -1,5 +1,6 @@
 //! calibration.json: what is in it, and whether it belongs to the run as it is now.
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::metrics::conformal::Sets;
 use crate::metrics::temperature::{MOST, Temperature};
@@ -139,7 +140,7 @@ pub fn current(folder: &RunFolder) -> Result<Option<Calibration>> {
 /// SHA-256 over recipe, encoder and the tensors of the best checkpoint, by name. Not over that file: its header holds
 /// times and has no order, so that a run resumed to the same weights would seem another.
 pub fn fingerprint(folder: &RunFolder) -> Result<String> {
-    let read = |path: &Path| std::fs::read(path).map_err(|e| Error::io(path, "read", &e));
+    let read = |path: &Path| fs::read(path).map_err(|e| Error::io(path, "read", &e));
     let mut digest = Sha256::new();
     let mut add = |bytes: &[u8]| {
         digest.update((bytes.len() as u64).to_le_bytes());

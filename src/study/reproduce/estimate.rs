@@ -2,6 +2,7 @@
 
 use super::mapping::Family;
 use super::plan::PlannedRun;
+use crate::base::clock::Instant;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
@@ -9,7 +10,6 @@ use crate::recipe::NetName;
 use crate::study::run_set::RunStatus;
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
-use std::time::Instant;
 
 /// What decides the time of a step; regularizers do not.
 #[derive(PartialEq)]

@@ -3,6 +3,7 @@
 
 use super::plan::PlannedRun;
 use super::sets::fingerprint;
+use crate::base::fs;
 use crate::data::load;
 use crate::data::targets_of as targets;
 use crate::error::{Error, Result};
@@ -53,7 +54,7 @@ impl Partner {
 impl Measured {
     /// What is kept in the folder; nothing if there is nothing that can be read.
     pub fn read(run: &PlannedRun) -> Measured {
-        let text = std::fs::read_to_string(run.folder.join(FILE)).unwrap_or_default();
+        let text = fs::read_to_string(run.folder.join(FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
@@ -64,7 +65,7 @@ impl Measured {
     /// Results on a set, if they are of the set as it is now; of one that is gone the last ones are good.
     pub fn on(&self, partner: &Partner) -> Option<&[Results]> {
         let entry = self.sets.get(&partner.key())?;
-        (!partner.path.exists() || entry.of == fingerprint(&partner.path)).then_some(&entry.results)
+        (!fs::exists(&partner.path) || entry.of == fingerprint(&partner.path)).then_some(&entry.results)
     }
 
     /// Results on a set whose place is not known any more.

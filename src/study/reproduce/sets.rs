@@ -2,6 +2,7 @@
 
 use super::ask::{ReproduceRequest, plain};
 use super::mapping::{SETS, Set};
+use crate::base::fs;
 use crate::data::images;
 use crate::error::{Error, Result};
 use crate::recipe::BUNDLED;
@@ -69,14 +70,14 @@ fn cure_of(error: &Error) -> String {
 
 /// Names, as `plain` has them, of what lies in `data`; nothing if it is no folder.
 fn folders(data: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let entries = match data.read_dir() {
+    let entries = match fs::read_dir(data) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
         Err(e) => return Err(Error::io(data, "read", &e)),
     };
     let mut out: Vec<(String, PathBuf)> = entries
         .flatten()
-        .filter(|e| e.path().is_dir())
+        .filter(|e| fs::is_dir(e.path()))
         .map(|e| (plain(&e.file_name().to_string_lossy()), e.path()))
         .collect();
     out.sort();
@@ -84,17 +85,17 @@ fn folders(data: &Path) -> Result<Vec<(String, PathBuf)>> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))
+    fs::absolute(path).map_err(|e| Error::io(path, "find", &e))
 }
 
 /// What a stored evaluation remembers of a set: its path, and how many files of how many bytes lie there.
 pub fn fingerprint(path: &Path) -> String {
     fn count(path: &Path, depth: usize, files: &mut u64, bytes: &mut u64) {
-        let Ok(meta) = path.metadata() else { return };
+        let Ok(meta) = fs::metadata(path) else { return };
         if meta.is_file() {
             (*files, *bytes) = (*files + 1, *bytes + meta.len());
         } else if depth < 4
-            && let Ok(entries) = path.read_dir()
+            && let Ok(entries) = fs::read_dir(path)
         {
             entries.flatten().for_each(|e| count(&e.path(), depth + 1, files, bytes));
         }

@@ -5,6 +5,7 @@ use super::mapping::{Method, PAPER_SECONDS, Set, network_names};
 use super::plan::{PAPER_BATCH, recipe};
 use super::tables::{ReproduceReport, drop_empty, full, mean_sd};
 use super::work::{Prepared, ReproduceEvent};
+use crate::base::clock::Instant;
 use crate::data::Dataset;
 use crate::data::encode::pixels::Pixels;
 use crate::data::encode::{Encoder, Missing, Target};
@@ -18,7 +19,6 @@ use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// As the paper has it.
 const ROUNDS: usize = 10;

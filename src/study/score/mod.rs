@@ -10,6 +10,7 @@ mod probabilities;
 mod rows;
 mod several;
 
+use crate::base::fs;
 use crate::data::Dataset;
 use crate::data::table::{Cells, ReadOptions, Table, read_table};
 use crate::error::{Error, Result};
@@ -208,11 +209,11 @@ fn is_same(a: &Predictive, b: &Predictive) -> bool {
 
 /// Figures and results into a folder of their own. Returns the figures with their captions.
 pub fn write(dir: &Path, scored: &Scored, outside: Option<&(Predictive, Results)>) -> Result<Vec<(PathBuf, String)>> {
-    if dir.join("manifest.json").exists() || dir.join("recipe.toml").exists() {
+    if fs::exists(dir.join("manifest.json")) || fs::exists(dir.join("recipe.toml")) {
         let found = "is a run folder, whose results would be replaced";
         return Err(Error::usage(dir.display().to_string(), found, "", "choose another folder with --out"));
     }
-    std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
+    fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
     let json = |name: &str, text: serde_json::Result<String>| {
         let text = text.map_err(|e| Error::run(name, e.to_string(), "this is a bug of vifo: please report it"))?;
         write_atomic(&dir.join(name), text.as_bytes())

@@ -3,6 +3,7 @@
 
 use super::slurm;
 use super::values::{axes, distinct, free, seeds, single, take, without};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::method::check_name;
 use crate::recipe::{Recipe, keys, no_name, read_toml};
@@ -59,7 +60,7 @@ impl SweepRequest {
     /// `input` makes a recipe's name, a recipe file or a data file a checked table, as `vifo fit` does.
     pub fn new(words: &Words, input: &dyn Fn(&str) -> Result<Table>) -> Result<SweepRequest> {
         let path = Path::new(&words.input);
-        let mut request = if path.join(FILE).is_file() {
+        let mut request = if fs::is_file(path.join(FILE)) {
             // A sweep folder: its own file says everything.
             let mut request = Self::read(&path.join(FILE), input)?;
             request.out = path.to_path_buf();
@@ -80,7 +81,7 @@ impl SweepRequest {
 
     /// Reads a sweep file; relative paths start at its folder.
     pub fn read(path: &Path, input: &dyn Fn(&str) -> Result<Table>) -> Result<SweepRequest> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+        let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
         let place = path.display().to_string();
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -249,7 +250,7 @@ impl SweepRequest {
 
 /// Whether a TOML file is a sweep and no plain recipe.
 fn is_sweep(path: &Path) -> Result<bool> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+    let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
     let table = read_toml(&text, &path.display().to_string())?;
     Ok(OWN.iter().any(|key| table.contains_key(*key)))
 }
@@ -275,7 +276,7 @@ pub fn refuse(place: &str, key: &str, found: &Value, allowed: &str) -> Error {
 fn beside(name: &str, folder: &Path) -> String {
     let path = folder.join(name);
     let builtin = crate::recipe::builtin::find(name).is_some();
-    if path.exists() || !builtin { path.display().to_string() } else { name.into() }
+    if fs::exists(&path) || !builtin { path.display().to_string() } else { name.into() }
 }
 
 fn overlay(base: &mut Table, mine: Table) {

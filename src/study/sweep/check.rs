@@ -1,6 +1,7 @@
 //! What can be known before the first run starts: that every recipe fits its data, and how much memory each will take.
 
 use super::grid::SweepRun;
+use crate::base::fs;
 use crate::data::load::{Loaded, load};
 use crate::error::Result;
 use crate::exec::Device;
@@ -35,7 +36,7 @@ pub fn check(runs: &[&SweepRun], place: &str, go_on: &dyn Fn() -> bool) -> Resul
         let plan = TrainingPlan::new(recipe, data.train.n, &data.encoder).map_err(|e| e.within(&within))?;
         needs.bytes = needs.bytes.max(need::of_process(&plan, data)?);
         if let Some(weights) = &recipe.net.weights
-            && let Err(e) = std::fs::File::open(weights)
+            && let Err(e) = fs::File::open(weights)
         {
             return Err(crate::error::Error::io(weights, "read", &e).within(&within));
         }

@@ -8,12 +8,13 @@
 
 use super::ask::{FILE, SweepRequest};
 use super::grid::SweepRun;
+use crate::base::fs;
+use crate::base::fs::File;
 use crate::error::{Error, Result};
 use crate::recipe::plain_path;
 use crate::run::place::outside_of_the_images;
 use crate::run::{RunFolder, write_atomic};
 use crate::study::run_set::{self, RunStatus};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
@@ -28,8 +29,8 @@ impl SweepFolder {
     /// The folder of a sweep that was begun.
     pub fn open(path: &Path) -> Result<(SweepFolder, SweepRequest)> {
         let file = path.join(FILE);
-        if !file.is_file() {
-            let found = if path.exists() { "is no sweep folder: sweep.toml is missing" } else { "does not exist" };
+        if !fs::is_file(&file) {
+            let found = if fs::exists(path) { "is no sweep folder: sweep.toml is missing" } else { "does not exist" };
             let (allowed, help) = ("a folder made by `vifo sweep`", "check the path");
             return Err(Error::usage(path.display().to_string(), found, allowed, help));
         }
@@ -42,7 +43,7 @@ impl SweepFolder {
             ))
         })?;
         request.out = path.to_path_buf();
-        let path = std::path::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
+        let path = fs::absolute(path).map_err(|e| Error::io(path, "find", &e))?;
         Ok((SweepFolder { path }, request))
     }
 
@@ -51,13 +52,13 @@ impl SweepFolder {
     pub fn look(request: &SweepRequest, runs: &[SweepRun]) -> Result<SweepFolder> {
         let out = &request.out;
         plain_path(out, FLAG)?;
-        let path = std::path::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
+        let path = fs::absolute(out).map_err(|e| Error::io(out, "find", &e))?;
         let folder = SweepFolder { path };
         for run in runs {
             outside_of_the_images(&run.recipe, &folder.path)?;
         }
         let place = out.display().to_string();
-        if out.join(FILE).is_file() {
+        if fs::is_file(out.join(FILE)) {
             let (_, old) = Self::open(out)?;
             let names = |a: &SweepRequest| a.axes.iter().map(|a| a.key.clone()).collect::<Vec<_>>().join(", ");
             if names(&old) != names(request) {
@@ -70,10 +71,10 @@ impl SweepFolder {
                     run_set::require_same_recipe(&there, &run.recipe, &[], FLAG)?;
                 }
             }
-        } else if out.read_dir().is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != ".lock"))) {
+        } else if fs::read_dir(out).is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != ".lock"))) {
             let found = "already exists and is no sweep folder";
             return Err(Error::usage(place, found, "", "choose another folder with --out"));
-        } else if out.is_file() {
+        } else if fs::is_file(out) {
             return Err(Error::usage(place, "is a file", "a folder", "choose another with --out"));
         }
         Ok(folder)
@@ -82,7 +83,7 @@ impl SweepFolder {
     /// Holds the folder, for one `vifo sweep` at a time, and writes the sweep into it.
     pub fn claim(&self, request: &SweepRequest) -> Result<File> {
         let logs = self.path.join("logs");
-        std::fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
+        fs::create_dir_all(&logs).map_err(|e| Error::io(&logs, "create", &e))?;
         let lock = run_set::lock_folder(&self.path)?;
         write_atomic(&self.path.join(FILE), request.to_toml()?.as_bytes())?;
         Ok(lock)
@@ -106,12 +107,12 @@ impl SweepFolder {
 
     pub fn clear_error(&self, run: &SweepRun) {
         // One that is not there is clear.
-        let _ = std::fs::remove_file(self.error(run));
+        let _ = fs::remove_file(self.error(run));
     }
 
     /// How far a run is. One of another recipe, or another's files in its place, is an error.
     pub fn state(&self, run: &SweepRun) -> Result<RunStatus> {
-        let failed = std::fs::read_to_string(self.error(run)).ok().map(|line| line.trim().to_string());
+        let failed = fs::read_to_string(self.error(run)).ok().map(|line| line.trim().to_string());
         run_set::status(&self.run(run).path, Some(&run.recipe), &[], failed, FLAG)
     }
 

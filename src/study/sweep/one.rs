@@ -2,13 +2,13 @@
 
 use super::folder::SweepFolder;
 use super::grid::SweepRun;
+use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::run::Fitted;
 use crate::study::run_set::{self, RunStatus};
 use crate::train::{Event, Flow};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 pub enum Ended {
     /// It was done already.

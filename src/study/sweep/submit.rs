@@ -4,6 +4,7 @@ use super::ask::SweepRequest;
 use super::folder::SweepFolder;
 use super::grid::SweepRun;
 use super::slurm::{Script, ranges, script};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::recipe::plain_path;
 use crate::run::write_atomic;
@@ -123,7 +124,7 @@ fn sbatch(options: &[String], command: &[String]) -> Result<String> {
 
 /// The jobs of this sweep that still have tasks in the queue or running, "17,18". Where Slurm cannot be asked there is none.
 pub fn queued(folder: &SweepFolder) -> Option<String> {
-    let text = std::fs::read_to_string(folder.path.join(RECORD)).ok()?;
+    let text = fs::read_to_string(folder.path.join(RECORD)).ok()?;
     let Submitted { job, .. } = serde_json::from_str(&text).ok()?;
     let is_queued = |job: &&str| {
         let out = Command::new("squeue").args(["--noheader", "--jobs", job]).output();

@@ -3,6 +3,7 @@
 use super::ask::SweepRequest;
 use super::folder::SweepFolder;
 use super::grid::{SweepRun, for_people};
+use crate::base::fs;
 use crate::error::Result;
 use crate::metrics::Measure;
 use crate::report::compare::{Column, Summary, columns, is_main, short, shown, summary};
@@ -74,7 +75,7 @@ fn row(folder: &SweepFolder, run: SweepRun) -> Result<Row> {
         return Ok(Row { run, state, results: None, seconds: None });
     }
     let own = folder.run(&run);
-    let tested = own.file("results.json").is_file();
+    let tested = fs::is_file(own.file("results.json"));
     let none = Results { set: "test".into(), rows: 0, metrics: vec![], notes: vec![], variants: vec![] };
     let mut results = if tested { own.results()? } else { none };
     let epochs = own.metrics(u32::MAX)?;

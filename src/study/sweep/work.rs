@@ -2,6 +2,8 @@
 
 use super::folder::SweepFolder;
 use super::grid::SweepRun;
+use crate::base::clock::{Duration, Instant};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::study::run_set::{Outcome, RunStatus};
 use crate::system::stop;
@@ -9,7 +11,6 @@ use crate::train::Flow;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 /// Progress of the work; the answer says whether to go on.
 pub enum SweepEvent<'a> {
@@ -115,7 +116,7 @@ fn failure(folder: &SweepFolder, run: &SweepRun, status: ExitStatus) -> Result<O
     if let RunStatus::Failed(line) = folder.state(run)? {
         return Ok(Some(line));
     }
-    let log = std::fs::read_to_string(folder.log(run)).unwrap_or_default();
+    let log = fs::read_to_string(folder.log(run)).unwrap_or_default();
     let line = match (log.lines().rev().find_map(|l| l.strip_prefix("error: ")), status.code()) {
         (Some(line), _) => line.to_string(),
         (None, Some(code)) => format!("ended with exit code {code}; see {}", folder.log(run).display()),

@@ -1,6 +1,7 @@
 //! Reads a run folder, and predicts or evaluates other rows with it. All of it runs in jobs; draws nothing.
 
 use super::predictions::Predictions;
+use crate::base::fs;
 use crate::data::encode::Encoder;
 use crate::data::images::Part;
 use crate::data::{Dataset, load};
@@ -47,7 +48,7 @@ pub fn read(path: &Path) -> Result<Run> {
     let held = folder.is_held();
     let manifest = folder.manifest()?;
     let encoder = folder.encoder()?;
-    let has = |name: &str| folder.file(name).is_file();
+    let has = |name: &str| fs::is_file(folder.file(name));
     let predictions = match has("predictions.csv") {
         true => Some(Arc::new(Predictions::of(read_csv(&folder.file("predictions.csv"))?, encoder.task()))),
         false => None,
@@ -78,7 +79,7 @@ pub fn read(path: &Path) -> Result<Run> {
 
 /// The PNG files of a folder, by name; none where there is no such folder.
 fn figures(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = dir.read_dir() else { return vec![] };
+    let Ok(entries) = fs::read_dir(dir) else { return vec![] };
     let mut all: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "png")).collect();
     all.sort();

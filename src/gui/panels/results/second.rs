@@ -2,6 +2,7 @@
 
 use super::gallery::is_of_second_set;
 use super::{ResultsPage, metrics};
+use crate::base::fs;
 use crate::exec::Device;
 use crate::gui::panels::pick::{DialogKind, working_ui};
 use crate::live::Job;
@@ -59,7 +60,14 @@ impl ResultsPage {
         let Some(run) = &self.run else { return };
         match &run.report {
             Some(path) => {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                if crate::gui::shell::DOWNLOADS {
+                    ui.label("The report has everything on one HTML page that works offline.");
+                    if ui.button("Open report").clicked() {
+                        self.failed = crate::gui::shell::show_page(path).err();
+                    }
+                    return;
+                }
+                let path = fs::absolute(path).unwrap_or_else(|_| path.clone());
                 ui.label("The report has everything on one HTML page that works offline:");
                 ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
                 if ui.button("Copy path").clicked() {
@@ -79,7 +87,7 @@ impl ResultsPage {
             ("metrics.csv", "loss and its terms, epoch by epoch"),
             ("figures", "each figure as PNG, SVG and CSV"),
         ] {
-            if run.folder.file(name).exists() {
+            if fs::exists(run.folder.file(name)) {
                 ui.label(format!("{name}: {what}"));
             }
         }

@@ -1,5 +1,6 @@
 //! The table of the ticked runs: mean and sd over seeds, the best marked, and copies of it for papers.
 
+use crate::base::clock::{Duration, Instant};
 use crate::error::Result;
 use crate::live::Job;
 use crate::report::compare::{self, Comparison};
@@ -8,7 +9,6 @@ use crate::tables::Format;
 use eframe::egui::{self, RichText};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// The table where any run has results, and what is to be said about the others.
 type Found = (Option<Comparison>, Vec<String>);

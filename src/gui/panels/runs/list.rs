@@ -1,5 +1,6 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
+use crate::base::clock::SystemTime;
 use crate::run::watch::{RunState, Seen};
 use crate::tables::number;
 use eframe::egui::{self, Align, Layout, RichText};
@@ -8,7 +9,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 pub const ROW: f32 = 24.0;
 

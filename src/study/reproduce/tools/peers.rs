@@ -1,6 +1,7 @@
 //! The figures of other tools on the same splits, part of the program (assets/published/README.md) or of a file.
 
 use super::metrics::{Figures, METRICS};
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::study::reproduce::ask::plain;
 use crate::study::reproduce::uci::sets::{SETS, Set};
@@ -57,7 +58,7 @@ impl Peers {
         match file {
             None => Peers::of(include_str!("../../../../assets/published/table_peers.csv"), OWN),
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+                let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
                 Peers::of(&text, &path.display().to_string())
             }
         }

@@ -1,6 +1,7 @@
 //! What is done: results.jsonl, one line for each set, split and seed. A line counts for the default and the data that made it:
 //! those of another default stay in the file, and are not shown beside it.
 
+use crate::base::fs;
 use crate::data::load;
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
@@ -62,7 +63,7 @@ impl Store {
     /// A file that cannot be read, or a damaged line.
     pub fn read(folder: &Path) -> Result<Store> {
         let path = folder.join(Store::FILE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match fs::read_to_string(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
             text => text.map_err(|e| Error::io(&path, "read", &e))?,
         };

@@ -4,7 +4,9 @@ use super::ask::{FIRST, ToolsRequest};
 use super::metrics::{COVERAGE, CRPS, Figures, METRICS, NLL, RMSE, SECONDS, WIDTH};
 use super::report;
 use super::store::{SplitResult, Store, default_of};
+use crate::base::clock::Instant;
 use crate::base::counted::counted;
+use crate::base::fs;
 use crate::data::targets_of;
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -20,7 +22,6 @@ use crate::study::run_set::{self, Outcome, RunEnd};
 use crate::train::{Ending, Flow, drive};
 use crate::workflow::Training;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// A request with everything looked up.
 pub struct Prepared {
@@ -181,7 +182,7 @@ impl Prepared {
     fn write_recipe(&self, u: usize) -> Result<()> {
         let unit = &self.units[u];
         let folder = self.request.folder.join("recipes");
-        std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "create", &e))?;
+        fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "create", &e))?;
         let recipe = recipe(&self.request, &unit.source, self.request.seeds[0], unit.splits[0])?;
         RunFolder { path: folder }.write(&format!("{}.toml", unit.set().name), recipe.to_toml()?.as_bytes())
     }

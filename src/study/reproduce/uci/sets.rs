@@ -3,6 +3,7 @@
 use super::ask::UciRequest;
 use super::methods::Method;
 use super::standard;
+use crate::base::fs;
 use crate::data::Task;
 use crate::data::encode::{Encoder, Missing};
 use crate::data::load::{self, Loaded};
@@ -67,13 +68,13 @@ pub struct Source {
 
 /// The asked sets (None = all), or those of them that lie in the folder `data`; and the names of those that do not.
 pub fn find(data: &Path, asked: Option<&[&'static Set]>) -> Result<(Vec<&'static Set>, Vec<&'static str>)> {
-    let here = |s: &&Set| data.join(s.name).is_dir();
+    let here = |s: &&Set| fs::is_dir(data.join(s.name));
     let wanted: Vec<&Set> = asked.map_or_else(|| SETS.iter().collect(), <[&Set]>::to_vec);
     let (there, missing): (Vec<&Set>, Vec<&Set>) = wanted.into_iter().partition(here);
     let missing: Vec<&str> = missing.iter().map(|s| s.name).collect();
     if there.is_empty() || asked.is_some() && !missing.is_empty() {
         let place = data.display();
-        let found = match data.is_dir() {
+        let found = match fs::is_dir(data) {
             false => "no such folder".to_string(),
             true => format!("no folder {} in it", missing.join(", ")),
         };
@@ -96,7 +97,7 @@ impl Source {
         for name in set.ignore.iter().chain([&set.target]) {
             table.column_index(name)?;
         }
-        let computed = !given.exists();
+        let computed = !fs::exists(&given);
         let (split_file, split_text) = match !computed {
             true => (given.clone(), read_text(&given)?),
             false => {
@@ -120,7 +121,7 @@ impl Source {
     /// Writes computed splits down where the recipe of the results has them, for training it with `vifo fit`.
     pub fn write_splits(&self) -> Result<()> {
         let Some(dir) = self.split_file.parent().filter(|_| self.computed) else { return Ok(()) };
-        std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
+        fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
         self.write_splits_to(&self.split_file)
     }
 
@@ -156,7 +157,7 @@ impl Source {
         let mut table = toml::Table::new();
         let mut set_key = |key: &str, value: String| keys::set(&mut table, key, &value, "reproduce");
         let quoted = |text: &str| toml::Value::String(text.into()).to_string();
-        let path = |p: &Path| std::path::absolute(p).map_err(|e| Error::io(p, "find", &e));
+        let path = |p: &Path| fs::absolute(p).map_err(|e| Error::io(p, "find", &e));
         set_key("data.file", quoted(&path(&self.file)?.display().to_string()))?;
         set_key("data.target", quoted(self.set.target))?;
         set_key("data.ignore", toml::Value::from(self.ignored()).to_string())?;

@@ -5,6 +5,7 @@ use super::super::plan::FLAG;
 use super::ask::UciRequest;
 use super::methods::Method;
 use super::sets::Source;
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::recipe::keys::Key;
 use crate::recipe::{Recipe, key};
@@ -67,7 +68,7 @@ impl Store {
     pub fn read(&self, recipe: &Recipe, source: &Source) -> Result<Results> {
         let place = self.path.display().to_string();
         let none = Results { recipe: recipe.clone(), data: source.hash.clone(), splits: vec![] };
-        let text = match std::fs::read_to_string(&self.path) {
+        let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(none),
             Err(e) => return Err(Error::io(&self.path, "read", &e)),
@@ -121,7 +122,7 @@ impl Store {
 
     /// What `keep` wrote of these very splits on this very data; a state of other ones or a damaged one is no state.
     pub fn begun(&self, (first, n): (Number, usize), data: &str) -> Option<SplitsState> {
-        let bytes = std::fs::read(&self.state).ok()?;
+        let bytes = fs::read(&self.state).ok()?;
         let (_, header) = SafeTensors::read_metadata(&bytes).ok()?;
         let meta = header.metadata().clone()?;
         let counters: Counters = serde_json::from_str(meta.get("counters")?).ok()?;
@@ -148,7 +149,7 @@ impl Store {
     }
 
     pub fn forget(&self) -> Result<()> {
-        match std::fs::remove_file(&self.state) {
+        match fs::remove_file(&self.state) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&self.state, "remove", &e)),
             _ => Ok(()),
         }

@@ -7,6 +7,7 @@ use super::methods::Method;
 use super::sets::{self, Set, Source};
 use super::store::{Results, SplitResult, Store};
 use super::{published, report};
+use crate::base::clock::Instant;
 use crate::base::counted::counted;
 use crate::data::encode::Target;
 use crate::data::load::Loaded;
@@ -19,7 +20,6 @@ use crate::study::run_set::{self, Outcome, RunEnd};
 use crate::system::stop;
 use crate::train::plan::TrainingPlan;
 use crate::train::{Ending, EpochRow, Event, Flow, Splits, Steps, drive};
-use std::time::Instant;
 
 /// A request with everything looked up.
 pub struct Prepared {

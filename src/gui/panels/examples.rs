@@ -1,0 +1,99 @@
+//! The page Examples: guided examples as cards, each with its picture, three sentences, and one thing to try.
+
+use crate::gui::gallery::{EXAMPLES, Example};
+use eframe::egui::{self, Label, RichText, TextureHandle, Vec2};
+
+/// Points of a picture on its card, half of its pixels.
+const PICTURE: Vec2 = Vec2::new(240.0, 150.0);
+const GAP: f32 = 12.0;
+
+#[derive(Default)]
+pub struct ExamplesPage {
+    /// One for each example, from the first time that the page is in front.
+    pictures: Vec<TextureHandle>,
+}
+
+/// What was clicked.
+pub enum Chosen {
+    Open(&'static Example),
+    CopyLink(&'static Example),
+}
+
+impl ExamplesPage {
+    pub fn examples_ui(&mut self, ui: &mut egui::Ui) -> Option<Chosen> {
+        if self.pictures.is_empty() {
+            self.pictures = EXAMPLES.iter().map(|example| texture(ui.ctx(), example)).collect();
+        }
+        let mut chosen = None;
+        egui::CentralPanel::default().show(ui, |ui| {
+            ui.label("Ten pictures of uncertainty. Open one: it trains from the beginning while you watch, and all of it can be changed.");
+            ui.add_space(4.0);
+            egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+                // Wide cards have the text beside the picture, narrow ones below it.
+                let columns = ((ui.available_width() + GAP) / (560.0 + GAP)).floor().max(1.0);
+                let width = ((ui.available_width() - GAP * (columns - 1.0)) / columns).min(760.0) - 18.0;
+                let cards: Vec<_> = EXAMPLES.iter().zip(&self.pictures).collect();
+                for row in cards.chunks(columns as usize) {
+                    ui.horizontal_top(|ui| {
+                        ui.spacing_mut().item_spacing.x = GAP;
+                        for (example, picture) in row {
+                            chosen = chosen.take().or(card_ui(ui, example, picture, width));
+                        }
+                    });
+                }
+            });
+        });
+        chosen
+    }
+}
+
+fn texture(ctx: &egui::Context, example: &Example) -> TextureHandle {
+    let image = image::load_from_memory(example.picture()).map(|i| i.to_rgba8()).unwrap_or_default();
+    let size = [image.width() as usize, image.height() as usize];
+    let pixels = egui::ColorImage::from_rgba_unmultiplied(size, image.as_raw());
+    ctx.load_texture(format!("example {}", example.name), pixels, egui::TextureOptions::LINEAR)
+}
+
+fn card_ui(ui: &mut egui::Ui, example: &'static Example, picture: &TextureHandle, width: f32) -> Option<Chosen> {
+    let mut chosen = None;
+    let is_narrow = width < 2.0 * PICTURE.x;
+    let words = |ui: &mut egui::Ui, chosen: &mut Option<Chosen>| {
+        ui.strong(RichText::new(&example.title).size(15.0));
+        ui.add(Label::new(&example.text).wrap());
+        ui.add(Label::new(RichText::new(format!("Try: {}", example.task)).weak()).wrap());
+        ui.horizontal(|ui| {
+            let open = ui.button("Open").on_hover_text("Trains it from the beginning");
+            open.widget_info(|| {
+                let name = format!("Open {}", example.title);
+                egui::WidgetInfo::labeled(egui::Role::Button, true, name)
+            });
+            if open.clicked() {
+                *chosen = Some(Chosen::Open(example));
+            }
+            if ui.small_button("Copy link").on_hover_text("An address that opens this example").clicked() {
+                *chosen = Some(Chosen::CopyLink(example));
+            }
+        });
+    };
+    egui::Frame::group(ui.style()).show(ui, |ui| {
+        ui.set_width(width);
+        ui.set_min_height(PICTURE.y);
+        let image = egui::Image::new((picture.id(), PICTURE)).sense(egui::Sense::click()).alt_text(&example.title);
+        if is_narrow {
+            ui.vertical(|ui| {
+                if ui.add(image).clicked() {
+                    chosen = Some(Chosen::Open(example));
+                }
+                words(ui, &mut chosen);
+            });
+        } else {
+            ui.horizontal_top(|ui| {
+                if ui.add(image).clicked() {
+                    chosen = Some(Chosen::Open(example));
+                }
+                ui.vertical(|ui| words(ui, &mut chosen));
+            });
+        }
+    });
+    chosen
+}

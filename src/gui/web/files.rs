@@ -1,0 +1,180 @@
+//! Files between the page, the browser's storage and the user's disk.
+
+use crate::base::clock::{Duration, UNIX_EPOCH};
+use crate::base::fs;
+use crate::error::{Error, Result};
+use crate::gui::panels::pick::{DialogKind, file_name};
+use crate::live::Job;
+use eframe::egui;
+use std::path::{Path, PathBuf};
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(module = "/web/store.js")]
+extern "C" {
+    #[wasm_bindgen(catch)]
+    async fn load_all() -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(catch)]
+    async fn keep_all(paths: js_sys::Array, bytes: js_sys::Array) -> std::result::Result<JsValue, JsValue>;
+    fn download(name: &str, bytes: &[u8], kind: &str);
+    fn show(bytes: &[u8], kind: &str);
+}
+
+/// What a user's files are put under.
+const FILES: &str = "/files";
+
+/// Puts what the browser has kept into the file system.
+///
+/// # Errors
+/// The browser keeps nothing: a private window, or no room.
+pub async fn load() -> Result<()> {
+    let failed = |found: String| {
+        let help = "runs last until the page is closed: download what is to stay";
+        Error::run("the browser's storage", found, help)
+    };
+    let _ = fs::create_dir_all(FILES);
+    let all = load_all().await.map_err(|e| failed(words(&e)))?;
+    for record in js_sys::Array::from(&all).iter() {
+        let record = js_sys::Array::from(&record);
+        let (Some(path), Some(ms)) = (record.get(0).as_string(), record.get(2).as_f64()) else { continue };
+        let bytes = js_sys::Uint8Array::new(&record.get(1)).to_vec();
+        let modified = UNIX_EPOCH + Duration::from_secs_f64(ms.max(0.0) / 1e3);
+        fs::restore(Path::new(&path), bytes, modified).map_err(|e| failed(format!("{path}: {e}")))?;
+    }
+    Ok(())
+}
+
+/// What JavaScript threw, in its own words.
+fn words(thrown: &JsValue) -> String {
+    let message = js_sys::Reflect::get(thrown, &"message".into()).ok().and_then(|m| m.as_string());
+    message.unwrap_or_else(|| format!("{thrown:?}"))
+}
+
+/// Milliseconds between two looks for what has changed.
+const EVERY_MS: u32 = 1000;
+
+/// Keeps in the browser what changes, from now on.
+pub fn keep() {
+    wasm_bindgen_futures::spawn_local(async {
+        loop {
+            wait(EVERY_MS).await;
+            let (paths, all) = (js_sys::Array::new(), js_sys::Array::new());
+            for (path, bytes) in fs::changes() {
+                paths.push(&JsValue::from_str(&path.to_string_lossy()));
+                all.push(&bytes.map_or(JsValue::NULL, |b| js_sys::Uint8Array::from(b.as_slice()).into()));
+            }
+            if paths.length() > 0 && keep_all(paths, all).await.is_err() {
+                // Without storage, or without room in it, files last as long as the page: `load` has said so.
+                return;
+            }
+        }
+    });
+}
+
+async fn wait(ms: u32) {
+    let timer = js_sys::Promise::new(&mut |done, _| {
+        if let Some(window) = web_sys::window() {
+            let _ = window.set_timeout_with_callback_and_timeout_and_arguments_0(&done, ms as i32);
+        }
+    });
+    let _ = wasm_bindgen_futures::JsFuture::from(timer).await;
+}
+
+/// Puts the user's files into the file system: one beside the others, several into a folder of their own, a zip unpacked.
+fn put(files: Vec<(String, Vec<u8>)>) -> Result<Option<PathBuf>> {
+    let written = |path: &Path, bytes: &[u8]| {
+        let dir = path.parent().unwrap_or(Path::new(FILES));
+        let done = fs::create_dir_all(dir).and_then(|()| fs::write(path, bytes));
+        done.map_err(|e| Error::io(path, "write", &e))
+    };
+    match files.as_slice() {
+        [] => Ok(None),
+        [(name, bytes)] if name.to_lowercase().ends_with(".zip") => {
+            super::zip::unpack(bytes, &Path::new(FILES).join(name.trim_end_matches(".zip"))).map(Some)
+        }
+        [(name, bytes)] => {
+            let path = Path::new(FILES).join(name);
+            written(&path, bytes)?;
+            Ok(Some(path))
+        }
+        several => {
+            let free = (1..).map(|n| Path::new(FILES).join(format!("dropped-{n}"))).find(|dir| !fs::exists(dir));
+            let folder = free.unwrap_or_default();
+            for (name, bytes) in several {
+                written(&folder.join(name), bytes)?;
+            }
+            Ok(Some(folder))
+        }
+    }
+}
+
+/// What was dropped on the page.
+pub fn receive(ctx: &egui::Context, files: Vec<egui::DroppedFileHandle>) -> Job<Option<PathBuf>> {
+    let (job, send) = Job::awaited("reading the files");
+    let wake = ctx.clone();
+    wasm_bindgen_futures::spawn_local(async move {
+        let mut all = vec![];
+        for file in files {
+            let name = file_name(file.path());
+            match file.bytes_async().await {
+                Ok(bytes) => all.push((name, bytes)),
+                Err(e) => {
+                    let _ = send.send(Err(Error::data(name, format!("cannot be read: {e}"), "", "drop it again")));
+                    return wake.request_repaint();
+                }
+            }
+        }
+        let _ = send.send(put(all));
+        wake.request_repaint();
+    });
+    job
+}
+
+/// The browser's dialog. A folder is chosen as a zip or as many files; what would be saved is written here first.
+pub fn ask(ctx: &egui::Context, what: DialogKind, from: Option<PathBuf>) -> Job<Option<PathBuf>> {
+    if what == DialogKind::Save {
+        let name = from.as_deref().map_or_else(|| "predictions.csv".into(), file_name);
+        return Job::done("asking for a path", Ok(Some(Path::new(FILES).join(name))));
+    }
+    let (job, send) = Job::awaited("asking for a file");
+    let wake = ctx.clone();
+    wasm_bindgen_futures::spawn_local(async move {
+        let dialog = rfd::AsyncFileDialog::new();
+        let chosen = match what {
+            DialogKind::Folder => dialog.pick_files().await,
+            _ => dialog.pick_file().await.map(|file| vec![file]),
+        };
+        let mut all = vec![];
+        for file in chosen.unwrap_or_default() {
+            all.push((file.file_name(), file.read().await));
+        }
+        let _ = send.send(put(all));
+        wake.request_repaint();
+    });
+    job
+}
+
+/// Hands a file, or a folder as one zip, to the user.
+///
+/// # Errors
+/// It cannot be read.
+pub fn hand_over(path: &Path) -> Result<()> {
+    let name = file_name(path);
+    if fs::is_dir(path) {
+        let packed = super::zip::pack(path)?;
+        download(&format!("{name}.zip"), &packed, "application/zip");
+    } else {
+        let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+        download(&name, &bytes, "application/octet-stream");
+    }
+    Ok(())
+}
+
+/// Shows a page of HTML in a tab of its own.
+///
+/// # Errors
+/// It cannot be read.
+pub fn show_page(path: &Path) -> Result<()> {
+    let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+    show(&bytes, "text/html");
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The app on a page: the canvas named `vifo`. Training takes turns with the frames; files lie in memory and in the browser's
+//! storage, and never leave the computer.
+
+mod files;
+mod test;
+mod zip;
+
+pub use files::{ask, hand_over, receive, show_page};
+
+use super::app::App;
+use super::link;
+use eframe::egui;
+use std::path::PathBuf;
+use wasm_bindgen::JsCast;
+
+/// Whether files reach the user by a download alone.
+pub const DOWNLOADS: bool = true;
+
+/// Where the app keeps its last training.
+const HOME: &str = "/home";
+
+/// The app, and what tests read of it.
+struct Page(App);
+
+impl eframe::App for Page {
+    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        eframe::App::logic(&mut self.0, ctx, frame);
+    }
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        eframe::App::ui(&mut self.0, ui, frame);
+        test::note(&self.0);
+    }
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        self.0.save(storage);
+    }
+    /// A page may be closed at any time.
+    fn auto_save_interval(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(2)
+    }
+}
+
+fn location() -> Option<web_sys::Location> {
+    Some(web_sys::window()?.location())
+}
+
+/// What stands behind the "#" of the page's address.
+fn hash() -> Option<String> {
+    location()?.hash().ok().filter(|hash| hash.len() > 1)
+}
+
+/// The page's address without it.
+pub fn address() -> Option<String> {
+    let href = location()?.href().ok()?;
+    Some(href.split('#').next().unwrap_or_default().to_string())
+}
+
+/// Starts the app on the page's canvas, with what its address asks for.
+pub fn start() {
+    console_error_panic_hook::set_once();
+    wasm_bindgen_futures::spawn_local(async {
+        let kept = files::load().await;
+        let document = web_sys::window().and_then(|w| w.document());
+        let element = |id: &str| document.as_ref().and_then(|d| d.get_element_by_id(id));
+        let Some(canvas) = element("vifo").and_then(|e| e.dyn_into::<web_sys::HtmlCanvasElement>().ok()) else {
+            return;
+        };
+        let made = move |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+            let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_default();
+            let asked = hash().map(|hash| link::open(&hash)).transpose();
+            let open = asked.as_ref().ok().cloned().flatten();
+            let mut app = App::new(&cc.egui_ctx, settings, PathBuf::from(HOME), open, None)?;
+            for e in [kept.err(), asked.err()].into_iter().flatten() {
+                app.banner.error(e);
+            }
+            files::keep();
+            Ok(Box::new(Page(app)) as Box<dyn eframe::App>)
+        };
+        let started = eframe::WebRunner::new().start(canvas, eframe::WebOptions::default(), Box::new(made)).await;
+        if let Some(words) = element("loading") {
+            match started {
+                Ok(()) => words.remove(),
+                Err(e) => words.set_text_content(Some(&format!("vifo could not start: {e:?}"))),
+            }
+        }
+    });
+}

@@ -1,0 +1,125 @@
+// page.js FOLDER VIFO OUT: the page of FOLDER in Chromium, its numbers beside those of the program VIFO; pictures go to OUT.
+const http = require("http"), fs = require("fs"), path = require("path"), os = require("os");
+const { execFileSync } = require("child_process");
+const puppeteer = require("puppeteer-core");
+const [folder, vifo, out] = process.argv.slice(2).map((p) => path.resolve(p));
+
+const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".png": "image/png", ".webmanifest": "application/manifest+json" };
+const server = http.createServer((asked, answer) => {
+  const file = path.join(folder, decodeURIComponent(asked.url.split(/[?#]/)[0]).replace(/\/$/, "/index.html"));
+  if (!file.startsWith(folder) || !fs.existsSync(file)) { answer.writeHead(404); return answer.end(); }
+  answer.writeHead(200, { "content-type": types[path.extname(file)] || "application/octet-stream" });
+  fs.createReadStream(file).pipe(answer);
+});
+
+let failed = 0;
+function check(what, holds, found) {
+  console.log(`${holds ? "ok  " : "FAIL"} ${what}${found === undefined ? "" : ": " + JSON.stringify(found)}`);
+  if (!holds) failed += 1;
+}
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+
+(async () => {
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const address = `http://127.0.0.1:${server.address().port}/`;
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), "vifo-page-"));
+  // The browser calls nobody but the page.
+  const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
+  const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: home, args: flags });
+  const said = [];
+  async function open(hash = "", size = { width: 1280, height: 800 }) {
+    const page = await browser.newPage();
+    await page.setViewport(size);
+    page.on("console", (m) => { if (m.type() === "error") said.push(m.text()); });
+    page.on("pageerror", (e) => said.push(String(e)));
+    const began = Date.now();
+    await page.goto(address + hash);
+    await page.waitForFunction("window.loaded !== undefined", { timeout: 120000 });
+    await page.waitForFunction("vifo.state().includes('frames')", { timeout: 120000 });
+    page.began = Date.now() - began;
+    page.state = async () => JSON.parse(await page.evaluate("vifo.state()"));
+    page.until = async (words, test, ms = 60000) => {
+      for (const end = Date.now() + ms; Date.now() < end; await wait(100)) if (test(await page.state())) return true;
+      console.log("waited for", words, "in vain:", await page.state());
+      return false;
+    };
+    return page;
+  }
+
+  try {
+    const page = await open();
+    check("first frame within 10 s", page.began < 10000, page.began);
+    check("it trains by itself", await page.until("steps", (s) => s.step > 50));
+    await page.screenshot({ path: path.join(out, "playground.png") });
+    check("the picture is not blank", fs.statSync(path.join(out, "playground.png")).size > 30000);
+    check("no page of trouble", await page.$eval("#trouble", (e) => e.hidden));
+
+    const before = await page.state();
+    await page.mouse.click(900, 250);
+    check("a click adds a point", await page.until("a point", (s) => s.points === before.points + 1), before.points);
+
+    // The same recipe by the program: no fused multiply-add in a browser, so the paths part slowly.
+    const [steps, name] = [300, "sinusoid"];
+    const once = JSON.parse(await page.evaluate(`vifo.train("${name}", "", ${steps})`));
+    const again = JSON.parse(await page.evaluate(`vifo.train("${name}", "", ${steps})`));
+    check("the same training twice gives the same bits", once.last[1] === again.last[1], once);
+    const run = path.join(out, "native");
+    execFileSync(vifo, ["fit", name, "--device", "cpu", "--epochs", String(steps), "--out", run, "--force", "--quiet"], { stdio: "pipe" });
+    const rows = fs.readFileSync(path.join(run, "metrics.csv"), "utf8").trim().split("\n").map((l) => l.split(","));
+    const column = (name) => rows[0].indexOf(name);
+    const native = rows.slice(1).find((r) => Number(r[column("step")]) === once.last[0]);
+    const loss = Number(native[column("loss")]);
+    check("its loss is the program's within 1 %", Math.abs(once.last[1] - loss) < 0.01 * Math.abs(loss), [once.last[1], loss]);
+
+    // A table dropped on the page.
+    const csv = fs.readFileSync("assets/data/iris_named.csv", "utf8");
+    await page.evaluate((text) => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], "flowers.csv", { type: "text/csv" }));
+      const canvas = document.getElementById("vifo");
+      for (const kind of ["dragenter", "dragover", "drop"]) canvas.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+    }, csv);
+    check("a dropped table opens", await page.until("the tab", (s) => s.tab === "Data"));
+    check("and lies in the page's files", (await page.evaluate("vifo.files()")).includes("/files/flowers.csv"));
+    await wait(2500);
+    await page.screenshot({ path: path.join(out, "data.png") });
+    check("no error so far", said.length === 0, said);
+
+    // What is kept is there when the page is opened again.
+    await page.close();
+    const second = await open();
+    const files = await second.evaluate("vifo.files()");
+    check("files stay when the page is closed", files.includes("/files/flowers.csv"), files);
+    await second.close();
+
+    // Links.
+    const gap = await open("#example=gap");
+    check("a link opens its example", await gap.until("the example", (s) => s.lesson === "gap" && s.step > 20));
+    await gap.screenshot({ path: path.join(out, "example.png") });
+    await gap.close();
+    const broken = await open("#r=AAAA");
+    check("a broken link says so", (await broken.state()).said.some((t) => t.includes("was cut or changed")));
+    await broken.close();
+
+    // A phone held upright.
+    const phone = await open("#example=gap&embed", { width: 390, height: 800 });
+    check("it trains on a phone", await phone.until("steps", (s) => s.step > 20));
+    await phone.screenshot({ path: path.join(out, "phone.png") });
+    await phone.close();
+
+    // Without a network.
+    const offline = await open();
+    await wait(1500);
+    await offline.setOfflineMode(true);
+    await offline.reload();
+    await offline.waitForFunction("window.loaded !== undefined", { timeout: 60000 }).catch(() => {});
+    check("it opens without a network", (await offline.evaluate("window.loaded")) !== undefined);
+    check("no error at the end", said.filter((t) => !t.includes("ERR_INTERNET_DISCONNECTED")).length === 0, said);
+  } finally {
+    await browser.close();
+    server.close();
+    fs.rmSync(home, { recursive: true, force: true });
+  }
+  console.log(failed ? `${failed} failed` : "all hold");
+  process.exit(failed ? 1 : 0);
+})().catch((e) => { console.error(e); process.exit(1); });
