@@ -7,6 +7,7 @@ use egui_kittest::kittest::Queryable;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vifo::gui::app::{App, Open};
+use vifo::gui::gallery;
 use vifo::gui::settings::{Ground, MapKind, Settings};
 use vifo::recipe::{Recipe, builtin, keys};
 
@@ -119,6 +120,12 @@ fn playground(studio: &Studio, light: &Settings) {
     studio.take(&mut h, "learning_curves");
     click(&mut h, "Recipe");
     studio.take(&mut h, "recipe");
+    click(&mut h, "Examples");
+    studio.take(&mut h, "examples");
+    let example = gallery::find("gap").expect("an example").open(false).expect("its recipe");
+    let mut h = studio.scene(light.clone(), Some(example));
+    wait(&mut h, "training", |a| step_of(a) > 1000);
+    studio.take(&mut h, "example");
     let mut h = studio.scene(Settings { ground: Ground::Dark, ..light.clone() }, None);
     wait(&mut h, "training", |a| step_of(a) > 3000);
     studio.take(&mut h, "playground_dark");

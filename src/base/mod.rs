@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod counted;
+pub mod font;
 pub mod fs;
 pub mod gamma;
 pub mod machine;

@@ -81,9 +81,10 @@ fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
 fn response(first: &str, folder: &Path) -> (String, Vec<u8>) {
     let mut words = first.split(' ');
     let (verb, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
-    let path = Path::new(if path.is_empty() { "index.html" } else { path });
-    let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let path = Path::new(if path == "/" { "index.html" } else { path.strip_prefix('/').unwrap_or_default() });
+    let mut parts = path.components().peekable();
+    let inside = parts.peek().is_some() && parts.all(|c| matches!(c, Component::Normal(_)));
     let content = if inside { fs::read(folder.join(path)).ok() } else { None };
     let (status, kind, body) = match (verb, content) {
         ("GET" | "HEAD", Some(bytes)) => ("200 OK", kind_of(path), bytes),

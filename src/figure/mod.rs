@@ -58,7 +58,6 @@ pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};
 pub use sheet::{SheetFigure, SheetImage, sheet};
 pub use square::{CoverageFigure, RocFigure, coverage, roc};
 pub use svg::Ink;
-pub use text::FONT;
 
 /// The three files of one figure.
 #[derive(Debug, Clone, PartialEq, Eq)]

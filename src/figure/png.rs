@@ -8,7 +8,8 @@ use image::{ExtendedColorType, ImageEncoder};
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 
-use super::text::{FONT, FONT_NAME};
+use super::text::FONT_NAME;
+use crate::base::font;
 
 /// Device pixels per figure pixel of a PNG: sharp on dense screens and in print.
 pub const SCALE: f64 = 2.0;
@@ -25,7 +26,7 @@ pub fn parse(svg: &str) -> Result<Tree, usvg::Error> {
     static FONTS: OnceLock<Arc<fontdb::Database>> = OnceLock::new();
     let fonts = FONTS.get_or_init(|| {
         let mut fonts = fontdb::Database::new();
-        fonts.load_font_source(fontdb::Source::Binary(Arc::new(FONT)));
+        fonts.load_font_source(fontdb::Source::Binary(Arc::new(font::SANS)));
         Arc::new(fonts)
     });
     Tree::from_str(svg, &Options { font_family: FONT_NAME.into(), fontdb: fonts.clone(), ..Default::default() })

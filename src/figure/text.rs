@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
+use crate::base::font;
 use skrifa::charmap::Charmap;
 use skrifa::instance::{LocationRef, Size};
 use skrifa::metrics::GlyphMetrics;
 use skrifa::{FontRef, MetadataProvider};
 
-pub const FONT: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/fonts/DejaVuSans.ttf"));
-/// The name in `FONT`.
+/// The name in `font::SANS`.
 pub const FONT_NAME: &str = "DejaVu Sans";
 /// The families that an SVG names: a browser without the first takes one that is about as wide.
 pub const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
@@ -22,7 +22,7 @@ const USUAL_ADVANCE: f64 = 0.6;
 pub fn text_width(text: &str, em: f64) -> f64 {
     static METRICS: OnceLock<Option<(Charmap<'static>, GlyphMetrics<'static>)>> = OnceLock::new();
     let metrics = METRICS.get_or_init(|| {
-        let font = FontRef::new(FONT).ok()?;
+        let font = FontRef::new(font::SANS).ok()?;
         Some((font.charmap(), font.glyph_metrics(Size::new(1.0), LocationRef::default())))
     });
     let advance = |c: char| {

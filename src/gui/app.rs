@@ -32,6 +32,7 @@ pub enum Open {
     Example {
         example: &'static Example,
         recipe: Box<Recipe>,
+        embed: bool,
     },
     /// What a link says.
     Link {
@@ -117,7 +118,10 @@ impl App {
                 app.settings.tab = Tab::Data;
             }
             Some(Open::Recipe(_)) => app.settings.tab = Tab::Playground,
-            Some(Open::Example { example, .. }) => app.show_example(example),
+            Some(Open::Example { example, embed, .. }) => {
+                app.show_example(example);
+                app.embedded = embed;
+            }
             Some(Open::Link { page, embed, .. }) => {
                 app.settings.tab = page.unwrap_or(app.settings.tab);
                 app.embedded = embed;
@@ -176,6 +180,7 @@ impl App {
         self.banner.banner_ui(ui);
         match self.settings.tab {
             Tab::Playground => {
+                self.playground.embedded = self.embedded;
                 self.playground.playground_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports)
             }
             Tab::Examples => {

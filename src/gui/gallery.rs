@@ -101,8 +101,8 @@ impl Example {
 
     /// # Errors
     /// As `recipe`.
-    pub fn open(&'static self) -> Result<Open> {
-        Ok(Open::Example { example: self, recipe: Box::new(self.recipe()?) })
+    pub fn open(&'static self, embed: bool) -> Result<Open> {
+        Ok(Open::Example { example: self, recipe: Box::new(self.recipe()?), embed })
     }
 }
 

@@ -22,7 +22,7 @@ pub fn open(address: &str) -> Result<Open> {
         let help = format!("open the page Examples, or take one of {}", names());
         let known =
             gallery::find(name).ok_or_else(|| Error::usage("the link", format!("no example {name:?}"), "", help))?;
-        return known.open();
+        return known.open(link.embed);
     }
     let recipe = match &link.recipe {
         Some(text) => {

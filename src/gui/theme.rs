@@ -1,8 +1,9 @@
 //! Colours and sizes of the app, light and dark. Colours that carry meaning are those of the figures, so that a plot on the
 //! screen and its PNG agree; no pair that must be told apart differs by hue alone.
 
+use crate::base::font;
+use crate::figure::Ink;
 use crate::figure::palette::{self, viridis};
-use crate::figure::{FONT, Ink};
 use eframe::egui::{self, Color32, FontData, FontDefinitions, FontFamily, FontId, TextStyle, Theme, Vec2};
 use std::sync::Arc;
 
@@ -82,10 +83,15 @@ pub const GAP: f32 = 8.0;
 
 /// Fonts, text sizes and spacing, once at the start.
 pub fn set_up(ctx: &egui::Context) {
-    let mut fonts = FontDefinitions::default();
-    // The figures' own font: names of columns in Greek or Cyrillic show, and the screen reads like the page.
-    fonts.font_data.insert("DejaVu Sans".into(), Arc::new(FontData::from_static(FONT)));
-    fonts.families.entry(FontFamily::Proportional).or_default().insert(0, "DejaVu Sans".into());
+    let mut fonts = FontDefinitions::empty();
+    for (family, name, bytes) in
+        [(FontFamily::Proportional, "DejaVu Sans", font::SANS), (FontFamily::Monospace, "DejaVu Sans Mono", font::MONO)]
+    {
+        fonts.font_data.insert(name.into(), Arc::new(FontData::from_static(bytes)));
+        fonts.families.entry(family).or_default().push(name.into());
+    }
+    // What the narrow part lacks, in a path or in a recipe.
+    fonts.families.entry(FontFamily::Monospace).or_default().push("DejaVu Sans".into());
     ctx.set_fonts(fonts);
     ctx.all_styles_mut(|style| {
         let sizes =

@@ -90,6 +90,7 @@ impl Body {
     }
 
     /// Until the caller is gone.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&mut self) {
         while self.turn(true) {}
         self.finish();

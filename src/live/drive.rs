@@ -1,7 +1,9 @@
 //! Who drives a training's body: a thread of its own, or where there is none its caller, a turn at a time.
 
 use super::body::Body;
-use crate::error::{Error, Result};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::error::Error;
+use crate::error::Result;
 
 /// The thread. Dropping it waits for its end, which comes when the commands' sender is gone.
 #[cfg(not(target_arch = "wasm32"))]
@@ -40,7 +42,6 @@ pub struct Driver(Body);
 #[cfg(target_arch = "wasm32")]
 impl Driver {
     pub fn start(_name: &str, body: Body) -> Result<Driver> {
-        let _: Option<Error> = None;
         Ok(Driver(body))
     }
 

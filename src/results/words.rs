@@ -37,7 +37,7 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
 const CALIBRATE: &str = "`vifo calibrate RUN`";
 
 /// A note with the run's folder, as a shell reads it, where "RUN" stands for it.
-pub(crate) fn with_run(note: &str, run: &str) -> String {
+pub fn with_run(note: &str, run: &str) -> String {
     note.replace(CALIBRATE, &format!("`vifo calibrate {run}`"))
 }
 

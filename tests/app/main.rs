@@ -2,6 +2,7 @@
 
 mod bugs;
 mod desk;
+mod examples;
 mod pages;
 mod runs;
 mod tour;

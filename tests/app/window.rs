@@ -68,3 +68,19 @@ fn without_a_display_one_line_says_what_to_do() {
     assert_eq!((out.status.code(), said.trim().lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("the window: cannot be opened") && said.contains("vifo fit"), "{said}");
 }
+
+#[test]
+fn a_broken_link_and_a_page_that_is_not_there_are_told_before_anything_opens() {
+    let said = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_vifo")).arg("app").args(args).output().expect("run");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (code, text) = said(&["#r=AAAA"]);
+    assert!(code == Some(2) && text.contains("was cut or changed"), "{text}");
+    let (code, text) = said(&["https://example.org/#example=none"]);
+    assert!(code == Some(2) && text.contains("gap, extrapolation"), "{text}");
+    let (code, text) = said(&["--web", "nowhere"]);
+    assert!(code == Some(2) && text.contains("web/build"), "{text}");
+    let (code, text) = said(&["table.csv", "--web", "nowhere"]);
+    assert!(code == Some(2) && text.contains("is no link"), "{text}");
+}

@@ -213,6 +213,8 @@ fn every_room_keeps_to_its_work() {
         ("std::thread", &["base/task.rs", "live/drive.rs", programs[0], programs[1]]),
         ("std::process::id", &["base/machine.rs"]),
         ("tempfile", &["base/fs/", "study/reproduce/tools/"]),
+        ("csv::Reader::from_path", &[]),
+        ("image::open", &[]),
         ("sysinfo", &["base/machine.rs"]),
         ("web_sys", &["base/", "gui/web/"]),
         ("wasm_bindgen", &["base/", "gui/web/"]),

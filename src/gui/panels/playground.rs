@@ -30,6 +30,8 @@ pub struct Playground {
     pub draft: Recipe,
     /// The toy that the points came from: its curve stays when they are moved.
     pub truth: Option<ToyKind>,
+    /// The plot and its controls alone.
+    pub embedded: bool,
     /// The guided example that is in training, whose words stand above the plot.
     pub lesson: Option<&'static Example>,
     /// What `truth` becomes once the start that was asked for has succeeded.
@@ -120,6 +122,7 @@ impl Playground {
         let mut playground = Playground {
             group,
             truth: None,
+            embedded: false,
             lesson: None,
             taking: Some(draft.data.toy),
             begun: 0,
@@ -343,7 +346,8 @@ impl Playground {
     ) {
         let size = ui.available_size();
         // A phone held upright has the plot above its controls.
-        let controls = match size.x < 640.0 {
+        let is_narrow = size.x < 640.0;
+        let controls = match is_narrow {
             true => egui::Panel::bottom("controls below").exact_size(0.42 * size.y),
             false => egui::Panel::left("controls").exact_size(300.0),
         };
@@ -353,15 +357,22 @@ impl Playground {
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));
         });
         egui::CentralPanel::default().show(ui, |ui| {
-            self.hint_ui(ui, settings);
+            if !self.embedded {
+                self.hint_ui(ui, settings);
+            }
+            // Where there is little room, the picture has it.
+            let curves_too = !self.embedded && !is_narrow;
             let height = ui.available_height();
             let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
             let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
-            let plot_height = (height * 0.62).max(160.0);
+            let plot_height = (if curves_too { height * 0.62 } else { height - 4.0 }).max(160.0);
             match picture {
                 Picture::None => self.no_picture_ui(ui, plot_height),
                 Picture::Band(band) => self.band_ui(ui, settings, plot_height, &band, names.as_ref()),
                 Picture::Map(map) => self.map_ui(ui, settings, plot_height, &map, names.as_ref()),
+            }
+            if !curves_too {
+                return;
             }
             ui.add_space(2.0);
             let height = ui.available_height().max(110.0);

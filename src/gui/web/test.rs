@@ -8,7 +8,7 @@ use crate::gui::app::App;
 use crate::recipe::{Recipe, builtin};
 use crate::workflow::Training;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Trains a built-in recipe, with further lines of TOML, for so many steps; JSON of their number, milliseconds each, and step and
 /// loss of the last row of the curves.
@@ -36,6 +36,12 @@ pub fn files() -> Vec<String> {
         }
     }
     found
+}
+
+/// A folder as the zip that "Download run" hands out; empty where it is not there.
+#[wasm_bindgen::prelude::wasm_bindgen]
+pub fn packed(folder: &str) -> Vec<u8> {
+    super::zip::pack(Path::new(folder)).unwrap_or_default()
 }
 
 thread_local! {

@@ -4,6 +4,8 @@
 
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
 
 use super::{Isa, Runs};
 use crate::base::Real;
@@ -82,11 +84,35 @@ pub unsafe fn product<T: Real, const W: usize>(
             _ => {}
         }
     }
+    #[cfg(target_arch = "wasm32")]
+    if std::any::TypeId::of::<T>() == std::any::TypeId::of::<f32>() {
+        // SAFETY: T is f32; the bounds are the caller's promise.
+        return unsafe {
+            let last = Last { bias: as_f32(last.bias), relu: last.relu, gate: as_f32(last.gate), add: last.add };
+            let out = std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len());
+            wasm::product(as_f32(a), at, h, runs, as_f32(panel), ld, &last, to, width, W, out)
+        };
+    }
     let _ = isa;
     // SAFETY: the caller's promise.
     unsafe { plain::<T, W>(a, at, h, runs, panel, ld, last, to, width, out) }
 }
 
+/// The same numbers, of a T that is f32.
+///
+/// # Safety
+/// T is f32.
+#[cfg(target_arch = "wasm32")]
+unsafe fn as_f32<T>(values: &[T]) -> &[f32] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
+
+/// Columns that the plain form takes at a time.
+const PLAIN_COLUMNS: usize = 8;
+
+/// For vectors of 128 bits, of which every processor and browser has 16: rows and columns at a time as many as they hold.
+///
 /// # Safety
 /// As for `product`.
 unsafe fn plain<T: Real, const W: usize>(
@@ -101,42 +127,85 @@ unsafe fn plain<T: Real, const W: usize>(
     width: usize,
     out: &mut [T],
 ) {
-    for (at, to) in at[..h].iter().zip(to) {
-        let to = to * width;
-        let mut acc = [T::zero(); W];
-        for run in 0..runs.count {
-            for l in 0..runs.len {
-                // SAFETY: the caller's promise bounds both indices.
-                let (x, b): (T, &[T; W]) = unsafe {
-                    (
-                        *a.get_unchecked(at + run * runs.run + l * runs.col),
-                        &*panel.as_ptr().add((run * runs.len + l) * ld).cast(),
-                    )
-                };
-                for j in 0..W {
-                    // Where the processor has no fused form, asking for one would call a function.
-                    acc[j] = if cfg!(target_arch = "aarch64") { x.fma(b[j], acc[j]) } else { acc[j] + x * b[j] };
+    // In numbers of 64 bits two rows fill the registers.
+    let rows = if size_of::<T>() == 4 { 4 } else { 2 };
+    let mut r = 0;
+    while r < h {
+        for c in (0..W).step_by(PLAIN_COLUMNS) {
+            let (at, to) = (&at[r..], &to[r..]);
+            // SAFETY: rows r .. r + H are below h; the rest is the caller's promise.
+            unsafe {
+                match h - r {
+                    left if left >= 4 && rows == 4 => block::<T, 4>(a, at, runs, panel, ld, c, last, to, width, out),
+                    left if left >= 2 => block::<T, 2>(a, at, runs, panel, ld, c, last, to, width, out),
+                    _ => block::<T, 1>(a, at, runs, panel, ld, c, last, to, width, out),
                 }
             }
         }
-        for (v, b) in acc.iter_mut().zip(last.bias) {
-            *v += *b;
+        r += match h - r {
+            left if left >= 4 && rows == 4 => 4,
+            left if left >= 2 => 2,
+            _ => 1,
+        };
+    }
+}
+
+/// H rows, and the columns from `c` on.
+///
+/// # Safety
+/// As for `product`, of H rows and of `PLAIN_COLUMNS` columns from `c` on.
+#[inline(always)]
+unsafe fn block<T: Real, const H: usize>(
+    a: &[T],
+    at: &[usize],
+    runs: Runs,
+    panel: &[T],
+    ld: usize,
+    c: usize,
+    last: Last<T>,
+    to: &[usize],
+    width: usize,
+    out: &mut [T],
+) {
+    let mut acc = [[T::zero(); PLAIN_COLUMNS]; H];
+    for run in 0..runs.count {
+        for l in 0..runs.len {
+            // SAFETY: the caller's promise bounds the index.
+            let b: &[T; PLAIN_COLUMNS] =
+                unsafe { &*panel.as_ptr().add((run * runs.len + l) * ld + c).cast::<[T; PLAIN_COLUMNS]>() };
+            for r in 0..H {
+                // SAFETY: as above.
+                let x = unsafe { *a.get_unchecked(at[r] + run * runs.run + l * runs.col) };
+                for j in 0..PLAIN_COLUMNS {
+                    // Where the processor has no fused form, asking for one would call a function.
+                    acc[r][j] =
+                        if cfg!(target_arch = "aarch64") { x.fma(b[j], acc[r][j]) } else { acc[r][j] + x * b[j] };
+                }
+            }
+        }
+    }
+    for (acc, to) in acc.iter_mut().zip(to) {
+        let to = to * width + c;
+        if !last.bias.is_empty() {
+            for (v, b) in acc.iter_mut().zip(&last.bias[c..]) {
+                *v += *b;
+            }
         }
         if last.relu {
-            acc = acc.map(|v| v.at_least(T::zero()));
+            *acc = acc.map(|v| v.at_least(T::zero()));
         }
         if !last.gate.is_empty() {
             for (v, g) in acc.iter_mut().zip(&last.gate[to..]) {
                 *v = if *g > T::zero() { *v } else { T::zero() };
             }
         }
-        let out = &mut out[to..to + W];
+        let out = &mut out[to..to + PLAIN_COLUMNS];
         if last.add {
             for (v, o) in acc.iter_mut().zip(&*out) {
                 *v = *o + *v;
             }
         }
-        out.copy_from_slice(&acc);
+        out.copy_from_slice(acc);
     }
 }
 
@@ -166,6 +235,19 @@ pub unsafe fn row_dots<T: Real, const N: usize>(
     }
     let _ = isa;
     let padded = k.next_multiple_of(16);
+    #[cfg(target_arch = "wasm32")]
+    if std::any::TypeId::of::<T>() == std::any::TypeId::of::<f32>() {
+        // SAFETY: T is f32.
+        let (a, columns) = unsafe { (as_f32(a), as_f32(columns)) };
+        for (i, out) in out.iter_mut().enumerate() {
+            for (j, out) in out.iter_mut().enumerate() {
+                // SAFETY: the caller's promise.
+                let sum = unsafe { wasm::dot(a.as_ptr().add(i * row), k, columns.as_ptr().add(j * padded), padded) };
+                *out = T::of(sum.into());
+            }
+        }
+        return;
+    }
     for (i, out) in out.iter_mut().enumerate() {
         for (j, out) in out.iter_mut().enumerate() {
             let mut sums = [T::zero(); 16];

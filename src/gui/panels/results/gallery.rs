@@ -1,5 +1,6 @@
 //! Figures of a run: decoded in a job, shown as wide as they fit.
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::gui::export::Plottable;
 use crate::gui::panels::banner::Banner;
@@ -60,14 +61,12 @@ fn place(path: &Path) -> usize {
 }
 
 fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
-    let image = image::open(&path).map_err(|e| {
-        Error::data(
-            path.display().to_string(),
-            e.to_string(),
-            "a PNG image",
-            "to draw it again, train or evaluate again",
-        )
-    })?;
+    let broken = |found: String| {
+        let help = "to draw it again, train or evaluate again";
+        Error::data(path.display().to_string(), found, "a PNG image", help)
+    };
+    let bytes = fs::read(&path).map_err(|e| broken(e.to_string()))?;
+    let image = image::load_from_memory(&bytes).map_err(|e| broken(e.to_string()))?;
     let size = egui::vec2(image.width() as f32, image.height() as f32);
     let mut image = image.to_rgb8();
     let mut levels = vec![];

@@ -91,7 +91,8 @@ fn read_csv(path: &Path) -> Result<TextTable> {
         let help = "the file is damaged: restore it, or train again";
         Error::data(path.display().to_string(), e.to_string(), "", help)
     };
-    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let texts = |record: &csv::StringRecord| record.iter().map(str::to_string).collect::<Vec<String>>();
     let header = texts(reader.headers().map_err(broken)?);
     let mut rows = vec![];
