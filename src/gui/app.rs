@@ -178,6 +178,7 @@ impl App {
             });
         }
         self.banner.banner_ui(ui);
+        self.lesson_ui(ui);
         match self.settings.tab {
             Tab::Playground => {
                 self.playground.embedded = self.embedded;
@@ -264,6 +265,28 @@ impl App {
             Some(Chosen::CopyLink(example)) => self.copy(ctx, Ok(link::of_example(&example.name))),
             None => {}
         }
+    }
+
+    /// The words of the example in training, above the page that shows it.
+    fn lesson_ui(&mut self, ui: &mut egui::Ui) {
+        let shown = |example: &&'static Example| example.tab() == self.settings.tab && !self.embedded;
+        let Some(lesson) = self.playground.lesson.filter(shown) else { return };
+        egui::Panel::top("lesson").show(ui, |ui| {
+            ui.add_space(2.0);
+            ui.horizontal_wrapped(|ui| {
+                ui.strong(&lesson.title);
+                ui.label(&lesson.text);
+            });
+            ui.horizontal_wrapped(|ui| {
+                ui.strong("Try:");
+                ui.label(&lesson.task);
+                let tip = "These words go, the training stays";
+                if ui.small_button("Close the example").on_hover_text(tip).clicked() {
+                    self.playground.lesson = None;
+                }
+            });
+            ui.add_space(2.0);
+        });
     }
 
     /// The page of the example that the playground trains, and what it needs there.

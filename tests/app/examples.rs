@@ -45,6 +45,21 @@ fn the_words_stand_above_the_plot_until_they_are_closed() {
 }
 
 #[test]
+fn an_example_of_another_page_has_its_words_there_alone() {
+    let mut h = bench(Settings { tab: Tab::Examples, ..Settings::default() }, None);
+    h.step();
+    h.get_by_label("Open An ensemble against VIFO").click_accesskit();
+    let training = |a: &vifo::gui::app::App| a.side.group.as_ref().is_some_and(|g| g.snapshot.step > 3);
+    wait(&mut h, "two methods", training);
+    h.step();
+    let words = "Agreement is not knowledge";
+    assert!(h.query_by_label_contains(words).is_some());
+    app(&mut h).settings.tab = Tab::Playground;
+    h.step();
+    assert!(h.query_by_label_contains(words).is_none());
+}
+
+#[test]
 fn copy_link_says_what_it_did() {
     let mut h = bench(Settings::default(), None);
     wait(&mut h, "steps", |a| a.playground.group.snapshot.step > 3);

@@ -27,8 +27,9 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: home, args: flags });
   const said = [];
-  async function open(hash = "", size = { width: 1280, height: 800 }) {
+  async function open(hash = "", size = { width: 1280, height: 800 }, before = undefined) {
     const page = await browser.newPage();
+    if (before) await page.evaluateOnNewDocument(before);
     await page.setViewport(size);
     page.on("console", (m) => { if (m.type() === "error") said.push(m.text()); });
     page.on("pageerror", (e) => said.push(String(e)));
@@ -126,6 +127,22 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     check("it trains on a phone", await phone.until("steps", (s) => s.step > 20));
     await phone.screenshot({ path: path.join(out, "phone.png") });
     await phone.close();
+
+    // Without storage, as in some private windows.
+    const poor = await open("", undefined, "Object.defineProperty(window, 'indexedDB', { value: undefined })");
+    check("it trains without storage", await poor.until("steps", (s) => s.step > 20));
+    check("and says that nothing stays", (await poor.state()).said.some((t) => t.includes("the browser's storage")), (await poor.state()).said);
+    await poor.close();
+
+    // A bug of ours is told in words that can be copied.
+    const bug = await open();
+    said.length = 0;
+    await bug.evaluate("vifo.fail()").catch(() => {});
+    const words = await bug.$eval("#trouble", (e) => (e.hidden ? "" : e.textContent));
+    check("a panic reaches the page with its words", words.includes("as the test asked") && words.includes("Copy"), words.slice(0, 200));
+    check("and the console", said.some((t) => t.includes("as the test asked")));
+    await bug.close();
+    said.length = 0;
 
     // Without a network.
     const offline = await open();

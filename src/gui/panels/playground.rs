@@ -357,7 +357,7 @@ impl Playground {
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));
         });
         egui::CentralPanel::default().show(ui, |ui| {
-            if !self.embedded {
+            if !self.embedded && self.lesson.is_none() {
                 self.hint_ui(ui, settings);
             }
             // Where there is little room, the picture has it.

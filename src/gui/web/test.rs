@@ -44,6 +44,12 @@ pub fn packed(folder: &str) -> Vec<u8> {
     super::zip::pack(Path::new(folder)).unwrap_or_default()
 }
 
+/// What a bug of ours would do.
+#[wasm_bindgen::prelude::wasm_bindgen]
+pub fn fail() {
+    panic!("as the test asked");
+}
+
 thread_local! {
     static STATE: RefCell<String> = const { RefCell::new(String::new()) };
 }

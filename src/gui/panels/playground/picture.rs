@@ -11,20 +11,6 @@ use eframe::egui::{self, Color32};
 
 impl Playground {
     pub(super) fn hint_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
-        if let Some(lesson) = self.lesson {
-            ui.horizontal_wrapped(|ui| {
-                ui.strong(&lesson.title);
-                ui.label(&lesson.text);
-            });
-            ui.horizontal_wrapped(|ui| {
-                ui.label(egui::RichText::new("Try:").strong());
-                ui.label(&lesson.task);
-                if ui.small_button("Close the example").on_hover_text("These words go, the training stays").clicked() {
-                    self.lesson = None;
-                }
-            });
-            return;
-        }
         let text = match self.task() {
             Task::Regression => {
                 "The shaded band is where the network predicts new points: 68 % within the inner shade, 95 % within the outer. It should \
