@@ -1,5 +1,5 @@
 //! A training as an address: the recipe with its points, and the page of the app, behind the "#" of a link. A browser does not send
-//! that part to any server. "https://example.org/vifo/#r=eJx...&page=priors&embed".
+//! that part to any server. `https://example.org/vifo/#r=eJx...&page=priors&embed`.
 
 use crate::error::{Error, Result};
 use base64::Engine;
