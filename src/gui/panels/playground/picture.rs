@@ -96,7 +96,8 @@ impl Playground {
         }
         legend_ui(ui, &entries);
         self.grab(ui, &points);
-        let height = (height - 52.0).max(120.0);
+        // On a narrow page the words above have more lines.
+        let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
         let y_limits = limits(band, &points, &options);
         let mut plot = axes::plot(ui, "band", x_label, y_label)
             .height(height)
@@ -193,7 +194,8 @@ impl Playground {
         }
         legend_ui(ui, &entries);
         self.grab(ui, &points);
-        let height = (height - 52.0).max(120.0);
+        // On a narrow page the words above have more lines.
+        let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
         let width = ui.available_width();
         let segments = if with_boundary { map::boundary(picture) } else { vec![] };
         let scale = (kind != MapKind::Probability).then(|| map::values(picture, kind).1);
