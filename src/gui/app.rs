@@ -16,7 +16,7 @@ use super::panels::side::SideBySide;
 use super::panels::status;
 use super::settings::{Ground, Settings, Tab};
 use super::{link, shell, theme};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::live::{Job, WorkerState};
 use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
@@ -301,6 +301,16 @@ impl App {
     }
 
     fn copy_link(&mut self, ctx: &egui::Context) {
+        let data = &self.playground.draft.data;
+        if data.file.is_some() || data.images.is_some() {
+            let help = "share the run's folder, or points and toys by a link";
+            return self.banner.error(Error::usage(
+                "Copy link",
+                "this training reads a file, which a link does not carry",
+                "",
+                help,
+            ));
+        }
         self.copy(ctx, link::fragment(&self.playground.draft, self.settings.tab, false));
     }
 

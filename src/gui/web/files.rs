@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::gui::panels::pick::{DialogKind, file_name};
 use crate::live::Job;
 use eframe::egui;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use wasm_bindgen::prelude::*;
 
@@ -22,15 +23,26 @@ extern "C" {
 /// What a user's files are put under.
 const FILES: &str = "/files";
 
+thread_local! {
+    /// Why the browser has stopped keeping files, until it is told.
+    static TROUBLE: RefCell<Option<Error>> = const { RefCell::new(None) };
+}
+
+fn failed(found: String) -> Error {
+    let help = "runs last until the page is closed: download what is to stay";
+    Error::run("the browser's storage", found, help)
+}
+
+/// Why files are not kept any more; once.
+pub fn trouble() -> Option<Error> {
+    TROUBLE.take()
+}
+
 /// Puts what the browser has kept into the file system.
 ///
 /// # Errors
 /// The browser keeps nothing: a private window, or no room.
 pub async fn load() -> Result<()> {
-    let failed = |found: String| {
-        let help = "runs last until the page is closed: download what is to stay";
-        Error::run("the browser's storage", found, help)
-    };
     let _ = fs::create_dir_all(FILES);
     let all = load_all().await.map_err(|e| failed(words(&e)))?;
     for record in js_sys::Array::from(&all).iter() {
@@ -62,8 +74,12 @@ pub fn keep() {
                 paths.push(&JsValue::from_str(&path.to_string_lossy()));
                 all.push(&bytes.map_or(JsValue::NULL, |b| js_sys::Uint8Array::from(b.as_slice()).into()));
             }
-            if paths.length() > 0 && keep_all(paths, all).await.is_err() {
-                // Without storage, or without room in it, files last as long as the page: `load` has said so.
+            if paths.length() == 0 {
+                continue;
+            }
+            if let Err(e) = keep_all(paths, all).await {
+                // No storage, or no room in it.
+                TROUBLE.set(Some(failed(words(&e))));
                 return;
             }
         }
@@ -79,6 +95,12 @@ async fn wait(ms: u32) {
     let _ = wasm_bindgen_futures::JsFuture::from(timer).await;
 }
 
+/// A folder of this name that is not there yet: "flowers", else "flowers-2".
+fn free(name: &str) -> PathBuf {
+    let names = std::iter::once(name.to_string()).chain((2..).map(|n| format!("{name}-{n}")));
+    names.map(|name| Path::new(FILES).join(name)).find(|dir| !fs::exists(dir)).unwrap_or_default()
+}
+
 /// Puts the user's files into the file system: one beside the others, several into a folder of their own, a zip unpacked.
 fn put(files: Vec<(String, Vec<u8>)>) -> Result<Option<PathBuf>> {
     let written = |path: &Path, bytes: &[u8]| {
@@ -89,7 +111,9 @@ fn put(files: Vec<(String, Vec<u8>)>) -> Result<Option<PathBuf>> {
     match files.as_slice() {
         [] => Ok(None),
         [(name, bytes)] if name.to_lowercase().ends_with(".zip") => {
-            super::zip::unpack(bytes, &Path::new(FILES).join(name.trim_end_matches(".zip"))).map(Some)
+            // What was dropped before under this name must not lie among it.
+            let stem = &name[..name.len() - ".zip".len()];
+            super::zip::unpack(bytes, &free(stem)).map(Some)
         }
         [(name, bytes)] => {
             let path = Path::new(FILES).join(name);
@@ -97,8 +121,7 @@ fn put(files: Vec<(String, Vec<u8>)>) -> Result<Option<PathBuf>> {
             Ok(Some(path))
         }
         several => {
-            let free = (1..).map(|n| Path::new(FILES).join(format!("dropped-{n}"))).find(|dir| !fs::exists(dir));
-            let folder = free.unwrap_or_default();
+            let folder = free("dropped");
             for (name, bytes) in several {
                 written(&folder.join(name), bytes)?;
             }

@@ -24,6 +24,7 @@ struct Page(App);
 
 impl eframe::App for Page {
     fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        files::trouble().into_iter().for_each(|e| self.0.banner.error(e));
         eframe::App::logic(&mut self.0, ctx, frame);
     }
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
