@@ -34,11 +34,11 @@ pub use knob::{Knob, KnobValue};
 pub use list::{all, allowed, check_name, default_name, find, known, of, register};
 pub use model_spec::{ImageInput, MethodOptions, ModelSpec, Stepping};
 pub use prediction::{Chunk, Features, Networks, PredictProgram};
-pub use predictive::{Moments, Outputs, Predictive, Reading};
+pub use predictive::{Moments, Outputs, Predictive, Reading, Regression, Row};
 pub use preset::{preset, preset_of};
 pub use regularizer::Reg;
 pub use rules::{adapt, check, checked, degrees_of_freedom, leave_out, reads, usual_eta};
-pub use trained::{Named, Trained};
+pub use trained::{Named, SPREAD, Trained};
 pub use training::{AVERAGE, DataX, Head, TrainProgram};
 
 use crate::data::Task;

@@ -70,6 +70,8 @@ pub struct Regression {
     /// y = shift + scale * standardised y.
     shift: f64,
     scale: f64,
+    /// What the parts say of a row is drawn out about its mean by this factor: 1, or what an ensemble's training found (`SPREAD`).
+    spread: f64,
     /// [n] each, in the unit of y: predictive mean, aleatoric and epistemic variance (their sum is the total).
     pub mean: Vec<f64>,
     pub aleatoric: Vec<f64>,
@@ -154,6 +156,7 @@ impl Predictive {
                 Predictive::Regression(Regression {
                     parts: rows(&all, from, |r| &r.parts, networks),
                     nu: first.nu,
+                    spread: first.spread,
                     shift: first.shift,
                     scale: first.scale,
                     mean: one(|r| &r.mean),
@@ -194,7 +197,17 @@ impl Regression {
     /// One normal per row, of these variances and their parts, in the unit of y.
     pub fn normals(mean: Vec<f64>, vars: &[f64], aleatoric: Vec<f64>, epistemic: Vec<f64>) -> Regression {
         let parts = mean.iter().zip(vars).map(|(m, v)| ScaleMixture::normal(*m, *v)).collect();
-        Regression { parts, nu: None, shift: 0.0, scale: 1.0, member_means: mean.clone(), mean, aleatoric, epistemic }
+        Regression {
+            parts,
+            nu: None,
+            shift: 0.0,
+            scale: 1.0,
+            spread: 1.0,
+            member_means: mean.clone(),
+            mean,
+            aleatoric,
+            epistemic,
+        }
     }
     pub fn n(&self) -> usize {
         self.mean.len()
@@ -212,10 +225,20 @@ impl Regression {
             Some(nu) => student(nu, Lattice::Fine),
         };
         let few = self.nu.map(|nu| student(nu, Lattice::Coarse));
-        Row { normals, few, shift: self.shift, scale: self.scale }
+        let shift = self.mean[i] + self.spread * (self.shift - self.mean[i]);
+        Row { normals, few, shift, scale: self.spread * self.scale }
     }
     pub fn sd(&self, i: usize) -> f64 {
         (self.aleatoric[i] + self.epistemic[i]).sqrt()
+    }
+    /// As it would be without a spread: what calibration by members alone refers to.
+    pub fn unadjusted_sd(&self, i: usize) -> f64 {
+        self.sd(i) / self.spread
+    }
+    /// Draws what is said of each row out about its mean, once.
+    pub fn draw_out(&mut self, spread: f64) {
+        self.spread = spread;
+        self.aleatoric.iter_mut().chain(&mut self.epistemic).for_each(|v| *v *= spread * spread);
     }
     /// Into the user's units: y = mean + sd * standardised y. Of standardised predictions, once.
     pub fn rescale(&mut self, mean: f64, sd: f64) {
@@ -229,6 +252,7 @@ impl Regression {
     }
     /// log p(y) of row i, in nats and in y's unit: the logarithm of the parts' mean.
     pub fn log_density(&self, i: usize, y: f64) -> f64 {
+        let y = self.mean[i] + (y - self.mean[i]) / self.spread;
         let (parts, y) = (self.parts_of(i), (y - self.shift) / self.scale);
         // In one pass: `sum` is that of exp(term - top) so far.
         let (mut top, mut sum) = (f64::NEG_INFINITY, 0.0);
@@ -247,7 +271,7 @@ impl Regression {
             }
         }
         let mean = if parts.len() == 1 { top } else { top + (sum / parts.len() as f64).ln() };
-        if top == f64::NEG_INFINITY { top } else { mean - self.scale.ln() }
+        if top == f64::NEG_INFINITY { top } else { mean - (self.spread * self.scale).ln() }
     }
     /// Mean of -log p(y), in the unit of y.
     pub fn nll(&self, y: &[f64]) -> f64 {
@@ -312,8 +336,13 @@ impl ModelSpec {
         let blocks = self.blocks();
         let (all, width) = (n_out / blocks, n_out / blocks / self.targets as usize);
         let mut of_target = vec![0.0; blocks * width];
-        let mut out =
-            Regression { nu: self.nu, scale: 1.0, member_means: vec![0.0; members * n], ..Default::default() };
+        let mut out = Regression {
+            nu: self.nu,
+            scale: 1.0,
+            spread: 1.0,
+            member_means: vec![0.0; members * n],
+            ..Default::default()
+        };
         out.parts.reserve_exact(n * replicas);
         for i in 0..n {
             let (mut aleatoric, mut mean, mut square, mut spread) = (0.0, 0.0, 0.0, 0.0);

@@ -10,6 +10,9 @@ pub struct Named {
     pub values: Vec<f32>,
 }
 
+/// Name of the factor [E, targets], alike for all members, by which an ensemble's predictions are drawn out about their mean.
+pub const SPREAD: &str = "pool.spread";
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trained {
     /// All members' numbers in flat order, [E, `ModelSpec::member_len`].
@@ -27,6 +30,16 @@ impl Trained {
 
     pub fn posterior(&self, name: &str) -> Option<&Named> {
         self.posterior.iter().find(|p| p.name == name)
+    }
+
+    /// Of each target; none where the ensemble has no `SPREAD`, or where this is a single member, which needs none.
+    pub fn spread(&self) -> &[f32] {
+        match self.posterior(SPREAD) {
+            Some(Named { shape, values, .. }) if shape.first().is_some_and(|members| *members > 1) => {
+                &values[..shape.get(1).copied().unwrap_or_default().min(values.len())]
+            }
+            _ => &[],
+        }
     }
 
     /// Member `i` of `members` alone.

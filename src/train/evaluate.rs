@@ -56,6 +56,8 @@ pub struct Predictor {
     n_samples: u32,
     /// One a member; without them the networks' outputs stand as they are.
     host_layers: Vec<Box<dyn HostLayer>>,
+    /// Of each target, where the ensemble has one (`SPREAD`).
+    spread: Vec<f32>,
 }
 
 impl Predictor {
@@ -76,6 +78,7 @@ impl Predictor {
             rows: p.rows as usize,
             n_samples: 0,
             host_layers: vec![],
+            spread: vec![],
         })
     }
 
@@ -96,6 +99,7 @@ impl Predictor {
         for (name, buf) in &self.posterior {
             self.exec.write(*buf, &trained.posterior(name).ok_or_else(|| no_posterior(name))?.values)?;
         }
+        self.spread = trained.spread().to_vec();
         self.n_samples = self.setup.method.n_samples(trained);
         self.host_layers = self.setup.method.host_layers(&self.setup, trained, self.seed)?;
         match self.running {
@@ -207,7 +211,15 @@ impl Predictor {
     pub fn predict_target(&mut self, x: Inputs, at: usize) -> Result<Predictive> {
         let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
-        Ok(self.setup.predictive_of(at, &outputs, n, self.seed))
+        Ok(self.predictive_of(at, &outputs, n))
+    }
+
+    fn predictive_of(&self, at: usize, outputs: &[f32], n: usize) -> Predictive {
+        let mut predictive = self.setup.predictive_of(at, outputs, n, self.seed);
+        if let (Predictive::Regression(r), Some(spread)) = (&mut predictive, self.spread.get(at)) {
+            r.draw_out(f64::from(*spread));
+        }
+        predictive
     }
 
     /// The same of each target, from one pass.
@@ -215,7 +227,7 @@ impl Predictor {
         let n = x.len() / self.setup.net.n_in() as usize;
         let outputs = self.outputs(x)?;
         let targets = 0..self.setup.targets as usize;
-        Ok(targets.map(|at| self.setup.predictive_of(at, &outputs, n, self.seed)).collect())
+        Ok(targets.map(|at| self.predictive_of(at, &outputs, n)).collect())
     }
 }
 

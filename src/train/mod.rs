@@ -10,6 +10,7 @@ mod forward;
 mod held_out;
 pub mod memory;
 pub mod plan;
+pub mod pool;
 pub mod session;
 pub mod splits;
 mod stepping;

@@ -9,6 +9,7 @@ use super::event::{EpochRow, Event};
 use super::finalize::finalize;
 use super::held_out::{self, HeldOut};
 use super::plan::TrainingPlan;
+use super::pool;
 use super::session::{Losses, Session};
 use super::variants::Choice;
 use crate::base::clock::Instant;
@@ -290,7 +291,8 @@ impl Trainer {
             // Validation rows may not tell: where a driver's compiler loses a NaN, predictions look like numbers.
             self.expect_finite(&last.weights)?;
         }
-        self.concluded(last, train, device)
+        let trained = self.concluded(last, train, device)?;
+        pool::adjust(self.lead_plan(), trained, train, device)
     }
 
     /// The same of the weights as they are now, for a look in the course of training; after its end, of those it ends with.

@@ -178,7 +178,9 @@ fn alphas(request: &[f64]) -> Result<Vec<f64>> {
 
 fn fit(to: &mut Calibration, p: &Predictive, y: &[f64], alphas: &[f64], sets: Sets) -> Result<()> {
     let scores: Vec<f64> = match p {
-        Predictive::Regression(r) => (0..r.n()).map(|i| conformal::residual(y[i], r.mean[i], r.sd(i))).collect(),
+        Predictive::Regression(r) => {
+            (0..r.n()).map(|i| conformal::residual(y[i], r.mean[i], r.unadjusted_sd(i))).collect()
+        }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
             let fitted = temperature::fit(&c.probs, &classes, c.k);

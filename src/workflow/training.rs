@@ -18,10 +18,10 @@ use crate::run::model::Model;
 use crate::run::moved;
 use crate::run::parts::{BEST, LAST};
 use crate::run::place::{absolute, outside_of_the_images, replaceable};
-use crate::train::memory;
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, weights};
+use crate::train::{memory, pool};
 use crate::workflow::budget;
 use crate::workflow::fit::test_and_report;
 use std::path::Path;
@@ -375,7 +375,9 @@ impl Training {
         let trained = self.trainer.finalize(&self.data.train, &self.device)?;
         let plan = self.trainer.plan();
         // Only now is known which of several variants predicts.
-        if let (Some((folder, _)), true) = (&self.folder, plan.setup.concludes() || !plan.variants.is_empty()) {
+        if let (Some((folder, _)), true) =
+            (&self.folder, plan.setup.concludes() || pool::applies(&plan.setup) || !plan.variants.is_empty())
+        {
             let best = self.trainer.best_checkpoint(trained.clone())?.to_bytes(&self.trainer.layout())?;
             folder.write(BEST, &best)?;
         }

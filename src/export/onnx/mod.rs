@@ -64,7 +64,8 @@ pub fn export(model: &Model, calibration: Option<&Calibration>) -> Result<ModelP
                 let moments = predictive::regression(setup, &mut g, &z, at)?;
                 let prefix = if encoder.n_targets() > 1 { format!("{}_", target.name()) } else { String::new() };
                 let calibration = calibration.map(|c| c.of_target(at));
-                predictive::regression_outputs(&mut g, target, moments, valid, calibration, &prefix);
+                let spread = model.trained.spread().get(at).map_or(1.0, |s| f64::from(*s));
+                predictive::regression_outputs(&mut g, target, spread, moments, valid, calibration, &prefix);
             }
         }
     }

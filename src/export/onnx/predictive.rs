@@ -44,10 +44,12 @@ pub fn regression(setup: &ModelSpec, g: &mut Graph, z: &Val, at: usize) -> Resul
 }
 
 /// The outputs of one target: mean, sd, aleatoric_sd, epistemic_sd and the calibrated intervals, as doubles. `prefix` is
-/// its name and an underscore where there are several.
+/// its name and an underscore where there are several; `spread` = the pool's (`train::pool`), which calibrated
+/// intervals do without.
 pub fn regression_outputs(
     g: &mut Graph,
     target: &Target,
+    spread: f64,
     (mean, aleatoric, epistemic): (Val, Val, Val),
     valid: Option<&Val>,
     calibration: Option<&Calibration>,
@@ -56,12 +58,13 @@ pub fn regression_outputs(
     let Target::Regression { name, mean: shift, sd: scale, .. } = target else { return };
     let total = g.add(&aleatoric, &epistemic);
     let [mean, total, aleatoric, epistemic] = [mean, total, aleatoric, epistemic].map(|v| g.cast(&v, Element::Double));
-    let (shift, scale) = (g.double(*shift), g.double(*scale));
+    let (shift, scale, factor) = (g.double(*shift), g.double(*scale), g.double(spread));
     let own = g.mul(&mean, &scale);
     let mean = g.add(&own, &shift);
     let [sd, aleatoric, epistemic] = [total, aleatoric, epistemic].map(|v| {
         let root = g.sqrt(&v);
-        g.mul(&root, &scale)
+        let unadjusted = g.mul(&root, &scale);
+        g.mul(&unadjusted, &factor)
     });
     let write = |g: &mut Graph, column: &str, value: &Val, what: &str| {
         let value = or_nan(g, value, valid, false, Element::Double);
@@ -83,7 +86,7 @@ pub fn regression_outputs(
         "standard deviation for want of data: what the networks do not know of the mean",
     );
     for level in calibration.iter().flat_map(|c| &c.levels) {
-        let q = g.double(level.q());
+        let q = g.double(level.q() / spread);
         // An infinite interval stays so around a point mass.
         let one = g.double(1.0);
         let reach = if level.q().is_finite() { sd.clone() } else { g.add(&sd, &one) };

@@ -21,7 +21,7 @@ pub fn sizes(level: &Level, sets: Option<Sets>, p: &Predictive) -> Vec<f64> {
     match p {
         Predictive::Regression(r) => (0..r.n())
             .map(|i| {
-                let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
+                let (low, high) = conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q());
                 high - low
             })
             .collect(),
@@ -69,7 +69,7 @@ impl Calibration {
                 Predictive::Regression(r) => {
                     table.header.extend([format!("lower_{percent}"), format!("upper_{percent}")]);
                     for (i, row) in table.rows.iter_mut().enumerate() {
-                        let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
+                        let (low, high) = conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q());
                         row.extend([full(low), full(high)]);
                     }
                 }
@@ -162,7 +162,7 @@ impl Calibration {
         let Predictive::Regression(r) = p else { return None };
         let level = self.level(coverage)?;
         let inside = |(i, y): (usize, &f64)| {
-            let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
+            let (low, high) = conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q());
             low <= *y && *y <= high
         };
         Some(y.iter().enumerate().map(inside).collect())
@@ -174,7 +174,7 @@ impl Calibration {
         let size = sizes.iter().sum::<f64>() / sizes.len().max(1) as f64;
         let inside = |i: usize| match p {
             Predictive::Regression(r) => {
-                let (low, high) = conformal::interval(r.mean[i], r.sd(i), level.q());
+                let (low, high) = conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q());
                 low <= y[i] && y[i] <= high
             }
             Predictive::Classification(c) => {
