@@ -16,7 +16,7 @@ pub struct Args {
     /// Network of `bench methods`: alexnet, preresnet, cnn, mlp
     #[arg(long, default_value = "alexnet")]
     net: String,
-    /// cpu, gpu, gpu:1, software, auto, or part of an adapter's name
+    /// cpu, gpu, gpu:1, gpu:0,gpu:1, software, auto, or part of an adapter's name
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Seconds per case
@@ -185,6 +185,7 @@ fn explain(args: &Args) -> anyhow::Result<()> {
 fn profile(args: &Args) -> anyhow::Result<()> {
     let gpu = match Device::open(&args.device)? {
         Device::Gpu(gpu) | Device::Auto(gpu) => gpu,
+        Device::Several(mut gpus) => gpus.swap_remove(0),
         Device::Cpu => {
             let help = "add --device gpu, or profile the CPU with your system's profiler";
             return Err(

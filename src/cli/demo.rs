@@ -19,7 +19,7 @@ pub struct Args {
     gap: String,
     #[arg(long, default_value_t = 1)]
     seed: u32,
-    /// cpu, auto, gpu, gpu:1, software, or part of an adapter's name
+    /// cpu, auto, gpu, gpu:1, gpu:0,gpu:1, software, or part of an adapter's name
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Results only

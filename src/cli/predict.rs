@@ -44,7 +44,7 @@ pub struct Args {
     /// Accept files of the run that were edited or replaced since vifo wrote them
     #[arg(long)]
     accept_changed: bool,
-    /// auto, cpu, gpu, gpu:1, software, or part of an adapter's name
+    /// auto, cpu, gpu, gpu:1, gpu:0,gpu:1, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     device: String,
     /// Print errors only

@@ -65,7 +65,7 @@ pub struct Args {
     /// Another out-of-distribution set (repeat for more)
     #[arg(long, value_name = "NAME=FOLDER")]
     pub ood: Vec<String>,
-    /// auto, cpu, gpu, gpu:1, software, or part of an adapter's name
+    /// auto, cpu, gpu, gpu:1, gpu:0,gpu:1, software, or part of an adapter's name
     #[arg(long, default_value = "auto")]
     pub device: String,
     #[arg(long, value_enum, default_value = "text")]
@@ -171,6 +171,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     let name = match &device {
         Device::Cpu => "CPU".into(),
         Device::Gpu(gpu) => gpu.describe(),
+        Device::Several(gpus) => gpus.iter().map(|gpu| gpu.describe()).collect::<Vec<_>>().join(" and "),
         Device::Auto(gpu) => format!("CPU or {}, as suits each run", gpu.describe()),
     };
     let page = all.write(&made, &name)?;

@@ -59,6 +59,8 @@ fn refused(info: &BufferInfo, what: String) -> Result<()> {
 pub enum Device {
     Cpu,
     Gpu(Arc<gpu::Gpu>),
+    /// Members of an ensemble are spread over all, two at the least; what is one program alone runs on the first.
+    Several(Vec<Arc<gpu::Gpu>>),
     /// Each program goes to the GPU or to the CPU, whichever is likely faster (`Device::choose`).
     Auto(Arc<gpu::Gpu>),
 }
@@ -78,7 +80,36 @@ impl Device {
             "auto" => Ok(gpu::open(gpu::Choice::Auto).map_or(Device::Cpu, |gpu| Device::Auto(Arc::new(gpu)))),
             "gpu" => gpu(gpu::Choice::Hardware),
             "software" => gpu(gpu::Choice::Software),
+            names if names.contains(',') => Self::several(names),
             name => gpu(gpu::Choice::named(name)),
+        }
+    }
+
+    /// "gpu:0,gpu:1": each as it would be chosen alone.
+    fn several(names: &str) -> Result<Device> {
+        let open = |name: &str| match Self::open(name)? {
+            Device::Gpu(gpu) => Ok(gpu),
+            _ => Err(Error::usage(
+                format!("--device {names}"),
+                format!("'{name}' in a list"),
+                "GPUs, such as gpu:0,gpu:1",
+                "name GPUs alone; `vifo doctor` lists them",
+            )),
+        };
+        let gpus: Vec<_> = names.split(',').map(|name| open(name.trim())).collect::<Result<_>>()?;
+        Ok(Device::Several(gpus))
+    }
+
+    /// Whether parts of a training run at once.
+    pub fn is_parallel(&self) -> bool {
+        matches!(self, Device::Cpu | Device::Several(_))
+    }
+
+    /// The device of part `i` of as many as there are cards, or of any part on the CPU.
+    pub fn of_part(&self, i: usize) -> Device {
+        match self {
+            Device::Several(gpus) => Device::Gpu(gpus[i % gpus.len()].clone()),
+            one => one.clone(),
         }
     }
 
@@ -107,6 +138,7 @@ impl Device {
         match self {
             Device::Cpu => u64::MAX,
             Device::Gpu(gpu) | Device::Auto(gpu) => gpu.max_bytes_binding(),
+            Device::Several(gpus) => gpus.iter().map(|gpu| gpu.max_bytes_binding()).min().unwrap_or(u64::MAX),
         }
     }
 
@@ -114,6 +146,7 @@ impl Device {
         Ok(match self {
             Device::Cpu => Box::new(cpu::CpuExecutor::<f32>::new(program)),
             Device::Gpu(gpu) => Box::new(gpu::GpuExecutor::new(program, gpu.clone())?),
+            Device::Several(_) => return self.of_part(0).executor(program),
             // What one GPU cannot hold, memory may.
             Device::Auto(_) => match self.choose(&program, 1).device {
                 Device::Gpu(gpu) => match gpu::GpuExecutor::new(program.clone(), gpu) {

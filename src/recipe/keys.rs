@@ -17,7 +17,7 @@ keys! {
     {
         name: Option<String>, live, cosmetic, "Name of the run folder and of the figures [default: the data's name].";
         seed: u32 = 1, flag("seed", "N"), label("seed"), "Same seed, same run.";
-        device: String = "auto".into(), cosmetic, flag("device", "DEVICE"), "auto, cpu, gpu, gpu:1, software, or part of an adapter's name.";
+        device: String = "auto".into(), cosmetic, flag("device", "DEVICE"), "auto, cpu, gpu, gpu:1, gpu:0,gpu:1, software, or part of an adapter's name.";
     }
 
     data: Data, of_data {

@@ -31,8 +31,7 @@ struct Part {
 pub struct Session {
     parts: Vec<Part>,
     members: usize,
-    /// Parts run at once.
-    on_cpu: bool,
+    is_parallel: bool,
     pub device: String,
 }
 
@@ -102,13 +101,17 @@ impl Session {
     }
 
     fn of_parts(parts: Vec<Part>, members: usize, device: &Device) -> Session {
-        let on_cpu = device.is_cpu();
+        let is_parallel = device.is_parallel();
         let named = parts.first().map_or(String::new(), |part| part.exec.device());
-        let device = match parts.len() {
-            n @ 2.. if on_cpu => format!("{named}, {} threads", n.min(rayon::current_num_threads())),
+        let device = match (parts.len(), device) {
+            (n @ 2.., Device::Cpu) => format!("{named}, {} threads", n.min(rayon::current_num_threads())),
+            (n @ 2.., Device::Several(_)) => {
+                let others = parts[1..n].iter().map(|part| part.exec.device());
+                [named].into_iter().chain(others).collect::<Vec<_>>().join(" and ")
+            }
             _ => named,
         };
-        Session { parts, members, on_cpu, device }
+        Session { parts, members, is_parallel, device }
     }
 
     /// The parts of one setup, at place `lane` among equal ones.
@@ -129,7 +132,7 @@ impl Session {
             let recorded = part.record_training(device.max_bytes_binding())?;
             let TrainProgram { program, data_x, data_y, data_w, aux_range: aux, .. } = recorded;
             let TrainProgram { weights, optimizer, average, sums, running, .. } = recorded;
-            let mut exec = device.executor(program)?;
+            let mut exec = device.of_part(i).executor(program)?;
             let (first_set, sets) = part.sets();
             let place = (first_set - setup.sets().0) as usize;
             let own = place..place + sets as usize;
@@ -175,10 +178,15 @@ impl Session {
     pub fn n_parts(setup: &ModelSpec, device: &Device, sets: usize) -> usize {
         let (members, threads) = (setup.members as usize, rayon::current_num_threads());
         let groups = if setup.folds > 0 { members } else { sets.max(1) };
-        match device.is_cpu() {
-            false => 1,
-            true if setup.is_coupled() || groups >= threads => groups,
-            true => threads.clamp(1, members),
+        match device {
+            Device::Cpu if setup.is_coupled() || groups >= threads => groups,
+            Device::Cpu => threads.clamp(1, members),
+            // Equal parts of whole sets: what interacts stays together.
+            Device::Several(gpus) if sets > 1 || setup.is_coupled() => {
+                (1..=gpus.len().min(sets.max(1))).rev().find(|n| sets.max(1).is_multiple_of(*n)).unwrap_or(1)
+            }
+            Device::Several(gpus) => gpus.len().min(members),
+            _ => 1,
         }
     }
 
@@ -208,7 +216,7 @@ impl Session {
         };
         match &mut self.parts[..] {
             [one] => run(one),
-            many if self.on_cpu => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(run),
+            many if self.is_parallel => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(run),
             many => many.iter_mut().filter(|p| wanted(p)).try_for_each(run),
         }
     }

@@ -45,6 +45,31 @@ fn compiled_pipelines_outlive_a_run() {
     assert_eq!(files(&cache).len(), 1);
 }
 
+/// Members are cut over the cards, unevenly here; each card is the same adapter, so that the numbers are those of one.
+#[test]
+fn an_ensemble_on_several_devices_is_that_of_one() {
+    let home = tempfile::tempdir().expect("a folder");
+    let train = |name: &str, device: &str, more: &str| {
+        let out =
+            run(home.path(), "off", &format!("fit moons --members 3 --epochs 2 --device {device} --out {name} {more}"));
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{err}");
+        (std::fs::read_to_string(home.path().join(name).join("predictions.csv")).expect("predictions"), err)
+    };
+    for (at, more) in ["", "--method repulsive", "--holdout own"].into_iter().enumerate() {
+        let (one, alone) = train(&format!("one{at}"), "software", more);
+        let (two, said) = train(&format!("two{at}"), "software,software", more);
+        assert_eq!(one, two, "{more}");
+        let cards = |text: &str| text.lines().next().unwrap_or_default().matches("llvmpipe").count();
+        let coupled = more.contains("repulsive");
+        assert_eq!((cards(&alone), cards(&said)), (1, if coupled { 1 } else { 2 }), "{said}");
+    }
+    let out = run(home.path(), "off", "fit moons --device software,cpu --out r");
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{err}");
+    assert!(err.contains("'cpu' in a list"), "{err}");
+}
+
 #[test]
 fn a_gpu_that_is_not_there_is_refused_in_one_line() {
     let home = tempfile::tempdir().expect("a folder");
