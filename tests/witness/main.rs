@@ -1,14 +1,19 @@
-//! Witnesses of the shaders that need no card: what AMD's compiler (ACO, of Mesa's RADV, which compiles for a card that is not
-//! there) makes of every kernel. Registers, spills, instructions and its own estimate of their time are held against
-//! `aco.csv`, so that a kernel that became slower is seen without a GPU. `UPDATE_WITNESS=1` writes the table anew.
+//! Witnesses of the shaders that need no card. What AMD's compiler (ACO, of Mesa's RADV, which compiles for a card that is not
+//! there) makes of every kernel: registers, spills, instructions and its own estimate of their time are held against
+//! `aco.csv`, so that a kernel that became slower is seen without a GPU; `UPDATE_WITNESS=1` writes the table anew. And Khronos's
+//! validator of SPIR-V. `tests/witness/run` beside this asks further programs.
 #![cfg(target_os = "linux")]
 
 mod aco;
+mod planted;
 mod spirv;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
+use vifo::exec::gpu::Checks;
+use vifo::exec::gpu::FAMILIES;
 
 /// The compiler's numbers that are compared, in the order of the table's columns.
 const NUMBERS: [&str; 5] = ["VGPRs", "Spilled VGPRs", "Instructions", "Latency", "Inverse Throughput"];
@@ -64,7 +69,7 @@ fn slower(before: &Table, now: &Table) -> Vec<String> {
 
 #[test]
 fn no_kernel_becomes_slower_for_amds_compiler() {
-    let (driver, now) = aco::statistics(&spirv::kernels(), &NUMBERS).unwrap_or_else(|e| panic!("{e}"));
+    let (driver, now) = aco::statistics(&spirv::kernels(Checks::Off), &NUMBERS).unwrap_or_else(|e| panic!("{e}"));
     if std::env::var_os("UPDATE_WITNESS").is_some() {
         std::fs::write(path(), write(&driver, &now)).expect("written");
         return;
@@ -99,4 +104,62 @@ fn a_slower_kernel_is_seen() {
     fewer.remove("add");
     assert_eq!(slower(&table, &fewer), ["add is gone"]);
     assert_eq!(slower(&fewer, &table), ["add is new"]);
+}
+
+/// The layout of buffers is nowhere but in buffers. naga alone would leave it: should it stop to, `src/exec/gpu/spirv.rs` can go.
+#[test]
+fn no_workgroup_memory_has_the_layout_of_a_buffer() {
+    for kernel in [Checks::On, Checks::Off].into_iter().flat_map(spirv::kernels) {
+        assert_eq!(spirv::laid_out_variables(&kernel.words), 0, "{}", kernel.name);
+    }
+    assert!(spirv::laid_out_variables(&spirv::by_naga("reduce")) > 0, "naga writes valid memory by itself");
+}
+
+/// Khronos's validator takes every kernel, and refuses one whose first result is named twice.
+#[test]
+fn every_kernel_is_valid_spirv() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kernel.spv");
+    let refused = |words: &[u32]| -> Option<String> {
+        std::fs::write(&file, bytemuck::cast_slice(words)).expect("written");
+        let mut command = Command::new("spirv-val");
+        let said = command.args(["--target-env", "vulkan1.1"]).arg(&file).output().unwrap_or_else(|e| {
+            panic!("spirv-val: {e} (Debian, Ubuntu: apt-get install spirv-tools; Fedora, Arch: spirv-tools)")
+        });
+        (!said.status.success()).then(|| String::from_utf8_lossy(&said.stderr).into_owned())
+    };
+    for kernel in [Checks::On, Checks::Off].into_iter().flat_map(spirv::kernels) {
+        assert_eq!(refused(&kernel.words), None, "{}", kernel.name);
+    }
+    let mut twice = spirv::kernels(Checks::Off).pop().expect("kernels").words;
+    // OpTypeVoid, OpTypeInt and so on: an instruction of its own again.
+    let at = twice.iter().position(|w| *w == 2 << 16 | 19).expect("a void type");
+    let again = [twice[at], twice[at + 1]];
+    twice.splice(at..at, again);
+    assert!(refused(&twice).is_some(), "a result with two definitions passes");
+}
+
+/// What `tests/witness/run` hands to other compilers: composed modules with the kernels that are made of them.
+#[test]
+fn modules_are_written_for_other_compilers() {
+    let kernels = spirv::kernels(Checks::Off);
+    let of = |module: &str| -> Vec<serde_json::Value> {
+        let mine = kernels.iter().filter(|k| k.module == module);
+        let constants = |k: &spirv::Kernel| k.tile.iter().flat_map(|t| t.constants()).collect::<BTreeMap<_, _>>();
+        mine.map(|k| serde_json::json!({"entry": k.entry, "constants": constants(k)})).collect()
+    };
+    let modules: Vec<_> = FAMILIES
+        .iter()
+        .map(|(name, _)| serde_json::json!({"name": name, "code": spirv::composed(name), "kernels": of(name)}))
+        .collect();
+    let count: usize = FAMILIES.iter().map(|(name, _)| of(name).len()).sum();
+    assert_eq!(count, kernels.len());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules.json");
+    std::fs::write(path, serde_json::to_string(&modules).expect("text")).expect("written");
+}
+
+#[test]
+#[ignore = "for tests/witness/run: it does what a validation layer must report"]
+fn planted_faults() {
+    planted::plant(&spirv::by_naga("reduce")).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -255,7 +255,13 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && (asked || !report.is_software())
     });
     let cache = if path.is_some() { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
-    let features = cache | adapter.features() & wgpu::Features::TIMESTAMP_QUERY;
+    // `spirv` says why kernels are translated here where the backend takes it.
+    let own = if adapter.get_info().backend == wgpu::Backend::Vulkan {
+        wgpu::Features::PASSTHROUGH_SHADERS
+    } else {
+        wgpu::Features::empty()
+    };
+    let features = cache | adapter.features() & (own | wgpu::Features::TIMESTAMP_QUERY);
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("vifo"),
         required_features: features,

@@ -7,6 +7,8 @@ pub mod model;
 mod pipelines;
 mod profile;
 mod readback;
+#[cfg(not(target_arch = "wasm32"))]
+mod spirv;
 #[doc(hidden)]
 pub mod testing;
 pub mod variants;

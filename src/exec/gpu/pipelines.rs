@@ -7,6 +7,11 @@ use crate::ops::step::STEP_WORDS;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::spirv::Parsed;
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::Arc;
+
 macro_rules! shader {
     ($path:literal) => {
         include_str!(concat!("../../../shaders/", $path))
@@ -29,21 +34,23 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
 /// Stem and text of every shader file with entry points.
 pub use crate::ops::SHADERS as FAMILIES;
 
+fn bug(shader: &str, what: String) -> Error {
+    Error::device(format!("shader {shader}"), what, "", "this is a bug of vifo: please report it")
+}
+
 /// The source behind the fragments that its first line asks for: `// needs: index, math`.
 ///
 /// # Errors
 /// The first line is missing or names an unknown fragment: a bug of ours.
 pub fn compose(name: &str, source: &str) -> Result<String> {
-    let bug =
-        |what: String| Error::device(format!("shader {name}"), what, "", "this is a bug of vifo: please report it");
     let needs = source
         .lines()
         .next()
         .and_then(|line| line.strip_prefix("// needs:"))
-        .ok_or_else(|| bug("the first line does not name its fragments".into()))?;
+        .ok_or_else(|| bug(name, "the first line does not name its fragments".into()))?;
     let needs: Vec<&str> = needs.split(',').map(str::trim).collect();
     if let Some(unknown) = needs.iter().find(|n| FRAGMENTS.iter().all(|(f, _)| f != *n)) {
-        return Err(bug(format!("there is no fragment '{unknown}'")));
+        return Err(bug(name, format!("there is no fragment '{unknown}'")));
     }
     let fragments = FRAGMENTS.iter().filter(|(f, _)| needs.contains(f)).map(|(_, text)| *text);
     Ok(fragments.chain([source]).collect::<Vec<_>>().join("\n"))
@@ -69,12 +76,22 @@ pub(super) struct Pipeline {
     pub layout: wgpu::BindGroupLayout,
 }
 
+/// A shader as the device takes it.
+#[derive(Clone)]
+pub(super) enum Shader {
+    /// Translated by wgpu.
+    Module(wgpu::ShaderModule),
+    /// On Vulkan: translated here, kernel by kernel.
+    #[cfg(not(target_arch = "wasm32"))]
+    Parsed(Arc<Parsed>, Checks),
+}
+
 /// Entry point, what its constants are made from, mode.
 type PipelineKey = (&'static str, Option<Tile>, Checks);
 
 #[derive(Default)]
 pub(super) struct Pipelines {
-    pub(super) modules: Mutex<HashMap<(&'static str, Checks), wgpu::ShaderModule>>,
+    pub(super) modules: Mutex<HashMap<(&'static str, Checks), Shader>>,
     pipelines: Mutex<HashMap<PipelineKey, Pipeline>>,
 }
 
@@ -153,11 +170,16 @@ impl Gpu {
     pub(super) fn build(
         &self,
         entry: &str,
-        module: &wgpu::ShaderModule,
+        shader: &Shader,
         tile: Option<Tile>,
         bindings: &[Binding],
     ) -> Result<Pipeline> {
         let constants = tile.map(Tile::constants);
+        let (module, constants) = match shader {
+            Shader::Module(module) => (module.clone(), constants.as_ref().map_or(&[][..], |c| c)),
+            #[cfg(not(target_arch = "wasm32"))]
+            Shader::Parsed(parsed, checks) => (self.translated(entry, parsed, tile, *checks)?, &[][..]),
+        };
         self.creating(entry, || {
             let entries: Vec<_> = bindings.iter().enumerate().map(|(i, b)| b.entry(i)).collect();
             let layout = self
@@ -171,12 +193,12 @@ impl Gpu {
             let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(entry),
                 layout: Some(&pipeline_layout),
-                module,
+                module: &module,
                 entry_point: Some(entry),
                 // Every kernel writes its workgroup memory before it reads it.
                 compilation_options: wgpu::PipelineCompilationOptions {
                     zero_initialize_workgroup_memory: false,
-                    constants: constants.as_ref().map_or(&[], |c| c),
+                    constants,
                 },
                 cache: self.kept.as_ref().map(|kept| &kept.cache),
             });
@@ -184,7 +206,30 @@ impl Gpu {
         })
     }
 
-    fn module(&self, family: &'static str, checks: Checks) -> Result<wgpu::ShaderModule> {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn translated(
+        &self,
+        entry: &str,
+        parsed: &Parsed,
+        tile: Option<Tile>,
+        checks: Checks,
+    ) -> Result<wgpu::ShaderModule> {
+        let kernel = parsed.translate(entry, tile, checks).map_err(|e| bug(entry, e))?;
+        let [x, y, z] = kernel.threads;
+        let descriptor = wgpu::ShaderModuleDescriptorPassthrough {
+            label: Some(entry),
+            entry_points: std::borrow::Cow::Owned(vec![wgpu::PassthroughShaderEntryPoint {
+                name: entry.into(),
+                workgroup_size: (x, y, z),
+            }]),
+            spirv: Some(kernel.words.into()),
+            ..Default::default()
+        };
+        // SAFETY: naga wrote the words from a shader that it found valid; as to bounds, `Gpu::shader` says why.
+        self.creating(entry, || unsafe { self.device.create_shader_module_passthrough(descriptor) })
+    }
+
+    fn module(&self, family: &'static str, checks: Checks) -> Result<Shader> {
         let mut modules = self.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&(family, checks)) {
             return Ok(module.clone());
@@ -195,16 +240,23 @@ impl Gpu {
         Ok(module)
     }
 
-    pub(super) fn shader(&self, label: &str, source: &str, checks: Checks) -> Result<wgpu::ShaderModule> {
+    /// Unchecked shaders are ours. `program::check` proved every buffer as long as its kernel's sizes say, kernels index by those
+    /// sizes alone, their loops end, and a dispatch that runs has no size of zero to divide by.
+    pub(super) fn shader(&self, label: &str, source: &str, checks: Checks) -> Result<Shader> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.device.features().contains(wgpu::Features::PASSTHROUGH_SHADERS) {
+            let parsed = Parsed::of(source).map_err(|e| bug(label, e))?;
+            return Ok(Shader::Parsed(Arc::new(parsed), checks));
+        }
         let descriptor =
             wgpu::ShaderModuleDescriptor { label: Some(label), source: wgpu::ShaderSource::Wgsl(source.into()) };
-        self.creating(label, || match checks {
+        let module = self.creating(label, || match checks {
             Checks::On => self.device.create_shader_module(descriptor),
-            // SAFETY: the shaders are ours. `program::check` proved every buffer as long as its kernel's sizes say, kernels
-            // index by those sizes alone, their loops end, and a dispatch that runs has no size of zero to divide by.
+            // SAFETY: as said above.
             Checks::Off => unsafe {
                 self.device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked())
             },
-        })
+        })?;
+        Ok(Shader::Module(module))
     }
 }

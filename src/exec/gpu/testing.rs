@@ -3,7 +3,9 @@
 
 use super::pipelines::{Binding, Checks, compose};
 use super::readback::Readback;
-use super::variants::{Class, Form, Kernel, Variant, form_of_product};
+#[cfg(not(target_arch = "wasm32"))]
+use super::spirv::Parsed;
+use super::variants::{Class, Form, Kernel, Tile, Variant, form_of_product};
 use super::{Gpu, GpuExecutor};
 use crate::error::Result;
 use crate::ops::{Op, Product};
@@ -47,6 +49,17 @@ pub fn all_kernels() -> Vec<(Op, Kernel)> {
         }
     }
     all
+}
+
+/// A kernel as SPIR-V, as Vulkan gets it. `tile` = what its constants are made from.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn spirv_of(
+    composed: &str,
+    entry: &str,
+    tile: Option<Tile>,
+    checks: Checks,
+) -> std::result::Result<Vec<u32>, String> {
+    Ok(Parsed::of(composed)?.translate(entry, tile, checks)?.words)
 }
 
 /// Runs `fn word(i: u32) -> u32` of `body` for i in 0..count; the body's first line names its fragments.
