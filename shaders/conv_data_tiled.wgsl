@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile
+// needs: index, math, activation, tile, conv_data
 // The gradient of a convolution's input through workgroup memory; inputs and outputs as in conv_tiled.wgsl, twin in
 // src/ops/conv.rs. Pixels are sorted by their parity, so that a workgroup visits only the taps that exist.
 
@@ -20,166 +20,19 @@ struct Conv2dBackwardData {
     weights_stride: u32,
     activation: u32,
 }
-@group(0) @binding(0) var<uniform> data_params: Conv2dBackwardData;
+@group(0) @binding(0) var<uniform> conv_params: Conv2dBackwardData;
 @group(0) @binding(1) var<storage, read> data_dy: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> data_weights: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> conv_weights: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> data_saved: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> data_dx: array<f32>;
 @group(0) @binding(4) var<storage, read_write> data_quads_dx: array<vec4<f32>>;
 
-// Pixels whose coordinates leave the same remainders by the stride meet the same taps: kernel rows first.y, first.y + stride
-// and so on, taps.y of them, and columns likewise. A workgroup works on pixels of one such parity.
-struct Parity {
-    replica: u32,
-    x: u32,
-    y: u32,
-    // Pixels of this parity across and down an image, rounded up to what the largest parity has.
-    w: u32,
-    h: u32,
-    first: vec2<u32>,
-    taps: vec2<u32>,
-}
-
-fn parity_of(i: u32) -> Parity {
-    let p = data_params;
-    let x = i % p.stride;
-    let y = i / p.stride % p.stride;
-    let first = (vec2<u32>(x, y) + vec2<u32>(p.pad_left, p.pad_top)) % p.stride;
-    let kernel = vec2<u32>(p.kernel_w, p.kernel_h);
-    let taps = (max(kernel, first) - first + p.stride - 1u) / p.stride;
-    return Parity(i / (p.stride * p.stride), x, y, div_ceil(p.w, p.stride), div_ceil(p.h, p.stride), first, taps);
-}
-
-// Image, row and column of a pixel of a parity. The last row and column of an image may lie outside of it.
-fn parity_pixel(parity: Parity, i: u32) -> vec3<u32> {
-    return vec3<u32>(
-        i / (parity.h * parity.w),
-        i / parity.w % parity.h * data_params.stride + parity.y,
-        i % parity.w * data_params.stride + parity.x,
-    );
-}
-
-// The place in dy from which the taps of a pixel go up and left; before the first row or column it wraps.
-struct Window {
-    image: u32,
-    top: u32,
-    left: u32,
-}
-
-// `at` = channel, column and row of the tap.
-fn data_number(window: Window, taps: u32, at: vec3<u32>) -> f32 {
-    let p = data_params;
-    let y = window.top - at.z;
-    let x = window.left - at.y;
-    if at.z >= taps || y >= p.out_h || x >= p.out_w {
-        return 0.0;
-    }
-    let i = (window.image + y * p.out_w + x) * p.c_out + at.x;
+fn dy_number(image: u32, y: u32, x: u32, channel: u32) -> f32 {
+    let i = ((image * conv_params.out_h + y) * conv_params.out_w + x) * conv_params.c_out + channel;
     return data_dy[i / 4u][i % 4u];
 }
-
-fn data_quad(window: Window, taps: vec2<u32>, at: vec3<u32>) -> vec4<f32> {
-    let p = data_params;
-    if p.c_out % 4u == 0u {
-        let y = window.top - at.z;
-        let x = window.left - at.y;
-        if at.z >= taps.y || y >= p.out_h || x >= p.out_w {
-            return vec4<f32>();
-        }
-        return data_dy[((window.image + y * p.out_w + x) * p.c_out + at.x) / 4u];
-    }
-    let size = vec2<u32>(p.c_out, taps.x);
-    let second = ahead(at, 1u, size);
-    let third = ahead(second, 1u, size);
-    return vec4<f32>(
-        data_number(window, taps.y, at),
-        data_number(window, taps.y, second),
-        data_number(window, taps.y, third),
-        data_number(window, taps.y, ahead(third, 1u, size)),
-    );
-}
-
-// The weight of an input channel, whose taps begin at `first`, at a place among the taps.
-fn data_weight_at(parity: Parity, first: u32, at: vec3<u32>) -> u32 {
-    let p = data_params;
-    let tap = (parity.first.y + at.z * p.stride) * p.kernel_w + parity.first.x + at.y * p.stride;
-    return first + tap * p.c_in * p.c_out + at.x;
-}
-
-fn data_weight(parity: Parity, first: u32, at: vec3<u32>) -> f32 {
-    if at.z >= parity.taps.y {
-        return 0.0;
-    }
-    let i = data_weight_at(parity, first, at);
-    return data_weights[i / 4u][i % 4u];
-}
-
-fn data_weight_quad(parity: Parity, first: u32, at: vec3<u32>) -> vec4<f32> {
-    if first % 4u == 0u && data_params.c_out % 4u == 0u {
-        if at.z >= parity.taps.y {
-            return vec4<f32>();
-        }
-        return data_weights[data_weight_at(parity, first, at) / 4u];
-    }
-    let size = vec2<u32>(data_params.c_out, parity.taps.x);
-    let second = ahead(at, 1u, size);
-    let third = ahead(second, 1u, size);
-    return vec4<f32>(
-        data_weight(parity, first, at),
-        data_weight(parity, first, second),
-        data_weight(parity, first, third),
-        data_weight(parity, first, ahead(third, 1u, size)),
-    );
-}
-
-fn data_sums(parity: Parity, tile: vec3<u32>, lane: u32) -> mat4x4<f32> {
-    let p = data_params;
-    let depth = parity.taps.x * parity.taps.y * p.c_out;
-    var sums = mat4x4<f32>();
-    // No tap at all: a kernel smaller than the stride leaves pixels out.
-    if depth == 0u {
-        return sums;
-    }
-    let size = vec2<u32>(p.c_out, parity.taps.x);
-    // A, by lines: a line is a pixel.
-    let line = lane / A_SHARE;
-    let a_to = line_at(line, SIDE_M) + lane % A_SHARE * A_QUADS;
-    let pixel = parity_pixel(parity, min(tile.y + line, p.batch * parity.h * parity.w - 1u));
-    let window = Window(
-        (parity.replica * p.batch + pixel.x) * p.out_h * p.out_w,
-        (pixel.y + p.pad_top - parity.first.y) / p.stride,
-        (pixel.z + p.pad_left - parity.first.x) / p.stride,
-    );
-    var at = place_of(lane % A_SHARE * A_QUADS * 4u, size);
-    // B, by lines: a line is an input channel.
-    let b_line = lane / (DEPTH / 4u);
-    let b_to = line_at(b_line, SIDE_N) + lane % (DEPTH / 4u);
-    let channel = min(tile.z + b_line, p.c_in - 1u);
-    let first = parity.replica * p.weights_stride + p.weight + channel * p.c_out;
-    var b_at = place_of(lane % (DEPTH / 4u) * 4u, size);
-    for (var done = 0u; done < depth; done += DEPTH) {
-        for (var quad = 0u; quad < A_QUADS; quad++) {
-            tile_a[a_to + quad] = data_quad(window, parity.taps, at);
-            at = ahead(at, 4u, size);
-        }
-        tile_b[b_to] = data_weight_quad(parity, first, b_at);
-        workgroupBarrier();
-        sums = add_lines_lines(sums, lane);
-        workgroupBarrier();
-        at = ahead(at, DEPTH - 4u * A_QUADS, size);
-        b_at = ahead(b_at, DEPTH, size);
-    }
-    return sums;
-}
-
-const NOWHERE: u32 = 0xffffffffu;
-
-// Where a row of the tile belongs in dx, counted in pixels; none past the last pixel or outside of the image.
-fn data_row(parity: Parity, row: u32) -> u32 {
-    let p = data_params;
-    let pixel = parity_pixel(parity, row);
-    let outside = pixel.x >= p.batch || pixel.y >= p.h || pixel.z >= p.w;
-    return select(((parity.replica * p.batch + pixel.x) * p.h + pixel.y) * p.w + pixel.z, NOWHERE, outside);
+fn dy_quad(image: u32, y: u32, x: u32, channel: u32) -> vec4<f32> {
+    return data_dy[(((image * conv_params.out_h + y) * conv_params.out_w + x) * conv_params.c_out + channel) / 4u];
 }
 
 @compute @workgroup_size(THREADS)
@@ -188,7 +41,7 @@ fn conv2d_backward_data_tiled(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let p = data_params;
+    let p = conv_params;
     let n_pixels = p.batch * div_ceil(p.h, p.stride) * div_ceil(p.w, p.stride);
     let tile = tile_at(flat_group(group, groups), n_pixels, p.c_in);
     let parity = parity_of(tile.x);
@@ -205,8 +58,8 @@ fn conv2d_backward_data_tiled(
 }
 
 fn store_data(row: u32, col: u32, values: vec4<f32>) {
-    let n = select(remaining(col, data_params.c_in), 0u, row == NOWHERE);
-    let at = row * data_params.c_in + col;
+    let n = select(remaining(col, conv_params.c_in), 0u, row == NOWHERE);
+    let at = row * conv_params.c_in + col;
     if n > 0u { store_sloped(at, values.x); }
     if n > 1u { store_sloped(at + 1u, values.y); }
     if n > 2u { store_sloped(at + 2u, values.z); }
@@ -215,8 +68,8 @@ fn store_data(row: u32, col: u32, values: vec4<f32>) {
 
 fn store_sloped(at: u32, value: f32) {
     var slope = 1.0;
-    if data_params.activation != 0u {
-        slope = activation_slope(data_params.activation, data_saved[at / 4u][at % 4u]);
+    if conv_params.activation != 0u {
+        slope = activation_slope(conv_params.activation, data_saved[at / 4u][at % 4u]);
     }
     data_dx[at] = value * slope;
 }
@@ -228,7 +81,7 @@ fn conv2d_backward_data_tiled_quads(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let p = data_params;
+    let p = conv_params;
     let n_pixels = p.batch * div_ceil(p.h, p.stride) * div_ceil(p.w, p.stride);
     let tile = tile_at(flat_group(group, groups), n_pixels, p.c_in);
     let parity = parity_of(tile.x);
@@ -245,13 +98,13 @@ fn conv2d_backward_data_tiled_quads(
 }
 
 fn store_data_quad(row: u32, col: u32, values: vec4<f32>) {
-    if row == NOWHERE || col >= data_params.c_in {
+    if row == NOWHERE || col >= conv_params.c_in {
         return;
     }
-    let at = (row * data_params.c_in + col) / 4u;
+    let at = (row * conv_params.c_in + col) / 4u;
     var slope = vec4<f32>(1.0);
-    if data_params.activation != 0u {
-        slope = slope_quad(data_params.activation, data_saved[at]);
+    if conv_params.activation != 0u {
+        slope = slope_quad(conv_params.activation, data_saved[at]);
     }
     data_quads_dx[at] = values * slope;
 }

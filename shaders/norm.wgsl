@@ -249,6 +249,56 @@ fn batch_norm_backward(
     backward_dx[i] = gamma * inverse_sd * (d - backward_sums[s] - normal * backward_sums[s + p.c]);
 }
 
+struct BatchNormPull {
+    replicas: u32,
+    images: u32,
+    data_images: u32,
+    pixels: u32,
+    c: u32,
+    gamma: u32,
+    weights_stride: u32,
+    has_other: u32,
+}
+@group(0) @binding(0) var<uniform> pull_params: BatchNormPull;
+@group(0) @binding(1) var<storage, read> pull_x: array<f32>;
+@group(0) @binding(2) var<storage, read> pull_d: array<f32>;
+@group(0) @binding(3) var<storage, read> pull_stats: array<f32>;
+@group(0) @binding(4) var<storage, read> pull_sums: array<f32>;
+@group(0) @binding(5) var<storage, read> pull_weights: array<f32>;
+@group(0) @binding(6) var<storage, read> pull_other: array<f32>;
+@group(0) @binding(7) var<storage, read_write> pull_dx: array<f32>;
+@group(0) @binding(8) var<storage, read> pull_args: StepArgs;
+
+@compute @workgroup_size(64)
+fn batch_norm_pull(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let p = pull_params;
+    let size = p.pixels * p.c;
+    let i = flat_index(group, groups, lane);
+    if i >= p.replicas * p.images * size {
+        return;
+    }
+    let r = i / (p.images * size);
+    let image = i / size % p.images;
+    var dx = 0.0;
+    if image < pull_args.n_valid || image >= p.data_images {
+        let part = select(0u, 1u, image >= p.data_images);
+        let channel = i % p.c;
+        let s = (r * 2u + part) * 2u * p.c + channel;
+        let inverse_sd = pull_stats[s + p.c];
+        let normal = (pull_x[i] - pull_stats[s]) * inverse_sd;
+        let gamma = pull_weights[r * p.weights_stride + p.gamma + channel];
+        dx = gamma * inverse_sd * (pull_d[i] - pull_sums[s] - normal * pull_sums[s + p.c]);
+    }
+    if p.has_other == 1u {
+        dx += pull_other[i];
+    }
+    pull_dx[i] = dx;
+}
+
 struct Add {
     count: u32,
 }

@@ -3,7 +3,7 @@
 //! The CPU kernels are implicit matrix products: an image is copied once into a padded frame, and the tiles of `gemm` read the
 //! windows from there. Images are worked on in a fixed number of groups, so results do not depend on the thread count.
 
-mod backward;
+pub(super) mod backward;
 mod forward;
 #[cfg(test)]
 mod tests;
@@ -54,12 +54,13 @@ macro_rules! conv_params {
                     pad_left: self.pad_left as usize,
                 }
             }
-            fn images_a_group(&self) -> usize {
+            pub(in crate::ops) fn images_a_group(&self) -> usize {
                 (self.batch as usize).div_ceil(GROUPS).max(1)
             }
         }
     };
 }
+pub(super) use conv_params;
 
 conv_params! {
     /// y [R, batch, out_h, out_w, c_out] = act(x [R or X, batch, h, w, c_in] * W + b); `pre` as in `linear_forward`.
@@ -108,7 +109,7 @@ fn tiles_of_four(n: u32) -> u64 {
 }
 
 /// Groups of images: the unit of parallel work, and of partial sums in the weight gradient.
-const GROUPS: usize = 16;
+pub(super) const GROUPS: usize = 16;
 
 /// Sizes of a convolution of one image, shared by its three ops.
 #[derive(Clone, Copy)]
@@ -128,7 +129,7 @@ pub struct Shape {
 
 impl Shape {
     /// Every window has a size and a place.
-    fn windows_fit(&self) -> bool {
+    pub(super) fn windows_fit(&self) -> bool {
         self.stride > 0
             && self.kernel_h > 0
             && self.kernel_w > 0
@@ -153,15 +154,15 @@ impl Shape {
         self.kernel_h * self.kernel_w * self.c_in
     }
     /// Height and width of the padded input frame: what the windows reach.
-    fn frame(&self) -> (usize, usize) {
+    pub(super) fn frame(&self) -> (usize, usize) {
         ((self.out_h - 1) * self.stride + self.kernel_h, (self.out_w - 1) * self.stride + self.kernel_w)
     }
-    fn frame_len(&self) -> usize {
+    pub(super) fn frame_len(&self) -> usize {
         let (h, w) = self.frame();
         h * w * self.c_in
     }
     /// Copies an image into its frame, whose border is zero already.
-    fn pad<T: Real>(&self, x: &[T], frame: &mut [T]) {
+    pub(super) fn pad<T: Real>(&self, x: &[T], frame: &mut [T]) {
         pad(x, (self.h, self.w), frame, self.frame(), (self.pad_top, self.pad_left), self.c_in);
     }
 }
@@ -188,11 +189,11 @@ fn pad<T: Real>(
 
 /// Rows of a grid that is `columns` wide: row i stands at (i / columns) * row + (i % columns) * col.
 #[derive(Clone, Copy)]
-struct Windows {
-    first: usize,
-    columns: usize,
-    row: usize,
-    col: usize,
+pub(super) struct Windows {
+    pub first: usize,
+    pub columns: usize,
+    pub row: usize,
+    pub col: usize,
 }
 // SAFETY: `furthest` is the trait's own, which looks at every place.
 unsafe impl Rows for Windows {

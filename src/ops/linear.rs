@@ -93,6 +93,9 @@ impl OpSpec for LinearForward {
             && fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
             && fits(self.bias, u64::from(self.n_out), self.stride)
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, self.n_in + 1, self.n_out]))
+    }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_out.into(), self.n_in.into());
         Some(Product { count: self.replicas.into(), m, n, k })
@@ -143,6 +146,9 @@ impl OpSpec for LinearBackwardData {
     fn sizes_agree(&self) -> bool {
         fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, self.n_in + 1, self.n_out]))
+    }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_in.into(), self.n_out.into());
         Some(Product { count: self.replicas.into(), m, n, k })
@@ -176,6 +182,9 @@ impl OpSpec for LinearBackwardWeight {
         shared(self.replicas, self.share)
             && fits(self.weight, elements_u64(&[self.n_in, self.n_out]), self.stride)
             && fits(self.bias, u64::from(self.n_out), self.stride)
+    }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, self.n_in + 1, self.n_out]))
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.n_in.into(), self.n_out.into(), self.rows.into());

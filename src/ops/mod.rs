@@ -67,6 +67,14 @@ macro_rules! ops {
             pub fn forms(&self) -> Forms {
                 match self { $($(Op::$op(_) => <$family::$op as OpSpec>::FORMS,)+)* }
             }
+            /// Whether a small tile is its plain form.
+            pub fn is_tiled_only(&self) -> bool {
+                match self.forms() {
+                    Forms::Fused { .. } => true,
+                    Forms::Tiled { entry, .. } => entry == self.name(),
+                    _ => false,
+                }
+            }
             pub fn grid(&self) -> Grid {
                 match self { $($(Op::$op(p) => p.grid(),)+)* }
             }
@@ -85,6 +93,18 @@ macro_rules! ops {
             /// The matrix product that it is, if it is one.
             pub fn product(&self) -> Option<Product> {
                 match self { $($(Op::$op(p) => p.product(),)+)* }
+            }
+            /// The product of the weights' gradient, if it makes that too.
+            pub fn weight_product(&self) -> Option<Product> {
+                match self { $($(Op::$op(p) => p.weight_product(),)+)* }
+            }
+            /// Numbers that a tile of it leaves of each of its columns.
+            pub fn sums(&self) -> u64 {
+                match self { $($(Op::$op(p) => p.sums(),)+)* }
+            }
+            /// How many numbers of `weights` and `grad` it touches, where these are not all.
+            pub fn of_weights(&self) -> Option<usize> {
+                match self { $($(Op::$op(p) => p.of_weights(),)+)* }
             }
             /// Its backward pass, if it makes a layer; `activation` = the one that produced its input.
             pub fn gradient(&self, activation: u32) -> Option<Gradient> {
@@ -122,8 +142,10 @@ ops! {
     images: GatherImages;
     linear [linear_tiled, linear_split]: LinearForward, LinearBackwardData, LinearBackwardWeight;
     conv [conv_tiled, conv_data_tiled, conv_split]: Conv2dForward, Conv2dBackwardData, Conv2dBackwardWeight;
+    normed [normed_back]: NormConvForward, NormConvBackward;
+    pooled [pooled_back]: ConvPoolForward, ConvPoolBackward;
     pool: MaxPool2Forward, MaxPool2Backward, AvgPoolForward, AvgPoolBackward;
-    norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, Add;
+    norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, BatchNormPull, Add;
     head: SoftmaxHead, GaussianHead, StudentHead, VifoHead;
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;

@@ -7,7 +7,7 @@ mod backward;
 #[cfg(test)]
 mod tests;
 
-pub use backward::{batch_norm_backward, batch_norm_sums};
+pub use backward::{batch_norm_backward, batch_norm_pull, batch_norm_sums};
 
 use super::linear::activate;
 use super::wide::{PIECE, share, wide};
@@ -86,6 +86,19 @@ params! {
     }
 }
 params! {
+    /// dx = gamma / sd (d - mean d - xhat mean(d xhat)) (+ other), d being the gradient before the activation.
+    BatchNormPull {
+        replicas: u32,
+        images: u32,
+        data_images: u32,
+        pixels: u32,
+        c: u32,
+        gamma: u32,
+        weights_stride: u32,
+        has_other: u32,
+    }
+}
+params! {
     /// y = a + b.
     Add {
         count: u32,
@@ -145,6 +158,9 @@ impl OpSpec for BatchNormForward {
         let x = elements(&[self.replicas, self.images, self.pixels, self.c]);
         (vec![x, elements(&[self.replicas, 4, self.c]), elements(&[self.replicas, self.weights_stride])], vec![x])
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, 2, self.c]))
+    }
     fn sizes_agree(&self) -> bool {
         self.data_images <= self.images
             && fits(self.gamma, u64::from(self.c), self.weights_stride)
@@ -189,6 +205,9 @@ impl OpSpec for BatchNormSums {
             (elements(&[self.replicas, self.images, self.pixels, self.c]), elements(&[self.replicas, 4, self.c]));
         (vec![x, x, x, stats], vec![stats, elements(&[self.replicas, self.weights_stride])])
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, 2, self.c]))
+    }
     fn sizes_agree(&self) -> bool {
         self.data_images <= self.images
             && fits(self.gamma, u64::from(self.c), self.weights_stride)
@@ -207,6 +226,27 @@ impl OpSpec for BatchNormBackward {
         let (x, stats) =
             (elements(&[self.replicas, self.images, self.pixels, self.c]), elements(&[self.replicas, 4, self.c]));
         (vec![x, x, x, stats, stats, elements(&[self.replicas, self.weights_stride])], vec![x])
+    }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, 2, self.c]))
+    }
+    fn sizes_agree(&self) -> bool {
+        self.data_images <= self.images && fits(self.gamma, u64::from(self.c), self.weights_stride)
+    }
+}
+impl OpSpec for BatchNormPull {
+    binds!(batch_norm_pull(step): [x, d, stats, sums, weights, other] -> [dx]);
+    fn grid(&self) -> Grid {
+        Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
+    }
+    fn lengths(&self) -> Lengths {
+        let (x, stats) =
+            (elements(&[self.replicas, self.images, self.pixels, self.c]), elements(&[self.replicas, 4, self.c]));
+        let other = if self.has_other == 1 { x } else { 1 };
+        (vec![x, x, stats, stats, elements(&[self.replicas, self.weights_stride]), other], vec![x])
+    }
+    fn of_weights(&self) -> Option<usize> {
+        Some(elements(&[self.replicas, self.c]))
     }
     fn sizes_agree(&self) -> bool {
         self.data_images <= self.images && fits(self.gamma, u64::from(self.c), self.weights_stride)
@@ -232,13 +272,13 @@ impl OpSpec for Add {
 const GROUPS: usize = 16;
 
 /// Elements of running sums over rows of c channels: several rows side by side, so that a sum needs not wait for itself.
-fn lanes(c: usize) -> usize {
+pub(super) fn lanes(c: usize) -> usize {
     c * (256 / c.max(1)).max(1)
 }
 
 /// Adds up the rows of `lanes` that `len` elements of the input filled, into the first one.
 #[inline(always)]
-fn fold<T: Real>(lanes: &mut [T], len: usize, c: usize) {
+pub(super) fn fold<T: Real>(lanes: &mut [T], len: usize, c: usize) {
     let filled = lanes.len().min(len);
     let (first, others) = lanes[..filled].split_at_mut(c);
     for row in others.chunks_exact(c) {
@@ -250,7 +290,7 @@ fn fold<T: Real>(lanes: &mut [T], len: usize, c: usize) {
 
 /// First and last image of the rows 0 = valid data, 1 = auxiliary.
 #[inline(always)]
-fn kind(which: usize, n_valid: u32, data_images: u32, images: u32) -> (usize, usize) {
+pub(super) fn kind(which: usize, n_valid: u32, data_images: u32, images: u32) -> (usize, usize) {
     if which == 0 { (0, n_valid as usize) } else { (data_images as usize, images as usize) }
 }
 
@@ -320,7 +360,7 @@ fn add_parts<T: Real>(parts: &[T], width: usize, total: &mut [T]) {
 
 wide! {
     /// Sums [c] of a group's rows, at the front of `out` [lanes(c)].
-    fn row_sums<T: Real>(c: usize, rows: &[T], out: &mut [T]) {
+    pub(super) fn row_sums<T: Real>(c: usize, rows: &[T], out: &mut [T]) {
         out.fill(T::zero());
         for row in rows.chunks(out.len()) {
             for (s, v) in out.iter_mut().zip(row) {
@@ -333,7 +373,7 @@ wide! {
 
 wide! {
     /// Sums [c] of squared deviations from `means` [lanes(c)], in the same way.
-    fn row_squares<T: Real>(c: usize, rows: &[T], means: &[T], out: &mut [T]) {
+    pub(super) fn row_squares<T: Real>(c: usize, rows: &[T], means: &[T], out: &mut [T]) {
         out.fill(T::zero());
         for row in rows.chunks(out.len()) {
             for ((q, v), m) in out.iter_mut().zip(row).zip(means) {

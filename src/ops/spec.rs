@@ -68,6 +68,21 @@ pub trait OpSpec: bytemuck::Pod {
         None
     }
 
+    /// The product of the weights' gradient, where one op makes both gradients of a layer (`Forms::Fused`).
+    fn weight_product(&self) -> Option<Product> {
+        None
+    }
+
+    /// Numbers that a tile of `Forms::Fused` leaves of each of its columns.
+    fn sums(&self) -> u64 {
+        0
+    }
+
+    /// How many numbers of the operands `weights` and `grad` it reads or writes, where these are not all.
+    fn of_weights(&self) -> Option<usize> {
+        None
+    }
+
     /// The backward pass, for an op that makes a layer; `activation` = the one that produced its input.
     fn gradient(&self, activation: u32) -> Option<Gradient> {
         let _ = activation;
@@ -179,11 +194,16 @@ pub struct Product {
 pub enum Forms {
     /// None.
     Plain,
-    /// A matrix product through tiles in workgroup memory; `quads` stores four numbers at a time, where n allows it.
+    /// A matrix product through tiles in workgroup memory; `quads` stores four numbers at a time, where n allows it. An op whose
+    /// `entry` bears its own name has no plain kernel: a small tile is its plain form.
     Tiled { module: &'static str, entry: &'static str, quads: &'static str },
     /// A weight gradient through tiles, its sum cut into parts: `split` sums them, each a gradient of its own with the bias
     /// as its last row, `combine` adds them up.
     SplitGradient { module: &'static str, split: &'static str, combine: &'static str },
+    /// A product through tiles that leave `OpSpec::sums` of their columns in scratch memory, and after its tiles those of
+    /// `OpSpec::weight_product`, in parts. It writes the first `own` outputs, `combine` the others: one workgroup for each of
+    /// `OpSpec::grid`, then those that add up the parts. There is no plain form besides a small tile.
+    Fused { module: &'static str, entry: &'static str, combine: &'static str, own: usize },
     /// Sums over rows cut into parts of `sums` numbers per channel; `combine` adds up the parts of what is a workgroup of the
     /// plain kernel.
     SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64 },

@@ -486,7 +486,14 @@ impl Builder {
         self.program.buffers[buf.0 as usize].role = Role::Output;
     }
 
-    pub fn finish(self) -> crate::error::Result<Program> {
+    /// The program, with what can be joined in one op.
+    pub fn finish(mut self) -> crate::error::Result<Program> {
+        super::fuse::fuse(&mut self.program);
+        self.finish_as_recorded()
+    }
+
+    /// The program op by op, as it was recorded.
+    pub fn finish_as_recorded(self) -> crate::error::Result<Program> {
         super::check::check(&self.program)?;
         Ok(self.program)
     }

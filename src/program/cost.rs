@@ -1,7 +1,7 @@
 //! What a replay of a program costs: by this `--device auto` chooses, and a GPU's submits are cut.
 
 use super::{Program, Step};
-use crate::ops::{Forms, Grid, Op};
+use crate::ops::{Forms, Grid, Lengths, Op, Product};
 
 /// Of one op or of one replay.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -16,20 +16,36 @@ pub struct Cost {
 /// Operations per element of an op that is no matrix product: a few for a sum, dozens for a random number.
 const FLOPS_PER_ELEMENT: f64 = 10.0;
 
+/// Elements of the inputs and outputs that the op reads and writes.
+pub fn touched(op: &Op) -> Lengths {
+    let (mut inputs, mut outputs) = op.lengths();
+    // Of the flat vector of weights a layer touches its own.
+    let part = |names: &[&str], lens: &mut [usize]| {
+        for (len, name) in lens.iter_mut().zip(names) {
+            let of_weights = op.of_weights().filter(|_| ["weights", "grad"].contains(name));
+            *len = of_weights.map_or(*len, |n| n.min(*len));
+        }
+    };
+    part(op.inputs(), &mut inputs);
+    part(op.outputs(), &mut outputs);
+    (inputs, outputs)
+}
+
 impl Cost {
     /// From the sizes that the op declares.
     pub fn of(op: &Op) -> Cost {
-        let (inputs, outputs) = op.lengths();
+        let (inputs, outputs) = touched(op);
         let written = outputs.iter().sum::<usize>() as f64;
         let (flops, bytes) = match (op.product(), op.forms()) {
             // It has the sizes of a product and sums over rows.
             (Some(p), Forms::SplitSums { .. }) => {
-                let read = p.count as f64 * p.m as f64 * p.k as f64;
-                (FLOPS_PER_ELEMENT * read, 4.0 * read * inputs.len().max(1) as f64)
+                let read = inputs.iter().sum::<usize>() as f64;
+                (FLOPS_PER_ELEMENT * p.count as f64 * p.m as f64 * p.k as f64, 4.0 * (read + written))
             }
             (Some(p), _) => {
                 let read = inputs.iter().sum::<usize>() as f64;
-                (2.0 * p.count as f64 * p.m as f64 * p.n as f64 * p.k as f64, 4.0 * (read + written))
+                let flops = |p: Product| 2.0 * p.count as f64 * p.m as f64 * p.n as f64 * p.k as f64;
+                (flops(p) + op.weight_product().map_or(0.0, flops), 4.0 * (read + written))
             }
             // Of a whole data set a step reads a batch: no more than it writes, unless it reduces.
             (None, _) => {

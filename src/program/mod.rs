@@ -1,11 +1,13 @@
 //! A network's work as a static list of steps: recorded once, replayed by an executor. `builder` records, `backward`
-//! walks the tape, `check` proves sizes and write-before-read, `plan` lets buffers share memory, `cost` counts, `text` prints.
+//! walks the tape, `check` proves sizes and write-before-read, `fuse` joins ops,
+//! `plan` lets buffers share memory, `cost` counts, `text` prints.
 //! Nothing here computes.
 
 pub mod backward;
 pub mod builder;
 pub mod check;
 pub mod cost;
+pub mod fuse;
 pub mod plan;
 pub mod text;
 

@@ -4,6 +4,7 @@
 
 mod common;
 mod custom_method;
+mod fused;
 mod golden;
 mod layout_sync;
 mod method_gradients;

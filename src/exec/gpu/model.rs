@@ -4,6 +4,8 @@
 
 use super::Gpu;
 use super::variants::{Class, choose, form};
+use crate::ops::Forms;
+use crate::program::cost::touched;
 use crate::program::{Program, Step};
 
 /// One kernel that a step starts.
@@ -75,7 +77,9 @@ fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDisp
     let cost = step.cost();
     let variant = choose(&step.op, class, limits);
     let Some(form) = form(&step.op, variant, super::variants::most_bytes(limits)) else { return vec![] };
-    let written = 4.0 * step.op.lengths().1.iter().sum::<usize>() as f64;
+    // The last kernel of several writes the outputs, but those that the first has for its own.
+    let own = if let Forms::Fused { own, .. } = step.op.forms() { own } else { 0 };
+    let written = 4.0 * touched(&step.op).1.iter().skip(own).sum::<usize>() as f64;
     let last = form.kernels.len() - 1;
     let scratch = if form.kernels.len() > 1 { form.scratch_bytes as f64 } else { 0.0 };
     let one = |(i, k): (usize, &super::variants::Kernel)| ModelledDispatch {

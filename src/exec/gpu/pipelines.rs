@@ -28,6 +28,10 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("step", shader!("common/step.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
     ("tile", shader!("common/tile.wgsl")),
+    ("conv_forward", shader!("common/conv_forward.wgsl")),
+    ("conv_data", shader!("common/conv_data.wgsl")),
+    ("conv_weight", shader!("common/conv_weight.wgsl")),
+    ("norm_table", shader!("common/norm_table.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),
 ];
 

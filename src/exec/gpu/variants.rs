@@ -101,6 +101,8 @@ pub struct Kernel {
     pub groups: u64,
     /// Threads of a workgroup.
     pub threads: u32,
+    /// Bytes of workgroup memory besides the tile's.
+    pub memory: u32,
 }
 
 impl Kernel {
@@ -111,7 +113,7 @@ impl Kernel {
 
     /// At most.
     pub fn workgroup_bytes(&self) -> u32 {
-        self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes)
+        self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes) + self.memory
     }
 }
 
@@ -131,13 +133,18 @@ const GROUP_SIZE: u32 = 64;
 
 impl Form {
     pub fn plain(op: &Op) -> Form {
+        let product = op.product().filter(|_| op.is_tiled_only());
+        if let Some(form) = product.and_then(|p| form_of_product(op, &p, Variant::Tile32x32, u64::MAX)) {
+            return form;
+        }
         let groups = match op.grid() {
             Grid::Threads(n) => n.div_ceil(GROUP_SIZE.into()),
             Grid::Groups(n) => n,
         };
         let step = op.uses_step().then_some((Slot::Step, NUMBER));
         let binds = inputs(op, NUMBER).chain(outputs(op, NUMBER)).chain(step).collect();
-        let kernel = Kernel { module: op.family(), entry: op.name(), tile: None, binds, groups, threads: GROUP_SIZE };
+        let kernel =
+            Kernel { module: op.family(), entry: op.name(), tile: None, binds, groups, threads: GROUP_SIZE, memory: 0 };
         Form { kernels: vec![kernel], scratch_bytes: 0 }
     }
 }
@@ -181,6 +188,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         binds: vec![(Slot::Input(0), QUAD), (Slot::Input(1), QUAD), (Slot::WriteScratch, QUAD)],
         groups: groups * parts,
         threads: tile.threads(),
+        memory: 0,
     };
     let combine = Kernel {
         module,
@@ -190,8 +198,64 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
+        memory: 0,
     };
     Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
+}
+
+/// Threads of a workgroup that combines what tiles left.
+const COMBINING: u32 = 256;
+/// Bytes of workgroup memory of the fused kernels besides their tiles.
+const FUSED_MEMORY: u32 = 4096;
+/// The parts of a weights' gradient take no more memory than this share of what is read for them: they are written and read.
+const PARTS_SHARE: u64 = 3;
+
+/// A product and the product of the weights' gradient behind it, in one kernel, and a second that combines what both leave.
+fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product, tile: Tile, most: u64) -> Form {
+    let of_product = tiles_of(product, tile);
+    let sums = product.count * product.m.div_ceil(tile.m.into()) * op.sums() * product.n.div_ceil(4) * QUAD;
+    let (mut groups, mut scratch_bytes, mut quads) = (of_product, sums, 0);
+    if let Some(p) = op.weight_product() {
+        let bytes = p.count * (p.m + 1) * p.n.div_ceil(4) * QUAD;
+        let read = NUMBER * op.lengths().0.iter().take(2).sum::<usize>() as u64;
+        let most = most.min((read / PARTS_SHARE).max(bytes));
+        let (tiles, rounds) = (tiles_of(&p, tile), p.k.div_ceil(tile.depth().into()));
+        let parts = parts((tiles, tile.threads()), rounds, bytes, most);
+        groups += tiles * parts;
+        scratch_bytes += bytes * parts;
+        quads = bytes / QUAD;
+    }
+    let step = || op.uses_step().then_some((Slot::Step, NUMBER));
+    let main = Kernel {
+        module,
+        entry,
+        tile: Some(tile),
+        binds: inputs(op, QUAD)
+            .chain(outputs(op, QUAD).take(own))
+            .chain([(Slot::WriteScratch, QUAD)])
+            .chain(step())
+            .collect(),
+        groups,
+        threads: tile.threads(),
+        memory: FUSED_MEMORY,
+    };
+    let mut kernels = vec![main];
+    let (Grid::Groups(columns) | Grid::Threads(columns)) = op.grid();
+    if op.sums() > 0 || op.weight_product().is_some() {
+        kernels.push(Kernel {
+            module,
+            entry: combine,
+            tile: Some(tile),
+            binds: std::iter::once((Slot::ReadScratch, QUAD))
+                .chain(outputs(op, NUMBER).skip(own))
+                .chain(step())
+                .collect(),
+            groups: columns + quads.div_ceil(COMBINING.into()),
+            threads: COMBINING,
+            memory: FUSED_MEMORY,
+        });
+    }
+    Form { kernels, scratch_bytes }
 }
 
 /// Module, entry of the kernel that sums parts, entry of the one that combines them.
@@ -217,6 +281,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
         binds: inputs(op, NUMBER).chain([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]).collect(),
         groups: groups * parts,
         threads,
+        memory: 0,
     };
     let read = std::iter::once((Slot::ReadScratch, NUMBER));
     let combine = Kernel {
@@ -228,6 +293,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
             Grid::Groups(n) | Grid::Threads(n) => n.div_ceil(COMBINED),
         },
         threads: GROUP_SIZE,
+        memory: 0,
     };
     Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
 }
@@ -247,8 +313,11 @@ pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most
             let (entry, element) = if product.n.is_multiple_of(4) { (quads, QUAD) } else { (entry, NUMBER) };
             let binds = inputs(op, QUAD).chain(outputs(op, element)).collect();
             let groups = tiles_of(product, tile);
-            let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads() };
+            let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads(), memory: 0 };
             Some(Form { kernels: vec![kernel], scratch_bytes: 0 })
+        }
+        (Forms::Fused { module, entry, combine, own }, Some(tile)) => {
+            Some(fused(op, (module, entry, combine), own, product, tile, most))
         }
         (Forms::SplitGradient { module, split, combine }, Some(tile)) => {
             Some(split_gradient((module, split, combine), product, tile, most))

@@ -2,7 +2,7 @@
 
 use super::{Conv2dBackwardData, Conv2dBackwardWeight, GROUPS, Shape, Windows, pad, tiles_of_four};
 use crate::base::Real;
-use crate::ops::gemm::{Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
+use crate::ops::gemm::{Epilogue, Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, TimesSlope, keeps_pre};
 use crate::ops::wide::{share, wide};
 use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, shared};
@@ -46,11 +46,11 @@ fn frame_of(phases: impl Iterator<Item = Phase>) -> (usize, usize) {
 }
 
 /// Where dy stands in its frame.
-struct Frame {
+pub(in crate::ops) struct Frame {
     top: usize,
     left: usize,
-    h: usize,
-    w: usize,
+    pub h: usize,
+    pub w: usize,
 }
 
 impl Shape {
@@ -58,11 +58,70 @@ impl Shape {
         let columns = phases(self.w, self.kernel_w, self.stride, self.pad_left);
         phases(self.h, self.kernel_h, self.stride, self.pad_top).flat_map(move |y| columns.clone().map(move |x| (y, x)))
     }
-    fn gradient_frame(&self) -> Frame {
+    pub(in crate::ops) fn gradient_frame(&self) -> Frame {
         let (top, h) = frame_of(phases(self.h, self.kernel_h, self.stride, self.pad_top));
         let (left, w) = frame_of(phases(self.w, self.kernel_w, self.stride, self.pad_left));
         Frame { top, left, h, w }
     }
+    /// Elements of what `pack_turned` leaves: a tap belongs to one phase, together they need what all the taps need.
+    pub(in crate::ops) fn turned_len(&self) -> usize {
+        pack_len(self.kernel_h * self.kernel_w * self.c_out, self.c_in)
+    }
+}
+
+/// The weights as the gradient of the input needs them: of each phase the taps in reverse order, input and output channels
+/// exchanged.
+pub(in crate::ops) fn pack_turned<T: Real>(s: &Shape, weight: &[T], pack: &mut [T]) {
+    let (c_in, c_out) = (s.c_in, s.c_out);
+    let mut free = pack;
+    for (y, x) in s.phases() {
+        let k = y.taps * x.taps * c_out;
+        let turned = |l: usize, ci: usize| {
+            let (ty, tx) = (l / c_out / x.taps, l / c_out % x.taps);
+            let (ky, kx) = (y.tap + (y.taps - 1 - ty) * s.stride, x.tap + (x.taps - 1 - tx) * s.stride);
+            weight[((ky * s.kernel_w + kx) * c_in + ci) * c_out + l % c_out]
+        };
+        pack_panels(k, c_in, free, turned, None);
+        free = &mut free[Panels::<T>::len(k, c_in)..];
+    }
+}
+
+/// dx of one image from its dy, which is put into the frame, and from what `pack_turned` left.
+pub(in crate::ops) fn data_image<T: Real>(
+    (s, f): (&Shape, &Frame),
+    dy: &[T],
+    frame: &mut [T],
+    pack: &[T],
+    dx: &mut [T],
+    e: &impl Epilogue<T>,
+) {
+    let (c_in, c_out) = (s.c_in, s.c_out);
+    pad(dy, (s.out_h, s.out_w), frame, (f.h, f.w), (f.top, f.left), c_out);
+    let mut packed = pack;
+    for (y, x) in s.phases() {
+        let k = y.taps * x.taps * c_out;
+        let panels = Panels::packed(packed, k, c_in);
+        packed = &packed[Panels::<T>::len(k, c_in)..];
+        let corner = |p: Phase, before: usize| before + p.meets + 1 - p.taps;
+        let first = (corner(y, f.top) * f.w + corner(x, f.left)) * c_out;
+        let windows = Windows { first, columns: x.pixels, row: f.w * c_out, col: c_out };
+        let runs = Runs { count: y.taps, len: x.taps * c_out, run: f.w * c_out, col: 1 };
+        let to = Windows { first: y.pixel * s.w + x.pixel, columns: x.pixels, row: s.stride * s.w, col: s.stride };
+        tiles(y.pixels * x.pixels, 0, c_in, frame, windows, runs, panels, false, dx, to, e);
+    }
+}
+
+/// dW = or += that of one image, which stands in its frame; `pack` has room for dy in panels.
+pub(in crate::ops) fn weight_image<T: Real>(s: &Shape, frame: &[T], dy: &[T], pack: &mut [T], add: bool, dw: &mut [T]) {
+    let (n, fw) = (s.c_out, s.frame().1);
+    // Rows of the transposed window matrix: one per tap.
+    let taps = Windows { first: 0, columns: s.kernel_w * s.c_in, row: fw * s.c_in, col: 1 };
+    let runs = Runs { count: s.out_h, len: s.out_w, run: s.stride * fw * s.c_in, col: s.stride * s.c_in };
+    let panels = match in_place(dy, n) {
+        Some(panels) => panels,
+        None => pack_panels(s.out_h * s.out_w, n, pack, |l, j| dy[l * n + j], Some((dy, n))),
+    };
+    tiles(s.taps(), 0, n, frame, taps, runs, panels, add, dw, InOrder, &Finish::default());
 }
 
 impl OpSpec for Conv2dBackwardData {
@@ -81,8 +140,7 @@ impl OpSpec for Conv2dBackwardData {
     }
     fn scratch(&self) -> usize {
         let (s, f) = (self.shape(), self.shape().gradient_frame());
-        // A tap belongs to one phase: together they need what all the taps need.
-        pack_len(s.kernel_h * s.kernel_w * s.c_out, s.c_in) + GROUPS * f.h * f.w * s.c_out
+        s.turned_len() + GROUPS * f.h * f.w * s.c_out
     }
     fn lengths(&self) -> Lengths {
         let dx = elements(&[self.replicas, self.batch, self.h, self.w, self.c_in]);
@@ -92,6 +150,9 @@ impl OpSpec for Conv2dBackwardData {
     }
     fn sizes_agree(&self) -> bool {
         self.shape().windows_fit() && fits(self.weight, self.shape().weights(), self.weights_stride)
+    }
+    fn of_weights(&self) -> Option<usize> {
+        Some(self.replicas as usize * (self.shape().weights() as usize + self.c_out as usize))
     }
     fn product(&self) -> Option<Product> {
         // One product for the pixels of each remainder by the stride, with the taps that those meet at most.
@@ -112,21 +173,9 @@ pub fn conv2d_backward_data<T: Real>(
 ) {
     let (s, f) = (p.shape(), p.shape().gradient_frame());
     let (c_in, c_out, batch, per_group) = (s.c_in, s.c_out, p.batch as usize, p.images_a_group());
-    let (pack, frames) = scratch.split_at_mut(pack_len(s.kernel_h * s.kernel_w * c_out, c_in));
+    let (pack, frames) = scratch.split_at_mut(s.turned_len());
     for r in 0..p.replicas as usize {
-        let weight = &w[r * p.weights_stride as usize + p.weight as usize..][..s.taps() * c_out];
-        let mut free = &mut *pack;
-        for (y, x) in s.phases() {
-            let k = y.taps * x.taps * c_out;
-            // The taps in reverse order, input and output channels exchanged.
-            let turned = |l: usize, ci: usize| {
-                let (ty, tx) = (l / c_out / x.taps, l / c_out % x.taps);
-                let (ky, kx) = (y.tap + (y.taps - 1 - ty) * s.stride, x.tap + (x.taps - 1 - tx) * s.stride);
-                weight[((ky * s.kernel_w + kx) * c_in + ci) * c_out + l % c_out]
-            };
-            pack_panels(k, c_in, free, turned, None);
-            free = &mut free[Panels::<T>::len(k, c_in)..];
-        }
+        pack_turned(&s, &w[r * p.weights_stride as usize + p.weight as usize..][..s.taps() * c_out], pack);
         let pack = &*pack;
         let part = r * batch * s.inputs()..(r + 1) * batch * s.inputs();
         let saved = if p.activation == ACT_NONE { &[] } else { &saved[part.clone()] };
@@ -138,32 +187,13 @@ pub fn conv2d_backward_data<T: Real>(
             for (i, dx) in dx.chunks_exact_mut(s.inputs()).enumerate() {
                 let image = g * per_group + i;
                 let dy = &dy[image * s.outputs()..][..s.outputs()];
-                pad(dy, (s.out_h, s.out_w), frame, (f.h, f.w), (f.top, f.left), c_out);
-                let mut packed = pack;
-                for (y, x) in s.phases() {
-                    let k = y.taps * x.taps * c_out;
-                    let panels = Panels::packed(packed, k, c_in);
-                    packed = &packed[Panels::<T>::len(k, c_in)..];
-                    let corner = |p: Phase, before: usize| before + p.meets + 1 - p.taps;
-                    let first = (corner(y, f.top) * f.w + corner(x, f.left)) * c_out;
-                    let windows = Windows { first, columns: x.pixels, row: f.w * c_out, col: c_out };
-                    let runs = Runs { count: y.taps, len: x.taps * c_out, run: f.w * c_out, col: 1 };
-                    let to = Windows {
-                        first: y.pixel * s.w + x.pixel,
-                        columns: x.pixels,
-                        row: s.stride * s.w,
-                        col: s.stride,
-                    };
-                    let m = y.pixels * x.pixels;
-                    let saved = || &saved[image * s.inputs()..][..s.inputs()];
-                    if keeps_pre(p.activation) {
-                        let slope = TimesSlope { saved: saved(), cols: c_in, activation: p.activation };
-                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &slope);
-                    } else {
-                        let gate = (p.activation == ACT_RELU).then(|| Gate { values: saved(), cols: c_in });
-                        let finish = Finish { gate, ..Default::default() };
-                        tiles(m, 0, c_in, frame, windows, runs, panels, false, dx, to, &finish);
-                    }
+                let saved = || &saved[image * s.inputs()..][..s.inputs()];
+                if keeps_pre(p.activation) {
+                    let slope = TimesSlope { saved: saved(), cols: c_in, activation: p.activation };
+                    data_image((&s, &f), dy, frame, pack, dx, &slope);
+                } else {
+                    let gate = (p.activation == ACT_RELU).then(|| Gate { values: saved(), cols: c_in });
+                    data_image((&s, &f), dy, frame, pack, dx, &Finish { gate, ..Default::default() });
                 }
             }
         });
@@ -203,6 +233,9 @@ impl OpSpec for Conv2dBackwardWeight {
             && fits(self.weight, self.shape().weights(), self.weights_stride)
             && (self.has_bias == 0 || fits(self.bias, u64::from(self.c_out), self.weights_stride))
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(self.replicas as usize * (self.shape().weights() as usize + self.c_out as usize))
+    }
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
         let k = elements_u64(&[self.batch, self.out_h, self.out_w]);
@@ -213,11 +246,7 @@ impl OpSpec for Conv2dBackwardWeight {
 pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[T], grad: &mut [T], scratch: &mut [T]) {
     let s = p.shape();
     let (n, batch, per_group) = (s.c_out, p.batch as usize, p.images_a_group());
-    let fw = s.frame().1;
-    // Rows of the transposed window matrix: one per tap.
-    let taps = Windows { first: 0, columns: s.kernel_w * s.c_in, row: fw * s.c_in, col: 1 };
-    let runs = Runs { count: s.out_h, len: s.out_w, run: s.stride * fw * s.c_in, col: s.stride * s.c_in };
-    let (dw_len, pixels) = (s.taps() * n, s.out_h * s.out_w);
+    let dw_len = s.taps() * n;
     for r in 0..p.replicas as usize {
         let x = &x[r / p.share as usize * batch * s.inputs()..][..batch * s.inputs()];
         let dy = &dy[r * batch * s.outputs()..][..batch * s.outputs()];
@@ -231,11 +260,7 @@ pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[
             for (i, image) in (g * per_group..((g + 1) * per_group).min(batch)).enumerate() {
                 s.pad(&x[image * s.inputs()..][..s.inputs()], frame);
                 let dy = &dy[image * s.outputs()..][..s.outputs()];
-                let panels = match in_place(dy, n) {
-                    Some(panels) => panels,
-                    None => pack_panels(pixels, n, pack, |l, j| dy[l * n + j], Some((dy, n))),
-                };
-                tiles(s.taps(), 0, n, frame, taps, runs, panels, i > 0, dw, InOrder, &Finish::default());
+                weight_image(&s, frame, dy, pack, i > 0, dw);
                 if p.has_bias == 1 {
                     add_rows(dy, db);
                 }
@@ -243,25 +268,27 @@ pub fn conv2d_backward_weight<T: Real>(p: &Conv2dBackwardWeight, x: &[T], dy: &[
         });
         let grad = &mut grad[r * p.weights_stride as usize..][..p.weights_stride as usize];
         let parts = &*parts;
-        let mut total = |to: usize, len: usize, from: usize| {
-            const PIECE: usize = 1 << 12;
-            share(len * GROUPS, grad[to..to + len].par_chunks_mut(PIECE).enumerate(), |(i, to)| {
-                to.fill(T::zero());
-                for part in parts.chunks_exact(p.group_len()) {
-                    add_rows(&part[from + i * PIECE..][..to.len()], to);
-                }
-            });
-        };
-        total(p.weight as usize, dw_len, 0);
+        add_parts(parts, p.group_len(), 0, &mut grad[p.weight as usize..][..dw_len]);
         if p.has_bias == 1 {
-            total(p.bias as usize, n, dw_len);
+            add_parts(parts, p.group_len(), dw_len, &mut grad[p.bias as usize..][..n]);
         }
     }
 }
 
+/// to = the sum of what stands at `from` of each part of `len` elements.
+pub(in crate::ops) fn add_parts<T: Real>(parts: &[T], len: usize, from: usize, to: &mut [T]) {
+    const PIECE: usize = 1 << 12;
+    share(to.len() * GROUPS, to.par_chunks_mut(PIECE).enumerate(), |(i, to)| {
+        to.fill(T::zero());
+        for part in parts.chunks_exact(len) {
+            add_rows(&part[from + i * PIECE..][..to.len()], to);
+        }
+    });
+}
+
 wide! {
     /// sum += the rows of x.
-    fn add_rows<T: Real>(x: &[T], sum: &mut [T]) {
+    pub(in crate::ops) fn add_rows<T: Real>(x: &[T], sum: &mut [T]) {
         for row in x.chunks_exact(sum.len()) {
             for (s, v) in sum.iter_mut().zip(row) {
                 *s += *v;

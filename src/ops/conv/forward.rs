@@ -37,6 +37,9 @@ impl OpSpec for Conv2dForward {
             && fits(self.weight, self.shape().weights(), self.weights_stride)
             && (self.has_bias == 0 || fits(self.bias, u64::from(self.c_out), self.weights_stride))
     }
+    fn of_weights(&self) -> Option<usize> {
+        Some(self.replicas as usize * (self.shape().weights() as usize + self.c_out as usize))
+    }
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.batch, self.out_h, self.out_w]);
         let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);

@@ -1,6 +1,6 @@
 //! The gradients.
 
-use super::{BatchNormBackward, BatchNormSums, GROUPS, fold, kind, lanes};
+use super::{BatchNormBackward, BatchNormPull, BatchNormSums, GROUPS, fold, kind, lanes};
 use crate::base::Real;
 use crate::ops::StepArgs;
 use crate::ops::linear::activation_slope;
@@ -118,6 +118,57 @@ wide! {
                 let d = dy[i] * activation_slope(activation, y[i]);
                 let xhat = (x[i] - mean[i]) * inv_sd[i];
                 dx[i] = gamma[i] * inv_sd[i] * (d - m1[i] - xhat * m2[i]);
+            }
+        }
+    }
+}
+
+pub fn batch_norm_pull<T: Real>(
+    p: &BatchNormPull,
+    args: &StepArgs<T>,
+    x: &[T],
+    d: &[T],
+    stats: &[T],
+    sums: &[T],
+    weights: &[T],
+    other: &[T],
+    dx: &mut [T],
+) {
+    let (c, images, len) = (p.c as usize, p.images as usize, p.pixels as usize * p.c as usize);
+    let inputs = x.par_chunks(len).zip(d.par_chunks(len));
+    share(x.len(), dx.par_chunks_mut(len).zip(inputs).enumerate(), |(i, (dx, (x, d)))| {
+        let (r, image) = (i / images, i % images);
+        let k = usize::from(image >= p.data_images as usize);
+        let other = if p.has_other == 1 { &other[i * len..][..len] } else { &[] };
+        if k == 0 && image >= args.n_valid as usize {
+            if other.is_empty() {
+                dx.fill(T::zero())
+            } else {
+                dx.copy_from_slice(other)
+            }
+            return;
+        }
+        let gamma = &weights[r * p.weights_stride as usize + p.gamma as usize..][..c];
+        let at = (r * 2 + k) * 2 * c;
+        pull(x, d, &stats[at..][..2 * c], &sums[at..][..2 * c], gamma, other, dx);
+    });
+}
+
+wide! {
+    /// `other` may be empty.
+    fn pull<T: Real>(x: &[T], d: &[T], stats: &[T], sums: &[T], gamma: &[T], other: &[T], dx: &mut [T]) {
+        let c = gamma.len();
+        let (mean, inv_sd, m1, m2) = (&stats[..c], &stats[c..2 * c], &sums[..c], &sums[c..2 * c]);
+        let rows = x.chunks_exact(c).zip(d.chunks_exact(c));
+        for (at, (dx, (x, d))) in dx.chunks_exact_mut(c).zip(rows).enumerate() {
+            for i in 0..c {
+                let xhat = (x[i] - mean[i]) * inv_sd[i];
+                dx[i] = gamma[i] * inv_sd[i] * (d[i] - m1[i] - xhat * m2[i]);
+            }
+            if !other.is_empty() {
+                for (dx, other) in dx.iter_mut().zip(&other[at * c..][..c]) {
+                    *dx += *other;
+                }
             }
         }
     }

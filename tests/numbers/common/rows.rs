@@ -8,9 +8,11 @@ mod heads;
 mod images;
 mod methods;
 mod norm;
+mod normed;
 mod optimizer;
 mod periodic;
 mod pool;
+mod pooled;
 
 use super::bounded::U;
 use heads::{
@@ -169,6 +171,11 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::BatchNormForward(_) => norm::batch_norm_forward(),
         Op::BatchNormSums(_) => norm::batch_norm_sums(),
         Op::BatchNormBackward(_) => norm::batch_norm_backward(),
+        Op::BatchNormPull(_) => normed::batch_norm_pull(),
+        Op::NormConvForward(_) => normed::norm_conv_forward(),
+        Op::NormConvBackward(_) => normed::norm_conv_backward(),
+        Op::ConvPoolForward(_) => pooled::conv_pool_forward(),
+        Op::ConvPoolBackward(_) => pooled::conv_pool_backward(),
         Op::Add(_) => norm::add(),
         Op::SwaCollect(_) => methods::swa_collect(),
         Op::FadingMean(_) => methods::fading_mean(),

@@ -18,7 +18,7 @@ fn image_networks() {
     let nets = |last: Last, activation: Act| {
         vec![
             Net::Cnn(Cnn { size: 5, channels: 2, last, widths: [3, 2], hidden: 3, activation, dropout: 0.0 }),
-            Net::AlexNet(AlexNet { channels: 1, last, widths: [2, 2, 3, 2, 1], hidden: 2, dropout: 0.0 }),
+            Net::AlexNet(AlexNet { channels: 1, last, widths: [4, 4, 3, 2, 1], hidden: 2, dropout: 0.0 }),
             Net::PreResNet(PreResNet { channels: 1, last, depth: 8, width: 1, dropout: 0.0 }),
         ]
     };

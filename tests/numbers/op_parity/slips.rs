@@ -35,9 +35,9 @@ fn a_wrong_kernel_is_seen() {
 }
 
 /// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
-const SLIPS: [(&str, &str, &str, &str, Variant); 16] = [
+const SLIPS: [(&str, &str, &str, &str, Variant); 28] = [
     ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
-    ("conv_tiled", "pixel % p.out_w * p.stride", "pixel % p.out_w", "conv2d_forward", Variant::Tile32x32),
+    ("conv_tiled", "pixel.x * p.stride", "pixel.x", "conv2d_forward", Variant::Tile32x32),
     ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
     ("conv_tiled", "rows > 3u { store", "rows > 4u { store", "conv2d_forward", Variant::Tile64x64),
     ("conv_data_tiled", " + vec2<u32>(p.pad_left, p.pad_top)", "", "conv2d_backward_data", Variant::Tile32x32),
@@ -72,6 +72,24 @@ const SLIPS: [(&str, &str, &str, &str, Variant); 16] = [
         Variant::Tile64x64,
     ),
     ("linear_split", "quad * SIDE_N", "quad", "linear_backward_weight", Variant::Tile64x16),
+    ("pooled", "window / across % down * 2u", "window / across % down", "conv_pool_forward", Variant::Tile32x32),
+    ("pooled", "next > best.y", "next >= best.y", "conv_pool_forward", Variant::Tile64x16),
+    ("pooled", "p.activation, best.z)", "p.activation, best.y)", "conv_pool_forward", Variant::Tile64x64),
+    ("pooled_back", "y % 2u * 2u + x % 2u", "y % 2u + x % 2u * 2u", "conv_pool_backward", Variant::Tile32x32),
+    ("pooled_back", "place.y * 2u + i / 2u % 2u", "place.y * 2u + i % 2u", "conv_pool_backward", Variant::Tile64x64),
+    ("normed", "image >= first_auxiliary", "image > first_auxiliary", "norm_conv_forward", Variant::Tile64x64),
+    ("normed", "- base - shift", "- base", "norm_conv_forward", Variant::Tile32x32),
+    ("normed", "own < vec4<u32>(rows.y)", "own <= vec4<u32>(rows.y)", "norm_conv_forward", Variant::Tile64x16),
+    ("normed", "tile += COMBINING", "tile += 2u * COMBINING", "norm_conv_forward", Variant::Tile32x32),
+    (
+        "normed_back",
+        "image < conv_args.n_valid",
+        "image <= conv_args.n_valid",
+        "norm_conv_backward",
+        Variant::Tile64x64,
+    ),
+    ("normed_back", "with_x * inverse_sd", "with_x", "norm_conv_backward", Variant::Tile32x32),
+    ("normed_back", "/ tiles % p.replicas, lane", "% p.replicas, lane", "norm_conv_backward", Variant::Tile64x16),
     ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
     ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
     ("norm_split", "at += LANES * step", "at += step", "batch_norm_sums", Variant::Split),

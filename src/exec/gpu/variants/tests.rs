@@ -4,7 +4,7 @@ use super::*;
 use crate::ops::Gradient;
 
 fn kernel(groups: u64, threads: u32) -> Kernel {
-    Kernel { module: "", entry: "", tile: None, binds: vec![], groups, threads }
+    Kernel { module: "", entry: "", tile: None, binds: vec![], groups, threads, memory: 0 }
 }
 
 /// A layer's op, the gradient of its input and that of its weights.
@@ -41,11 +41,44 @@ fn ops() -> Vec<Op> {
         all.push(Op::BatchNormStats(BatchNormStats { replicas: 1, images, pixels, c, ..Zeroable::zeroed() }));
         all.push(Op::BatchNormSums(BatchNormSums { replicas: 1, images, pixels, c, ..Zeroable::zeroed() }));
     }
+    all.extend(fused());
     for (replicas, rows, n_in, n_out) in
         [(5, 100, 50, 50), (1, 128, 1024, 20), (1, 1, 1, 1), (3, 5000, 3, 2), (1, 8192, 1024, 1024), (1, 8192, 16, 16)]
     {
         let forward = LinearForward { replicas, share: 1, rows, n_in, n_out, ..Zeroable::zeroed() };
         all.extend(layer(Op::LinearForward(forward)));
+    }
+    all
+}
+
+/// Those that join a convolution with what stands about it, both passes.
+fn fused() -> Vec<Op> {
+    use crate::ops::{normed::*, pooled::*};
+    use bytemuck::Zeroable;
+    let mut all = vec![];
+    for (side, c_in, c_out, stride) in [(32, 4, 64, 1), (32, 16, 16, 1), (32, 16, 32, 2), (8, 384, 256, 1)] {
+        macro_rules! of {
+            ($op:ident) => {
+                $op {
+                    replicas: 1,
+                    share: 1,
+                    batch: 128,
+                    h: side,
+                    w: side,
+                    c_in,
+                    out_h: side / stride,
+                    out_w: side / stride,
+                    c_out,
+                    kernel_h: 3,
+                    kernel_w: 3,
+                    stride,
+                    ..Zeroable::zeroed()
+                }
+            };
+        }
+        let backward = NormConvBackward { normed: 1, ..of!(NormConvBackward) };
+        all.extend([Op::NormConvForward(of!(NormConvForward)), Op::NormConvBackward(backward)]);
+        all.extend([Op::ConvPoolForward(of!(ConvPoolForward)), Op::ConvPoolBackward(of!(ConvPoolBackward))]);
     }
     all
 }
@@ -82,7 +115,7 @@ fn the_choice_stays_within_the_limits() {
         let least = match op.forms() {
             Forms::Plain => 1,
             Forms::SplitSums { .. } => 2,
-            Forms::Tiled { .. } | Forms::SplitGradient { .. } => 3,
+            Forms::Tiled { .. } | Forms::SplitGradient { .. } | Forms::Fused { .. } => 3,
         };
         assert!(forms(op.name()) >= least, "{}: {chosen:?}", op.name());
     }
