@@ -2,9 +2,10 @@
 //! the cure. Library code returns it and never prints; `main` turns it into an exit code.
 
 use crate::base::visible::visible;
+use serde::{Deserialize, Serialize};
 
 /// What every message says, in the order in which it is said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// File with row and column, recipe key, run folder, adapter: where the reader should look.
     pub place: String,
@@ -29,7 +30,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Error {
     /// The command or the recipe is wrong: exit code 2.
     #[error("{0}")]

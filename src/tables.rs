@@ -5,9 +5,9 @@ use crate::base::visible::visible;
 use crate::error::{Error, Result};
 use crate::figure::exact;
 use crate::system::csv_text;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TextTable {
     pub header: Vec<String>,
     pub rows: Vec<Vec<String>>,

@@ -7,6 +7,8 @@ pub mod font;
 pub mod fs;
 pub mod gamma;
 pub mod machine;
+#[cfg(target_arch = "wasm32")]
+pub mod peer;
 pub mod real;
 pub mod rng;
 pub mod simd;

@@ -4,7 +4,7 @@
 use super::picture::View;
 use super::slot::TrainerSlot;
 use super::speed::Speed;
-use super::worker::{Command, Snapshot, WorkerEvent, WorkerState};
+use super::worker::{Command, Ends, Snapshot, Wake, WorkerEvent, WorkerState};
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::exec::Device;
@@ -30,7 +30,7 @@ pub struct Body {
     /// Holds one snapshot; a newer one takes the place of `waiting` until the caller has fetched it.
     mailbox: SyncSender<Snapshot>,
     waiting: Option<Snapshot>,
-    wake: Box<dyn Fn() + Send>,
+    wake: Wake,
     /// As the recipe names it, and opened.
     device: Option<(String, Device)>,
     slots: Vec<TrainerSlot>,
@@ -56,12 +56,8 @@ pub struct Body {
 }
 
 impl Body {
-    pub fn new(
-        commands: Receiver<Command>,
-        reports: SyncSender<WorkerEvent>,
-        mailbox: SyncSender<Snapshot>,
-        wake: Box<dyn Fn() + Send>,
-    ) -> Body {
+    pub fn new(ends: Ends) -> Body {
+        let Ends { commands, reports, looks: mailbox, wake } = ends;
         Body {
             commands,
             reports,
@@ -111,17 +107,15 @@ impl Body {
         true
     }
 
-    /// Whether a turn would find something to do without a command.
-    #[cfg(any(test, target_arch = "wasm32"))]
-    pub fn is_busy(&self) -> bool {
-        let waits = self.waiting.is_some() || !self.outbox.is_empty() || !self.rows.is_empty();
-        self.state == WorkerState::Running || self.stale || waits
-    }
-
-    /// Asks the caller for a look.
-    #[cfg(any(test, target_arch = "wasm32"))]
-    pub fn wake(&self) {
-        (self.wake)();
+    /// How long the next turn has nothing to do unless a command comes; None = until then.
+    pub fn rest(&mut self) -> Option<Duration> {
+        match self.state {
+            WorkerState::Running => self.pace_wait(),
+            _ if self.stale => Some(Duration::ZERO),
+            // What waits for delivery must not wait for a command.
+            _ if self.outbox.is_empty() && self.rows.is_empty() && self.waiting.is_none() => None,
+            _ => Some(Duration::from_millis(50)),
+        }
     }
 
     pub fn finish(&mut self) {
@@ -134,14 +128,8 @@ impl Body {
     /// False when the caller is gone.
     fn take_commands(&mut self, may_wait: bool) -> bool {
         loop {
-            // What waits for delivery, or for a snapshot, must not wait for a command.
-            let wait = match self.state {
-                WorkerState::Running => self.pace_wait(),
-                _ if self.stale => Some(Duration::ZERO),
-                _ if self.outbox.is_empty() && self.rows.is_empty() && self.waiting.is_none() => None,
-                _ => Some(Duration::from_millis(50)),
-            };
-            let wait = if may_wait { wait } else { Some(Duration::ZERO) };
+            let rest = self.rest();
+            let wait = if may_wait { rest } else { Some(Duration::ZERO) };
             let command = match wait {
                 Some(Duration::ZERO) => match self.commands.try_recv() {
                     Ok(command) => command,
@@ -389,61 +377,5 @@ impl Body {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recipe::Recipe;
-    use std::sync::mpsc::sync_channel;
-
-    /// Trains to the end and returns the rows of the epochs, the body driven by a thread's loop or by its caller.
-    fn rows(by_turns: bool) -> Vec<EpochRow> {
-        let (commands, from_caller) = sync_channel(4);
-        let (to_caller, reports) = sync_channel(256);
-        let (slot, _looks) = sync_channel(1);
-        let text = "[data]\ntoy = \"sinusoid\"\nrows = 24\nvalidation_fraction = 0.0\n[net]\nhidden = [8]\n[train]\nepochs = 40\n";
-        let table = Recipe::parse(text, "test").expect("a recipe");
-        let recipes = vec![crate::method::checked(&table, "test").expect("a recipe")];
-        commands.send(Command::Start { recipes, keep: None, running: true }).expect("room");
-        let mut body = Body::new(from_caller, to_caller, slot, Box::new(|| {}));
-        let mut found = vec![];
-        let mut take = |report: WorkerEvent| match report {
-            WorkerEvent::Rows(rows) => found.extend(rows.into_iter().map(|(_, row)| row)),
-            WorkerEvent::Failed(e) => panic!("{e}"),
-            _ => {}
-        };
-        if by_turns {
-            assert!(body.turn(false));
-            let mut turns = 0;
-            while body.is_busy() && turns < 100_000 {
-                body.wake();
-                assert!(body.turn(false));
-                reports.try_iter().for_each(&mut take);
-                turns += 1;
-                // Snapshots that nobody fetches must not keep it busy.
-                body.waiting = None;
-            }
-            assert!(!body.is_busy() && body.turn(false), "it waits for commands");
-        } else {
-            let thread = std::thread::spawn(move || body.run());
-            loop {
-                let report = reports.recv().expect("a report");
-                let ended = matches!(report, WorkerEvent::WorkerState(WorkerState::Ended(_)));
-                take(report);
-                if ended {
-                    break;
-                }
-            }
-            drop(commands);
-            thread.join().expect("it ends with its caller");
-        }
-        found
-    }
-
-    #[test]
-    fn a_caller_that_takes_turns_gets_what_a_thread_gives() {
-        let losses =
-            |rows: Vec<EpochRow>| -> Vec<(u64, u64)> { rows.iter().map(|r| (r.step, r.loss.to_bits())).collect() };
-        let (turns, thread) = (losses(rows(true)), losses(rows(false)));
-        assert!(!thread.is_empty());
-        assert_eq!(turns, thread);
-    }
-}
+#[path = "body_tests.rs"]
+mod tests;

@@ -231,3 +231,33 @@ fn bug_8_what_nobody_sees_rests_and_goes_on_when_it_is_seen() {
     wait(&mut g, "a look", |g| g.snapshot.number > number);
     assert_eq!(g.state, WorkerState::Paused);
 }
+
+/// Of memory that runs out beside a page, or a bug: what is shown can begin anew, with the view that was asked for, and what is kept
+/// in a folder goes on from there.
+#[test]
+fn a_training_whose_thread_has_died_begins_again() {
+    let home = tempfile::tempdir().expect("a folder");
+    let keep = Keep { path: home.path().join("run"), force: true, report: false };
+    let mut g = group();
+    g.send(Command::View(View { band_points: 7, ..View::default() }));
+    let points = |g: &Group| match g.snapshot.slots.first().map(|s| &s.picture) {
+        Some(Picture::Band(band)) => band.x.len(),
+        _ => 0,
+    };
+    g.start(vec![recipe(&[])], Some(keep), true);
+    wait(&mut g, "steps", |g| g.snapshot.step > 20 && points(g) == 7);
+    g.send(Command::Pause);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
+    let at = g.step();
+    g.lose();
+    // It asks for no other thread where there is nothing to begin.
+    g.send(Command::Pace(Some(1e9)));
+    assert!(g.is_lost());
+    g.send(Command::Run);
+    wait(&mut g, "further steps", |g| g.state == WorkerState::Running && g.snapshot.step > at && points(g) == 7);
+    g.lose();
+    let begun = g.begun;
+    g.change(vec![recipe(&[("net.hidden", "[5]")])]);
+    wait(&mut g, "another network", |g| g.begun > begun && g.snapshot.step > 5);
+    assert_eq!(g.slots[0].recipe.as_deref(), Some(&recipe(&[("net.hidden", "[5]")])));
+}

@@ -28,6 +28,8 @@ pub struct Group {
     sent: Option<Vec<Recipe>>,
     /// A start that the worker has not yet reported: what the lanes show is of the training before.
     starting: Option<Starting>,
+    /// Where the training that began last is kept.
+    folder: Option<Keep>,
 }
 
 struct Starting {
@@ -46,7 +48,7 @@ pub struct SlotView {
 
 impl Group {
     /// `name` is the thread's; `wake` is called when there is something to poll.
-    pub fn new(name: &str, wake: impl Fn() + Send + 'static) -> Result<Group> {
+    pub fn new(name: &str, wake: impl Fn() + Send + Sync + 'static) -> Result<Group> {
         Ok(Group {
             worker: Worker::spawn(name, wake)?,
             slots: vec![],
@@ -60,16 +62,52 @@ impl Group {
             held: false,
             sent: None,
             starting: None,
+            folder: None,
         })
     }
 
     pub fn send(&mut self, command: Command) {
-        self.worker.send(command);
+        if let Command::Resume { path, .. } = &command {
+            self.folder = Some(Keep { path: path.clone(), force: true, report: false });
+        }
+        match self.begins_again(&command) {
+            Some(Command::Start { recipes, keep, running }) => self.start(recipes, keep, running),
+            other => self.worker.send(other.unwrap_or(command)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn lose(&mut self) {
+        self.worker.lose();
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_lost(&self) -> bool {
+        self.worker.is_lost()
+    }
+
+    /// What a command becomes where its training died with its thread: a start with what is shown, or from where its folder is.
+    fn begins_again(&self, command: &Command) -> Option<Command> {
+        if !self.worker.is_lost() || self.slots.is_empty() {
+            return None;
+        }
+        let keep = self.folder.clone();
+        let shown = || self.slots.iter().filter_map(|l| l.recipe.as_deref().cloned()).collect();
+        let start = |recipes| Command::Start { recipes, keep: keep.clone(), running: true };
+        match (command, &keep) {
+            (Command::Run | Command::Step(_), Some(keep)) => {
+                Some(Command::Resume { path: keep.path.clone(), running: true })
+            }
+            (Command::Run | Command::Step(_) | Command::Reset, _) => Some(start(shown())),
+            (Command::Change(recipes), _) => Some(start(recipes.clone())),
+            _ => None,
+        }
     }
 
     pub fn start(&mut self, recipes: Vec<Recipe>, keep: Option<Keep>, running: bool) {
         self.sent = None;
         self.starting = Some(Starting { recipes: recipes.clone(), kept: keep.as_ref().is_some_and(|k| k.report) });
+        self.folder.clone_from(&keep);
         self.worker.send(Command::Start { recipes, keep, running });
     }
 
@@ -82,7 +120,7 @@ impl Group {
         // A change meant for the training before would undo the one that begins.
         if self.starting.is_none() && self.sent.as_ref() != Some(&recipes) {
             self.sent = Some(recipes.clone());
-            self.worker.send(Command::Change(recipes));
+            self.send(Command::Change(recipes));
         }
     }
 

@@ -1,6 +1,7 @@
 //! One piece of work off the caller's thread: reading a folder, testing a run, drawing figures. The caller polls
 //! it and never waits.
 
+use super::chore::Chore;
 use crate::base::task;
 use crate::error::{Error, Result};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -29,6 +30,15 @@ impl<T: Send + 'static> Job<T> {
         // Without a thread the sender is dropped, and `poll` reports it.
         drop(started);
         Job { what, done }
+    }
+
+    /// The same for what another program can do: on a page, which has one thread, it is done beside it.
+    pub fn beside<C: Chore<Done = T>>(
+        what: impl Into<String>,
+        wake: impl Fn() + Send + Sync + 'static,
+        chore: C,
+    ) -> Job<T> {
+        super::drive::beside(what.into(), wake, chore)
     }
 
     /// One whose result is there already.

@@ -6,9 +6,14 @@ mod body;
 #[cfg(test)]
 mod bug_tests;
 pub mod change;
+pub mod chore;
 mod drive;
+#[cfg(any(test, target_arch = "wasm32"))]
+pub mod far;
 pub mod group;
 pub mod job;
+#[cfg(target_arch = "wasm32")]
+mod office;
 pub mod picture;
 pub mod slot;
 mod speed;
@@ -17,6 +22,7 @@ mod walk_tests;
 pub mod worker;
 
 pub use change::{Effect, effect_of};
+pub use chore::Chore;
 pub use group::{Group, SlotView};
 pub use job::Job;
 pub use picture::{Picture, View};

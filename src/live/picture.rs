@@ -8,9 +8,10 @@ use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::train::Predictor;
 use crate::train::plan::TrainingPlan;
+use serde::{Deserialize, Serialize};
 
 /// What is to be computed at each snapshot, and how often.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct View {
     /// Least seconds between two snapshots while training runs.
     pub interval: f64,
@@ -30,7 +31,7 @@ impl Default for View {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub enum Picture {
     /// More inputs than a plane has, or images.
     #[default]
@@ -40,7 +41,7 @@ pub enum Picture {
 }
 
 /// In the target's unit at each x.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Band {
     pub x: Vec<f64>,
     pub mean: Vec<f64>,
@@ -57,7 +58,7 @@ impl Band {
 }
 
 /// Cell (ix, iy) at [iy * n + ix], bottom row first; entropies in nats.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Map {
     pub n: usize,
     pub k: usize,

@@ -26,7 +26,7 @@ pub struct TrainerSlot {
 }
 
 /// The rows of a training on one or two numbers, in the file's units, for a plot: x and y, or x1, x2 and the class.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Points {
     pub task: Option<Task>,
     pub train: Vec<[f64; 3]>,
@@ -115,7 +115,6 @@ impl TrainerSlot {
             true => trainer.weights()?,
             false => trainer.snapshot(&data.train, &self.device)?,
         };
-        let losses = trainer.losses()?;
         let plan = trainer.lead_plan().clone();
         // What reads the weights of one variant may not read those of another.
         if self.lead != plan.variant {
@@ -129,7 +128,7 @@ impl TrainerSlot {
             }
             _ => None,
         };
-        Ok(SlotSnapshot { picture, prior, losses })
+        Ok(SlotSnapshot { picture, prior })
     }
 
     /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.

@@ -1,17 +1,18 @@
 //! The caller's end of a worker thread, and what goes up and down between the two. The caller never waits.
 
-use super::body::Body;
 use super::drive::Driver;
 use super::picture::{Picture, View};
 use super::slot::Points;
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
-use crate::train::session::Losses;
 use crate::train::{Ending, EpochRow, Event};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Command {
     /// Trains these side by side, with the same steps each, from step 0.
     Start {
@@ -46,7 +47,7 @@ pub enum Command {
 }
 
 /// Where the first training is kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Keep {
     pub path: PathBuf,
     /// Replace what is there.
@@ -55,7 +56,7 @@ pub struct Keep {
     pub report: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum WorkerEvent {
     /// A training starts or restarts: curves so far are of the past.
     Started {
@@ -84,7 +85,7 @@ pub enum WorkerEvent {
     Refused(Error),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WorkerState {
     /// Nothing to train.
     #[default]
@@ -99,7 +100,7 @@ pub enum WorkerState {
 }
 
 /// The latest look at all trainings.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Counts looks.
     pub number: u64,
@@ -109,37 +110,82 @@ pub struct Snapshot {
     pub slots: Vec<SlotSnapshot>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SlotSnapshot {
     pub picture: Picture,
     /// [curves][band points]: y at the x of the band.
     pub prior: Option<Vec<Vec<f64>>>,
-    /// Means since the last row.
-    pub losses: Losses,
+}
+
+/// Asks the caller for a look at what has come.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// What a body holds of the channels to its caller.
+pub struct Ends {
+    pub commands: Receiver<Command>,
+    pub reports: SyncSender<WorkerEvent>,
+    /// Holds one snapshot.
+    pub looks: SyncSender<Snapshot>,
+    pub wake: Wake,
 }
 
 /// The caller's end. Dropping it ends the thread, after a checkpoint of what is kept in a folder.
 pub struct Worker {
-    commands: Option<SyncSender<Command>>,
+    name: String,
+    wake: Wake,
+    /// None where the thread has died: the next training gets another.
+    line: Option<Line>,
     /// Commands that found the channel full.
     backlog: VecDeque<Command>,
+    /// What was last asked for, which another thread is to be told.
+    view: Option<Command>,
+    pace: Option<Command>,
+}
+
+/// The channels to a thread, and the thread.
+struct Line {
+    commands: SyncSender<Command>,
     reports: Receiver<WorkerEvent>,
     looks: Receiver<Snapshot>,
-    driver: Option<Driver>,
+    driver: Driver,
+}
+
+impl Line {
+    fn open(name: &str, wake: Wake) -> Result<Line> {
+        let (commands, from_caller) = sync_channel(64);
+        let (to_caller, reports) = sync_channel(256);
+        let (slot, looks) = sync_channel(1);
+        let driver = Driver::start(name, Ends { commands: from_caller, reports: to_caller, looks: slot, wake })?;
+        Ok(Line { commands, reports, looks, driver })
+    }
 }
 
 impl Worker {
     /// `wake` is called after every report and look.
-    pub fn spawn(name: &str, wake: impl Fn() + Send + 'static) -> Result<Worker> {
-        let (commands, from_caller) = sync_channel(64);
-        let (to_caller, reports) = sync_channel(256);
-        let (slot, looks) = sync_channel(1);
-        let driver = Some(Driver::start(name, Body::new(from_caller, to_caller, slot, Box::new(wake)))?);
-        Ok(Worker { commands: Some(commands), backlog: VecDeque::new(), reports, looks, driver })
+    pub fn spawn(name: &str, wake: impl Fn() + Send + Sync + 'static) -> Result<Worker> {
+        let wake: Wake = Arc::new(wake);
+        let line = Some(Line::open(name, wake.clone())?);
+        Ok(Worker { name: name.into(), wake, line, backlog: VecDeque::new(), view: None, pace: None })
+    }
+
+    /// Whether its thread has died, and its trainings with it.
+    pub fn is_lost(&self) -> bool {
+        self.line.is_none()
+    }
+
+    /// As if its thread had died.
+    #[cfg(test)]
+    pub fn lose(&mut self) {
+        self.line = None;
     }
 
     /// Hands a command over without waiting.
     pub fn send(&mut self, command: Command) {
+        match &command {
+            Command::View(_) => self.view = Some(command.clone()),
+            Command::Pace(_) => self.pace = Some(command.clone()),
+            _ => {}
+        }
         // What supersedes an earlier command of its kind takes its place.
         let supersedes = matches!(command, Command::Change(_) | Command::View(_) | Command::Pace(_));
         let same = |c: &Command| supersedes && std::mem::discriminant(&command) == std::mem::discriminant(c);
@@ -151,8 +197,21 @@ impl Worker {
     }
 
     fn flush(&mut self) {
-        while let (Some(command), Some(commands)) = (self.backlog.pop_front(), &self.commands) {
-            if let Err(TrySendError::Full(command)) = commands.try_send(command) {
+        if self.line.is_none() {
+            // Only what begins a training needs another thread.
+            let begins = |c: &Command| matches!(c, Command::Start { .. } | Command::Resume { .. });
+            self.backlog.retain(begins);
+            if self.backlog.is_empty() {
+                return;
+            }
+            self.line = Line::open(&self.name, self.wake.clone()).ok();
+            for told in [self.pace.clone(), self.view.clone()].into_iter().flatten() {
+                self.backlog.push_front(told);
+            }
+        }
+        let Some(line) = &self.line else { return };
+        while let Some(command) = self.backlog.pop_front() {
+            if let Err(TrySendError::Full(command)) = line.commands.try_send(command) {
                 self.backlog.push_front(command);
                 return;
             }
@@ -162,15 +221,13 @@ impl Worker {
     /// All reports since the last call.
     pub fn poll(&mut self) -> Vec<WorkerEvent> {
         self.flush();
-        if let Some(driver) = &mut self.driver {
-            driver.turn();
-        }
-        let mut all: Vec<WorkerEvent> = self.reports.try_iter().collect();
-        if self.driver.as_ref().is_some_and(Driver::has_died) {
-            self.driver = None;
-            self.commands = None;
-            let help = "start again; please report it as a bug of vifo";
-            all.push(WorkerEvent::Failed(Error::run("training", "its thread ended without a message", help)));
+        let Some(line) = &mut self.line else { return vec![] };
+        line.driver.turn();
+        let mut all: Vec<WorkerEvent> = line.reports.try_iter().collect();
+        if let Some(why) = line.driver.has_died() {
+            self.line = None;
+            let help = "start again, with less where memory ran out; else please report it as a bug of vifo";
+            all.push(WorkerEvent::Failed(Error::run("training", why, help)));
             all.push(WorkerEvent::WorkerState(WorkerState::Failed));
         }
         all
@@ -178,14 +235,6 @@ impl Worker {
 
     /// The latest look, if there is one since the last call.
     pub fn snapshot(&mut self) -> Option<Snapshot> {
-        self.looks.try_iter().last()
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // It ends when the commands' sender is gone.
-        self.commands = None;
-        self.driver = None;
+        self.line.as_ref()?.looks.try_iter().last()
     }
 }

@@ -56,7 +56,7 @@ impl Manifest {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct RunFolder {
     pub path: PathBuf,
 }

@@ -33,7 +33,7 @@ pub struct EpochRow {
     pub test_score: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// Before the first step: what it runs on, parameters of one member, steps to go.
     Started {

@@ -33,7 +33,7 @@ pub enum Flow {
     Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ending {
     /// All epochs done.
     Finished,

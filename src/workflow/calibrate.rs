@@ -41,6 +41,7 @@ pub const ALPHA: f64 = 0.1;
 /// Least and greatest alpha: beyond, a level would round to 0 or 100 %.
 const ALPHAS: (f64, f64) = (0.0001, 0.9999);
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub struct Calibrated {
     pub calibration: Calibration,
     pub notes: Vec<String>,

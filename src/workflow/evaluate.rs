@@ -35,6 +35,7 @@ pub struct EvaluateRequest {
     pub skip_lines: Option<usize>,
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub struct Evaluation {
     pub results: Vec<Results>,
     pub notes: Vec<String>,

@@ -1,7 +1,8 @@
 // page.js FOLDER VIFO OUT: the page of FOLDER in Chromium, its numbers beside those of the program VIFO; pictures go to OUT.
 const http = require("http"), fs = require("fs"), path = require("path"), os = require("os");
-const { execFileSync } = require("child_process");
+const { execFileSync, spawnSync } = require("child_process");
 const puppeteer = require("puppeteer-core");
+const training = require("./training.js");
 const [folder, vifo, out] = process.argv.slice(2).map((p) => path.resolve(p));
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".png": "image/png", ".webmanifest": "application/manifest+json" };
@@ -17,6 +18,13 @@ function check(what, holds, found) {
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${found === undefined ? "" : ": " + JSON.stringify(found)}`);
   if (!holds) failed += 1;
 }
+const drop_on = (page, name, bytes) => page.evaluate((name, text) => {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const data = new DataTransfer();
+  data.items.add(new File([bytes], name));
+  const canvas = document.getElementById("vifo");
+  for (const kind of ["dragenter", "dragover", "drop"]) canvas.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+}, name, bytes.toString("base64"));
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
 (async () => {
@@ -27,17 +35,18 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: home, args: flags });
   const said = [];
-  async function open(hash = "", size = { width: 1280, height: 800 }, before = undefined) {
+  async function open(rest = "", size = { width: 1280, height: 800 }, before = undefined) {
     const page = await browser.newPage();
     if (before) await page.evaluateOnNewDocument(before);
     await page.setViewport(size);
     page.on("console", (m) => { if (m.type() === "error") said.push(m.text()); });
     page.on("pageerror", (e) => said.push(String(e)));
     const began = Date.now();
-    await page.goto(address + hash);
+    await page.goto(address + rest);
     await page.waitForFunction("window.loaded !== undefined", { timeout: 120000 });
     await page.waitForFunction("vifo.state().includes('frames')", { timeout: 120000 });
     page.began = Date.now() - began;
+    page.act = (what, having = "") => page.evaluate((what, having) => vifo.act(what, having), what, having);
     page.state = async () => JSON.parse(await page.evaluate("vifo.state()"));
     page.until = async (words, test, ms = 60000) => {
       for (const end = Date.now() + ms; Date.now() < end; await wait(100)) if (test(await page.state())) return true;
@@ -56,7 +65,8 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     check("no page of trouble", await page.$eval("#trouble", (e) => e.hidden));
 
     const before = await page.state();
-    await page.mouse.click(900, 250);
+    // Between the two clouds, where no point can be grabbed.
+    await page.mouse.click(827, 330);
     check("a click adds a point", await page.until("a point", (s) => s.points === before.points + 1), before.points);
 
     // The same recipe by the program: no fused multiply-add in a browser, so the paths part slowly.
@@ -73,13 +83,7 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     check("its loss is the program's within 1 %", Math.abs(once.last[1] - loss) < 0.01 * Math.abs(loss), [once.last[1], loss]);
 
     // A run of the program, dropped as a zip, and handed back.
-    const drop = (name, file) => page.evaluate((name, text) => {
-      const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-      const data = new DataTransfer();
-      data.items.add(new File([bytes], name));
-      const canvas = document.getElementById("vifo");
-      for (const kind of ["dragenter", "dragover", "drop"]) canvas.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
-    }, name, fs.readFileSync(file).toString("base64"));
+    const drop = (name, file) => drop_on(page, name, fs.readFileSync(file));
     const flowers = path.join(out, "flowers");
     execFileSync(vifo, ["fit", "assets/data/iris_named.csv", "--target", "species", "--budget", "1s", "--device", "cpu", "--out", flowers, "--force", "--quiet"], { stdio: "pipe" });
     fs.rmSync(flowers + ".zip", { force: true });
@@ -106,8 +110,27 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     await page.screenshot({ path: path.join(out, "data.png") });
     check("no error so far", said.length === 0, said);
 
-    // What is kept is there when the page is opened again.
     await page.close();
+
+    // A run that the page has left unfinished goes on in the program.
+    const { cut, table } = await training({ open, drop: drop_on, check, out });
+    const rest = path.join(out, "cut");
+    fs.rmSync(rest, { recursive: true, force: true });
+    fs.mkdirSync(rest);
+    fs.writeFileSync(path.join(rest, "run.zip"), cut);
+    execFileSync("python3", ["-m", "zipfile", "-e", path.join(rest, "run.zip"), rest]);
+    const left = fs.readdirSync(rest).map((f) => path.join(rest, f)).find((f) => fs.statSync(f).isDirectory());
+    const rows_of = () => fs.readFileSync(path.join(left, "metrics.csv"), "utf8").trim().split("\n").length;
+    // Its table lies elsewhere here.
+    fs.writeFileSync(path.join(rest, "waves.csv"), table);
+    const recipe = path.join(left, "recipe.toml");
+    fs.writeFileSync(recipe, fs.readFileSync(recipe, "utf8").replace("/files/waves.csv", path.join(rest, "waves.csv")));
+    const reached = rows_of();
+    spawnSync(vifo, ["fit", "--resume", left, "--accept-changed", "--quiet"], { timeout: 10000, killSignal: "SIGINT" });
+    check("the program goes on with a training that the page was closed on", rows_of() > reached, [reached, rows_of()]);
+    said.length = 0;
+
+    // What is kept is there when the page is opened again.
     const second = await open();
     const files = await second.evaluate("vifo.files()");
     check("files stay when the page is closed", files.includes("/files/flowers.csv"), files);

@@ -1,5 +1,5 @@
 //! Files in memory, named by absolute paths from "/" on; a relative one starts there. As a file system does, it refuses what has
-//! no folder to lie in. `changes` tells who keeps the tree elsewhere what has become of it.
+//! no folder to lie in. Its mirrors are told what has become of it.
 
 use crate::base::clock::SystemTime;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,24 +9,30 @@ use std::io::{Cursor, Error, ErrorKind, Read, Result};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::mirror::MirrorState;
+pub use super::mirror::{Lies, Mirror, all_of};
+
 #[derive(Clone)]
-enum Node {
+pub(super) enum Node {
     Dir,
     File { bytes: Arc<Vec<u8>>, modified: SystemTime },
 }
 
 #[derive(Default)]
-struct Tree {
+pub(super) struct Tree {
     /// All but "/" itself.
-    nodes: BTreeMap<PathBuf, Node>,
-    locked: BTreeSet<PathBuf>,
-    changed: BTreeSet<PathBuf>,
+    pub(super) nodes: BTreeMap<PathBuf, Node>,
+    pub(super) locked: BTreeSet<PathBuf>,
+    /// By their numbers.
+    pub(super) mirrors: BTreeMap<u64, MirrorState>,
+    /// Numbers given so far.
+    pub(super) numbers: u64,
 }
 
 static TREE: Mutex<Tree> =
-    Mutex::new(Tree { nodes: BTreeMap::new(), locked: BTreeSet::new(), changed: BTreeSet::new() });
+    Mutex::new(Tree { nodes: BTreeMap::new(), locked: BTreeSet::new(), mirrors: BTreeMap::new(), numbers: 0 });
 
-fn tree() -> MutexGuard<'static, Tree> {
+pub(super) fn tree() -> MutexGuard<'static, Tree> {
     TREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -52,12 +58,12 @@ pub fn absolute(path: impl AsRef<Path>) -> Result<PathBuf> {
 }
 
 impl Tree {
-    fn get(&self, path: &Path) -> Option<Node> {
+    pub(super) fn get(&self, path: &Path) -> Option<Node> {
         if path == Path::new("/") { Some(Node::Dir) } else { self.nodes.get(path).cloned() }
     }
 
     /// The paths inside, at any depth.
-    fn inside(&self, dir: &Path) -> Vec<PathBuf> {
+    pub(super) fn inside(&self, dir: &Path) -> Vec<PathBuf> {
         let later = self.nodes.range(dir.to_path_buf()..).map(|(path, _)| path);
         later.take_while(|path| path.starts_with(dir)).filter(|path| *path != dir).cloned().collect()
     }
@@ -71,35 +77,14 @@ impl Tree {
     }
 
     fn put(&mut self, path: PathBuf, node: Node) {
-        self.changed.insert(path.clone());
+        self.note(&path, None);
         self.nodes.insert(path, node);
     }
 
     fn take(&mut self, path: &Path) -> Option<Node> {
-        self.changed.insert(path.to_path_buf());
+        self.note(path, None);
         self.nodes.remove(path)
     }
-}
-
-/// What has changed since the last call: a file's bytes, or None where it is gone. Folders are not told of.
-pub fn changes() -> Vec<(PathBuf, Option<Arc<Vec<u8>>>)> {
-    let mut tree = tree();
-    let changed = std::mem::take(&mut tree.changed);
-    let now = |path: PathBuf| match tree.nodes.get(&path) {
-        Some(Node::File { bytes, .. }) => Some((path, Some(bytes.clone()))),
-        Some(Node::Dir) => None,
-        None => Some((path, None)),
-    };
-    changed.into_iter().filter_map(now).collect()
-}
-
-/// Puts a file there and the folders around it, as it was kept: `changes` does not tell of it.
-pub fn restore(path: &Path, bytes: Vec<u8>, modified: SystemTime) -> Result<()> {
-    let path = absolute(path)?;
-    create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-    let mut tree = tree();
-    tree.nodes.insert(path, Node::File { bytes: Arc::new(bytes), modified });
-    Ok(())
 }
 
 pub fn exists(path: impl AsRef<Path>) -> bool {
@@ -332,15 +317,17 @@ impl File {
     }
     /// Held until the file is dropped.
     pub fn try_lock(&self) -> std::result::Result<(), TryLockError> {
-        if !tree().locked.insert(self.path.clone()) {
+        let mut tree = tree();
+        if tree.is_locked(&self.path) {
             return Err(TryLockError::WouldBlock);
         }
+        tree.locked.insert(self.path.clone());
         self.holds.set(true);
         Ok(())
     }
     /// Whether nobody holds it: there is nobody else here who could wait for a shared lock.
     pub fn try_lock_shared(&self) -> std::result::Result<(), TryLockError> {
-        match tree().locked.contains(&self.path) {
+        match tree().is_locked(&self.path) {
             true => Err(TryLockError::WouldBlock),
             false => Ok(()),
         }
@@ -407,21 +394,5 @@ mod tests {
         assert!(first.try_lock().is_ok() && second.try_lock().is_err() && second.try_lock_shared().is_err());
         drop(first);
         assert!(second.try_lock_shared().is_ok() && second.try_lock().is_ok());
-    }
-
-    #[test]
-    fn changes_are_told_once() {
-        let root = Path::new("/changes_are_told_once");
-        let own = || -> Vec<(PathBuf, Option<Vec<u8>>)> {
-            let mine = changes().into_iter().filter(|(path, _)| path.starts_with(root));
-            mine.map(|(path, bytes)| (path, bytes.map(|b| b.as_ref().clone()))).collect()
-        };
-        create_dir_all(root).expect("made");
-        write(root.join("a"), b"1").expect("written");
-        write(root.join("a"), b"2").expect("written");
-        assert_eq!(own(), [(root.join("a"), Some(b"2".to_vec()))]);
-        assert_eq!(own(), []);
-        remove_dir_all(root).expect("removed");
-        assert_eq!(own(), [(root.to_path_buf(), None), (root.join("a"), None)]);
     }
 }

@@ -5,6 +5,8 @@
 mod disk;
 #[cfg(any(test, target_arch = "wasm32"))]
 pub mod memory;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod mirror;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use disk::*;

@@ -152,7 +152,8 @@ impl DataPage {
             || self.training.as_ref().is_some_and(|t| t.draft.is_none())
     }
 
-    fn train(&mut self, settings: &Settings, banner: &mut Banner) {
+    /// Trains on what is open, with what the controls say.
+    pub fn train(&mut self, settings: &Settings, banner: &mut Banner) {
         let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
         let claimed = content.recipe(choice).and_then(|recipe| {
             let name = recipe_name(&recipe);

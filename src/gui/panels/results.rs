@@ -16,7 +16,6 @@ use crate::base::clock::{Duration, Instant, SystemTime};
 use crate::base::fs;
 use crate::base::visible::shell;
 use crate::error::Error;
-use crate::exec::Device;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::CurveOptions;
@@ -25,11 +24,11 @@ use crate::live::Job;
 use crate::run::recipe_name;
 use crate::run::watch::RunState;
 use crate::tables::write_csv;
-use crate::workflow::calibrate::{self, Calibrated, calibrate};
+use crate::workflow::calibrate::Calibrated;
 use crate::workflow::evaluate::Evaluation;
 use eframe::egui::{self, Label};
 use gallery::Gallery;
-use read::{Pixels, Predicted, Run};
+use read::{Calibrate, Pixels, Predict, Predicted, Run, TestImages};
 use std::path::{Path, PathBuf};
 use view::{Thumbnails, View};
 
@@ -181,13 +180,39 @@ impl ResultsPage {
         self.own_images = None;
         if self.own.is_some() && run.encoder.pixels.is_some() {
             let (folder, wake) = (run.folder.clone(), ctx.clone());
-            let work = move || read::test_images(&folder);
-            self.own_images = Some(Job::start("Reading images", move || wake.request_repaint(), work));
+            let images = TestImages(folder);
+            self.own_images = Some(Job::beside("Reading images", move || wake.request_repaint(), images));
         }
         self.gallery.load(ctx, run.figures.clone());
         self.curves = CurveCache::default();
         self.curves.update(&run.rows);
         self.run = Some(run);
+    }
+
+    /// The run that is open.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    /// Calibrates as `vifo calibrate RUN` does without flags.
+    pub fn calibrate(&mut self, ctx: &egui::Context) {
+        let Some(run) = &self.run else { return };
+        let (folder, wake) = (run.folder.clone(), ctx.clone());
+        self.calibrating = Some(Job::beside("Calibrating", move || wake.request_repaint(), Calibrate(folder)));
+    }
+
+    /// Predicts other rows, which are shown in place of the run's own.
+    pub fn predict(&mut self, ctx: &egui::Context, file: PathBuf) {
+        let Some(run) = &self.run else { return };
+        let (what, wake) = (format!("Predicting {}", file_name(&file)), ctx.clone());
+        let chore = Predict { folder: run.folder.clone(), file };
+        self.predicting = Some(Job::beside(what, move || wake.request_repaint(), chore));
+    }
+
+    /// The rows that are shown: their title, and how many.
+    pub fn rows(&self) -> Option<(&str, usize)> {
+        let view = self.other.as_ref().or(self.own.as_ref())?;
+        Some((&view.title, view.predictions.table.rows.len()))
     }
 
     pub fn results_ui(&mut self, ui: &mut egui::Ui, _banner: &mut Banner, exports: &mut Exports) {
@@ -196,14 +221,18 @@ impl ResultsPage {
             ui.ctx().request_repaint_after(INTERVAL);
         }
         egui::Panel::top("run path").show(ui, |ui| self.path_ui(ui));
+        let mut asked = false;
         if let Some(run) = &self.run {
             let width = metrics::width(run).min(0.4 * ui.available_width());
             egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
                 egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                     metrics::run_ui(ui, run);
-                    calibrate_ui(ui, run, &mut self.calibrating);
+                    asked = calibrate_ui(ui, run, self.calibrating.is_some());
                 });
             });
+        }
+        if asked {
+            self.calibrate(ui.ctx());
         }
         egui::CentralPanel::default().show(ui, |ui| {
             if self.run.is_none() {
@@ -355,6 +384,7 @@ impl ResultsPage {
     fn new_rows_ui(&mut self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         let of_images = run.encoder.pixels.is_some();
+        let mut asked = None;
         ui.add_space(4.0);
         let width = (ui.available_width() - 370.0).min(500.0);
         ui.horizontal(|ui| {
@@ -364,10 +394,7 @@ impl ResultsPage {
             let go =
                 ui.add_enabled(ready, egui::Button::new("Predict new rows")).on_hover_text("The target may be absent");
             if (enter && ready) || go.clicked() {
-                let (folder, file, wake) = (run.folder.clone(), self.rows.path().unwrap_or_default(), ui.ctx().clone());
-                let what = format!("Predicting {}", file_name(&file));
-                let work = move || read::predict(&folder, &file);
-                self.predicting = Some(Job::start(what, move || wake.request_repaint(), work));
+                asked = self.rows.path();
             }
             let ask = if of_images { DialogKind::Folder } else { DialogKind::File };
             if ui.button("Choose rows…").clicked() {
@@ -377,6 +404,9 @@ impl ResultsPage {
                 ui.spinner();
             }
         });
+        if let Some(file) = asked {
+            self.predict(ui.ctx(), file);
+        }
         let Some(view) = self.other.as_ref().or(self.own.as_ref()) else { return };
         ui.horizontal(|ui| {
             self.save.field_ui(ui, "save as", "predictions.csv", width);
@@ -395,23 +425,21 @@ impl ResultsPage {
     }
 }
 
-/// Calibrates as `vifo calibrate RUN` does without flags.
-fn calibrate_ui(ui: &mut egui::Ui, run: &Run, job: &mut Option<Job<Calibrated>>) {
+/// The button; true where it was pressed.
+fn calibrate_ui(ui: &mut egui::Ui, run: &Run, busy: bool) -> bool {
     if run.results.is_none() && run.predictions.is_none() {
-        return;
+        return false;
     }
     ui.add_space(6.0);
-    ui.horizontal(|ui| {
+    let row = ui.horizontal(|ui| {
         let name = if run.calibration.is_empty() { "Calibrate" } else { "Calibrate again" };
         let hint = "From the validation part: intervals or sets that hold 90 % of new rows and, for classes, a temperature. \
                     Predictions of new rows have them from then on";
-        if ui.add_enabled(job.is_none(), egui::Button::new(name)).on_hover_text(hint).clicked() {
-            let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
-            let work = move || calibrate(&folder, &Device::open("auto")?, &calibrate::CalibrateRequest::default());
-            *job = Some(Job::start("Calibrating", move || wake.request_repaint(), work));
-        }
-        if job.is_some() {
+        let pressed = ui.add_enabled(!busy, egui::Button::new(name)).on_hover_text(hint).clicked();
+        if busy {
             ui.spinner();
         }
+        pressed
     });
+    row.inner
 }

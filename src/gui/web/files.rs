@@ -1,13 +1,14 @@
 //! Files between the page, the browser's storage and the user's disk.
 
 use crate::base::clock::{Duration, UNIX_EPOCH};
-use crate::base::fs;
+use crate::base::fs::{self, Lies, Mirror};
 use crate::error::{Error, Result};
 use crate::gui::panels::pick::{DialogKind, file_name};
 use crate::live::Job;
 use eframe::egui;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen(module = "/web/store.js")]
@@ -42,7 +43,7 @@ pub fn trouble() -> Option<Error> {
 ///
 /// # Errors
 /// The browser keeps nothing: a private window, or no room.
-pub async fn load() -> Result<()> {
+pub async fn load(storage: &Mirror) -> Result<()> {
     let _ = fs::create_dir_all(FILES);
     let all = load_all().await.map_err(|e| failed(words(&e)))?;
     for record in js_sys::Array::from(&all).iter() {
@@ -50,7 +51,7 @@ pub async fn load() -> Result<()> {
         let (Some(path), Some(ms)) = (record.get(0).as_string(), record.get(2).as_f64()) else { continue };
         let bytes = js_sys::Uint8Array::new(&record.get(1)).to_vec();
         let modified = UNIX_EPOCH + Duration::from_secs_f64(ms.max(0.0) / 1e3);
-        fs::restore(Path::new(&path), bytes, modified).map_err(|e| failed(format!("{path}: {e}")))?;
+        storage.set(path.into(), Lies::File { bytes: Arc::new(bytes), modified });
     }
     Ok(())
 }
@@ -65,14 +66,20 @@ fn words(thrown: &JsValue) -> String {
 const EVERY_MS: u32 = 1000;
 
 /// Keeps in the browser what changes, from now on.
-pub fn keep() {
-    wasm_bindgen_futures::spawn_local(async {
+pub fn keep(storage: Mirror) {
+    wasm_bindgen_futures::spawn_local(async move {
         loop {
             wait(EVERY_MS).await;
             let (paths, all) = (js_sys::Array::new(), js_sys::Array::new());
-            for (path, bytes) in fs::changes() {
+            for (path, lies) in storage.changes() {
+                let bytes = match lies {
+                    Lies::File { bytes, .. } => js_sys::Uint8Array::from(bytes.as_slice()).into(),
+                    Lies::Nothing => JsValue::NULL,
+                    // It has none: a folder is where its files are.
+                    Lies::Folder => continue,
+                };
                 paths.push(&JsValue::from_str(&path.to_string_lossy()));
-                all.push(&bytes.map_or(JsValue::NULL, |b| js_sys::Uint8Array::from(b.as_slice()).into()));
+                all.push(&bytes);
             }
             if paths.length() == 0 {
                 continue;

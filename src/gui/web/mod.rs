@@ -1,6 +1,7 @@
 //! The app on a page: the canvas named `vifo`. Training takes turns with the frames; files lie in memory and in the browser's
 //! storage, and never leave the computer.
 
+mod beside;
 mod files;
 mod test;
 mod zip;
@@ -9,6 +10,7 @@ pub use files::{ask, hand_over, receive, show_page};
 
 use super::app::App;
 use super::link;
+use crate::base::fs::Mirror;
 use eframe::egui;
 use std::path::PathBuf;
 use wasm_bindgen::JsCast;
@@ -25,6 +27,7 @@ struct Page(App);
 impl eframe::App for Page {
     fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
         files::trouble().into_iter().for_each(|e| self.0.banner.error(e));
+        test::obey(&mut self.0, ctx);
         eframe::App::logic(&mut self.0, ctx, frame);
     }
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
@@ -58,8 +61,13 @@ pub fn address() -> Option<String> {
 /// Starts the app on the page's canvas, with what its address asks for.
 pub fn start() {
     console_error_panic_hook::set_once();
+    if web_sys::window().is_none() {
+        // In a worker, which `beside` drives.
+        return;
+    }
     wasm_bindgen_futures::spawn_local(async {
-        let kept = files::load().await;
+        let storage = Mirror::new();
+        let kept = files::load(&storage).await;
         let document = web_sys::window().and_then(|w| w.document());
         let element = |id: &str| document.as_ref().and_then(|d| d.get_element_by_id(id));
         let Some(canvas) = element("vifo").and_then(|e| e.dyn_into::<web_sys::HtmlCanvasElement>().ok()) else {
@@ -73,7 +81,7 @@ pub fn start() {
             for e in [kept.err(), asked.err()].into_iter().flatten() {
                 app.banner.error(e);
             }
-            files::keep();
+            files::keep(storage);
             Ok(Box::new(Page(app)) as Box<dyn eframe::App>)
         };
         let started = eframe::WebRunner::new().start(canvas, eframe::WebOptions::default(), Box::new(made)).await;

@@ -4,6 +4,7 @@ use crate::data::Task;
 use crate::tables::{TextTable, number};
 use std::cmp::Ordering;
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub struct Predictions {
     pub table: TextTable,
     /// Columns in the order in which they are shown.

@@ -7,6 +7,8 @@ use crate::data::images::Part;
 use crate::data::{Dataset, load};
 use crate::error::{Error, Result};
 use crate::exec::Device;
+use crate::live::Chore;
+use crate::live::chore::{beside, files_of_run};
 use crate::recipe::Recipe;
 use crate::results::Results;
 use crate::run::calibration;
@@ -15,6 +17,9 @@ use crate::run::watch::{RunState, state_of};
 use crate::run::{Manifest, Model, RunFolder};
 use crate::tables::TextTable;
 use crate::train::EpochRow;
+use crate::workflow::calibrate::{CalibrateRequest, Calibrated, calibrate};
+use crate::workflow::evaluate::{EvaluateRequest, Evaluation, evaluate};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,6 +108,7 @@ fn read_csv(path: &Path) -> Result<TextTable> {
 }
 
 /// Bytes of images with their ids, for thumbnails.
+#[derive(Serialize, Deserialize)]
 pub struct Pixels {
     pub h: usize,
     pub w: usize,
@@ -148,6 +154,7 @@ pub fn test_images(folder: &RunFolder) -> Result<Option<Pixels>> {
     Ok(Pixels::of(&encoder, data.test))
 }
 
+#[derive(Serialize, Deserialize)]
 pub struct Predicted {
     pub file: PathBuf,
     pub predictions: Arc<Predictions>,
@@ -173,4 +180,72 @@ pub fn predict(folder: &RunFolder, file: &Path) -> Result<Predicted> {
         pixels: Pixels::of(&model.encoder, data),
         notes,
     })
+}
+
+/// `predict`, as a chore.
+#[derive(Serialize, Deserialize)]
+pub struct Predict {
+    pub folder: RunFolder,
+    pub file: PathBuf,
+}
+
+impl Chore for Predict {
+    const NAME: &'static str = "predict";
+    type Done = Predicted;
+    fn paths(&self) -> Vec<PathBuf> {
+        [files_of_run(&self.folder.path), vec![beside(&self.file)]].concat()
+    }
+    fn work(self) -> Result<Predicted> {
+        predict(&self.folder, &self.file)
+    }
+}
+
+/// `test_images`, as a chore.
+#[derive(Serialize, Deserialize)]
+pub struct TestImages(pub RunFolder);
+
+impl Chore for TestImages {
+    const NAME: &'static str = "test images";
+    type Done = Option<Pixels>;
+    fn paths(&self) -> Vec<PathBuf> {
+        files_of_run(&self.0.path)
+    }
+    fn work(self) -> Result<Option<Pixels>> {
+        test_images(&self.0)
+    }
+}
+
+/// Evaluates on rows unlike the training data, as a chore.
+#[derive(Serialize, Deserialize)]
+pub struct Evaluate {
+    pub folder: RunFolder,
+    pub ood: Vec<PathBuf>,
+}
+
+impl Chore for Evaluate {
+    const NAME: &'static str = "evaluate";
+    type Done = Evaluation;
+    fn paths(&self) -> Vec<PathBuf> {
+        let others = self.ood.iter().map(|file| beside(file));
+        files_of_run(&self.folder.path).into_iter().chain(others).collect()
+    }
+    fn work(self) -> Result<Evaluation> {
+        let request = EvaluateRequest { ood: self.ood, ..EvaluateRequest::default() };
+        evaluate(&self.folder, &Device::open("auto")?, &request, &mut |_| {})
+    }
+}
+
+/// Calibrates as `vifo calibrate RUN` does without flags, as a chore.
+#[derive(Serialize, Deserialize)]
+pub struct Calibrate(pub RunFolder);
+
+impl Chore for Calibrate {
+    const NAME: &'static str = "calibrate";
+    type Done = Calibrated;
+    fn paths(&self) -> Vec<PathBuf> {
+        files_of_run(&self.0.path)
+    }
+    fn work(self) -> Result<Calibrated> {
+        calibrate(&self.0, &Device::open("auto")?, &CalibrateRequest::default())
+    }
 }

@@ -1,32 +1,38 @@
 //! Evaluation on out-of-distribution rows, and the link to the report.
 
 use super::gallery::is_of_second_set;
+use super::read::Evaluate;
 use super::{ResultsPage, metrics};
 use crate::base::fs;
-use crate::exec::Device;
 use crate::gui::panels::pick::{DialogKind, working_ui};
 use crate::live::Job;
-use crate::workflow::evaluate::{EvaluateRequest, evaluate};
 use eframe::egui::{self, Label};
+use std::path::PathBuf;
 
 impl ResultsPage {
-    pub(super) fn second_ui(&mut self, ui: &mut egui::Ui) {
+    /// Evaluates on rows unlike the training data.
+    pub fn evaluate(&mut self, ctx: &egui::Context, set: PathBuf) {
         let Some(run) = &self.run else { return };
+        let (chore, wake) = (Evaluate { folder: run.folder.clone(), ood: vec![set] }, ctx.clone());
+        self.evaluating = Some(Job::beside("Evaluating", move || wake.request_repaint(), chore));
+    }
+
+    pub(super) fn second_ui(&mut self, ui: &mut egui::Ui) {
+        if self.run.is_none() {
+            return;
+        }
         ui.add(Label::new(
             "Rows or images unlike the training data; the target may be absent. A model with good epistemic uncertainty is less \
              confident on them than on its test rows.",
         ).wrap());
+        let mut asked = None;
         ui.horizontal(|ui| {
             let width = (ui.available_width() - 470.0).min(600.0);
             let enter = self.second.field_ui(ui, "second set", "a table or a folder of images", width);
             let ready = self.second.path().is_some() && self.evaluating.is_none();
             let go = ui.add_enabled(ready, egui::Button::new("Evaluate as out-of-distribution"));
             if (enter && ready) || go.clicked() {
-                let request =
-                    EvaluateRequest { ood: self.second.path().into_iter().collect(), ..EvaluateRequest::default() };
-                let (folder, wake) = (run.folder.clone(), ui.ctx().clone());
-                let work = move || evaluate(&folder, &Device::open("auto")?, &request, &mut |_| {});
-                self.evaluating = Some(Job::start("Evaluating", move || wake.request_repaint(), work));
+                asked = self.second.path();
             }
             if ui.button("File…").on_hover_text("Choose a file").clicked() {
                 self.second.ask(ui.ctx(), DialogKind::File);
@@ -35,6 +41,10 @@ impl ResultsPage {
                 self.second.ask(ui.ctx(), DialogKind::Folder);
             }
         });
+        if let Some(set) = asked {
+            self.evaluate(ui.ctx(), set);
+        }
+        let Some(run) = &self.run else { return };
         working_ui(ui, &self.evaluating);
         for note in &self.said {
             ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
@@ -56,6 +66,12 @@ impl ResultsPage {
         });
     }
 
+    /// Opens the report as a page of its own, where there are such.
+    pub fn show_report(&mut self) {
+        let path = self.run.as_ref().and_then(|run| run.report.as_ref());
+        self.failed = path.and_then(|path| crate::gui::shell::show_page(path).err());
+    }
+
     pub(super) fn report_ui(&mut self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         match &run.report {
@@ -63,7 +79,7 @@ impl ResultsPage {
                 if crate::gui::shell::DOWNLOADS {
                     ui.label("The report has everything on one HTML page that works offline.");
                     if ui.button("Open report").clicked() {
-                        self.failed = crate::gui::shell::show_page(path).err();
+                        self.show_report();
                     }
                     return;
                 }
