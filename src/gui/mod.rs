@@ -13,6 +13,7 @@ pub mod settings;
 #[cfg_attr(target_arch = "wasm32", path = "web/mod.rs")]
 pub mod shell;
 pub mod theme;
+pub mod undo;
 
 use app::Open;
 use eframe::egui;
