@@ -1,6 +1,9 @@
 //! RunView: the state of a run so far, a pure fold of its events. Command line and app both show this and nothing else.
 
-use crate::train::{EpochRow, Event};
+use crate::train::{EpochRow, Event, thin};
+
+/// More rows are thinned: no plot shows more, and a training may go on for days.
+const MOST_ROWS: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunView {
@@ -33,6 +36,7 @@ impl RunView {
                     self.seconds_before = row.seconds * (1.0 - share);
                 }
                 self.rows.push(*row);
+                thin(&mut self.rows, MOST_ROWS);
             }
             Event::Checkpoint => {}
         }
@@ -48,6 +52,7 @@ impl RunView {
     /// Rows of an earlier part of the run, as a resumed one finds them in its folder.
     pub fn take(&mut self, rows: &[EpochRow]) {
         self.rows.extend_from_slice(rows);
+        thin(&mut self.rows, MOST_ROWS);
         self.seconds_before = rows.last().map_or(0.0, |r| r.seconds);
     }
 

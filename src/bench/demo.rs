@@ -143,6 +143,7 @@ pub fn run(
             x_label: x_label.clone(),
             y_label: "y".into(),
             panels,
+            limits: None,
         },
     )?;
     let figure = PriorFigure {

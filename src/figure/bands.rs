@@ -8,7 +8,7 @@ use super::axis::usable;
 use super::legend::{Entry, Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, at, named};
 use super::palette::{BLACK, BLUE, MUTED, ORANGE, VERMILLION, WHITE};
-use super::panels::{MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
+use super::panels::{Limits, MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
 use super::save::{Figure, save};
 use super::svg::{Ink, Stroke, Svg};
@@ -22,6 +22,8 @@ pub struct BandsFigure {
     pub y_label: String,
     /// 1 to 8; further ones are not drawn, and the figure says so.
     pub panels: Vec<BandPanel>,
+    /// None = from the data.
+    pub limits: Option<Limits>,
 }
 
 /// One method on a grid of inputs; `mean`, the sds, `truth` and each member are as long as `x`.
@@ -168,6 +170,17 @@ pub fn training_entry(n: usize) -> Entry {
     entry(Symbol::Point(Marker::Circle, radius, ink, edge), label)
 }
 
+impl BandsFigure {
+    /// Axes on which all of these can be seen.
+    pub fn limits_of(figures: &[BandsFigure]) -> Limits {
+        let panels = || figures.iter().flat_map(|f| f.panels.iter().take(MOST_PANELS));
+        let data: Vec<f64> = panels().flat_map(|p| p.train_y.iter().chain(p.truth.iter().flatten()).copied()).collect();
+        let edges: Vec<Vec<f64>> = panels().map(BandPanel::edges).collect();
+        let xs = panels().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
+        Limits { x: x_limits(xs), y: y_limits(&data, &edges) }
+    }
+}
+
 impl Figure for BandsFigure {
     fn title(&self) -> &str {
         &self.title
@@ -214,13 +227,12 @@ impl Figure for BandsFigure {
         if n_train > 0 {
             legend.push(training_entry(n_train));
         }
-        let data: Vec<f64> =
-            panels.iter().flat_map(|p| p.train_y.iter().chain(p.truth.iter().flatten()).copied()).collect();
-        let edges: Vec<Vec<f64>> = panels.iter().map(BandPanel::edges).collect();
-        let xs = panels.iter().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
-        let limits = Shared { x: x_limits(xs), y: y_limits(&data, &edges), log_from: None };
+        let Limits { x, y } = self.limits.unwrap_or_else(|| BandsFigure::limits_of(std::slice::from_ref(self)));
+        let limits = Shared { x, y, log_from: None };
         let mut notes = Vec::new();
-        if edges.iter().flatten().any(|v| v.is_finite() && !(limits.y.0..=limits.y.1).contains(v)) {
+        let beyond = |v: &f64| v.is_finite() && !(y.0..=y.1).contains(v);
+        // In a series of figures this line would come and go, and move the plot.
+        if self.limits.is_none() && panels.iter().any(|p| p.edges().iter().any(beyond)) {
             notes.push("bands that reach beyond the frame are cut there".to_owned());
         }
         if self.panels.len() > panels.len() {

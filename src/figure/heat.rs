@@ -23,6 +23,8 @@ pub struct HeatFigure {
     pub panels: Vec<HeatPanel>,
     /// Training points (x, y, class), drawn on every panel.
     pub points: Vec<(f64, f64, usize)>,
+    /// Per value label the range of the colours, where several figures are to have the same; else that of the panels.
+    pub colours: Vec<(String, (f64, f64))>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -86,13 +88,29 @@ impl HeatPanel {
 }
 
 /// The colour range: what all panels with this label hold, from zero or to one where the values come close.
-fn colour_axis(panels: &[HeatPanel], label: &str) -> Axis {
-    let same = panels.iter().filter(|p| p.value_label == label);
+fn colour_range<'a>(panels: impl Iterator<Item = &'a HeatPanel>, label: &str) -> (f64, f64) {
+    let same = panels.filter(|p| p.value_label == label);
     let (low, high) = extent(same.flat_map(|p| p.values.iter().copied())).unwrap_or((0.0, 1.0));
     let low = if low >= 0.0 && low < 0.3 * high { 0.0 } else { low };
     let high = if low >= 0.0 && (0.85..1.0).contains(&high) { 1.0 } else { high };
-    let (low, high) = widen(low, high);
-    Axis::linear(low, high, 5)
+    widen(low, high)
+}
+
+impl HeatFigure {
+    /// Ranges of the colours in which all of these can be seen, for `colours`.
+    pub fn colours_of(figures: &[HeatFigure]) -> Vec<(String, (f64, f64))> {
+        let panels = || figures.iter().flat_map(|f| f.panels.iter().take(MOST_PANELS));
+        let mut labels: Vec<&String> = panels().map(|p| &p.value_label).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels.into_iter().map(|label| (label.clone(), colour_range(panels(), label))).collect()
+    }
+
+    fn colour_axis(&self, panels: &[HeatPanel], label: &str) -> Axis {
+        let given = self.colours.iter().find(|c| c.0 == label).map(|c| c.1);
+        let (low, high) = given.unwrap_or_else(|| colour_range(panels.iter(), label));
+        Axis::linear(low, high, 5)
+    }
 }
 
 fn draw_colour_bar(s: &mut Svg, area: Rect, axis: &Axis, label: &str) {
@@ -185,7 +203,7 @@ impl Figure for HeatFigure {
 
         let n = panels.len().max(1);
         let (rows, columns) = shape(n);
-        let ticks = panels.iter().map(|p| tick_width(&colour_axis(panels, &p.value_label))).fold(20.0, f64::max);
+        let ticks = panels.iter().map(|p| tick_width(&self.colour_axis(panels, &p.value_label))).fold(20.0, f64::max);
         let bar_room = 22.0 + 5.0 + ticks + 28.0;
         let left = MARGIN + LABEL_SIZE + 14.0;
         let (slot_width, slot_height) = ((width - left - 4.0) / columns as f64, (height - 32.0 - top) / rows as f64);
@@ -204,7 +222,7 @@ impl Figure for HeatFigure {
             };
             let plot = Plot { area, x: Axis::linear(x_range.0, x_range.1, 5), y };
             if panel.has_data() {
-                let colours = colour_axis(panels, &panel.value_label);
+                let colours = self.colour_axis(panels, &panel.value_label);
                 panel.draw_cells(s, area, &colours);
                 let bar = Rect { left: area.right + 10.0, right: area.right + 22.0, ..area };
                 draw_colour_bar(s, bar, &colours, &panel.value_label);

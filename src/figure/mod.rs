@@ -3,6 +3,7 @@
 //! asked for and nothing else; it never prints and takes any numbers: values that are NaN or infinite are left out, and a
 //! figure without any data says so.
 
+mod animation;
 mod axis;
 mod bands;
 mod bars;
@@ -40,6 +41,7 @@ mod text;
 
 use std::path::PathBuf;
 
+pub use animation::{Animation, AnimationKind};
 pub use bands::{BandPanel, BandsFigure, bands};
 pub use bars::{BarsFigure, BarsSeries, bars};
 pub use calibration::{ReliabilityFigure, reliability};
@@ -50,9 +52,10 @@ pub use heat::{HeatFigure, HeatPanel, heat2d};
 pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers, exact};
+pub use panels::Limits;
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
 pub use report::{HtmlReport, HtmlTable, Section, Tone, replace_sections, write_report};
-pub use save::{Figure, png_bytes, save_csv, save_png, save_svg, svg_text};
+pub use save::{Figure, pixels, png_bytes, save_csv, save_png, save_svg, svg_text};
 pub use scatter::{ScatterFigure, scatter};
 pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};
 pub use sheet::{SheetFigure, SheetImage, sheet};

@@ -27,6 +27,13 @@ pub fn size(n: usize) -> (f64, f64) {
     }
 }
 
+/// Ranges of both axes, where several figures are to have the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    pub x: (f64, f64),
+    pub y: (f64, f64),
+}
+
 /// Shared limits of all panels.
 pub struct Shared {
     pub x: (f64, f64),

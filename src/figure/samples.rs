@@ -47,6 +47,7 @@ pub fn bands_figure(n: usize) -> BandsFigure {
         panels: (0..n)
             .map(|i| band_panel(names[i % 8], if i == 2 { 400.0 } else { 0.25 * i as f64 }, if i == 3 { 5 } else { 0 }))
             .collect(),
+        limits: None,
     }
 }
 
@@ -331,5 +332,6 @@ pub fn heat_figure(n: usize) -> HeatFigure {
         y_label: "x₂".into(),
         panels: (0..n).map(panel).collect(),
         points: (0..100).map(point).collect(),
+        colours: vec![],
     }
 }

@@ -72,10 +72,20 @@ pub fn png_bytes(figure: &dyn Figure) -> Result<Vec<u8>> {
     png_of(figure.title(), &svg_text(figure))
 }
 
+/// The figure as `png_bytes` has it: width, height and row-major RGB.
+pub fn pixels(figure: &dyn Figure) -> Result<(usize, usize, Vec<u8>)> {
+    let image = bitmap(&svg_text(figure), SCALE).map_err(|e| no_image(figure.title(), &e))?;
+    Ok((image.width as usize, image.height as usize, image.rgb))
+}
+
+fn no_image(title: &str, e: &str) -> Error {
+    let (place, found) = (title.to_owned(), format!("cannot make an image of the figure: {e}"));
+    Error::Io(Fault { place, found, allowed: String::new(), help: "save it as SVG".to_owned() })
+}
+
 fn png_of(title: &str, svg: &str) -> Result<Vec<u8>> {
     let image = bitmap(svg, SCALE);
-    image.and_then(|i| encode(&i.rgb, (i.width, i.height), ExtendedColorType::Rgb8, false)).map_err(|e| {
-        let (place, found) = (title.to_owned(), format!("cannot make an image of the figure: {e}"));
-        Error::Io(Fault { place, found, allowed: String::new(), help: "save it as SVG".to_owned() })
-    })
+    image
+        .and_then(|i| encode(&i.rgb, (i.width, i.height), ExtendedColorType::Rgb8, false))
+        .map_err(|e| no_image(title, &e))
 }

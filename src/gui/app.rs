@@ -1,5 +1,6 @@
 //! The app's state and its frame: tabs above, the page below, the status bar at the foot.
 
+use super::copy::CopyAs;
 use super::export::Exports;
 use super::gallery::Example;
 use super::panels::banner::Banner;
@@ -14,13 +15,16 @@ use super::panels::results::ResultsPage;
 use super::panels::runs::RunsPage;
 use super::panels::side::SideBySide;
 use super::panels::status;
+use super::present::Present;
 use super::settings::{Ground, Settings, Tab};
 use super::{link, shell, theme};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::live::{Job, WorkerState};
 use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
+
+mod share;
 
 /// What the command line asks to see first.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +62,7 @@ pub struct App {
     close_after: Option<u64>,
     /// The page in front alone, inside somebody else's.
     embedded: bool,
+    present: Present,
     /// Files on their way into the program.
     receiving: Option<Job<Option<PathBuf>>>,
     /// Whether the window has been fitted to its monitor.
@@ -65,11 +70,18 @@ pub struct App {
     /// Seconds that a frame takes, smoothed.
     frame_seconds: f64,
     frames: u64,
+    /// Looks at the workers since the last frame that was drawn: a window that is minimised draws none.
+    unseen: u32,
     began: crate::base::clock::Instant,
 }
 
+/// A window without a frame for so many looks is hidden; its pictures are needed so often, seconds.
+const UNSEEN: u32 = 8;
+const HIDDEN_INTERVAL: f64 = 5.0;
+
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::E);
+const COPY_IMAGE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::C);
 
 impl App {
     /// `home` keeps the playground's training between two starts.
@@ -102,10 +114,12 @@ impl App {
             settings,
             close_after,
             embedded: false,
+            present: Present::default(),
             receiving: None,
             fitted: false,
             frame_seconds: 0.0,
             frames: 0,
+            unseen: 0,
             began: crate::base::clock::Instant::now(),
         };
         match open {
@@ -135,9 +149,11 @@ impl App {
     pub fn logic(&mut self, ctx: &egui::Context) {
         // A slow drawing adapter must not be asked for more frames than it can draw.
         let interval = (1.2 * self.frame_seconds).clamp(0.033, 0.11);
+        self.unseen = self.unseen.saturating_add(1);
+        let interval = if self.unseen > UNSEEN { HIDDEN_INTERVAL } else { interval };
         // Nor for a picture of a page that is not in front: once a second is enough for the bar at the foot.
         let tab = self.settings.tab;
-        let of_playground = if matches!(tab, Tab::Playground | Tab::Curves) { interval } else { 1.0 };
+        let of_playground = if matches!(tab, Tab::Playground | Tab::Curves) { interval } else { interval.max(1.0) };
         self.playground.poll(of_playground, &mut self.settings, &mut self.banner);
         self.side.in_front(tab == Tab::SideBySide);
         self.priors.in_front(tab == Tab::Priors);
@@ -147,6 +163,8 @@ impl App {
         self.results.poll(ctx, &mut self.banner);
         self.runs.poll(ctx, &mut self.banner);
         self.exports.poll(&mut self.banner);
+        self.exports.copies.poll(ctx, &mut self.banner);
+        self.exports.films.poll(&mut self.banner);
         self.settings.running = self.playground.group.is_running();
         if let Some(path) = self.data.take_finished() {
             self.results.open(ctx, &path);
@@ -161,8 +179,16 @@ impl App {
         }
     }
 
-    /// One frame.
+    /// One frame on a ground of its own, for whoever does not clear to it.
     pub fn show(&mut self, ui: &mut egui::Ui) {
+        let all = ui.ctx().content_rect();
+        ui.painter().with_clip_rect(all).rect_filled(all, 0.0, theme::ground(ui.visuals()));
+        self.show_cleared(ui);
+    }
+
+    /// One frame.
+    fn show_cleared(&mut self, ui: &mut egui::Ui) {
+        self.unseen = 0;
         ui.ctx().set_theme(match self.settings.ground {
             Ground::System => egui::ThemePreference::System,
             Ground::Light => egui::ThemePreference::Light,
@@ -171,6 +197,9 @@ impl App {
         self.fit_to_monitor(ui.ctx());
         self.keys(ui);
         self.dropped(ui);
+        if self.present.is_on() {
+            return self.present_ui(ui);
+        }
         if !self.embedded {
             egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
             egui::Panel::bottom("status").show(ui, |ui| {
@@ -206,6 +235,9 @@ impl App {
             Tab::Recipe => self.recipe.recipe_ui(ui, &mut self.settings, &mut self.playground, &mut self.banner),
         }
         self.exports.dialog_ui(ui, &mut self.banner);
+        if std::mem::take(&mut self.playground.ask_present) {
+            self.present(ui.ctx());
+        }
         self.frames += 1;
     }
 
@@ -230,6 +262,8 @@ impl App {
 
     fn tabs_ui(&mut self, ui: &mut egui::Ui) {
         ui.horizontal_wrapped(|ui| {
+            // In one row of the narrowest windows.
+            ui.spacing_mut().item_spacing.x = 4.0;
             ui.add_space(2.0);
             ui.strong("vifo").on_hover_text("Neural networks whose predictions carry honest uncertainty");
             ui.separator();
@@ -250,6 +284,7 @@ impl App {
             if ui.button("Copy link").on_hover_text(tip).clicked() {
                 self.copy_link(ui.ctx());
             }
+            self.share_ui(ui);
         });
     }
 
@@ -300,34 +335,6 @@ impl App {
         self.settings.map = example.map().unwrap_or(self.settings.map);
     }
 
-    fn copy_link(&mut self, ctx: &egui::Context) {
-        let data = &self.playground.draft.data;
-        if data.file.is_some() || data.images.is_some() {
-            let help = "share the run's folder, or points and toys by a link";
-            return self.banner.error(Error::usage(
-                "Copy link",
-                "this training reads a file, which a link does not carry",
-                "",
-                help,
-            ));
-        }
-        self.copy(ctx, link::fragment(&self.playground.draft, self.settings.tab, false));
-    }
-
-    fn copy(&mut self, ctx: &egui::Context, fragment: Result<String>) {
-        match fragment {
-            Ok(fragment) => {
-                let page = shell::address();
-                self.banner.note(match page {
-                    Some(_) => "link copied",
-                    None => "link copied: open it here with `vifo app 'LINK'`, or put it behind the address of a page that shows vifo",
-                });
-                ctx.copy_text(page.unwrap_or_default() + &fragment);
-            }
-            Err(e) => self.banner.error(e),
-        }
-    }
-
     /// Keys that work on every page, unless a text is being written.
     fn keys(&mut self, ui: &egui::Ui) {
         if ui.input_mut(|i| i.consume_shortcut(&OPEN)) {
@@ -336,6 +343,14 @@ impl App {
         }
         if ui.input_mut(|i| i.consume_shortcut(&EXPORT)) {
             self.exports.ask();
+        }
+        if ui.input_mut(|i| i.consume_shortcut(&COPY_IMAGE)) {
+            self.exports.copies.ask(CopyAs::Image);
+        }
+        let before = self.present.is_on();
+        self.present.keys(ui, egui::Popup::is_any_open(ui.ctx()) || self.exports.is_open());
+        if self.present.is_on() && !before {
+            self.settings.tab = Present::tab(self.settings.tab);
         }
         if ui.egui_wants_keyboard_input() {
             return;
@@ -409,7 +424,11 @@ impl eframe::App for App {
         if let Some(seconds) = frame.info().cpu_usage {
             self.frame_seconds = 0.8 * self.frame_seconds + 0.2 * f64::from(seconds);
         }
-        self.show(ui);
+        self.show_cleared(ui);
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        theme::ground(visuals).to_normalized_gamma_f32()
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {

@@ -1,5 +1,7 @@
 //! Plots to PNG, SVG and CSV: a page offers what it shows, the dialog asks where to, a job writes.
 
+use super::copy::{Copies, CopyAs};
+use super::film::Films;
 use super::panels::banner::Banner;
 use super::panels::playground::Playground;
 use super::settings::{CurveOptions, MapKind, Settings};
@@ -49,19 +51,11 @@ impl Plottable {
     }
 
     pub fn bands(stem: &str, title: &str, x_label: &str, y_label: &str, panels: Vec<BandPanel>) -> Plottable {
-        let figure = BandsFigure { title: title.into(), x_label: x_label.into(), y_label: y_label.into(), panels };
-        Plottable::of(stem, figure)
+        Plottable::of(stem, bands_figure(title, x_label, y_label, panels))
     }
 
     pub fn maps(stem: &str, labels: (&str, &str), panels: Vec<HeatPanel>, points: &[[f64; 3]]) -> Plottable {
-        let figure = HeatFigure {
-            title: "Uncertainty over the inputs".into(),
-            x_label: labels.0.into(),
-            y_label: labels.1.into(),
-            panels,
-            points: points.iter().map(|p| (p[0], p[1], p[2] as usize)).collect(),
-        };
-        Plottable::of(stem, figure)
+        Plottable::of(stem, maps_figure("Uncertainty over the inputs", labels, panels, points))
     }
 
     pub fn priors(stem: &str, figure: PriorFigure) -> Plottable {
@@ -117,6 +111,21 @@ impl Plottable {
     }
 }
 
+pub fn bands_figure(title: &str, x_label: &str, y_label: &str, panels: Vec<BandPanel>) -> BandsFigure {
+    BandsFigure { title: title.into(), x_label: x_label.into(), y_label: y_label.into(), panels, limits: None }
+}
+
+pub fn maps_figure(title: &str, labels: (&str, &str), panels: Vec<HeatPanel>, points: &[[f64; 3]]) -> HeatFigure {
+    HeatFigure {
+        title: title.into(),
+        x_label: labels.0.into(),
+        y_label: labels.1.into(),
+        panels,
+        points: points.iter().map(|p| (p[0], p[1], p[2] as usize)).collect(),
+        colours: vec![],
+    }
+}
+
 pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<fn(f64) -> f64>) -> BandPanel {
     BandPanel {
         title: title.into(),
@@ -164,13 +173,15 @@ pub struct Formats {
     pub csv: bool,
 }
 
-/// The dialog and the writing.
+/// The dialog and the writing; and what else takes a plot out of the app.
 pub struct Exports {
     asked: bool,
     offered: Vec<Plottable>,
     open: bool,
     pub folder: String,
     pub formats: Formats,
+    pub copies: Copies,
+    pub films: Films,
     job: Option<Job<Vec<PathBuf>>>,
 }
 
@@ -182,6 +193,8 @@ impl Default for Exports {
             open: false,
             folder: "figures".into(),
             formats: Formats { png: true, svg: true, csv: true },
+            copies: Copies::default(),
+            films: Films::default(),
             job: None,
         }
     }
@@ -198,11 +211,18 @@ impl Exports {
         self.asked
     }
 
+    /// Whether a dialog is open.
+    pub fn is_open(&self) -> bool {
+        self.open || self.films.is_open()
+    }
+
     /// Called by the page in front in every frame; `plots` is made only when it was asked for.
     pub fn offer(&mut self, plots: impl FnOnce() -> Vec<Plottable>) {
         if self.asked {
             self.offered = plots();
             (self.asked, self.open) = (false, true);
+        } else if self.copies.is_asked() {
+            self.copies.offer(plots().into_iter().next());
         }
     }
 
@@ -231,19 +251,33 @@ impl Exports {
     }
 
     pub fn dialog_ui(&mut self, ui: &mut egui::Ui, banner: &mut Banner) {
-        if self.asked {
+        self.films.films_ui(ui, banner);
+        self.copies.copies_ui(ui, banner);
+        if std::mem::take(&mut self.asked) {
             // The page in front had nothing.
-            self.asked = false;
             banner.note("this page has no plot to export");
         }
         if !self.open {
             return;
         }
+        let mut copy = None;
         let modal = egui::Modal::new(egui::Id::unique("export")).show(ui.ctx(), |ui| {
             ui.set_width(430.0);
             ui.heading("Export plots");
-            for plot in &self.offered {
-                ui.label(format!("• {}", plot.stem));
+            for (i, plot) in self.offered.iter().enumerate() {
+                ui.horizontal(|ui| {
+                    ui.label(format!("• {}", plot.stem));
+                    for (name, what) in [("Copy image", CopyAs::Image), ("Copy data", CopyAs::Data)] {
+                        // Names must differ for screen readers.
+                        let button = ui.small_button(name);
+                        button.widget_info(|| {
+                            egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{name} of {}", plot.stem))
+                        });
+                        if button.clicked() {
+                            copy = Some((i, what));
+                        }
+                    }
+                });
             }
             if self.offered.is_empty() {
                 ui.label("Nothing is drawn yet.");
@@ -270,7 +304,11 @@ impl Exports {
         if write {
             self.write(ui.ctx());
         }
-        if write || cancel || modal.should_close() {
+        if let Some((i, what)) = copy {
+            let plot = self.offered.swap_remove(i);
+            self.copies.start(ui.ctx(), plot, what);
+        }
+        if write || copy.is_some() || cancel || modal.should_close() {
             self.open = false;
         }
     }

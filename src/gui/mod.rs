@@ -3,11 +3,14 @@
 
 pub mod app;
 pub mod bench;
+pub mod copy;
 pub mod export;
+pub mod film;
 pub mod gallery;
 pub mod link;
 pub mod panels;
 pub mod plots;
+mod present;
 pub mod settings;
 /// What a window does in its own way and a page in another: opening, dialogs, files for the user.
 #[cfg_attr(target_arch = "wasm32", path = "web/mod.rs")]

@@ -26,6 +26,8 @@ pub fn run(options: Options) -> Result<()> {
             .with_inner_size([1280.0, 800.0])
             .with_min_inner_size(LEAST),
         persistence_path: Some(home.join("app.ron")),
+        // Nothing here fades over so wide an area that its steps could be seen.
+        dithering: false,
         ..Default::default()
     };
     if let Ok(icon) = eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")) {

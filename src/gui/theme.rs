@@ -69,6 +69,12 @@ pub fn class(i: usize) -> Color32 {
     colour(CLASSES[i % CLASSES.len()])
 }
 
+/// The ground of the window, which is cleared to it: panels and plots have none of their own, for a software adapter takes as long for
+/// each of them as for all that is drawn on it.
+pub fn ground(visuals: &egui::Visuals) -> Color32 {
+    Color32::from_gray(if visuals.dark_mode { 27 } else { 250 })
+}
+
 /// Lines behind a plot: seen, never in front.
 pub fn grid(ui: &egui::Ui) -> Color32 {
     if ui.visuals().dark_mode { Color32::from_gray(52) } else { colour(palette::GRID) }
@@ -105,8 +111,8 @@ pub fn set_up(ctx: &egui::Context) {
         style.spacing.slider_width = 112.0;
         style.interaction.tooltip_delay = 0.3;
     });
+    ctx.all_styles_mut(|style| style.visuals.panel_fill = Color32::TRANSPARENT);
     ctx.style_mut_of(Theme::Light, |style| {
-        style.visuals.panel_fill = Color32::from_gray(250);
         style.visuals.override_text_color = Some(Color32::from_gray(30));
     });
 }

@@ -1,6 +1,7 @@
 //! The caller's picture of a worker's trainings: recipes, points, curves and the latest snapshot, kept up to date by `poll`. Plain
 //! data that any interface can show.
 
+use super::history::History;
 use super::slot::Points;
 use super::worker::{Command, Keep, SlotSnapshot, Snapshot, Worker, WorkerEvent, WorkerState};
 use crate::error::{Error, Result};
@@ -13,6 +14,8 @@ pub struct Group {
     pub slots: Vec<SlotView>,
     pub state: WorkerState,
     pub snapshot: Snapshot,
+    /// Earlier snapshots of the training that is shown.
+    pub history: History,
     /// Errors and saved folders since the caller last took them.
     pub errors: Vec<Error>,
     pub saved: Vec<PathBuf>,
@@ -54,6 +57,7 @@ impl Group {
             slots: vec![],
             state: WorkerState::Empty,
             snapshot: Snapshot::default(),
+            history: History::default(),
             errors: vec![],
             saved: vec![],
             begun: 0,
@@ -174,6 +178,7 @@ impl Group {
         if let Some(snapshot) = self.worker.snapshot() {
             changed = true;
             self.snapshot = snapshot;
+            self.history.take(&self.snapshot, self.slots.first().map_or(&[], |l| &l.points.train));
         }
         self.revision += u64::from(changed);
         changed
@@ -186,6 +191,7 @@ impl Group {
                     self.kept = starting.kept;
                 }
                 self.begun += 1;
+                self.history.clear();
                 // Steps of the training before are not this one's.
                 (self.snapshot.step, self.snapshot.epoch) = (0, 0);
                 // A picture of the training before would lie under the points of this one.
@@ -215,6 +221,7 @@ impl Group {
                 self.state = state;
                 if state == WorkerState::Empty {
                     (self.slots, self.snapshot) = (vec![], Snapshot::default());
+                    self.history.clear();
                 }
             }
             WorkerEvent::Saved(path) => self.saved.push(path),

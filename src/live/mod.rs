@@ -11,20 +11,27 @@ mod drive;
 #[cfg(any(test, target_arch = "wasm32"))]
 pub mod far;
 pub mod group;
+pub mod history;
 pub mod job;
 #[cfg(target_arch = "wasm32")]
 mod office;
 pub mod picture;
+pub mod pieces;
 pub mod slot;
 mod speed;
+pub mod sweep;
 #[cfg(test)]
 mod walk_tests;
+pub mod watch;
 pub mod worker;
 
 pub use change::{Effect, effect_of};
 pub use chore::Chore;
 pub use group::{Group, SlotView};
+pub use history::{History, Moment};
 pub use job::Job;
 pub use picture::{Picture, View};
+pub use pieces::Pieces;
 pub use slot::Points;
+pub use watch::Watch;
 pub use worker::{Command, Keep, Snapshot, Worker, WorkerEvent, WorkerState};

@@ -40,6 +40,18 @@ pub enum Picture {
     Map(Map),
 }
 
+impl Picture {
+    /// Of its numbers.
+    pub fn bytes(&self) -> usize {
+        let numbers = match self {
+            Picture::None => 0,
+            Picture::Band(b) => b.x.len() * 4 + b.members.iter().map(Vec::len).sum::<usize>(),
+            Picture::Map(m) => m.probs.len() + m.total.len() + m.epistemic.len(),
+        };
+        numbers * size_of::<f64>()
+    }
+}
+
 /// In the target's unit at each x.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Band {

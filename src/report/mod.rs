@@ -134,6 +134,7 @@ pub fn input_figures(dir: &Path, fitted: &Fitted, data: &Loaded, device: &Device
             x_label: axis.label(),
             y_label: target.into(),
             panels: vec![panel],
+            limits: None,
         };
         let caption = "Predictive mean, one and two standard deviations, and the aleatoric part alone (dashed). The band should \
                        widen away from the training points.";
@@ -181,6 +182,7 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
             panel("Mutual information (epistemic)", "nats, own scale", c.epistemic),
         ],
         points: (0..d.n).map(|i| (raw(i, 0), raw(i, 1), d.y[i] as usize)).collect(),
+        colours: vec![],
     };
     Ok(drawn(
         figure::heat2d(dir, "heat", &figure)?,

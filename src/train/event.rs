@@ -33,6 +33,18 @@ pub struct EpochRow {
     pub test_score: Option<f64>,
 }
 
+/// Where there are more than `most` rows, every other one of the older three quarters goes, so that a training of any length has
+/// a history of bounded length; the first row stays, and the one with the lowest validation NLL.
+pub fn thin(rows: &mut Vec<EpochRow>, most: usize) {
+    if rows.len() <= most {
+        return;
+    }
+    let nll = |r: &EpochRow| r.validation_nll.unwrap_or(f64::INFINITY);
+    let best = (0..rows.len()).min_by(|a, b| nll(&rows[*a]).total_cmp(&nll(&rows[*b]))).unwrap_or(0);
+    let (old, mut places) = (rows.len() / 4 * 3, 0..);
+    rows.retain(|_| places.next().is_some_and(|i: usize| i >= old || i.is_multiple_of(2) || i == best));
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// Before the first step: what it runs on, parameters of one member, steps to go.
@@ -58,5 +70,26 @@ impl Event {
             epochs: plan.epochs,
             steps_per_epoch: plan.steps_per_epoch(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_history_keeps_its_ends_its_best_row_and_its_order() {
+        let mut rows: Vec<EpochRow> = vec![];
+        for epoch in 1..=100_000u32 {
+            let validation_nll = Some(if epoch == 1234 { -5.0 } else { f64::from(epoch % 7) });
+            rows.push(EpochRow { epoch, validation_nll, ..EpochRow::default() });
+            thin(&mut rows, 1000);
+            assert!(rows.len() <= 1000);
+        }
+        assert!(rows.len() > 600 && rows.windows(2).all(|w| w[0].epoch < w[1].epoch));
+        assert_eq!((rows[0].epoch, rows[rows.len() - 1].epoch), (1, 100_000));
+        assert!(rows.iter().any(|r| r.epoch == 1234), "the best one");
+        let newest = &rows[rows.len() - 100..];
+        assert!(newest.windows(2).all(|w| w[1].epoch == w[0].epoch + 1), "the newest are all there");
     }
 }

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod evaluate;
 pub mod explain;
 pub mod fit;
+pub mod frames;
 pub mod training;
 
 pub use training::Training;

@@ -5,5 +5,6 @@ mod desk;
 mod examples;
 mod pages;
 mod runs;
+mod show;
 mod tour;
 mod window;

@@ -41,6 +41,10 @@ pub struct PathPick {
 }
 
 impl PathPick {
+    pub fn of(text: &str) -> PathPick {
+        PathPick { text: text.into(), asking: None }
+    }
+
     /// As typed, without the blanks and quotes that a copied path brings along; None where nothing is.
     pub fn path(&self) -> Option<PathBuf> {
         let clean: String = self.text.chars().filter(|c| !c.is_control()).collect();
@@ -96,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_pasted_path_loses_its_wrapping_alone() {
-        let path = |text: &str| PathPick { text: text.into(), asking: None }.path();
+        let path = |text: &str| PathPick::of(text).path();
         assert_eq!(path(" \"/a b/c.csv\"\n"), Some("/a b/c.csv".into()));
         assert_eq!(path("'x.csv'"), Some("x.csv".into()));
         assert_eq!(path("it's.csv"), Some("it's.csv".into()));

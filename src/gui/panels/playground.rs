@@ -6,7 +6,7 @@ use super::keys;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::error::Result;
-use crate::gui::export::{Exports, Plottable};
+use crate::gui::export::Exports;
 use crate::gui::gallery::Example;
 use crate::gui::plots::{curves, map};
 use crate::gui::settings::Settings;
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 mod edit;
 mod picture;
+mod present;
 mod settings;
 
 pub use picture::band_options_ui;
@@ -32,6 +33,10 @@ pub struct Playground {
     pub truth: Option<ToyKind>,
     /// The plot and its controls alone.
     pub embedded: bool,
+    /// The plot alone was asked for.
+    pub ask_present: bool,
+    /// It is shown alone: its options are not.
+    pub presented: bool,
     /// The guided example that is in training, whose words stand above the plot.
     pub lesson: Option<&'static Example>,
     /// What `truth` becomes once the start that was asked for has succeeded.
@@ -123,6 +128,8 @@ impl Playground {
             group,
             truth: None,
             embedded: false,
+            ask_present: false,
+            presented: false,
             lesson: None,
             taking: Some(draft.data.toy),
             begun: 0,
@@ -387,7 +394,7 @@ impl Playground {
             let colours = Colours::of(ui);
             curves::curves_ui(ui, &view, &series, |i| colours.series(i));
         });
-        exports.offer(|| Plottable::of_playground(self, settings));
+        self.offer(settings, exports);
         self.send_changes();
         self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
     }

@@ -32,6 +32,11 @@ impl Priors {
         self.interval = interval;
         if let Some(group) = &mut self.group {
             banner.follow(group);
+            if interval > 1.0 && interval > self.view.interval {
+                // The window is hidden; the page asks for more again when it is seen.
+                self.view.interval = interval;
+                group.send(Command::View(self.view.clone()));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Results of a run: its metrics, predictions sorted by uncertainty, figures, and evaluation on out-of-distribution rows.
 //! Reading, predicting and evaluating run in jobs.
 
+mod frames;
 mod gallery;
 mod metrics;
 pub mod predictions;
@@ -27,6 +28,7 @@ use crate::tables::write_csv;
 use crate::workflow::calibrate::Calibrated;
 use crate::workflow::evaluate::Evaluation;
 use eframe::egui::{self, Label};
+use frames::FramesPage;
 use gallery::Gallery;
 use read::{Calibrate, Pixels, Predict, Predicted, Run, TestImages};
 use std::path::{Path, PathBuf};
@@ -53,6 +55,9 @@ pub struct ResultsPage {
     /// What the last evaluation said.
     said: Vec<String>,
     gallery: Gallery,
+    pub frames: FramesPage,
+    /// They were in front in the last frame.
+    frames_seen: bool,
     curves: CurveCache,
     /// When its metrics were last written, and whether a process trains in the folder.
     seen: (Option<SystemTime>, bool),
@@ -73,6 +78,7 @@ enum Sub {
     Predictions,
     Figures,
     Second,
+    Live,
     Report,
 }
 
@@ -142,6 +148,8 @@ impl ResultsPage {
             }
         }
         self.gallery.poll(banner);
+        self.frames.in_front(std::mem::take(&mut self.frames_seen));
+        self.frames.poll(ctx, banner);
         self.follow(ctx);
         for view in [&mut self.own, &mut self.other].into_iter().flatten() {
             view.poll(banner);
@@ -173,6 +181,7 @@ impl ResultsPage {
             (self.other, self.tab) = (None, Sub::Predictions);
             (self.predicting, self.evaluating, self.calibrating) = (None, None, None);
             self.gallery = Gallery::default();
+            self.frames.clear();
             self.save.text = String::new();
         }
         self.said.clear();
@@ -246,13 +255,20 @@ impl ResultsPage {
                 });
                 return;
             }
+            // A page in a browser sees no folder that changes.
+            let of_images =
+                !crate::gui::shell::DOWNLOADS && self.run.as_ref().is_some_and(|r| r.encoder.pixels.is_some());
             ui.horizontal(|ui| {
                 for (tab, name) in [
                     (Sub::Predictions, "Predictions"),
                     (Sub::Figures, "Figures"),
                     (Sub::Second, "Second set"),
+                    (Sub::Live, "Live images"),
                     (Sub::Report, "Report"),
                 ] {
+                    if tab == Sub::Live && !of_images {
+                        continue;
+                    }
                     ui.selectable_value(&mut self.tab, tab, name);
                 }
             });
@@ -266,6 +282,12 @@ impl ResultsPage {
                         .show(ui, |ui| self.gallery.gallery_ui(ui, |_| true));
                 }
                 Sub::Second => self.second_ui(ui),
+                Sub::Live => {
+                    self.frames_seen = true;
+                    if let Some(run) = &self.run {
+                        self.frames.frames_ui(ui, &run.folder);
+                    }
+                }
                 Sub::Report => self.report_ui(ui),
             }
         });

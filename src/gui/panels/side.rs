@@ -6,8 +6,10 @@ use super::keys;
 use super::playground::{Playground, band_options_ui};
 use crate::data::Task;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
+use crate::gui::film::Scene;
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::{axes, bands, map};
+use crate::gui::present;
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use crate::live::{Command, Group, Picture, View};
@@ -38,11 +40,21 @@ pub fn with_method(base: &Recipe, method: &str) -> Recipe {
     recipe
 }
 
+fn look(interval: f64) -> View {
+    View { interval: interval.max(0.05), band_points: 121, map_cells: 40, ..View::default() }
+}
+
 impl SideBySide {
     pub fn poll(&mut self, interval: f64, banner: &mut Banner) {
-        self.interval = interval;
-        if let Some(group) = &mut self.group {
-            banner.follow(group);
+        let Some(group) = &mut self.group else {
+            self.interval = interval;
+            return;
+        };
+        banner.follow(group);
+        // As a frame takes; far less often in a window that is hidden.
+        if (interval - self.interval).abs() > 0.2 * self.interval {
+            self.interval = interval;
+            group.send(Command::View(look(interval)));
         }
     }
 
@@ -67,9 +79,7 @@ impl SideBySide {
         match group {
             Ok(mut group) => {
                 self.started = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
-                let look =
-                    View { interval: self.interval.max(0.05), band_points: 121, map_cells: 40, ..View::default() };
-                group.send(Command::View(look));
+                group.send(Command::View(look(self.interval)));
                 group.start(self.started.clone(), None, true);
                 self.group = Some(group);
             }
@@ -127,18 +137,18 @@ impl SideBySide {
                 }
             });
         });
-        egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
+        egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings, true));
         if let Some(group) = &mut self.group
             && self.pace.to_bits() != settings.pace.to_bits()
         {
             self.pace = settings.pace;
             group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
         }
-        exports.offer(|| self.plottables());
+        self.offer(exports);
     }
 
     // Long: the panel from top to bottom.
-    fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+    fn plots_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, options: bool) {
         let Some(group) = &self.group else { return };
         let n = group.slots.len().min(group.snapshot.slots.len());
         if n == 0 {
@@ -149,14 +159,16 @@ impl SideBySide {
         if matches!(group.snapshot.slots[0].picture, Picture::Band(_)) {
             let members =
                 group.snapshot.slots.iter().any(|l| matches!(&l.picture, Picture::Band(b) if !b.members.is_empty()));
-            band_options_ui(ui, &mut settings.bands, members, false, |_| {});
+            if options {
+                band_options_ui(ui, &mut settings.bands, members, false, |_| {});
+            }
             if let Picture::Band(band) = &group.snapshot.slots[0].picture {
                 let colours = Colours::of(ui);
                 let mut entries = bands::band_entries(band, &settings.bands, &colours);
                 entries.push(entry(Mark::Dot, colours.point, "training points"));
                 legend_ui(ui, &entries);
             }
-        } else {
+        } else if options {
             ui.horizontal(|ui| {
                 for (kind, name) in [
                     (MapKind::Probability, "Probability"),
@@ -253,6 +265,29 @@ impl SideBySide {
                 }
             });
         }
+    }
+
+    /// The plots alone, with what starts and pauses them.
+    pub fn present_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, leave: &mut bool) {
+        if let Some(group) = &mut self.group {
+            present::head_ui(ui, group, "", leave);
+        }
+        self.plots_ui(ui, settings, false);
+    }
+
+    /// Its plots, still and in motion, where they are asked for.
+    pub fn offer(&self, exports: &mut Exports) {
+        exports.offer(|| self.plottables());
+        exports.films.offer(|| self.scene());
+    }
+
+    /// What an animation shows.
+    fn scene(&self) -> Scene {
+        let Some(group) = &self.group else { return Scene::default() };
+        let method =
+            |recipe: Option<&Recipe>| recipe.map_or(String::new(), |r| keys::method_name(&r.method.name).into());
+        let names = group.slots.iter().map(|slot| method(slot.recipe.as_deref())).collect();
+        Scene { stem: "side_by_side".into(), title: "Predictions of several methods".into(), names, ..Scene::of(group) }
     }
 
     fn plottables(&self) -> Vec<Plottable> {

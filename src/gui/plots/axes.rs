@@ -59,6 +59,7 @@ pub fn plot<'a>(ui: &egui::Ui, id: impl std::hash::Hash + std::fmt::Debug, x_lab
         .y_axis_formatter(|mark, _| label(mark))
         .grid_color(theme::grid(ui))
         .grid_fade(0.0)
+        .show_background(false)
         .allow_boxed_zoom(false)
 }
 

@@ -34,6 +34,9 @@ impl eframe::App for Page {
         eframe::App::ui(&mut self.0, ui, frame);
         test::note(&self.0);
     }
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        eframe::App::clear_color(&self.0, visuals)
+    }
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.0.save(storage);
     }

@@ -46,6 +46,11 @@ impl Playground {
         {
             self.show_all = true;
         }
+        // Elsewhere the menu above has it.
+        if self.embedded {
+            let tip = "The plot alone, in large type (Esc leaves)";
+            self.ask_present |= ui.small_button("Present").on_hover_text(tip).clicked();
+        }
     }
 
     pub(super) fn no_picture_ui(&self, ui: &mut egui::Ui, height: f32) {
@@ -69,7 +74,9 @@ impl Playground {
         names: Option<&(Vec<String>, String)>,
     ) {
         let (members, truth) = (!band.members.is_empty(), self.truth.is_some());
-        band_options_ui(ui, &mut settings.bands, members, truth, |ui| self.show_all_ui(ui));
+        if !self.presented {
+            band_options_ui(ui, &mut settings.bands, members, truth, |ui| self.show_all_ui(ui));
+        }
         let colours = Colours::of(ui);
         let options = settings.bands;
         let points = self.points();
@@ -128,17 +135,7 @@ impl Playground {
         self.finish_edit(shown.transform, shown.inner);
     }
 
-    // Long: the picture from the bottom layer to the top one.
-    pub(super) fn map_ui(
-        &mut self,
-        ui: &mut egui::Ui,
-        settings: &mut Settings,
-        height: f32,
-        picture: &crate::live::picture::Map,
-        names: Option<&(Vec<String>, String)>,
-    ) {
-        let number = self.group.snapshot.number;
-        let classes = self.classes(picture.k);
+    fn map_options_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, classes: &[String]) {
         ui.horizontal_wrapped(|ui| {
             for (kind, name, tip) in [
                 (MapKind::Probability, "Probability", "Class colours mixed by their probabilities"),
@@ -174,6 +171,22 @@ impl Playground {
             }
             self.show_all_ui(ui);
         });
+    }
+
+    // Long: the picture from the bottom layer to the top one.
+    pub(super) fn map_ui(
+        &mut self,
+        ui: &mut egui::Ui,
+        settings: &mut Settings,
+        height: f32,
+        picture: &crate::live::picture::Map,
+        names: Option<&(Vec<String>, String)>,
+    ) {
+        let number = self.group.snapshot.number;
+        let classes = self.classes(picture.k);
+        if !self.presented {
+            self.map_options_ui(ui, settings, &classes);
+        }
         let colours = Colours::of(ui);
         let points = self.points();
         let (x_label, y_label) = names.map_or(("x1", "x2"), |n| {

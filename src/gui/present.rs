@@ -1,0 +1,107 @@
+//! A plot alone on the screen, in large type: for a lecture, a poster, a projector. F5 or a button begins it, Esc ends it.
+
+use super::panels::controls::{state_text, toggle};
+use super::settings::Tab;
+use super::shell;
+use crate::live::{Group, WorkerState};
+use eframe::egui::{self, Key, Modifiers};
+
+#[derive(Default)]
+pub struct Present {
+    /// The zoom to go back to, while a plot is presented.
+    before: Option<f32>,
+}
+
+/// What a plot is drawn for; a larger screen shows the same, larger.
+const STAGE: egui::Vec2 = egui::vec2(760.0, 470.0);
+
+impl Present {
+    pub fn is_on(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Of the pages that have a plot to present, the one for `tab`.
+    pub fn tab(tab: Tab) -> Tab {
+        match tab {
+            Tab::SideBySide => tab,
+            _ => Tab::Playground,
+        }
+    }
+
+    pub fn begin(&mut self, ctx: &egui::Context) {
+        if self.is_on() {
+            return;
+        }
+        let before = ctx.zoom_factor();
+        self.before = Some(before);
+        ctx.set_zoom_factor(before.max(fitting(ctx.content_rect().size() * before)));
+        // A page has the browser's own key for that, F11.
+        if !shell::DOWNLOADS {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(true));
+        }
+    }
+
+    pub fn end(&mut self, ctx: &egui::Context) {
+        let Some(zoom) = self.before.take() else { return };
+        ctx.set_zoom_factor(zoom);
+        if !shell::DOWNLOADS {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(false));
+        }
+    }
+
+    /// F5 begins; Esc ends, unless it closes a dialog.
+    pub fn keys(&mut self, ui: &egui::Ui, dialog: bool) {
+        // A browser loads its page again.
+        let begins = !shell::DOWNLOADS && ui.input_mut(|i| i.consume_key(Modifiers::NONE, Key::F5));
+        if begins && !self.is_on() {
+            self.begin(ui.ctx());
+        } else if self.is_on() && (begins || !dialog && ui.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape))) {
+            self.end(ui.ctx());
+        }
+    }
+
+    /// As large as the window allows, which may have become the whole screen.
+    pub fn zoom(&self, ctx: &egui::Context) {
+        let (Some(before), Some(size)) = (self.before, window_size(ctx)) else { return };
+        let zoom = before.max(fitting(size));
+        if (zoom - ctx.zoom_factor()).abs() > 0.01 {
+            ctx.set_zoom_factor(zoom);
+        }
+    }
+}
+
+/// Of the window, in points without zoom; None where the system does not say.
+fn window_size(ctx: &egui::Context) -> Option<egui::Vec2> {
+    let points = match shell::DOWNLOADS {
+        true => Some(ctx.content_rect()),
+        false => ctx.input(|i| i.viewport().inner_rect),
+    };
+    points.map(|rect| rect.size() * ctx.zoom_factor())
+}
+
+/// Steps of a tenth: a window that is drawn larger must not be laid out anew for every pixel.
+fn fitting(size: egui::Vec2) -> f32 {
+    let fits = (size.x / STAGE.x).min(size.y / STAGE.y).clamp(1.0, 4.0);
+    (fits * 10.0).floor() / 10.0
+}
+
+/// Start or pause, the step, and the way out. True where Start was pressed and nothing is there to start.
+pub fn head_ui(ui: &mut egui::Ui, group: &mut Group, what: &str, leave: &mut bool) -> bool {
+    let mut begin = false;
+    ui.horizontal(|ui| {
+        let name = if group.state == WorkerState::Running { "Pause" } else { "Start" };
+        if ui.add_enabled(!group.is_starting(), egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).clicked() {
+            begin = group.state == WorkerState::Empty;
+            toggle(group);
+        }
+        ui.label(format!("{}, step {}", state_text(group), group.step()));
+        if !what.is_empty() {
+            ui.separator();
+            ui.label(what);
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            *leave |= ui.small_button("Leave").on_hover_text("Back to the page (Esc)").clicked();
+        });
+    });
+    begin
+}
