@@ -3,6 +3,7 @@
 mod bugs;
 mod desk;
 mod examples;
+mod monkey;
 mod pages;
 mod runs;
 mod show;
