@@ -228,6 +228,8 @@ fn ten_thousand_random_events_break_nothing() {
     // What is typed as a path without a folder lies there, too.
     std::env::set_current_dir(dir.path()).expect("a folder");
     let runs = world(dir.path());
+    let trained = runs_in(&dir.path().join("runs"));
+    assert_eq!(trained.len(), 3);
     let mut words: Vec<String> = [
         "0",
         "1",
@@ -257,9 +259,23 @@ fn ten_thousand_random_events_break_nothing() {
     }
     eprintln!("{} events in {:.1} s", monkey.sent, began.elapsed().as_secs_f64());
     can_be_used(&mut h);
-    for run in &runs {
-        let folder = vifo::run::RunFolder::open(run).expect("a run is not lost");
-        assert_eq!(folder.manifest().expect("a manifest").state, "finished");
-        vifo::run::Model::open(&folder).expect("it still predicts");
+    let left = runs_in(&dir.path().join("runs"));
+    for (name, data) in &trained {
+        let kept = left.iter().find(|(_, found)| found == data).unwrap_or_else(|| panic!("{name} is lost: {left:?}"));
+        vifo::run::Model::open(&vifo::run::RunFolder { path: kept.0.clone() }).expect("it still predicts");
     }
+}
+
+/// Every run in a folder, wherever it was moved to, also by being deleted with a way back; each with the fingerprint of its data.
+fn runs_in(dir: &Path) -> Vec<(PathBuf, String)> {
+    let (mut found, mut left) = (vec![], vec![dir.to_path_buf()]);
+    while let Some(dir) = left.pop() {
+        match vifo::run::RunFolder::open(&dir).and_then(|run| run.manifest()) {
+            Ok(manifest) => found.push((dir, manifest.data)),
+            Err(_) => left.extend(
+                std::fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path()).filter(|p| p.is_dir()),
+            ),
+        }
+    }
+    found
 }
