@@ -3,14 +3,10 @@
 //! the software adapter. Parity is `tests/numbers/op_parity`'s business.
 
 use std::sync::Arc;
-use std::time::Instant;
-use vifo::exec::Executor;
-use vifo::exec::gpu::variants::Variant;
-use vifo::exec::gpu::{Checks, Choice, Gpu, GpuExecutor, open};
+use vifo::exec::gpu::{Checks, Choice, open};
+use vifo::ops::Op;
 use vifo::ops::conv::{Conv2dBackwardData, Conv2dBackwardWeight, Conv2dForward};
 use vifo::ops::norm::{BatchNormStats, BatchNormSums};
-use vifo::ops::{Op, StepArgs};
-use vifo::program::{Buf, BufferInfo, Element, Program, Role, Step};
 
 /// side, c_in, c_out, stride.
 const LAYERS: [(u32, u32, u32, u32); 6] =
@@ -111,39 +107,6 @@ fn ops(f: Conv2dForward) -> [Op; 5] {
     ]
 }
 
-/// Milliseconds of one run of the op: the median of some, each long enough to measure.
-fn time(gpu: &Arc<Gpu>, op: Op, variant: Variant, batch: u32) -> vifo::error::Result<f64> {
-    let (inputs, outputs) = op.lengths();
-    let mut program = Program::default();
-    let mut add = |lens: Vec<usize>, role| {
-        let first = program.buffers.len() as u32;
-        let info = |len| BufferInfo { name: "b".into(), len, role, kind: Element::Scalar };
-        program.buffers.extend(lens.into_iter().map(info));
-        (first..program.buffers.len() as u32).map(Buf).collect::<Vec<_>>()
-    };
-    let (inputs, outputs) = (add(inputs, Role::Input), add(outputs, Role::State));
-    program.steps.push(Step { op, inputs: inputs.clone(), outputs: outputs.clone() });
-    let lens: Vec<usize> = inputs.iter().map(|b| program.info(*b).len).collect();
-    let mut executor = GpuExecutor::with_variant(program, gpu.clone(), Checks::Off, Some(variant))?;
-    for (buf, len) in inputs.iter().zip(lens) {
-        executor.write(*buf, &(0..len).map(|i| ((i * 7919) % 1000) as f32 / 500.0 - 1.0).collect::<Vec<_>>())?;
-    }
-    let args = vec![StepArgs { n_valid: batch, ..StepArgs::default() }; 256];
-    // The first run compiles; the second says how many make 50 ms.
-    executor.run(&args[..1])?;
-    let start = Instant::now();
-    executor.run(&args[..1])?;
-    let n = (0.05 / start.elapsed().as_secs_f64().max(1e-6)).clamp(1.0, 256.0) as usize;
-    let mut times = vec![];
-    for _ in 0..5 {
-        let start = Instant::now();
-        executor.run(&args[..n])?;
-        times.push(start.elapsed().as_secs_f64() * 1e3 / n as f64);
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times[2])
-}
-
 fn main() -> vifo::error::Result<()> {
     let mut words = std::env::args().skip(1);
     let gpu = Arc::new(open(words.next().map_or(Choice::Software, Choice::Named))?);
@@ -158,7 +121,7 @@ fn main() -> vifo::error::Result<()> {
             let (variants, chosen) = gpu.variants(&op);
             let mut line = format!("  {:24}", op.name());
             for variant in variants {
-                let ms = time(&gpu, op, variant, batch)?;
+                let ms = 1e3 * gpu.seconds_of(op, variant, Checks::Off)?;
                 let mark = if variant == chosen { "*" } else { "" };
                 let rate = if op.family() == "conv" { format!(" ({:.1})", flops / ms / 1e6) } else { String::new() };
                 line += &format!("  {}{mark} {ms:.3}{rate}", variant.name());

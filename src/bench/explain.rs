@@ -3,7 +3,7 @@
 use super::{CASES, IMAGES, Prepared, image_case, no_case, setup};
 use crate::error::Result;
 use crate::exec::gpu::model::{CARDS, ModelledDispatch, dispatches};
-use crate::exec::gpu::{Gpu, GpuExecutor};
+use crate::exec::gpu::{Gpu, GpuExecutor, Tuning};
 use std::sync::Arc;
 
 /// A case and the kernels of one of its steps.
@@ -73,8 +73,9 @@ pub fn profile(gpu: &Arc<Gpu>, only: Option<&str>) -> Result<Vec<Profiled>> {
     for case in toys.chain(images) {
         let (name, (plan, ..)) = case?;
         let program = plan.setup.record_training(gpu.max_bytes_binding())?.program;
-        let costs = gpu.modelled(&program);
-        let mut executor = GpuExecutor::new(program, gpu.clone())?;
+        let forms = gpu.tuned(&program)?;
+        let costs = gpu.modelled(&program, &forms);
+        let mut executor = GpuExecutor::with_forms(program, gpu.clone(), &forms)?;
         let args: Vec<_> = (0..PROFILED_STEPS as u64).map(|step| plan.args(step)).collect();
         let mut kernels: Vec<(usize, ModelledDispatch, f64)> = vec![];
         for (cost, timed) in costs.into_iter().zip(executor.profile(&args)?) {
@@ -92,6 +93,24 @@ pub fn profile(gpu: &Arc<Gpu>, only: Option<&str>) -> Result<Vec<Profiled>> {
         all.push(Profiled { name, kernels });
     }
     if all.is_empty() { Err(no_case(only)) } else { Ok(all) }
+}
+
+/// Measures every form of the kernels of the cases on a GPU, and keeps which is fastest. The images' networks take a software
+/// adapter minutes: there they are left out.
+///
+/// # Errors
+/// A lost device.
+pub fn tune(gpu: &Arc<Gpu>) -> Result<Vec<Tuning>> {
+    let toys = CASES.iter().map(|(_, _, extra)| setup(extra));
+    let images = IMAGES.iter().filter(|_| !gpu.report().is_software());
+    let mut all: Vec<Tuning> = vec![];
+    for case in toys.chain(images.map(|(_, _, net, method)| image_case(*net, *method))) {
+        let program = case?.0.setup.record_training(gpu.max_bytes_binding())?.program;
+        // Each op and size once.
+        let new = gpu.tune(&program, &|op| all.iter().all(|t| t.op != op))?;
+        all.extend(new);
+    }
+    Ok(all)
 }
 
 /// The cases whose name contains `only`; those of images are among them.

@@ -16,6 +16,10 @@ pub struct Args {
     /// (not with --json)
     #[arg(long, conflicts_with = "json")]
     full: bool,
+    /// Measure on each adapter which form of each kernel is fastest, and keep it for trainings, which otherwise measure their own
+    /// kernels once on a GPU (not with --json)
+    #[arg(long, conflicts_with = "json")]
+    tune: bool,
     /// Everything as one JSON line
     #[arg(long)]
     json: bool,
@@ -81,6 +85,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let unseen = fs::exists("/dev/nvidia0");
         say(&advice(&adapters, hardware, unseen));
     }
+    if args.tune {
+        tune(&adapters, &names)?;
+    }
     if args.full {
         return full(&adapters, &names);
     }
@@ -94,6 +101,28 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         )
         .into()),
     }
+}
+
+/// A table per adapter: the forms of each kernel with their times.
+fn tune(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
+    for (adapter, name) in adapters.iter().zip(names) {
+        let Device::Gpu(gpu) = Device::open(name)? else { continue };
+        tell(&format!("measuring {}", adapter.name));
+        let found = bench::explain::tune(&gpu)?;
+        if found.is_empty() {
+            let why = "nothing is measured where nothing is kept: set VIFO_CACHE to a folder";
+            say(&format!("\n{}: {why}", adapter.name));
+            continue;
+        }
+        let mut t = TextTable::new(&["op, count x m x n x k", "by the table", "taken", "microseconds of each form"]);
+        for one in &found {
+            let times: Vec<String> = one.seconds.iter().map(|(v, s)| format!("{} {:.1}", v.name(), 1e6 * s)).collect();
+            t.rows.push(vec![one.op.clone(), one.table.name().into(), one.taken.name().into(), times.join(", ")]);
+        }
+        say(&format!("\n{}, {}", adapter.name, adapter.backend));
+        say(&t.render(Format::Text));
+    }
+    Ok(())
 }
 
 /// The long self-test of each adapter, as text to paste into a report.

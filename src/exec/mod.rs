@@ -142,6 +142,26 @@ impl Device {
         }
     }
 
+    /// The executor of a training's part, and the forms of its kernels that were measured (`Gpu::tuned`). Several cards, which may
+    /// differ, keep to the choice by size.
+    pub fn trainer(&self, part: usize, program: Program) -> Result<(Box<dyn Executor>, gpu::Forms)> {
+        match self {
+            Device::Gpu(gpu) => {
+                let forms = gpu.tuned(&program)?;
+                Ok((Box::new(gpu::GpuExecutor::with_forms(program, gpu.clone(), &forms)?), forms))
+            }
+            device => Ok((device.of_part(part).executor(program)?, gpu::Forms::new())),
+        }
+    }
+
+    /// Programs get the forms that a run on the device of that name recorded, which is resumed; None for runs that begin.
+    pub fn resume_forms(&self, recorded: Option<(&str, gpu::Forms)>) {
+        if let Device::Gpu(gpu) | Device::Auto(gpu) = self {
+            // On another card its measurements say nothing.
+            gpu.resume_forms(recorded.filter(|(name, _)| *name == gpu.describe()).map(|(_, forms)| forms));
+        }
+    }
+
     pub fn executor(&self, program: Program) -> Result<Box<dyn Executor>> {
         Ok(match self {
             Device::Cpu => Box::new(cpu::CpuExecutor::<f32>::new(program)),

@@ -37,6 +37,9 @@ pub struct Manifest {
     /// Where the files of the recipe lie as seen from the folder, by key: a run that is moved with its data finds them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub relative: BTreeMap<String, PathBuf>,
+    /// Forms of kernels that were measured on the device, by op and size: a resumed run adds in the same order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernels: BTreeMap<String, String>,
     /// SHA-256 of each part. Two where a part was about to be replaced: the new one and the one before, whichever is there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, Vec<String>>,

@@ -24,6 +24,7 @@ fn tell(folder: &RunFolder) {
         state: "stopped".into(),
         notes: vec![],
         changes: vec![],
+        kernels: Default::default(),
         relative: Default::default(),
         sums: folder.sums(),
         sha256: String::new(),

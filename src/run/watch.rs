@@ -225,6 +225,7 @@ mod tests {
             state: state.into(),
             notes: vec![],
             changes: vec![],
+            kernels: Default::default(),
             relative: Default::default(),
             sums: Default::default(),
             sha256: String::new(),

@@ -5,6 +5,7 @@
 
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::exec::gpu::Forms;
 use crate::exec::{Chosen, Device, Executor};
 use crate::method::{DataX, ModelSpec, TrainProgram};
 use crate::ops::StepArgs;
@@ -21,6 +22,7 @@ struct Part {
     /// an end of its own.
     groups: Range<usize>,
     exec: Box<dyn Executor>,
+    forms: Forms,
     weights: Buf,
     optimizer: Vec<(&'static str, Buf)>,
     average: Option<Buf>,
@@ -114,6 +116,11 @@ impl Session {
         Session { parts, members, is_parallel, device }
     }
 
+    /// Forms of kernels that were measured on this card, for the run's record.
+    pub fn forms(&self) -> Forms {
+        self.parts.iter().flat_map(|part| part.forms.clone()).collect()
+    }
+
     /// The parts of one setup, at place `lane` among equal ones.
     fn parts(
         setup: &ModelSpec,
@@ -132,7 +139,7 @@ impl Session {
             let recorded = part.record_training(device.max_bytes_binding())?;
             let TrainProgram { program, data_x, data_y, data_w, aux_range: aux, .. } = recorded;
             let TrainProgram { weights, optimizer, average, sums, running, .. } = recorded;
-            let mut exec = device.of_part(i).executor(program)?;
+            let (mut exec, forms) = device.trainer(i, program)?;
             let (first_set, sets) = part.sets();
             let place = (first_set - setup.sets().0) as usize;
             let own = place..place + sets as usize;
@@ -160,7 +167,18 @@ impl Session {
             }
             let own = if own_folds { first..last } else { own };
             let groups = lane * groups + own.start..lane * groups + own.end;
-            parts.push(Part { members: last - first, lane, groups, exec, weights, optimizer, average, sums, running });
+            parts.push(Part {
+                members: last - first,
+                lane,
+                groups,
+                exec,
+                forms,
+                weights,
+                optimizer,
+                average,
+                sums,
+                running,
+            });
         }
         Ok(parts)
     }

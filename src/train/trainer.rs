@@ -201,6 +201,9 @@ impl Trainer {
     pub fn device(&self) -> &str {
         &self.session.device
     }
+    pub fn forms(&self) -> crate::exec::gpu::Forms {
+        self.session.forms()
+    }
     pub fn layout(&self) -> crate::net::Layout {
         self.plan.setup.layout()
     }

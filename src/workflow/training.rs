@@ -151,7 +151,10 @@ impl Training {
                 "restore the file, name it with --data FILE, or start a new run with `vifo fit`",
             ));
         }
-        let mut training = Self::of(&recipe, data, device)?;
+        device.resume_forms(Some((&before.device, before.kernels)));
+        let training = Self::of(&recipe, data, device);
+        device.resume_forms(None);
+        let mut training = training?;
         training.changes = before.changes;
         if before.sums.is_empty() {
             Arc::make_mut(&mut training.data).notes.push(Model::WITHOUT_SUMS.into());
@@ -230,6 +233,7 @@ impl Training {
             notes: data.notes.clone(),
             changes: self.changes.clone(),
             relative: moved::relative(&self.recipe, &folder.path),
+            kernels: self.trainer.forms(),
             sums: folder.sums(),
             sha256: String::new(),
         })

@@ -70,6 +70,70 @@ fn an_ensemble_on_several_devices_is_that_of_one() {
     assert!(err.contains("'cpu' in a list"), "{err}");
 }
 
+/// What `doctor --tune` measured is used by trainings and recorded; a resumed run keeps to its record, whatever was measured since.
+#[test]
+fn measured_forms_are_used_and_recorded() {
+    use sha2::{Digest, Sha256};
+    let home = tempfile::tempdir().expect("a folder");
+    let (dir, cache) = (home.path(), home.path().join("cache"));
+    let ok = |args: &str| {
+        let out = run(dir, cache.to_str().expect("UTF-8"), args);
+        assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).expect("UTF-8")
+    };
+    let fit = "fit sinusoid --device software --epochs 3 -q --out";
+    let kernels = |name: &str| -> serde_json::Map<String, serde_json::Value> {
+        let text = std::fs::read_to_string(dir.join(name).join("manifest.json")).expect("a manifest");
+        let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        manifest.get("kernels").and_then(|k| k.as_object()).cloned().unwrap_or_default()
+    };
+    ok(&format!("{fit} before"));
+    assert!(kernels("before").is_empty(), "a software adapter is not measured unasked");
+    let said = ok("doctor --tune");
+    assert!(said.contains("taken") && said.contains("linear_forward, 1 x 100 x 50 x 50"), "{said}");
+
+    let file = files(&cache).into_iter().find(|f| f.extension().is_some_and(|e| e == "forms")).expect("forms are kept");
+    let plant = |form: &str| {
+        let bytes = std::fs::read(&file).expect("forms");
+        let mut forms: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&bytes[32..]).expect("JSON");
+        forms.values_mut().for_each(|f| *f = form.into());
+        let text = serde_json::to_string(&forms).expect("text");
+        std::fs::write(&file, [Sha256::digest(&text).as_slice(), text.as_bytes()].concat()).expect("written");
+    };
+    plant("32x32");
+    ok(&format!("{fit} tiled"));
+    let tiled = kernels("tiled");
+    assert!(tiled.len() > 2 && tiled.values().all(|f| f == "32x32"), "{tiled:?}");
+    let profile = ok("bench --profile --device software --only toy_vifo_aux");
+    assert!(profile.contains("linear_forward_tiled 32x32"), "{profile}");
+    // Killed, and resumed when other forms are thought the fastest.
+    let long = "fit sinusoid --device software --epochs 400 --set train.patience=0 --set train.checkpoint_seconds=0 \
+                --set train.evaluate_every=5 -q --out";
+    ok(&format!("{long} whole"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_vifo"))
+        .current_dir(dir)
+        .env("NODEVICE_SELECT", "1")
+        .env("VIFO_CACHE", &cache)
+        .args(format!("{long} killed").split_whitespace())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    while !dir.join("killed/checkpoints/last.safetensors").is_file() {
+        assert!(child.try_wait().expect("asked").is_none(), "it ended without a checkpoint");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!dir.join("killed/report.html").is_file(), "it came to its end: the test shows nothing");
+    plant("64x16");
+    ok("fit --resume killed --device software -q");
+    assert_eq!(kernels("killed"), kernels("whole"));
+    let predictions = |name: &str| std::fs::read(dir.join(name).join("predictions.csv")).expect("predictions");
+    assert_eq!(predictions("killed"), predictions("whole"));
+    ok(&format!("{fit} other"));
+    assert!(kernels("other").values().all(|f| f == "64x16"), "what begins takes what is measured");
+}
+
 #[test]
 fn a_gpu_that_is_not_there_is_refused_in_one_line() {
     let home = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,9 @@
 //! A program's memory on the device: what it needs, whether the adapter allows it, and the buffers themselves.
 
 use super::device::Gpu;
-use super::variants::{CURE, Form, Variant, beyond, choose, form, most_bytes};
+use super::variants::{CURE, Form, Variant, beyond, form, most_bytes};
 use crate::error::{Error, Result};
+use crate::ops::Op;
 use crate::program::plan::{BufferPlan, plan};
 use crate::program::{Buf, BufferInfo, Element, Program};
 
@@ -27,9 +28,13 @@ fn size_of(info: &BufferInfo) -> u64 {
     }
 }
 
-/// Refuses, before anything is created, what the adapter cannot hold or start. The form of each step is the one that the
-/// table chooses, or the wanted variant's where an op has it.
-pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -> Result<(BufferPlan, Vec<Form>)> {
+/// Refuses, before anything is created, what the adapter cannot hold or start. The form of each step is that of the
+/// wanted variant where an op has it.
+pub(super) fn preflight(
+    gpu: &Gpu,
+    program: &Program,
+    wanted: &dyn Fn(&Op) -> Variant,
+) -> Result<(BufferPlan, Vec<Form>)> {
     let limits = &gpu.limits;
     let refuse = |found: String, allowed: String, help: &str| {
         Err(Error::device(gpu.report().name.clone(), found, allowed, help))
@@ -51,8 +56,7 @@ pub(super) fn preflight(gpu: &Gpu, program: &Program, wanted: Option<Variant>) -
     }
     let mut forms = vec![];
     for step in &program.steps {
-        let variant = wanted.unwrap_or_else(|| choose(&step.op, gpu.class, limits));
-        let form = form(&step.op, variant, most_bytes(limits)).unwrap_or_else(|| Form::plain(&step.op));
+        let form = form(&step.op, wanted(&step.op), most_bytes(limits)).unwrap_or_else(|| Form::plain(&step.op));
         if let Some((found, allowed, help)) = beyond(&form, limits) {
             return refuse(found, allowed, help);
         }

@@ -1,6 +1,7 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
+use super::tune::Tuner;
 use super::variants::{Class, Form, form, most_bytes, on_offer};
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
@@ -168,6 +169,7 @@ pub struct Gpu {
     pub(super) report: AdapterReport,
     pub(super) trouble: Arc<Mutex<Trouble>>,
     pub(super) kept: Option<Kept>,
+    pub(super) tuner: Tuner,
 }
 
 /// Compiled pipelines that outlive the process.
@@ -238,22 +240,30 @@ fn none_found(choice: &Choice, names: &str) -> Error {
     }
 }
 
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
 /// Where compiled pipelines of this card and driver are kept; None where the driver hands none out.
 fn pipelines_file(adapter: &wgpu::AdapterInfo) -> Option<PathBuf> {
     let key = wgpu::util::pipeline_cache_key(adapter)?;
-    let version: String =
-        adapter.driver_info.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    cache::path(&format!("{key}_{version}.bin"))
+    cache::path(&format!("{key}_{}.bin", plain(&adapter.driver_info)))
+}
+
+/// Where it is kept which forms are fastest on this card with this driver and this version of the kernels.
+fn forms_file(adapter: &wgpu::AdapterInfo) -> Option<PathBuf> {
+    let card = plain(&format!("{} {} {}", adapter.backend.to_str(), adapter.name, adapter.driver_info));
+    cache::path(&format!("{card}_{}.forms", env!("CARGO_PKG_VERSION")))
 }
 
 fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     // The defaults (8 storage buffers, 128 MiB a binding, 256 MiB a buffer) are what every machine has; ask for all there is.
     let limits = adapter.limits();
     // Software adapters compile in no time, and the tests open one in each process.
-    let path = pipelines_file(&adapter.get_info()).filter(|_| {
-        let asked = std::env::var_os("VIFO_CACHE").is_some();
-        adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && (asked || !report.is_software())
-    });
+    let keeps = std::env::var_os("VIFO_CACHE").is_some() || !report.is_software();
+    let path = pipelines_file(&adapter.get_info())
+        .filter(|_| adapter.features().contains(wgpu::Features::PIPELINE_CACHE) && keeps);
+    let forms_file = forms_file(&adapter.get_info()).filter(|_| keeps);
     let cache = if path.is_some() { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
     // `spirv` says why kernels are translated here where the backend takes it.
     let own = if adapter.get_info().backend == wgpu::Backend::Vulkan {
@@ -296,7 +306,8 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         let cache = unsafe { device.create_pipeline_cache(&descriptor) };
         Kept { cache, path, bytes: Mutex::new(data.map_or(0, |d| d.len())) }
     });
-    Ok(Gpu { device, queue, limits, pipelines: Pipelines::default(), class, report, trouble, kept })
+    let (pipelines, tuner) = (Pipelines::default(), Tuner::new(forms_file));
+    Ok(Gpu { device, queue, limits, pipelines, class, report, trouble, kept, tuner })
 }
 
 impl Gpu {

@@ -11,16 +11,18 @@ mod readback;
 mod spirv;
 #[doc(hidden)]
 pub mod testing;
+mod tune;
 pub mod variants;
 
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
 pub use profile::Timed;
+pub use tune::{Forms, Tuning};
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
-use crate::ops::StepArgs;
+use crate::ops::{Op, StepArgs};
 use crate::program::{Buf, BufferInfo, Program};
 use buffers::{Memory, preflight};
 use pipelines::{Pipeline, STEP_BYTES};
@@ -87,11 +89,22 @@ impl GpuExecutor {
         Self::with_variant(program, gpu, checks, None)
     }
 
-    /// As `with_checks`, with this variant of every op that has it in place of the adapter's choice.
+    /// As `with_checks`, with this variant of every op that has it in place of the table's choice.
     pub fn with_variant(program: Program, gpu: Arc<Gpu>, checks: Checks, variant: Option<Variant>) -> Result<Self> {
+        let of = gpu.clone();
+        Self::make(program, gpu, checks, &|op| variant.unwrap_or_else(|| of.variants(op).1))
+    }
+
+    /// As `new`, with these forms of ops in place of the table's.
+    pub fn with_forms(program: Program, gpu: Arc<Gpu>, forms: &Forms) -> Result<Self> {
+        let of = gpu.clone();
+        Self::make(program, gpu, Checks::default(), &|op| of.of_forms(op, forms))
+    }
+
+    fn make(program: Program, gpu: Arc<Gpu>, checks: Checks, wanted: &dyn Fn(&Op) -> Variant) -> Result<Self> {
         // The unchecked shaders rest on it, and a Program can be made without a Builder.
         crate::program::check::check(&program)?;
-        let (plan, forms) = preflight(&gpu, &program, variant)?;
+        let (plan, forms) = preflight(&gpu, &program, wanted)?;
         let memory = Memory::new(&gpu, &program, plan, &forms)?;
         let (uniforms, stride) = uniforms(&gpu, &program)?;
         let schedule = small(&gpu, "schedule", SCHEDULE_ROWS as u64 * STEP_BYTES)?;

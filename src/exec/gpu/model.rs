@@ -3,8 +3,9 @@
 //! its bytes; what waits for memory within a workgroup is not in it, so that small kernels take longer than this says.
 
 use super::Gpu;
-use super::variants::{Class, choose, form};
-use crate::ops::Forms;
+use super::tune::Forms as Measured;
+use super::variants::{Class, Variant, choose, form};
+use crate::ops::{Forms, Op};
 use crate::program::cost::touched;
 use crate::program::{Program, Step};
 
@@ -57,25 +58,25 @@ fn limits() -> wgpu::Limits {
 
 /// The kernels that a replay of the program starts on hardware, `advance` first.
 pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
-    of_program(program, Class::Hardware, &limits())
+    let limits = limits();
+    of_program(program, &|op| choose(op, Class::Hardware, &limits), &limits)
 }
 
 impl Gpu {
-    /// The same on this adapter.
-    pub fn modelled(&self, program: &Program) -> Vec<ModelledDispatch> {
-        of_program(program, self.class, &self.limits)
+    /// The same on this adapter, with these forms of ops.
+    pub fn modelled(&self, program: &Program, forms: &Measured) -> Vec<ModelledDispatch> {
+        of_program(program, &|op| self.of_forms(op, forms), &self.limits)
     }
 }
 
-fn of_program(program: &Program, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
+fn of_program(program: &Program, wanted: &dyn Fn(&Op) -> Variant, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
     let advance = ModelledDispatch { kernel: "advance".into(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
-    let all = program.steps.iter().flat_map(|step| of_step(step, class, limits));
+    let all = program.steps.iter().flat_map(|step| of_step(step, wanted(&step.op), limits));
     std::iter::once(advance).chain(all.filter(|d| d.groups > 0)).collect()
 }
 
-fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
+fn of_step(step: &Step, variant: Variant, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
     let cost = step.cost();
-    let variant = choose(&step.op, class, limits);
     let Some(form) = form(&step.op, variant, super::variants::most_bytes(limits)) else { return vec![] };
     // The last kernel of several writes the outputs, but those that the first has for its own.
     let own = if let Forms::Fused { own, .. } = step.op.forms() { own } else { 0 };
@@ -100,7 +101,6 @@ fn of_step(step: &Step, class: Class, limits: &wgpu::Limits) -> Vec<ModelledDisp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Op;
     use crate::ops::norm::Add;
     use crate::program::{Builder, Role};
 

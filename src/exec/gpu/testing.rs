@@ -5,7 +5,7 @@ use super::pipelines::{Binding, Checks, compose};
 use super::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
 use super::spirv::Parsed;
-use super::variants::{Class, Form, Kernel, Tile, Variant, form_of_product};
+use super::variants::{Class, Form, Kernel, Variant, form_of_product};
 use super::{Gpu, GpuExecutor};
 use crate::error::Result;
 use crate::ops::{Op, Product};
@@ -56,7 +56,7 @@ pub fn all_kernels() -> Vec<(Op, Kernel)> {
 pub fn spirv_of(
     composed: &str,
     entry: &str,
-    tile: Option<Tile>,
+    tile: Option<super::variants::Tile>,
     checks: Checks,
 ) -> std::result::Result<Vec<u32>, String> {
     Ok(Parsed::of(composed)?.translate(entry, tile, checks)?.words)
