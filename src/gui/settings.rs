@@ -79,6 +79,14 @@ pub enum MapKind {
     MutualInformation,
 }
 
+/// What stands below the playground's picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum Below {
+    #[default]
+    Curves,
+    Network,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub enum CurveAxis {
     #[default]
@@ -125,6 +133,7 @@ pub struct Settings {
     pub bands: BandOptions,
     pub map: MapKind,
     pub boundary: bool,
+    pub below: Below,
     pub curves: CurveOptions,
     /// Methods of the split view.
     pub side: Vec<String>,
@@ -148,6 +157,7 @@ impl Default for Settings {
             bands: BandOptions::default(),
             map: MapKind::Probability,
             boundary: true,
+            below: Below::Curves,
             curves: CurveOptions::default(),
             side: [base::NAME, vifo::MEAN.name, vi::MEAN.name].map(str::to_string).to_vec(),
             prior_curves: 40,

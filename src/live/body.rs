@@ -238,13 +238,20 @@ impl Body {
         }
         let started = Instant::now();
         let (slots, rows) = (&mut self.slots, &mut self.rows);
+        let keeps = self.view.moments;
         let mut is_stopped = false;
-        for (i, TrainerSlot { training, driver, .. }) in slots.iter_mut().enumerate() {
-            let ending = driver.advance_by(training, count, &mut |_, event| {
-                rows.extend(match event {
-                    Event::Epoch(row) => Some((i, row)),
-                    Event::Started { .. } | Event::Checkpoint => None,
-                });
+        for (i, slot) in slots.iter_mut().enumerate() {
+            if keeps {
+                slot.keep_moment()?;
+            }
+            let TrainerSlot { training, driver, timeline, .. } = slot;
+            let ending = driver.advance_by(training, count, &mut |training, event| {
+                if let Event::Epoch(row) = event {
+                    if keeps && timeline.is_best(&row) {
+                        timeline.push_best(&row, training.trainer.checkpoint()?);
+                    }
+                    rows.push((i, row));
+                }
                 Ok(Flow::Continue)
             })?;
             is_stopped |= ending == Some(Ending::Stopped);

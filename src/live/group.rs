@@ -210,6 +210,13 @@ impl Group {
                     (slot.points, slot.recipe) = (*points, Some(recipe));
                 }
             }
+            WorkerEvent::WentBack { slot, step, event } => {
+                (self.snapshot.step, self.snapshot.epoch) = (step, 0);
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    slot.run.cut(step);
+                    slot.run.change(&event);
+                }
+            }
             WorkerEvent::Rows(rows) => {
                 for (slot, row) in rows {
                     if let Some(slot) = self.slots.get_mut(slot) {

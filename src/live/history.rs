@@ -136,7 +136,9 @@ impl History {
     /// Takes in what a group of trainings looks like now. A second look at one step replaces the first: the view has changed.
     pub fn take(&mut self, snapshot: &Snapshot, points: &[[f64; 3]]) {
         let pictures: Vec<Picture> = snapshot.slots.iter().map(|s| s.picture.clone()).collect();
-        if pictures.iter().all(|p| *p == Picture::None) {
+        // A picture of an earlier step is none of this one.
+        let looks_back = snapshot.slots.iter().any(|s| s.looks_at.is_some());
+        if looks_back || pictures.iter().all(|p| *p == Picture::None) {
             return;
         }
         // It has gone back; or a look at the training before came after the new one's beginning.

@@ -13,6 +13,9 @@ pub mod far;
 pub mod group;
 pub mod history;
 pub mod job;
+#[cfg(test)]
+mod moment_tests;
+pub mod network;
 #[cfg(target_arch = "wasm32")]
 mod office;
 pub mod picture;
@@ -20,6 +23,7 @@ pub mod pieces;
 pub mod slot;
 mod speed;
 pub mod sweep;
+mod timeline;
 #[cfg(test)]
 mod walk_tests;
 pub mod watch;
@@ -33,5 +37,6 @@ pub use job::Job;
 pub use picture::{Picture, View};
 pub use pieces::Pieces;
 pub use slot::Points;
+pub use timeline::held_out_nll;
 pub use watch::Watch;
 pub use worker::{Command, Keep, Snapshot, Worker, WorkerEvent, WorkerState};

@@ -23,11 +23,30 @@ pub struct View {
     pub map_cells: usize,
     /// Number of curves from the prior and the seed of their draw; None = none.
     pub prior: Option<(u32, u32)>,
+    /// Keep moments of the training, to look back at and to go on from.
+    pub moments: bool,
+    /// The picture is that of the moment at this step, or of the last one before it; None = as things stand.
+    pub look_at: Option<u64>,
+    /// What the layers of the network make of an input.
+    pub network: bool,
+    /// That input in the data's unit; None = the middle of the training data.
+    pub input: Option<Vec<f64>>,
 }
 
 impl Default for View {
     fn default() -> Self {
-        View { interval: 0.04, x_range: None, y_range: None, band_points: 161, map_cells: 56, prior: None }
+        View {
+            interval: 0.04,
+            x_range: None,
+            y_range: None,
+            band_points: 161,
+            map_cells: 56,
+            prior: None,
+            moments: false,
+            look_at: None,
+            network: false,
+            input: None,
+        }
     }
 }
 
@@ -116,6 +135,11 @@ pub fn ranges(encoder: &Encoder) -> Vec<(f64, f64)> {
         (Some(axes), Task::Classification) if axes.len() == 2 => vec![axes[0].wide(), axes[1].wide()],
         _ => vec![],
     }
+}
+
+/// Inputs as the network takes them, where all are numbers.
+pub fn standard(encoder: &Encoder, input: &[f64]) -> Vec<f32> {
+    encoder.features.iter().filter_map(Axis::of).zip(input).map(|(axis, v)| axis.standard(*v)).collect()
 }
 
 /// A predictor that is kept between snapshots.

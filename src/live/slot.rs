@@ -2,7 +2,9 @@
 //! and kept in its folder.
 
 use super::change::Effect;
+use super::network;
 use super::picture::{Painter, Picture, View};
+use super::timeline::Timeline;
 use super::worker::SlotSnapshot;
 use crate::data::encode::{Encoder, Feature, FeatureKind, Scale, Target};
 use crate::data::load::Loaded;
@@ -20,6 +22,7 @@ pub struct TrainerSlot {
     pub training: Training,
     pub device: Device,
     pub driver: Driver,
+    pub timeline: Timeline,
     painter: Painter,
     /// Keys of the variant that `painter` draws, where there are several.
     lead: String,
@@ -100,7 +103,34 @@ impl Points {
 
 impl TrainerSlot {
     pub fn new(training: Training, device: Device) -> TrainerSlot {
-        TrainerSlot { training, device, driver: Driver::default(), painter: Painter::default(), lead: String::new() }
+        let (driver, painter) = (Driver::default(), Painter::default());
+        TrainerSlot { training, device, driver, timeline: Timeline::default(), painter, lead: String::new() }
+    }
+
+    /// Keeps this moment if one is due.
+    pub fn keep_moment(&mut self) -> Result<()> {
+        let trainer = &mut self.training.trainer;
+        if self.timeline.is_due(trainer.step()) {
+            self.timeline.push(trainer.checkpoint()?);
+        }
+        Ok(())
+    }
+
+    /// Goes back to the moment at `step`, or to the last one before it; its step. None where there is none.
+    pub fn go_back(&mut self, step: u64) -> Result<Option<u64>> {
+        let Some(then) = self.timeline.at(step) else { return Ok(None) };
+        let step = then.step;
+        self.training.go_back(then)?;
+        self.timeline.cut(step);
+        Ok(Some(step))
+    }
+
+    /// After the end: the schedule begins again with the weights that training ended with.
+    pub fn go_on(&mut self) -> Result<()> {
+        match self.training.trainer.ending() {
+            Some(_) => self.training.trainer.restart_schedule(),
+            None => Ok(()),
+        }
     }
 
     pub fn points(&self) -> Points {
@@ -110,10 +140,12 @@ impl TrainerSlot {
     /// What the network thinks now, and curves from its prior if they are wanted.
     pub fn snapshot(&mut self, view: &View) -> Result<SlotSnapshot> {
         let Training { trainer, data, .. } = &mut self.training;
+        let then = view.look_at.and_then(|step| self.timeline.at(step));
         // Where nothing is drawn, an average or a posterior would be wasted work.
-        let now = match super::picture::ranges(&data.encoder).is_empty() {
-            true => trainer.weights()?,
-            false => trainer.snapshot(&data.train, &self.device)?,
+        let now = match (then, super::picture::ranges(&data.encoder).is_empty()) {
+            (_, true) => trainer.weights()?,
+            (Some(then), _) => trainer.look_back(then, &data.train, &self.device)?,
+            (None, _) => trainer.snapshot(&data.train, &self.device)?,
         };
         let plan = trainer.lead_plan().clone();
         // What reads the weights of one variant may not read those of another.
@@ -128,7 +160,15 @@ impl TrainerSlot {
             }
             _ => None,
         };
-        Ok(SlotSnapshot { picture, prior })
+        let input = view.input.as_deref();
+        Ok(SlotSnapshot {
+            picture,
+            prior,
+            moments: self.timeline.steps(),
+            best: self.timeline.best(),
+            looks_at: then.map(|then| then.step),
+            network: view.network.then(|| network::look(&plan.setup, &data.encoder, &now, input)),
+        })
     }
 
     /// Goes over to `recipe`, with the weights as they are if that is possible. True where it had to restart.
@@ -136,6 +176,8 @@ impl TrainerSlot {
         let effect = super::effect_of(&self.training.recipe, recipe);
         let step = self.training.trainer.step();
         let changed = diff(&self.training.recipe, recipe);
+        let steps_per_epoch = |t: &Training| u64::from(t.trainer.plan().steps_per_epoch());
+        let before = steps_per_epoch(&self.training);
         // What is changed after the end is to be trained on.
         let ended = self.training.trainer.ending().is_some();
         if ended && matches!(effect, Effect::Steers | Effect::Rebuilds) && changed.iter().any(|k| !k.cosmetic) {
@@ -147,17 +189,22 @@ impl TrainerSlot {
             Effect::Rebuilds => {
                 self.painter = Painter::default();
                 if !self.training.rebuild(recipe)? {
+                    self.timeline = Timeline::default();
                     return Ok(true);
                 }
             }
             Effect::Restarts => {
-                self.painter = Painter::default();
+                (self.painter, self.timeline) = (Painter::default(), Timeline::default());
                 if recipe.device != self.training.recipe.device {
                     self.device = Device::open(&recipe.device)?;
                 }
                 self.training.restart(recipe, &self.device)?;
                 return Ok(true);
             }
+        }
+        if changed.iter().any(|k| !k.cosmetic) {
+            let like = self.training.trainer.checkpoint()?;
+            self.timeline.adapt(&like, (before, steps_per_epoch(&self.training)));
         }
         let keys: Vec<String> = changed.iter().map(|k| k.path.to_string()).collect();
         self.training.note_change(step, &keys);

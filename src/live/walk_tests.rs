@@ -47,7 +47,7 @@ fn any_keep(rng: &mut SplitMix64, home: &Path) -> Option<Keep> {
 /// One command, or nothing but time.
 fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
     let running = rng.next_u64().is_multiple_of(2);
-    let command = match rng.next_u64() % 14 {
+    let command = match rng.next_u64() % 15 {
         0 | 1 => {
             let several = 1 + rng.next_u64() % 2;
             let recipes: Vec<Recipe> = (0..several).map(|_| any_recipe(rng)).collect();
@@ -64,7 +64,16 @@ fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
         7 => Command::Reset,
         8 | 9 => Command::Change(vec![any_recipe(rng)]),
         10 => Command::Pace([None, Some(1e9), Some(2000.0), Some(f64::NAN)][(rng.next_u64() % 4) as usize]),
-        11 => Command::View(View { band_points: 3, map_cells: 3, prior: Some((2, 1)), ..View::default() }),
+        11 => Command::View(View {
+            band_points: 3,
+            map_cells: 3,
+            prior: Some((2, 1)),
+            moments: true,
+            look_at: running.then_some(20),
+            network: true,
+            ..View::default()
+        }),
+        13 => Command::GoOn { from: running.then_some(rng.next_u64() % 60) },
         12 => Command::Save { slot: (rng.next_u64() % 2) as usize, path: home.join("saved"), force: running },
         _ => {
             std::thread::sleep(Duration::from_millis(rng.next_u64() % 20));

@@ -1,6 +1,7 @@
 //! The caller's end of a worker thread, and what goes up and down between the two. The caller never waits.
 
 use super::drive::Driver;
+use super::network::Network;
 use super::picture::{Picture, View};
 use super::slot::Points;
 use crate::error::{Error, Result};
@@ -29,6 +30,11 @@ pub enum Command {
     Pause,
     /// So many steps, then pause.
     Step(u64),
+    /// Trains on: from the moment at this step, or the last one before it, which forgets what came after; or from the end, with
+    /// a schedule that begins again.
+    GoOn {
+        from: Option<u64>,
+    },
     /// Ends training where it is; what is kept in a folder can be resumed.
     Stop,
     /// Back to step 0 with the recipes as they are now.
@@ -76,6 +82,12 @@ pub enum WorkerEvent {
         recipe: Box<Recipe>,
         points: Box<Points>,
     },
+    /// It goes on from an earlier step: what came after is forgotten.
+    WentBack {
+        slot: usize,
+        step: u64,
+        event: Event,
+    },
     Rows(Vec<(usize, EpochRow)>),
     WorkerState(WorkerState),
     /// A run folder is complete.
@@ -115,6 +127,14 @@ pub struct SlotSnapshot {
     pub picture: Picture,
     /// [curves][band points]: y at the x of the band.
     pub prior: Option<Vec<Vec<f64>>>,
+    /// Steps of the moments that are kept.
+    pub moments: Vec<u64>,
+    /// The one of them with the lowest held-out NLL.
+    pub best: Option<u64>,
+    /// The moment that the picture is of; None = as things stand.
+    pub looks_at: Option<u64>,
+    /// Where it is asked for.
+    pub network: Option<Network>,
 }
 
 /// Asks the caller for a look at what has come.

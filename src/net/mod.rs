@@ -6,6 +6,7 @@ pub mod init;
 pub mod mlp;
 pub mod ntk;
 pub mod preresnet;
+pub mod trace;
 
 pub use alexnet::AlexNet;
 pub use cnn::Cnn;

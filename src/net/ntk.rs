@@ -2,15 +2,11 @@
 //! root of its n inputs is, under Adam, one with the plain product whose weights start at N(0, 1/n) and are learnt at a rate
 //! divided by that root: so the network stays what it is, and what differs are start and rates.
 
-use super::mlp::Layers;
+use super::trace::{embedded, linear};
 use super::{Layout, Mlp, Places, View, ViewKind, init};
 use crate::base::rng::{Draw, Stream};
-use crate::ops::OpSpec;
-use crate::ops::embed::{EmbedForward, embed_forward};
-use crate::ops::linear::{ACT_NONE, LinearForward, linear_forward};
-use crate::ops::periodic::{self, PeriodicForward, periodic_forward};
+use crate::ops::linear::ACT_NONE;
 use crate::program::Act;
-use crate::program::builder::LinearAt;
 
 /// Factor of the learning rate of biases, and of the numbers of an embedding.
 const SLOW: f32 = 0.1;
@@ -80,46 +76,10 @@ const EMBEDDING_BIAS: &str = "embedding.bias";
 /// Sets the biases of the hidden layers, first to last, by what each sees of the rows x [rows, n_in].
 fn bend(net: &Mlp, draw: &impl Fn(u32) -> Draw, rows: usize, mut x: Vec<f32>, w: &mut [f32]) {
     // Factors of inputs and activations start at 1: they change nothing yet.
-    let Layers { embedding, tables, hidden, .. } = net.layers(&mut Places::default());
-    if let Some(to) = embedding {
-        let op = PeriodicForward {
-            replicas: 1,
-            share: 1,
-            rows: rows as u32,
-            n_in: net.n_in,
-            embedded: to.embedded,
-            frequency: to.frequency,
-            phase: to.phase,
-            weight: to.weight,
-            bias: to.bias,
-            stride: w.len() as u32,
-        };
-        let columns: Vec<f32> = net.embedded.iter().map(|c| *c as f32).collect();
-        let mut y = vec![0.0; rows * periodic::n_out(net.n_in, to.embedded) as usize];
-        periodic_forward(&op, &x, w, &columns, &mut y);
-        x = y;
-    }
-    if let Some(table) = tables {
-        let columns = net.tables_in_place();
-        let op = EmbedForward {
-            replicas: 1,
-            share: 1,
-            rows: rows as u32,
-            n_in: (x.len() / rows) as u32,
-            embedded: columns.len() as u32,
-            width: columns.iter().map(|c| c.width).sum(),
-            levels: columns.iter().map(|c| c.levels).sum(),
-            table,
-            length: columns.iter().map(|c| c.levels * c.width).sum(),
-            stride: w.len() as u32,
-        };
-        let places: Vec<f32> = columns.iter().flat_map(|c| [c.input, c.levels, c.width]).map(|v| v as f32).collect();
-        let mut y = vec![0.0; rows * net.n_first() as usize];
-        embed_forward(&op, &x, w, &places, &mut y);
-        x = y;
-    }
-    for (to, _) in hidden {
-        let products = layer(to, ACT_NONE, rows, &x, w);
+    let layers = net.layers(&mut Places::default());
+    x = embedded(net, &layers, rows, x, w);
+    for (to, _) in layers.hidden {
+        let products = linear(to, ACT_NONE, rows, &x, w);
         let units = to.n_out as usize;
         for unit in 0..units {
             let element = to.bias + unit as u32;
@@ -135,32 +95,13 @@ fn bend(net: &Mlp, draw: &impl Fn(u32) -> Draw, rows: usize, mut x: Vec<f32>, w:
                 .sum();
             w[element as usize] = -(mixed / shares.iter().sum::<f64>().max(f64::MIN_POSITIVE)) as f32;
         }
-        x = layer(to, Act::code(Some(net.activation)), rows, &x, w);
+        x = linear(to, Act::code(Some(net.activation)), rows, &x, w);
     }
 }
 
 /// The place among `n` of a number u in [0, 1).
 fn at(u: f32, n: usize) -> usize {
     ((f64::from(u) * n as f64) as usize).min(n.saturating_sub(1))
-}
-
-/// act(x W + b) of one network.
-fn layer(to: LinearAt, activation: u32, rows: usize, x: &[f32], w: &[f32]) -> Vec<f32> {
-    let op = LinearForward {
-        replicas: 1,
-        share: 1,
-        rows: rows as u32,
-        n_in: to.n_in,
-        n_out: to.n_out,
-        weight: to.weight,
-        bias: to.bias,
-        stride: w.len() as u32,
-        activation,
-    };
-    let mut y = vec![0.0; rows * to.n_out as usize];
-    let (mut pre, mut scratch) = (y.clone(), vec![0.0; op.scratch()]);
-    linear_forward(&op, x, w, &mut y, &mut pre, &mut scratch);
-    y
 }
 
 #[cfg(test)]

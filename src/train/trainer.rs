@@ -1,6 +1,7 @@
 //! One training: run steps, look at the losses, evaluate, keep the best, stop early. Everything that decides is a function of
 //! step numbers and seeds, never of the clock, so that a resumed or repeated run is bit-equal.
 
+mod back;
 mod lanes;
 
 use super::checkpoint::Checkpoint;
@@ -125,26 +126,6 @@ impl Trainer {
     pub fn start_from(&mut self, weights: &[f32], running: &[f32]) -> Result<()> {
         self.session.start_from(&weights.repeat(self.plan.n_lanes()))?;
         self.session.set_running(&running.repeat(self.plan.n_lanes()))
-    }
-
-    /// Goes on from a checkpoint.
-    pub fn restore(&mut self, last: &Checkpoint) -> Result<()> {
-        self.session.start_from(&last.trained.weights)?;
-        self.session.set_optimizer(&last.optimizer)?;
-        (self.step, self.at, self.epochs_before) = (last.step, last.at, last.epochs_before);
-        self.snapshots = last.snapshots;
-        self.seconds = last.seconds;
-        if last.best.len() == self.best.len() {
-            self.best = last.best.iter().copied().map(Some).collect();
-        }
-        self.session.set_running(&last.trained.running)?;
-        self.best_weights = last.best_weights.clone();
-        self.is_due = last.is_due;
-        self.let_rest();
-        if let Some((_, sums)) = last.optimizer.iter().find(|(name, _)| name == LOSS_SUMS) {
-            self.session.set_raw_sums(sums)?;
-        }
-        Ok(())
     }
 
     /// Goes on with the same weights and optimizer under another plan, on other rows, or both. The network must be the same;

@@ -346,6 +346,13 @@ impl Training {
         Ok(false)
     }
 
+    /// Goes on from an earlier checkpoint of this training; what came after it is forgotten.
+    pub fn go_back(&mut self, then: &Checkpoint) -> Result<()> {
+        self.trainer.restore(then)?;
+        self.rows.retain(|r| r.step <= then.step);
+        Ok(())
+    }
+
     /// Restarts with `recipe`, in the same folder if there is one.
     pub fn restart(&mut self, recipe: &Recipe, device: &Device) -> Result<()> {
         let mut fresh = Self::new(recipe, device)?;

@@ -5,6 +5,7 @@ mod desk;
 mod examples;
 mod monkey;
 mod pages;
+mod play;
 mod runs;
 mod show;
 mod tour;

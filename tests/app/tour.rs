@@ -139,7 +139,7 @@ fn eta_takes_effect_in_the_running_training_and_a_network_waits_for_consent() {
     app(&mut h).playground.draft.seed = 9;
     wait(&mut h, "a word", |a| !a.playground.waiting().is_empty());
     h.step();
-    click(&mut h, "Undo");
+    click(&mut h, "Discard");
     assert_eq!(app(&mut h).playground.draft.seed, 1);
 }
 

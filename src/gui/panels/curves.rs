@@ -5,6 +5,7 @@ use super::playground::Playground;
 use super::runs::RunsPage;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
+use crate::gui::plots::navigate::HINT;
 use crate::gui::settings::{CurveAxis, CurveOptions, Settings};
 use crate::gui::theme::Colours;
 use crate::train::EpochRow;
@@ -167,7 +168,8 @@ impl CurvesPage {
                 let mut shown = !self.hide_playground;
                 ui.checkbox(&mut shown, "playground's curves");
                 self.hide_playground = !shown;
-                ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean with its sd. Double click shows all again.");
+                ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean with its sd.");
+                ui.weak(HINT);
             });
             let mut all: Vec<Curve> = vec![];
             if !self.hide_playground {
@@ -181,7 +183,11 @@ impl CurvesPage {
             }
             let height = ui.available_height().max(150.0);
             let axis = x_label(settings.curves.axis);
-            let y_label = if settings.curves.score { "nats per row; RMSE in the target's unit or accuracy" } else { "nats per row" };
+            let y_label = if settings.curves.score {
+                "nats per row; RMSE in the target's unit or accuracy"
+            } else {
+                "nats per row"
+            };
             let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, height };
             let colours = Colours::of(ui);
             curves_ui(ui, &view, &all, |i| colours.series(i));

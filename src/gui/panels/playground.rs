@@ -8,8 +8,8 @@ use crate::data::toy::ToyKind;
 use crate::error::Result;
 use crate::gui::export::Exports;
 use crate::gui::gallery::Example;
-use crate::gui::plots::{curves, map};
-use crate::gui::settings::Settings;
+use crate::gui::plots::{curves, map, navigate, network};
+use crate::gui::settings::{Below, Settings};
 use crate::gui::theme::Colours;
 use crate::live::change::split;
 use crate::live::{Command, Group, Keep, Picture, View, WorkerState};
@@ -19,11 +19,16 @@ use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
 
 mod edit;
+mod history;
 mod picture;
 mod present;
 mod settings;
+mod timeline;
 
 pub use picture::band_options_ui;
+
+/// Points between the picture and what stands below it: the slider over time.
+const BETWEEN: f32 = 30.0;
 
 pub struct Playground {
     pub group: Group,
@@ -46,8 +51,16 @@ pub struct Playground {
     /// Where the plot's points lay on the screen in the last frame; for tests, and for the mouse.
     pub transform: Option<PlotTransform>,
     session: PathBuf,
+    history: history::History,
     grabbed: Option<usize>,
+    /// The point that was added last, and when: a second click there takes it back.
+    added: Option<(usize, f64)>,
     new_class: usize,
+    /// The step of the training so far that is looked at; None = the present.
+    looks_at: Option<u64>,
+    /// The input that the network's picture is of.
+    input: Option<Vec<f64>>,
+    below: Below,
     texture: map::MapTexture,
     /// Ranges that the picture was asked to cover.
     asked: Option<[(f64, f64); 2]>,
@@ -69,8 +82,9 @@ pub fn first_recipe() -> Recipe {
     let text = builtin::find("sinusoid").unwrap_or_default();
     let table = Recipe::parse(text, "sinusoid").unwrap_or_default();
     let mut recipe = crate::method::checked(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
-    // The rate falls to 0: held, it would go on to thread the points, and the band of the end be the worst.
-    (recipe.train.epochs, recipe.train.lr, recipe.train.schedule) = (Some(6000), Some(0.003), Some(Schedule::Cosine));
+    // The rate falls to 0, and in time: held, or for longer, it would go on to thread the points, and the band of the end be the
+    // worst.
+    (recipe.train.epochs, recipe.train.lr, recipe.train.schedule) = (Some(4000), Some(0.001), Some(Schedule::Cosine));
     recipe.train.watch_test = true;
     recipe
 }
@@ -133,11 +147,16 @@ impl Playground {
             lesson: None,
             taking: Some(draft.data.toy),
             begun: 0,
+            history: history::History::new(&draft),
             draft,
             transform: None,
             session,
             grabbed: None,
+            added: None,
             new_class: 0,
+            looks_at: None,
+            input: None,
+            below: settings.below,
             texture: map::MapTexture::default(),
             asked: None,
             pace: f64::NAN,
@@ -149,6 +168,8 @@ impl Playground {
             popup_was_open: false,
             curves: super::curves::CurveCache::default(),
         };
+        // Before the first step: its moment is kept, too.
+        playground.send_look();
         // The last training goes on where the window was closed, if it was of this recipe.
         let folder = crate::run::RunFolder::open(&playground.session);
         let same = folder.and_then(|f| f.recipe()).is_ok_and(|r| r == playground.draft);
@@ -172,13 +193,13 @@ impl Playground {
         self.taking = Some(recipe.data.toy);
         self.lesson = None;
         self.draft = recipe;
+        self.history.doing("open a recipe", true);
         self.start(true);
     }
 
     /// From step 0 with what the controls say. The curve behind points that were moved stays.
     pub fn begin(&mut self) {
-        let moved = self.draft.data.points.is_some() && !self.group.slots.is_empty();
-        self.taking = Some(self.draft.data.toy.or(self.truth.filter(|_| moved)));
+        self.taking = Some(self.curve());
         self.start(true);
     }
 
@@ -205,8 +226,9 @@ impl Playground {
             self.take_numbers();
             if let Some(truth) = self.taking.take() {
                 (self.truth, self.asked, self.show_all) = (truth, None, true);
-                self.send_look();
             }
+            (self.looks_at, self.input) = (None, None);
+            self.send_look();
         } else if !self.group.errors.is_empty() && self.fell_back {
             self.taking = None;
         }
@@ -221,6 +243,7 @@ impl Playground {
         let train = &mut self.draft.train;
         (train.budget, train.batch, train.epochs) = (None, running.train.batch, running.train.epochs);
         self.draft.method.members = running.method.members;
+        self.history.settle(&self.draft);
     }
 
     pub fn poll(&mut self, interval: f64, settings: &mut Settings, banner: &mut Banner) {
@@ -263,6 +286,10 @@ impl Playground {
             interval: self.interval.max(0.02),
             x_range: self.asked.map(|a| a[0]),
             y_range: self.asked.map(|a| a[1]),
+            moments: true,
+            look_at: self.looks_at,
+            network: self.below == Below::Network,
+            input: self.input.clone().filter(|_| self.below == Below::Network),
             ..View::default()
         };
         if view != self.view {
@@ -351,6 +378,7 @@ impl Playground {
         banner: &mut Banner,
         exports: &mut Exports,
     ) {
+        self.undo_keys(ui);
         let size = ui.available_size();
         // A phone held upright has the plot above its controls.
         let is_narrow = size.x < 640.0;
@@ -372,7 +400,7 @@ impl Playground {
             let height = ui.available_height();
             let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
             let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
-            let plot_height = (if curves_too { height * 0.62 } else { height - 4.0 }).max(160.0);
+            let plot_height = (if curves_too { height * 0.62 - BETWEEN } else { height - 4.0 }).max(160.0);
             match picture {
                 Picture::None => self.no_picture_ui(ui, plot_height),
                 Picture::Band(band) => self.band_ui(ui, settings, plot_height, &band, names.as_ref()),
@@ -381,21 +409,53 @@ impl Playground {
             if !curves_too {
                 return;
             }
-            ui.add_space(2.0);
-            let height = ui.available_height().max(110.0);
-            let view = curves::CurvesView {
-                id: "playground curves",
-                x_label: "step",
-                y_label: "nats per row",
-                log: settings.curves.log,
-                height,
-            };
-            let series = self.curves.shown(&settings.curves);
-            let colours = Colours::of(ui);
-            curves::curves_ui(ui, &view, &series, |i| colours.series(i));
+            self.ending_ui(ui);
+            self.timeline_ui(ui);
+            self.below_ui(ui, settings);
         });
         self.offer(settings, exports);
+        self.record(ui);
         self.send_changes();
+        self.send_look();
         self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
+    }
+
+    /// Learning curves, or the network.
+    fn below_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
+        ui.horizontal_wrapped(|ui| {
+            for (below, name, tip) in [
+                (Below::Curves, "Curves", "Loss, its terms and held-out figures by step"),
+                (Below::Network, "Network", "Layers, sizes, and what the units make of the input under the pointer"),
+            ] {
+                ui.selectable_value(&mut settings.below, below, name).on_hover_text(tip);
+            }
+            if settings.below == Below::Curves {
+                ui.weak(navigate::HINT);
+            }
+        });
+        self.below = settings.below;
+        let height = ui.available_height().max(110.0);
+        match settings.below {
+            Below::Curves => {
+                let view = curves::CurvesView {
+                    id: "playground curves",
+                    x_label: "step",
+                    y_label: "nats per row",
+                    log: settings.curves.log,
+                    height,
+                };
+                let series = self.curves.shown(&settings.curves);
+                let colours = Colours::of(ui);
+                curves::marked_curves_ui(ui, &view, &series, |i| colours.series(i), &self.marks(&colours));
+            }
+            Below::Network => {
+                let look = self.group.slot_snapshot(0).and_then(|l| l.network.as_ref());
+                let inputs = self.group.slots.first().map_or(&[][..], |l| &l.points.inputs);
+                match look {
+                    Some(look) => network::network_ui(ui, look, inputs, height),
+                    None => drop(ui.weak("starting")),
+                }
+            }
+        }
     }
 }

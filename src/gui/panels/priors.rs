@@ -6,13 +6,16 @@ use super::keys;
 use crate::bench::demo;
 use crate::figure::{PriorFigure, PriorPanel};
 use crate::gui::export::{Exports, Plottable};
+use crate::gui::plots::navigate::{self, HINT, Reader};
 use crate::gui::plots::symlog::Scale;
 use crate::gui::plots::{axes, bands, prior};
 use crate::gui::settings::Settings;
 use crate::gui::theme::Colours;
 use crate::live::{Command, Group, Picture, View};
 use crate::method::vi;
+use crate::tables::number;
 use eframe::egui::{self, Slider};
+use egui_plot::PlotPoint;
 
 /// Of the demo: the three priors that the paper draws.
 const METHODS: [&str; 3] = [demo::VIFO_AUX, vi::NAIVE.name, vi::MEAN.name];
@@ -85,6 +88,7 @@ impl Priors {
                 ui.add(Slider::new(&mut settings.prior_opacity, 0.05..=1.0).text("opacity"));
             });
             ui.weak("The prior predictive of each method: VI's prior on weights is uninformative, VIFO's learned prior on outputs follows the data.");
+            ui.weak(HINT);
         });
         egui::CentralPanel::default().show(ui, |ui| self.plots_ui(ui, settings));
         let view = View {
@@ -130,24 +134,27 @@ impl Priors {
                     ui.set_width(width);
                     let method = slot.recipe.as_ref().map_or("", |r| r.method.name.as_str());
                     ui.strong(keys::method_name(method));
-                    axes::plot(ui, format!("prior {i}"), "x", "y, logarithmic, linear near zero")
+                    let plot = axes::plot(ui, format!("prior {i}"), "x", "y, logarithmic, linear near zero")
                         .width(width)
                         .height(height)
                         .link_axis(link, true)
                         .include_y(scale.to(low))
                         .include_y(scale.to(high))
                         .y_grid_spacer(move |input| scale.marks(input))
-                        .y_axis_formatter(move |mark, _| scale.label(mark.value))
-                        .show(ui, |plot| {
-                            if let Some(curves) = &snapshot.prior {
-                                let drawn: Vec<Vec<f64>> =
-                                    curves.iter().map(|c| c.iter().map(|y| scale.to(*y)).collect()).collect();
-                                let ink = colours.series(i).gamma_multiply(settings.prior_opacity);
-                                prior::curves_ui(plot, &band.x, &drawn, settings.prior_curves as usize, ink);
-                            }
-                            let points = slot.points.train.iter().map(|p| [p[0], scale.to(p[1])]);
-                            bands::points_ui(plot, "training points", points, Some(colours.point), colours.point_edge);
-                        });
+                        .y_axis_formatter(move |mark, _| scale.label(mark.value));
+                    let read = |at: PlotPoint| Some(format!("x {}, y {}", number(at.x), number(scale.back(at.y))));
+                    let name = format!("Functions from the prior of {}", keys::method_name(method));
+                    let reader = Reader::new(name, &read);
+                    navigate::show(ui, plot, &reader, |plot, _| {
+                        if let Some(curves) = &snapshot.prior {
+                            let drawn: Vec<Vec<f64>> =
+                                curves.iter().map(|c| c.iter().map(|y| scale.to(*y)).collect()).collect();
+                            let ink = colours.series(i).gamma_multiply(settings.prior_opacity);
+                            prior::curves_ui(plot, &band.x, &drawn, settings.prior_curves as usize, ink);
+                        }
+                        let points = slot.points.train.iter().map(|p| [p[0], scale.to(p[1])]);
+                        bands::points_ui(plot, "training points", points, Some(colours.point), colours.point_edge);
+                    });
                 });
             }
         });

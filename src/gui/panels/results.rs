@@ -19,6 +19,7 @@ use crate::base::visible::shell;
 use crate::error::Error;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
+use crate::gui::plots::network::layers_ui;
 use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
@@ -237,6 +238,9 @@ impl ResultsPage {
                 egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                     metrics::run_ui(ui, run);
                     asked = calibrate_ui(ui, run, self.calibrating.is_some());
+                    if let Some(network) = &run.network {
+                        egui::CollapsingHeader::new("Network").show(ui, |ui| layers_ui(ui, network));
+                    }
                 });
             });
         }

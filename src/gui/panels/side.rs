@@ -8,7 +8,8 @@ use crate::data::Task;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
 use crate::gui::film::Scene;
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
-use crate::gui::plots::{axes, bands, map};
+use crate::gui::plots::navigate::{self, HINT, Reader};
+use crate::gui::plots::{axes, bands, map, read};
 use crate::gui::present;
 use crate::gui::settings::{MapKind, Settings};
 use crate::gui::theme::{self, Colours};
@@ -17,6 +18,7 @@ use crate::method::{self, vifo};
 use crate::recipe::Recipe;
 use crate::tables::number;
 use eframe::egui::{self, Color32};
+use egui_plot::PlotPoint;
 
 #[derive(Default)]
 pub struct SideBySide {
@@ -127,6 +129,7 @@ impl SideBySide {
             });
             ui.horizontal_wrapped(|ui| {
                 ui.weak("The playground's points, network and settings; all from one seed, with the same steps each. Paused while another page is open.");
+                ui.weak(HINT);
                 if wanted != self.started
                     && ui
                         .button("Restart with changes")
@@ -213,26 +216,33 @@ impl SideBySide {
                                     });
                                 let reach = (shown.1 - shown.0).max(1e-6);
                                 // Far bands would squeeze the data; a double click shows them whole.
-                                plot.default_y_bounds(shown.0 - reach, shown.1 + reach)
-                                    .default_x_bounds(band.x[0], band.x[band.x.len() - 1])
-                                    .show(ui, |plot| {
-                                        bands::band_ui(plot, band, &settings.bands, &colours);
-                                        if settings.bands.points {
-                                            let points = slot.points.train.iter().map(|p| [p[0], p[1]]);
-                                            bands::points_ui(
-                                                plot,
-                                                "training points",
-                                                points,
-                                                Some(colours.point),
-                                                colours.point_edge,
-                                            );
-                                        }
-                                    });
+                                let plot = plot
+                                    .default_y_bounds(shown.0 - reach, shown.1 + reach)
+                                    .default_x_bounds(band.x[0], band.x[band.x.len() - 1]);
+                                let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x);
+                                let name = format!("Predictive band of {}", keys::method_name(method));
+                                navigate::show(ui, plot, &Reader::new(name, &read), |plot, _| {
+                                    bands::band_ui(plot, band, &settings.bands, &colours);
+                                    if settings.bands.points {
+                                        let points = slot.points.train.iter().map(|p| [p[0], p[1]]);
+                                        bands::points_ui(
+                                            plot,
+                                            "training points",
+                                            points,
+                                            Some(colours.point),
+                                            colours.point_edge,
+                                        );
+                                    }
+                                });
                             }
                             Picture::Map(picture) => {
                                 self.textures[i].update(ui, picture, settings.map, group.snapshot.number);
                                 let segments = map::boundary(picture);
-                                plot.show(ui, |plot| {
+                                let classes = &slot.points.classes;
+                                let read =
+                                    |at: PlotPoint| read::map(picture, (x_label, y_label), classes, (at.x, at.y));
+                                let name = format!("Map of the classes by {}", keys::method_name(method));
+                                navigate::show(ui, plot, &Reader::new(name, &read), |plot, _| {
                                     self.textures[i].draw(plot, picture);
                                     let ink = if settings.map == MapKind::Probability {
                                         colours.boundary

@@ -2,10 +2,12 @@
 
 use super::axes;
 use super::legend::{Entry, Mark, entry, legend_ui};
+use super::navigate::{self, Reader};
+use super::read;
 use super::symlog::Scale;
 use crate::figure::Series;
 use eframe::egui::{self, Color32};
-use egui_plot::{FilledArea, Line, LineStyle, PlotPoint, PlotPoints};
+use egui_plot::{FilledArea, Line, LineStyle, PlotPoint, PlotPoints, VLine};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -178,36 +180,50 @@ fn style(i: usize) -> LineStyle {
     }
 }
 
-/// Draws the series; hovering reads values, dragging pans, a double click shows everything again.
+/// Draws the series.
 pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour: impl Fn(usize) -> Color32) {
+    marked_curves_ui(ui, view, series, colour, &[]);
+}
+
+/// A line across all curves, at a place of the x axis.
+pub struct At {
+    pub x: f64,
+    pub name: &'static str,
+    pub colour: Color32,
+    pub dashed: bool,
+}
+
+/// The same with marks.
+pub fn marked_curves_ui(
+    ui: &mut egui::Ui,
+    view: &CurvesView,
+    series: &[Curve],
+    colour: impl Fn(usize) -> Color32,
+    marks: &[At],
+) {
     let scale = if view.log { Scale::symlog(series.iter().map(|s| s.y)) } else { Scale::LINEAR };
     let columns = ui.available_width().max(50.0) as usize;
-    let label = move |pos: &egui_plot::HoverPosition<'_>| match pos {
-        egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => {
-            Some(format!("{plot_name}\n{}: {}", short(position.x), crate::tables::number(scale.back(position.y))))
-        }
-        egui_plot::HoverPosition::Elsewhere { .. } => None,
-    };
     let entries: Vec<Entry> = series
         .iter()
         .enumerate()
         .map(|(i, s)| {
             entry(if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed }, colour(i), s.name.as_ref())
         })
+        .chain(marks.iter().map(|m| entry(if m.dashed { Mark::Dashed } else { Mark::Line }, m.colour, m.name)))
         .collect();
     let before = ui.available_height();
     legend_ui(ui, &entries);
     let height = (view.height - (before - ui.available_height())).max(80.0);
-    let mut plot = axes::plot(ui, view.id.to_string(), view.x_label, view.y_label)
-        .height(height)
-        .allow_boxed_zoom(true)
-        .label_formatter(label);
+    let mut plot =
+        axes::plot(ui, view.id.to_string(), view.x_label, view.y_label).height(height).allow_boxed_zoom(true);
     if scale.linear_below.is_some() {
         plot = plot
             .y_grid_spacer(move |input| scale.marks(input))
             .y_axis_formatter(move |mark, _| scale.label(mark.value));
     }
-    plot.show(ui, |plot| {
+    let read = |at: PlotPoint| read::curves(series, view.x_label, at.x);
+    let reader = Reader::new(format!("Learning curves: {} against {}", view.y_label, view.x_label), &read);
+    navigate::show(ui, plot, &reader, |plot, _| {
         let auto = plot.auto_bounds().x;
         let bounds = plot.plot_bounds();
         let extent = || {
@@ -238,6 +254,11 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour:
                 plot.add(area.fill_color(colour(i).gamma_multiply(0.18)).allow_hover(false));
             }
         }
+        for mark in marks {
+            let style = if mark.dashed { LineStyle::dashed_dense() } else { LineStyle::Solid };
+            let line = VLine::new(mark.name, mark.x).color(mark.colour).width(1.4).style(style);
+            plot.vline(line.allow_hover(false));
+        }
         for (i, s) in series.iter().enumerate() {
             for mut piece in thin(s.x, s.y, range, columns) {
                 piece.iter_mut().for_each(|p| p.y = scale.to(p.y));
@@ -246,10 +267,6 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour:
             }
         }
     });
-}
-
-fn short(v: f64) -> String {
-    if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.2}") }
 }
 
 #[cfg(test)]

@@ -5,5 +5,8 @@ pub mod bands;
 pub mod curves;
 pub mod legend;
 pub mod map;
+pub mod navigate;
+pub mod network;
 pub mod prior;
+pub mod read;
 pub mod symlog;

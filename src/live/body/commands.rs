@@ -5,6 +5,7 @@ use crate::base::clock::Instant;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::slot::TrainerSlot;
+use crate::live::timeline::Timeline;
 use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState};
 use crate::recipe::Recipe;
 use crate::workflow::Training;
@@ -35,6 +36,7 @@ impl Body {
                 self.set_running(true);
                 self.steps_left = Some(n);
             }
+            Command::GoOn { from } => self.go_on(from)?,
             Command::Stop => {
                 let save = |l: &mut TrainerSlot| l.training.save().and_then(|()| l.training.mark_stopped());
                 let saved = self.slots.iter_mut().try_for_each(save);
@@ -48,6 +50,7 @@ impl Body {
                 let running = self.state == WorkerState::Running;
                 let restart = |slot: &mut TrainerSlot| {
                     let recipe = slot.training.recipe.clone();
+                    slot.timeline = Timeline::default();
                     slot.training.restart(&recipe, &slot.device)
                 };
                 let all = self.slots.iter_mut().try_for_each(restart);
@@ -79,7 +82,7 @@ impl Body {
     fn allows(&self, command: &Command) -> Result<()> {
         let steers = match command {
             Command::Start { .. } | Command::Resume { .. } | Command::Pace(_) | Command::View(_) => return Ok(()),
-            Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) => true,
+            Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) | Command::GoOn { .. } => true,
             Command::Pause | Command::Stop | Command::Save { .. } => false,
         };
         if self.slots.is_empty() {
@@ -169,10 +172,8 @@ impl Body {
                 self.tell_started(i);
                 continue;
             }
-            let slot = &self.slots[i];
-            let (recipe, points) = (Box::new(slot.training.recipe.clone()), Box::new(slot.points()));
-            let event = slot.training.trainer.started();
-            self.tell(WorkerEvent::Changed { slot: i, event, recipe, points });
+            let report = self.changed(i);
+            self.tell(report);
         }
         match self.state {
             // What was changed after the end is trained on at once; so is what had failed and begins anew.
@@ -183,6 +184,29 @@ impl Body {
             _ => {}
         }
         Ok(())
+    }
+
+    fn go_on(&mut self, from: Option<u64>) -> Result<()> {
+        for i in 0..self.slots.len() {
+            let slot = &mut self.slots[i];
+            let went = from.map_or(Ok(None), |step| slot.go_back(step))?;
+            slot.go_on()?;
+            let event = slot.training.trainer.started();
+            let report = match went {
+                Some(step) => WorkerEvent::WentBack { slot: i, step, event },
+                None => self.changed(i),
+            };
+            self.tell(report);
+        }
+        self.set_running(true);
+        Ok(())
+    }
+
+    /// A training as it goes on.
+    fn changed(&self, i: usize) -> WorkerEvent {
+        let slot = &self.slots[i];
+        let (recipe, points) = (Box::new(slot.training.recipe.clone()), Box::new(slot.points()));
+        WorkerEvent::Changed { slot: i, event: slot.training.trainer.started(), recipe, points }
     }
 
     fn device(&mut self, choice: &str) -> Result<Device> {

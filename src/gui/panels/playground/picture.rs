@@ -4,10 +4,12 @@ use super::Playground;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::gui::plots::legend::{Entry, Mark, entry, legend_ui};
-use crate::gui::plots::{axes, bands, map};
+use crate::gui::plots::navigate::{self, Reader};
+use crate::gui::plots::{axes, bands, map, read};
 use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use eframe::egui::{self, Color32};
+use egui_plot::PlotPoint;
 
 impl Playground {
     pub(super) fn hint_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings) {
@@ -26,7 +28,7 @@ impl Playground {
         if !settings.hint_seen && self.can_edit() {
             ui.horizontal_wrapped(|ui| {
                 ui.weak(
-                    "Click adds a point, drag moves one, right-click removes it; training continues with them at once. Drag beside them to pan.",
+                    "Click adds a point, drag moves one, right-click removes it; training continues with them at once. Beside them: wheel zooms at the pointer, drag pans, double click shows all.",
                 );
                 if ui.small_button("Got it").clicked() {
                     settings.hint_seen = true;
@@ -106,17 +108,20 @@ impl Playground {
         // On a narrow page the words above have more lines.
         let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
         let y_limits = limits(band, &points, &options);
-        let mut plot = axes::plot(ui, "band", x_label, y_label)
-            .height(height)
-            .allow_drag(self.grabbed.is_none())
-            .allow_double_click_reset(false);
+        let mut plot = axes::plot(ui, "band", x_label, y_label).height(height).allow_drag(self.grabbed.is_none());
         if std::mem::take(&mut self.show_all) {
             plot = plot.reset();
         }
         if let Some((low, high)) = y_limits {
             plot = plot.include_y(low).include_y(high);
         }
-        let shown = plot.show(ui, |plot| {
+        let still = self.grabbed.is_none();
+        let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x).filter(|_| still);
+        let reader = Reader {
+            own_double_click: true,
+            ..Reader::new(format!("Predictive band of {y_label} over {x_label}"), &read)
+        };
+        let shown = navigate::show(ui, plot, &reader, |plot, cross| {
             bands::band_ui(plot, band, &options, &colours);
             if let (true, Some(f)) = (options.truth, truth.and_then(ToyKind::truth)) {
                 bands::truth_ui(plot, &band.x, f, &colours);
@@ -130,9 +135,9 @@ impl Playground {
                 let train = points.iter().map(|p| [p[0], p[1]]);
                 bands::points_ui(plot, "training points", train, Some(colours.point), colours.point_edge);
             }
-            self.edit(plot, &points)
+            self.edit(plot, &points, cross)
         });
-        self.finish_edit(shown.transform, shown.inner);
+        self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
     }
 
     fn map_options_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, classes: &[String]) {
@@ -216,12 +221,17 @@ impl Playground {
             let mut plot = axes::plot(ui, "map", x_label, y_label)
                 .width(width - if scale.is_some() { 70.0 } else { 0.0 })
                 .height(height)
-                .allow_drag(self.grabbed.is_none())
-                .allow_double_click_reset(false);
+                .allow_drag(self.grabbed.is_none());
             if std::mem::take(&mut self.show_all) {
                 plot = plot.reset();
             }
-            let shown = plot.show(ui, |plot| {
+            let still = self.grabbed.is_none();
+            let read = |at: PlotPoint| read::map(picture, (x_label, y_label), &classes, (at.x, at.y)).filter(|_| still);
+            let reader = Reader {
+                own_double_click: true,
+                ..Reader::new(format!("Map of the predicted classes over {x_label} and {y_label}"), &read)
+            };
+            let shown = navigate::show(ui, plot, &reader, |plot, cross| {
                 self.texture.draw(plot, picture);
                 map::boundary_ui(
                     plot,
@@ -232,9 +242,9 @@ impl Playground {
                     let of = points.iter().filter(|p| p[2] as usize == class).map(|p| [p[0], p[1]]);
                     bands::points_ui(plot, &format!("class {name}"), of, Some(theme::class(class)), Color32::WHITE);
                 }
-                self.edit(plot, &points)
+                self.edit(plot, &points, cross)
             });
-            self.finish_edit(shown.transform, shown.inner);
+            self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
             if let Some(most) = scale {
                 scale_ui(ui, most, height);
             }
@@ -300,6 +310,9 @@ pub fn band_options_ui(
 /// A colour scale from 0 to `most` nats.
 fn scale_ui(ui: &mut egui::Ui, most: f64, height: f32) {
     let (response, painter) = ui.allocate_painter(egui::vec2(60.0, height), egui::Sense::hover());
+    response.widget_info(|| {
+        egui::WidgetInfo::labeled(egui::Role::Image, true, format!("Colour scale from 0 to {most:.2} nats"))
+    });
     let area = response.rect.shrink2(egui::vec2(0.0, 24.0));
     let bar = egui::Rect::from_min_size(area.min, egui::vec2(14.0, area.height()));
     const PARTS: usize = 64;

@@ -34,7 +34,10 @@ impl Playground {
             Picture::Map(map) => self.map_ui(ui, settings, height + 24.0, &map, names.as_ref()),
         }
         self.presented = false;
+        self.undo_keys(ui);
+        self.record(ui);
         self.send_changes();
+        self.send_look();
         self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
     }
 

@@ -21,6 +21,10 @@ impl Playground {
         if controls_ui(ui, &mut self.group, can_begin) {
             self.begin();
         }
+        let way = ui.horizontal(|ui| self.history.buttons_ui(ui)).inner;
+        if let Some(way) = way {
+            self.go(way);
+        }
         ui.horizontal(|ui| {
             let slider = Slider::new(&mut settings.pace, 0.0..=100_000.0)
                 .logarithmic(true)
@@ -168,16 +172,17 @@ impl Playground {
             ui.label(format!("{} will restart training from step 0, after {step} steps.", what(&waiting)));
             let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
             if let (Some(points), None) = (running.and_then(|r| r.data.points.as_ref()), &self.draft.data.points) {
-                ui.label(format!("Your {} points will be replaced; \"Undo\" keeps them.", points.len()));
+                ui.label(format!("Your {} points will be replaced; \"Discard\" keeps them.", points.len()));
             }
             ui.horizontal(|ui| {
                 if ui.button("Restart with changes").clicked() {
                     self.begin();
                 }
-                if ui.button("Undo").on_hover_text("Keep training as it is").clicked()
+                if ui.button("Discard").on_hover_text("Keep training as it is").clicked()
                     && let Some(recipe) = self.group.slots.first().and_then(|l| l.recipe.as_deref())
                 {
                     self.draft = recipe.clone();
+                    self.history.doing("discard the changes", false);
                 }
             });
         });

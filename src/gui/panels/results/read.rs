@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::Chore;
 use crate::live::chore::{beside, files_of_run};
+use crate::live::network::{self, Network};
 use crate::recipe::Recipe;
 use crate::results::Results;
 use crate::run::calibration;
@@ -17,6 +18,7 @@ use crate::run::watch::{RunState, state_of};
 use crate::run::{Manifest, Model, RunFolder};
 use crate::tables::TextTable;
 use crate::train::EpochRow;
+use crate::train::plan::TrainingPlan;
 use crate::workflow::calibrate::{CalibrateRequest, Calibrated, calibrate};
 use crate::workflow::evaluate::{EvaluateRequest, Evaluation, evaluate};
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,8 @@ pub struct Run {
     /// PNG files.
     pub figures: Vec<PathBuf>,
     pub report: Option<PathBuf>,
+    /// Its layers; None where the recipe makes no network any more.
+    pub network: Option<Network>,
 }
 
 /// A run that is still in training, or was stopped, has no results yet: that is no error.
@@ -58,8 +62,11 @@ pub fn read(path: &Path) -> Result<Run> {
         true => Some(Arc::new(Predictions::of(read_csv(&folder.file("predictions.csv"))?, encoder.task()))),
         false => None,
     };
+    let recipe = folder.recipe()?;
+    let plan = TrainingPlan::new(&recipe, manifest.train_rows, &encoder);
     Ok(Run {
-        recipe: folder.recipe()?,
+        network: plan.ok().map(|plan| network::layers(&plan.setup)),
+        recipe,
         state: state_of(&manifest, held),
         held,
         manifest,
