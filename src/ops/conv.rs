@@ -143,6 +143,11 @@ impl Shape {
     pub fn inputs(&self) -> usize {
         self.h * self.w * self.c_in
     }
+    /// Numbers of an image that lie in some window.
+    pub(super) fn seen(&self) -> usize {
+        let side = |all: usize, out: usize, kernel: usize| all.min(out * kernel.min(self.stride));
+        side(self.h, self.out_h, self.kernel_h) * side(self.w, self.out_w, self.kernel_w) * self.c_in
+    }
     pub fn outputs(&self) -> usize {
         self.out_h * self.out_w * self.c_out
     }

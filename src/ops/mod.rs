@@ -106,6 +106,10 @@ macro_rules! ops {
             pub fn of_weights(&self) -> Option<usize> {
                 match self { $($(Op::$op(p) => p.of_weights(),)+)* }
             }
+            /// How many numbers of `x` it reads, where these are not all.
+            pub fn of_input(&self) -> Option<usize> {
+                match self { $($(Op::$op(p) => p.of_input(),)+)* }
+            }
             /// Its backward pass, if it makes a layer; `activation` = the one that produced its input.
             pub fn gradient(&self, activation: u32) -> Option<Gradient> {
                 match self { $($(Op::$op(p) => p.gradient(activation),)+)* }

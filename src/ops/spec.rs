@@ -83,6 +83,11 @@ pub trait OpSpec: bytemuck::Pod {
         None
     }
 
+    /// How many numbers of the operand `x` it reads, where these are not all: windows may leave pixels out.
+    fn of_input(&self) -> Option<usize> {
+        None
+    }
+
     /// The backward pass, for an op that makes a layer; `activation` = the one that produced its input.
     fn gradient(&self, activation: u32) -> Option<Gradient> {
         let _ = activation;

@@ -19,11 +19,15 @@ const FLOPS_PER_ELEMENT: f64 = 10.0;
 /// Elements of the inputs and outputs that the op reads and writes.
 pub fn touched(op: &Op) -> Lengths {
     let (mut inputs, mut outputs) = op.lengths();
-    // Of the flat vector of weights a layer touches its own.
+    // Of the flat vector of weights a layer touches its own, of its input what lies in some window.
     let part = |names: &[&str], lens: &mut [usize]| {
         for (len, name) in lens.iter_mut().zip(names) {
-            let of_weights = op.of_weights().filter(|_| ["weights", "grad"].contains(name));
-            *len = of_weights.map_or(*len, |n| n.min(*len));
+            let some = match *name {
+                "weights" | "grad" => op.of_weights(),
+                "x" => op.of_input(),
+                _ => None,
+            };
+            *len = some.map_or(*len, |n| n.min(*len));
         }
     };
     part(op.inputs(), &mut inputs);

@@ -7,20 +7,25 @@ mod pools;
 use super::{Buf, BufferInfo, Element, Program, Role, Step};
 
 pub fn fuse(program: &mut Program) {
+    let before = named(program);
     pools::fuse(program);
     norms::fuse(program);
-    forget_unused(program);
+    // What no step names any more takes no memory.
+    let after = named(program);
+    for (i, info) in program.buffers.iter_mut().enumerate().take(before.len()) {
+        if before[i] && !after[i] {
+            info.len = 1;
+        }
+    }
 }
 
-/// Scratch buffers that no step names any more take no memory.
-fn forget_unused(program: &mut Program) {
-    let mut used = vec![false; program.buffers.len()];
+/// Of each buffer whether it is scratch that some step names.
+fn named(program: &Program) -> Vec<bool> {
+    let mut named = vec![false; program.buffers.len()];
     for buf in program.steps.iter().flat_map(|s| s.inputs.iter().chain(&s.outputs)) {
-        used[buf.0 as usize] = true;
+        named[buf.0 as usize] = program.info(*buf).role == Role::Scratch;
     }
-    for (info, _) in program.buffers.iter_mut().zip(used).filter(|(info, used)| info.role == Role::Scratch && !used) {
-        info.len = 1;
-    }
+    named
 }
 
 impl Program {

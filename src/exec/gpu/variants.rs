@@ -208,7 +208,9 @@ const COMBINING: u32 = 256;
 /// Bytes of workgroup memory of the fused kernels besides their tiles.
 const FUSED_MEMORY: u32 = 4096;
 /// The parts of a weights' gradient take no more memory than this share of what is read for them: they are written and read.
-const PARTS_SHARE: u64 = 3;
+const PARTS_SHARE: u64 = 4;
+/// Fewer than of a gradient alone: beside the other product's tiles they need not fill the adapter, and the adding up is shorter.
+const MOST_FUSED_PARTS: u64 = 128;
 
 /// A product and the product of the weights' gradient behind it, in one kernel, and a second that combines what both leave.
 fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product, tile: Tile, most: u64) -> Form {
@@ -220,7 +222,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
         let read = NUMBER * op.lengths().0.iter().take(2).sum::<usize>() as u64;
         let most = most.min((read / PARTS_SHARE).max(bytes));
         let (tiles, rounds) = (tiles_of(&p, tile), p.k.div_ceil(tile.depth().into()));
-        let parts = parts((tiles, tile.threads()), rounds, bytes, most);
+        let parts = parts((tiles, tile.threads()), rounds, bytes, most).min(MOST_FUSED_PARTS);
         groups += tiles * parts;
         scratch_bytes += bytes * parts;
         quads = bytes / QUAD;

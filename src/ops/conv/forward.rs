@@ -40,6 +40,9 @@ impl OpSpec for Conv2dForward {
     fn of_weights(&self) -> Option<usize> {
         Some(self.replicas as usize * (self.shape().weights() as usize + self.c_out as usize))
     }
+    fn of_input(&self) -> Option<usize> {
+        Some(elements(&[self.replicas / self.share.max(1), self.batch]) * self.shape().seen())
+    }
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.batch, self.out_h, self.out_w]);
         let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);

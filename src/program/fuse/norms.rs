@@ -95,7 +95,7 @@ fn read_normalised(program: &mut Program, i: usize) -> Option<()> {
     let conv = as_norm_conv(&f).filter(|_| fits)?;
     let backward = match readers[1..] {
         [] => None,
-        [_, _, _] => Some(backward_of(program, &readers[1..], y)?),
+        [_, _, _, _] => Some(backward_of(program, &readers[1..], y)?),
         _ => return None,
     };
     let conv = NormConvForward {
@@ -131,7 +131,9 @@ fn backward_of(program: &Program, readers: &[usize], y: Buf) -> Option<Backward>
     let (dz, dy) = (program.steps[weight.0].inputs[1], program.steps[sums].inputs[2]);
     let at = program.writer(dy, sums)?;
     let data = as_op!(program, at, Conv2dBackwardData).filter(|d| d.activation == ACT_NONE)?;
-    let fits = program.steps[weight.0].inputs[0] == y
+    // It names y for a slope that is 1.
+    let fits = readers.contains(&at)
+        && program.steps[weight.0].inputs[0] == y
         && program.steps[at].inputs[0] == dz
         && program.readers(dy) == [sums, norm.0]
         && weight.0 < at;
