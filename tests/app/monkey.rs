@@ -4,7 +4,7 @@
 
 use super::desk::{Bench, app, bench, wait};
 use eframe::egui::{self, Event, Key, Modifiers, MouseWheelUnit, PointerButton, Pos2, accesskit::Role, vec2};
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -207,7 +207,9 @@ fn can_be_used(h: &mut Bench) {
         h.step();
     }
     let began = app(h).playground.group.begun;
-    h.query_all_by_label_contains("Open ").next().expect("an example to open").click();
+    let is_open = |name: Option<String>| name.is_some_and(|name| name.starts_with("Open "));
+    let open = h.query_all_by_role(Role::Button).find(|n| is_open(n.accesskit_node().label()));
+    open.expect("an example to open").click();
     wait(h, "an example to train", |a| a.playground.group.begun > began && a.playground.group.is_running());
     app(h).settings.tab = Tab::Playground;
     h.step();
