@@ -110,7 +110,8 @@ mod tests {
             let s = factor(&pool(n, apart), &alone, &some, &targets(n, q));
             let between = apart * apart / 4.0;
             let expected = (1.0 / (1.0 + between)).sqrt() * f64::powf(q, 1000.0 / 1300.0);
-            assert!((s - expected).abs() < 2e-3, "{apart} {q}: {s} is not {expected}");
+            // The least q is found between two rows: half a row of 1000 is 0.0005 / (1.645 density(1.645)) = 0.003 of it.
+            assert!((s - expected).abs() < 3e-3, "{apart} {q}: {s} is not {expected}");
         }
     }
 

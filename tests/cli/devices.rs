@@ -50,13 +50,13 @@ fn compiled_pipelines_outlive_a_run() {
 fn an_ensemble_on_several_devices_is_that_of_one() {
     let home = tempfile::tempdir().expect("a folder");
     let train = |name: &str, device: &str, more: &str| {
-        let out =
-            run(home.path(), "off", &format!("fit moons --members 3 --epochs 2 --device {device} --out {name} {more}"));
+        let out = run(home.path(), "off", &format!("fit {more} --members 3 --epochs 2 --device {device} --out {name}"));
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(out.status.success(), "{err}");
         (std::fs::read_to_string(home.path().join(name).join("predictions.csv")).expect("predictions"), err)
     };
-    for (at, more) in ["", "--method repulsive", "--holdout own"].into_iter().enumerate() {
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/iris_named.csv --target petal_width --holdout own");
+    for (at, more) in ["moons", "moons --method repulsive", table].into_iter().enumerate() {
         let (one, alone) = train(&format!("one{at}"), "software", more);
         let (two, said) = train(&format!("two{at}"), "software,software", more);
         assert_eq!(one, two, "{more}");
