@@ -2,12 +2,13 @@
 //! Regression integrates z exactly: m analytically, l by quadrature (`scale_mixture`), so a prediction has no sampling noise.
 
 use super::hypercube::{self, Hypercube};
+use super::row::Row;
 use super::scale_mixture::ScaleMixture;
-use super::student_mixture::{self, Lattice};
+use super::student_mixture;
 use super::{ModelSpec, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
-use crate::metrics::{Mixture, mutual_information, weighted};
+use crate::metrics::{mutual_information, weighted};
 use crate::ops::head::NOISE_EXP;
 use crate::ops::regularizer::sigma;
 
@@ -78,57 +79,6 @@ pub struct Regression {
     pub epistemic: Vec<f64>,
     /// [E, n], for drawing members.
     pub member_means: Vec<f64>,
-}
-
-/// One row as a mixture of normals: for its CDF, quantiles and CRPS, in the unit of y.
-#[derive(Debug, Clone)]
-pub struct Row {
-    normals: Normals,
-    /// Fewer of them for the CRPS, which compares each with each, where there are many.
-    few: Option<Normals>,
-    shift: f64,
-    scale: f64,
-}
-
-/// [c] each, standardised.
-#[derive(Debug, Clone, Default)]
-struct Normals {
-    weights: Vec<f64>,
-    means: Vec<f64>,
-    vars: Vec<f64>,
-}
-
-impl Normals {
-    /// What `nodes` gives of each part.
-    fn of(parts: &[ScaleMixture], nodes: impl Fn(&ScaleMixture, &mut dyn FnMut(f64, f64))) -> Normals {
-        let mut all = Normals::default();
-        for part in parts {
-            nodes(part, &mut |weight, variance| {
-                all.weights.push(weight / parts.len() as f64);
-                all.means.push(part.m);
-                all.vars.push(variance);
-            });
-        }
-        all
-    }
-    fn mixture(&self) -> Mixture<'_> {
-        Mixture { weights: &self.weights, means: &self.means, vars: &self.vars }
-    }
-}
-
-impl Row {
-    /// P(Y <= y).
-    pub fn cdf(&self, y: f64) -> f64 {
-        self.normals.mixture().cdf((y - self.shift) / self.scale)
-    }
-    /// The y below which lies q.
-    pub fn quantile(&self, q: f64) -> f64 {
-        self.shift + self.scale * self.normals.mixture().quantile(q)
-    }
-    /// In the unit of y.
-    pub fn crps(&self, y: f64) -> f64 {
-        self.scale * self.few.as_ref().unwrap_or(&self.normals).mixture().crps((y - self.shift) / self.scale)
-    }
 }
 
 /// Where a row comes from: the number of a predictive, and the row in it.
@@ -218,15 +168,8 @@ impl Regression {
     }
     /// Row i, for as many questions as there are.
     pub fn row(&self, i: usize) -> Row {
-        let parts = self.parts_of(i);
-        let student = |nu, lattice| Normals::of(parts, |part, take| student_mixture::nodes(part, nu, lattice, take));
-        let normals = match self.nu {
-            None => Normals::of(parts, |part, take| part.nodes(take)),
-            Some(nu) => student(nu, Lattice::Fine),
-        };
-        let few = self.nu.map(|nu| student(nu, Lattice::Coarse));
         let shift = self.mean[i] + self.spread * (self.shift - self.mean[i]);
-        Row { normals, few, shift, scale: self.spread * self.scale }
+        Row::of(self.parts_of(i), self.nu, shift, self.spread * self.scale)
     }
     pub fn sd(&self, i: usize) -> f64 {
         (self.aleatoric[i] + self.epistemic[i]).sqrt()
