@@ -62,7 +62,8 @@ fn a_worker_with_nothing_to_do_sleeps() {
     assert!(idle() < 10, "before the first training");
     g.start(vec![recipe(&[])], None, true);
     wait(&mut g, "steps", |g| g.snapshot.step > 20);
-    assert!(idle() > 10, "the harness sees a worker that works");
+    // Beside other programs it may have little of the processor.
+    assert!((0..20).any(|_| idle() > 10), "the harness sees a worker that works");
     g.send(Command::Pause);
     wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
     while g.poll() {
