@@ -263,7 +263,7 @@ fn ten_thousand_random_events_break_nothing() {
     can_be_used(&mut h);
     let left = runs_in(&dir.path().join("runs"));
     for (name, data) in &trained {
-        let kept = left.iter().find(|(_, found)| found == data).unwrap_or_else(|| panic!("{name} is lost: {left:?}"));
+        let kept = left.iter().find(|(_, found)| found == data).unwrap_or_else(|| panic!("{name:?} is lost: {left:?}"));
         vifo::run::Model::open(&vifo::run::RunFolder { path: kept.0.clone() }).expect("it still predicts");
     }
 }
