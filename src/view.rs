@@ -1,9 +1,6 @@
 //! RunView: the state of a run so far, a pure fold of its events. Command line and app both show this and nothing else.
 
-use crate::train::{EpochRow, Event, thin};
-
-/// More rows are thinned: no plot shows more, and a training may go on for days.
-const MOST_ROWS: usize = 20_000;
+use crate::train::{EpochRow, Event, MOST_ROWS, thin};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunView {

@@ -33,6 +33,9 @@ pub struct EpochRow {
     pub test_score: Option<f64>,
 }
 
+/// Rows that are kept of a training: no plot shows more, it may go on for days, and metrics.csv is written anew with every checkpoint.
+pub const MOST_ROWS: usize = 20_000;
+
 /// Where there are more than `most` rows, every other one of the older three quarters goes, so that a training of any length has
 /// a history of bounded length; the first row stays, and the one with the lowest validation NLL.
 pub fn thin(rows: &mut Vec<EpochRow>, most: usize) {

@@ -21,7 +21,7 @@ pub mod weights;
 pub use checkpoint::Checkpoint;
 pub use drive::{Driver, Steps};
 pub use evaluate::{Predictor, recompute_running};
-pub use event::{EpochRow, Event, thin};
+pub use event::{EpochRow, Event, MOST_ROWS, thin};
 pub use held_out::out_of_fold;
 pub use splits::{Splits, SplitsState};
 pub use trainer::{Ending, Flow, Trainer};

@@ -20,7 +20,7 @@ use crate::run::parts::{BEST, LAST};
 use crate::run::place::{absolute, outside_of_the_images, replaceable};
 use crate::train::plan::TrainingPlan;
 use crate::train::session::Session;
-use crate::train::{Checkpoint, Ending, EpochRow, Event, Steps, Trainer, thin, weights};
+use crate::train::{Checkpoint, Ending, EpochRow, Event, MOST_ROWS, Steps, Trainer, thin, weights};
 use crate::train::{memory, pool};
 use crate::workflow::budget;
 use crate::workflow::fit::test_and_report;
@@ -43,9 +43,6 @@ pub struct Training {
     /// What was changed in the course of it: a fresh run of the recipe would not repeat this one.
     changes: Vec<String>,
 }
-
-/// Rows of metrics.csv; of a longer training the older ones lie further apart.
-const MOST_ROWS: usize = 50_000;
 
 /// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
 const FAR: f32 = 10.0;
