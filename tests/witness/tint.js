@@ -88,5 +88,5 @@ server.listen(0, "127.0.0.1", () => {
   browser = spawn(process.env.CHROMIUM || "chromium", [...flags, `http://127.0.0.1:${server.address().port}/`], { stdio: "ignore", detached: true });
   browser.on("error", (e) => end(3, `chromium: ${e.message}`));
   browser.on("exit", (code) => { if (code !== null) end(1, `chromium ended with ${code}`); });
-  timer = setTimeout(() => end(1, "chromium gave no answer in five minutes"), 300000);
+  timer = setTimeout(() => end(1, "chromium gave no answer in a quarter of an hour"), 900000);
 });
