@@ -129,6 +129,46 @@ pub fn number(v: f64) -> String {
     }
 }
 
+/// Commas between the thousands of a plain number: "384,685"; any other text as it is.
+pub fn grouped(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, behind) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() < 4 || !is_number(whole) || !is_number(behind.trim_start_matches('.')) {
+        return text.into();
+    }
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + behind
+}
+
+/// Four significant digits for people: as `number`, with commas between the thousands.
+pub fn readable(v: f64) -> String {
+    grouped(&number(v))
+}
+
+/// To the digits that its standard error leaves it, two of the error's own; as `readable` where none is known.
+pub fn rounded(v: f64, error: Option<f64>) -> String {
+    let Some(error) = error.filter(|e| e.is_finite() && *e > 0.0 && v.is_finite()) else { return readable(v) };
+    // Of the second digit of the error, once it is rounded itself: 0.0996 is 0.10.
+    let place = |e: f64| e.log10().floor() as i32 - 1;
+    let mut last = place(error);
+    last = place((error / 10f64.powi(last)).round() * 10f64.powi(last));
+    let zero =
+        |text: String| if text.trim_start_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text };
+    match last {
+        0..=9 => zero(grouped(&format!("{:.0}", (v / 10f64.powi(last)).round() * 10f64.powi(last)))),
+        -7..0 => zero(grouped(&format!("{v:.*}", last.unsigned_abs() as usize))),
+        _ if v == 0.0 => "0".into(),
+        _ => format!("{v:.*e}", (v.abs().log10().floor() as i32 - last).clamp(0, 15) as usize),
+    }
+}
+
 /// A time in words, such as one that training took: "3.2 s", "2 min 5 s", "1 h 12 min".
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -209,6 +249,33 @@ mod tests {
             assert_eq!(number(v), want);
         }
         assert_eq!(number(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn a_standard_error_decides_the_digits() {
+        for (v, error, want) in [
+            (0.433_333, 0.0137, "0.433"),
+            (0.433_333, 0.2, "0.43"),
+            (384_685.123, 1_234.0, "384,700"),
+            (384_685.123, 1.5, "384,685.1"),
+            (3.2, 0.0996, "3.20"),
+            (-0.0001, 0.02, "0.000"),
+            (12.0, 34.0, "12"),
+            (1.234e-9, 1e-11, "1.234e-9"),
+            (2.5e12, 1e10, "2.500e12"),
+        ] {
+            assert_eq!(rounded(v, Some(error)), want, "{v} {error}");
+        }
+        for unknown in [None, Some(0.0), Some(f64::NAN), Some(f64::INFINITY)] {
+            assert_eq!(rounded(1234.567, unknown), "1,235");
+        }
+        assert_eq!(rounded(f64::NAN, Some(0.1)), "NaN");
+    }
+
+    #[test]
+    fn thousands_are_set_apart_in_numbers_alone() {
+        let said = ["123", "1234", "-1234567.8", "2024-01-02", "1.5e10", "1234e5", "", "12ab", "0.12345"].map(grouped);
+        assert_eq!(said, ["123", "1,234", "-1,234,567.8", "2024-01-02", "1.5e10", "1234e5", "", "12ab", "0.12345"]);
     }
 
     #[test]

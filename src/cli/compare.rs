@@ -1,13 +1,13 @@
 //! `vifo compare`: runs side by side, mean and sd over seeds, win rates, overlaid learning curves.
 
 use super::{hand_over, show, tell};
-use crate::report::compare;
+use crate::report::compare::{self, Spread};
 use crate::tables::Format;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Runs of one recipe that differ only in seed or split are averaged: mean ± sd. * marks the best mean."
+    after_help = "Runs of one recipe that differ only in seed or split are averaged: mean ± sd, or as --spread says. * marks the best mean."
 )]
 pub struct Args {
     /// Run folders, or folders of run folders
@@ -19,6 +19,9 @@ pub struct Args {
     metrics: Vec<String>,
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// What stands behind a mean over seeds
+    #[arg(long, value_enum, default_value = "sd")]
+    spread: Spread,
     /// Folder for the table in all formats and the learning curves [default: none are written]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -31,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let (runs, notes) = compare::open(&args.runs)?;
     let comparison = compare::compare(runs, &args.metrics, notes)?;
     let figures = match &args.out {
-        Some(dir) => compare::write(dir, &comparison)?,
+        Some(dir) => compare::write(dir, &comparison, args.spread)?,
         None => vec![],
     };
     if args.json {
@@ -41,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for note in &comparison.notes {
         tell(&format!("note: {note}"));
     }
-    show(&comparison.render(args.format), args.format);
+    show(&comparison.render(args.format, args.spread), args.format);
     if let Some(dir) = &args.out {
         tell(&format!("tables in {}", dir.join("comparison.*").display()));
     }

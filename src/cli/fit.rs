@@ -39,6 +39,9 @@ pub struct Args {
     /// Resume a run that was stopped or killed
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "out", "force", "sets", "dry_run"])]
     resume: Option<PathBuf>,
+    /// With --resume: so many epochs more for a run that has come to its end
+    #[arg(long, value_name = "EPOCHS", requires = "resume")]
+    more: Option<u32>,
     /// With --resume: new location of the run's data, if it was moved
     #[arg(long = "data", value_name = "FILE", requires = "resume")]
     moved_data: Option<PathBuf>,
@@ -71,8 +74,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let recipe = folder.recipe()?;
         let device = Device::open(args.keyed.text(key!(device)).unwrap_or(&recipe.device))?;
         let mut progress = Progress::new(style, &format!("{} {}", recipe_name(&recipe), recipe.method.name));
-        let fitted =
-            fitting::resume_with(path, args.moved_data.as_deref(), &device, &mut |e, n| progress.listen(e, n))?;
+        let data = args.moved_data.as_deref();
+        let fitted = fitting::resume_with(path, data, args.more, &device, &mut |e, n| progress.listen(e, n))?;
         return done(&fitted, &recipe, path, &progress, style);
     }
     let (recipe, given) = recipe(args)?;

@@ -3,6 +3,7 @@
 use super::say;
 use crate::base::{fs, task};
 use crate::error::{Error, Result};
+use crate::system::opener;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
@@ -45,25 +46,13 @@ pub fn serve(folder: &Path, fragment: &str) -> Result<()> {
     let port = listener.local_addr().map_or(PORT, |a| a.port());
     let address = format!("http://127.0.0.1:{port}/{fragment}");
     say(&format!("vifo is at {address}\nfor this computer alone; Ctrl-C ends it"));
-    open_browser(&address);
+    opener::browse(&address);
     for stream in listener.incoming().flatten() {
         let folder = folder.to_path_buf();
         // A browser that goes away takes its answer with it.
         let _ = task::spawn("vifo page", move || drop(answer(stream, &folder)));
     }
     Ok(())
-}
-
-fn open_browser(address: &str) {
-    let command: &[&str] = match () {
-        () if cfg!(windows) => &["cmd", "/c", "start", ""],
-        () if cfg!(target_os = "macos") => &["open"],
-        () => &["xdg-open"],
-    };
-    let quiet = std::process::Stdio::null;
-    // Without one the address stands on the screen.
-    let _ =
-        std::process::Command::new(command[0]).args(&command[1..]).arg(address).stdout(quiet()).stderr(quiet()).spawn();
 }
 
 fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {

@@ -61,7 +61,7 @@ pub use scatter::{ScatterFigure, scatter};
 pub use settings::{SettingsFigure, SettingsPanel, SettingsSeries, settings};
 pub use sheet::{SheetFigure, SheetImage, sheet};
 pub use square::{CoverageFigure, RocFigure, coverage, roc};
-pub use svg::Ink;
+pub use svg::{Ink, on_dark};
 
 /// The three files of one figure.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -55,6 +55,14 @@ impl Ink {
     }
 }
 
+/// The text of an SVG with the colours of a dark ground in place of those that would blind or vanish there.
+pub fn on_dark(svg: &str) -> String {
+    let swap = |text: String, (light, dark): (Ink, Ink)| {
+        text.replace(&format!("\"{}\"", light.hex()), &format!("\"{}\"", dark.hex()))
+    };
+    super::palette::DARK.into_iter().fold(svg.to_string(), swap)
+}
+
 /// How a line is drawn; `dash` is (on, off) in figure pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {

@@ -12,7 +12,7 @@ use super::panels::playground::Playground;
 use super::panels::priors::Priors;
 use super::panels::recipe::RecipePage;
 use super::panels::results::ResultsPage;
-use super::panels::runs::RunsPage;
+use super::panels::runs::{Asked, RunsPage};
 use super::panels::side::SideBySide;
 use super::panels::status;
 use super::present::Present;
@@ -170,12 +170,26 @@ impl App {
             self.results.open(ctx, &path);
             self.settings.tab = Tab::Results;
         }
-        if let Some(path) = self.runs.take_opened() {
-            self.results.open(ctx, &path);
-            self.settings.tab = Tab::Results;
+        for asked in self.runs.take_asked().into_iter().chain(self.results.take_asked()) {
+            self.take_asked(ctx, asked);
         }
         if self.close_after.is_some_and(|steps| self.playground.group.step() >= steps) {
             ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+        }
+    }
+
+    fn take_asked(&mut self, ctx: &egui::Context, asked: Asked) {
+        match asked {
+            Asked::Open(path) => {
+                self.results.open(ctx, &path);
+                self.settings.tab = Tab::Results;
+            }
+            Asked::Resume { path, more } => {
+                if self.data.resume(&path, more, &mut self.banner) {
+                    self.settings.tab = Tab::Data;
+                }
+            }
+            Asked::Moved { from, to } => self.results.follow_to(ctx, &from, &to),
         }
     }
 

@@ -43,7 +43,14 @@ pub fn frame_ms(points: usize, seconds: f64) -> Vec<f64> {
             ..Default::default()
         };
         let mut output = ctx.run_ui(input, |ui| {
-            let view = CurvesView { id: "bench", x_label: "step", y_label: "nats per row", log: true, height: 700.0 };
+            let view = CurvesView {
+                id: "bench",
+                x_label: "step",
+                y_label: "nats per row",
+                log: true,
+                smoothing: 0.0,
+                height: 700.0,
+            };
             let colours = Colours::of(ui);
             curves_ui(ui, &view, &cache.shown(&options), |i| colours.series(i));
         });

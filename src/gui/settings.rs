@@ -1,6 +1,7 @@
 //! Settings that the app saves between starts.
 
 use crate::method::{base, vi, vifo};
+use crate::report::compare::Spread;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -106,6 +107,8 @@ pub struct CurveOptions {
     pub auxiliary: bool,
     pub held_out_nll: bool,
     pub score: bool,
+    /// Of the running mean that is drawn; 0 = none.
+    pub smoothing: f64,
 }
 
 impl Default for CurveOptions {
@@ -119,7 +122,37 @@ impl Default for CurveOptions {
             auxiliary: true,
             held_out_nll: true,
             score: false,
+            smoothing: 0.0,
         }
+    }
+}
+
+/// A column of the list of runs, beside the name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RunColumn {
+    Data,
+    Method,
+    Seed,
+    State,
+    /// Of the test rows, by its key.
+    Metric(String),
+    /// RMSE of numbers, accuracy of classes.
+    Score,
+    Tags,
+    Note,
+    Device,
+    Changed,
+}
+
+impl RunColumn {
+    /// Those that there are whatever the runs hold, with the NLL, which all have.
+    pub fn fixed() -> Vec<RunColumn> {
+        use RunColumn::{Changed, Data, Device, Method, Metric, Note, Score, Seed, State, Tags};
+        vec![Data, Method, Seed, State, Metric("nll".into()), Score, Tags, Note, Device, Changed]
+    }
+
+    fn usual() -> Vec<RunColumn> {
+        RunColumn::fixed().into_iter().filter(|c| !matches!(c, RunColumn::Note | RunColumn::Device)).collect()
     }
 }
 
@@ -141,6 +174,10 @@ pub struct Settings {
     pub prior_opacity: f32,
     /// Where run folders lie and new ones go.
     pub runs: PathBuf,
+    /// Of the list of runs, in their order.
+    pub run_columns: Vec<RunColumn>,
+    /// Behind means over seeds.
+    pub spread: Spread,
     /// TOML of the playground; empty = the first launch's.
     pub recipe: String,
     /// Whether the playground was training when the window closed.
@@ -163,6 +200,8 @@ impl Default for Settings {
             prior_curves: 40,
             prior_opacity: 0.35,
             runs: PathBuf::from("runs"),
+            run_columns: RunColumn::usual(),
+            spread: Spread::Se,
             recipe: String::new(),
             running: true,
             hint_seen: false,

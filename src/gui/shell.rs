@@ -7,6 +7,7 @@ use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::live::Job;
 use crate::system::install::{Need, how};
+use crate::system::opener;
 use eframe::egui;
 use std::path::{Path, PathBuf};
 
@@ -51,12 +52,11 @@ pub fn hand_over(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Shows a page of HTML: here the user opens it where it lies.
-///
-/// # Errors
-/// None here.
-pub fn show_page(_path: &Path) -> Result<()> {
-    Ok(())
+/// Shows a page of HTML in the browser, or a folder in the file manager. The job may wait for it a moment.
+pub fn show(ctx: &egui::Context, path: &Path) -> Job<()> {
+    let (wake, path) = (ctx.clone(), path.to_path_buf());
+    let work = move || opener::open(&fs::absolute(&path).map_err(|e| Error::io(&path, "find", &e))?);
+    Job::start("opening", move || wake.request_repaint(), work)
 }
 
 /// Where the app is found on the web.

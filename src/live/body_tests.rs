@@ -98,7 +98,7 @@ fn commands_and_reports_come_back_from_their_bytes() {
     let keep = Keep { path: "/runs/a".into(), force: true, report: false };
     let commands = vec![
         Command::Start { recipes: recipes.clone(), keep: Some(keep), running: false },
-        Command::Resume { path: "/runs/b".into(), running: true },
+        Command::Resume { path: "/runs/b".into(), more: None, report: false, running: true },
         Command::Step(u64::MAX),
         Command::Change(recipes),
         Command::Pace(Some(f64::INFINITY)),

@@ -162,7 +162,7 @@ fn bug_6_a_closed_session_counts_on() {
     let (step, epoch) = (g.snapshot.step, g.snapshot.epoch);
     drop(g);
     let mut again = group();
-    again.send(Command::Resume { path, running: false });
+    again.send(Command::Resume { path, more: None, report: false, running: false });
     wait(&mut again, "the session", |g| g.snapshot.number > 0);
     assert_eq!((again.snapshot.step, again.snapshot.epoch), (step, epoch));
 }

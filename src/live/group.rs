@@ -36,7 +36,8 @@ pub struct Group {
 }
 
 struct Starting {
-    recipes: Vec<Recipe>,
+    /// None = as a run folder has them.
+    recipes: Option<Vec<Recipe>>,
     kept: bool,
 }
 
@@ -100,7 +101,8 @@ impl Group {
         let start = |recipes| Command::Start { recipes, keep: keep.clone(), running: true };
         match (command, &keep) {
             (Command::Run | Command::Step(_), Some(keep)) => {
-                Some(Command::Resume { path: keep.path.clone(), running: true })
+                let (path, report) = (keep.path.clone(), keep.report);
+                Some(Command::Resume { path, more: None, report, running: true })
             }
             (Command::Run | Command::Step(_) | Command::Reset, _) => Some(start(shown())),
             (Command::Change(recipes), _) => Some(start(recipes.clone())),
@@ -110,9 +112,18 @@ impl Group {
 
     pub fn start(&mut self, recipes: Vec<Recipe>, keep: Option<Keep>, running: bool) {
         self.sent = None;
-        self.starting = Some(Starting { recipes: recipes.clone(), kept: keep.as_ref().is_some_and(|k| k.report) });
+        self.starting =
+            Some(Starting { recipes: Some(recipes.clone()), kept: keep.as_ref().is_some_and(|k| k.report) });
         self.folder.clone_from(&keep);
         self.worker.send(Command::Start { recipes, keep, running });
+    }
+
+    /// Goes on with a run folder to its end, which completes it; for `more` epochs where it has come to one.
+    pub fn resume(&mut self, path: PathBuf, more: Option<u32>) {
+        self.sent = None;
+        self.starting = Some(Starting { recipes: None, kept: true });
+        self.folder = Some(Keep { path: path.clone(), force: true, report: true });
+        self.worker.send(Command::Resume { path, more, report: true, running: true });
     }
 
     /// Sends recipes that differ from what the trainings have, and from what was sent last.
@@ -187,7 +198,9 @@ impl Group {
     fn fold(&mut self, report: WorkerEvent) {
         match report {
             WorkerEvent::Started { slot, event, recipe, points, rows, notes, of } => {
-                if let Some(starting) = self.starting.take_if(|s| s.recipes.get(slot) == Some(&*recipe)) {
+                if let Some(starting) =
+                    self.starting.take_if(|s| s.recipes.as_ref().is_none_or(|r| r.get(slot) == Some(&*recipe)))
+                {
                     self.kept = starting.kept;
                 }
                 self.begun += 1;

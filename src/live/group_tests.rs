@@ -185,7 +185,7 @@ fn closing_loses_nothing_and_the_folder_resumes() {
     let at = g.snapshot.step;
     drop(g);
     let mut again = group();
-    again.send(Command::Resume { path, running: false });
+    again.send(Command::Resume { path, more: None, report: false, running: false });
     wait(&mut again, "the session", |g| g.snapshot.number > 0);
     assert!(again.snapshot.step >= at, "{} < {at}", again.snapshot.step);
     assert_eq!(again.state, WorkerState::Paused);

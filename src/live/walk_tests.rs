@@ -56,7 +56,12 @@ fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
             g.start(recipes, keep, running);
             return said;
         }
-        2 => Command::Resume { path: home.join(format!("run{}", rng.next_u64() % 4)), running },
+        2 => Command::Resume {
+            path: home.join(format!("run{}", rng.next_u64() % 4)),
+            more: None,
+            report: false,
+            running,
+        },
         3 => Command::Run,
         4 => Command::Pause,
         5 => Command::Step(1 + rng.next_u64() % 50),

@@ -24,6 +24,10 @@ pub enum Command {
     /// Goes on with a run folder.
     Resume {
         path: PathBuf,
+        /// Epochs more, for a run that has come to its end.
+        more: Option<u32>,
+        /// Test, draw and report at the end.
+        report: bool,
         running: bool,
     },
     Run,

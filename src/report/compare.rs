@@ -5,6 +5,7 @@
 mod open;
 pub mod overlay;
 mod show;
+mod spread;
 mod tally;
 
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ use toml::{Table, Value};
 
 pub use open::open;
 pub use show::write;
+pub use spread::Spread;
 use tally::Tally;
 
 /// Keys of the data that are part of the pairing or replaced by the hash of the values: where a table lies and how it is
@@ -94,6 +96,10 @@ pub struct Summary {
     pub mean: f64,
     /// With n - 1; None for a single run.
     pub sd: Option<f64>,
+    /// Of the mean; None for a single run.
+    pub standard_error: Option<f64>,
+    /// 95 % interval of the mean, by Student's t; None for a single run.
+    pub interval: Option<(f64, f64)>,
     pub n: usize,
     /// No other group of the block has a better mean.
     pub best: bool,
@@ -328,7 +334,9 @@ pub fn summary(values: &[f64]) -> Summary {
     let is_one = values.iter().all(|v| *v == values[0]);
     let mean = if is_one && n > 0 { values[0] } else { values.iter().sum::<f64>() / n as f64 };
     let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-    Summary { mean, sd: (n > 1).then(|| (square / (n - 1) as f64).sqrt()), n, best: false }
+    let sd = (n > 1).then(|| (square / (n - 1) as f64).sqrt());
+    let interval = sd.map(|sd| Spread::Interval.half(sd, n)).map(|half| (mean - half, mean + half));
+    Summary { mean, sd, standard_error: sd.map(|sd| Spread::Se.half(sd, n)), interval, n, best: false }
 }
 
 fn mark_best(groups: &mut [Group], metrics: &[Column]) {

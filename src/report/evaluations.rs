@@ -5,18 +5,17 @@ use super::verdict::{QUESTION, Verdict, percent};
 use super::{Drawn, classification_figures, drawn, html, regression_figures};
 use crate::base::fs;
 use crate::data::Task;
-use crate::data::encode::Encoder;
+use crate::data::encode::{Encoder, Target};
 use crate::error::Result;
 use crate::figure::{self, CoverageFigure, CurvesFigure, Section, Series, Tone, replace_sections};
 use crate::method::Predictive;
 use crate::metrics;
-use crate::metrics::Measure;
-use crate::results::{Results, aurocs};
+use crate::results::{Results, aurocs, per_class, share_of, title};
 use crate::run::RunFolder;
 use crate::run::calibration::Calibration;
 use crate::run::model::Model;
 use crate::run::targets;
-use crate::tables::{TextTable, number};
+use crate::tables::{TextTable, number, rounded};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -63,10 +62,19 @@ pub fn own_test(r: &Results, method: &str, task: Task) -> Section {
     Section {
         heading: format!("Test: {} held-out rows", r.rows),
         text,
-        table: Some(html(&r.table(method))),
+        table: Some(html(&r.table_in_words(method))),
         slot: Some(TEST.into()),
         ..Default::default()
     }
+}
+
+/// How well each class is found; None of numbers.
+pub fn classes(p: &Predictive, y: &[f64], encoder: &Encoder) -> Option<Section> {
+    let (Predictive::Classification(c), Target::Classes { labels, .. }) = (p, &encoder.target) else { return None };
+    let named = metrics::confidences(&c.probs, c.k).1;
+    let table = per_class(labels, y.iter().map(|y| *y as usize).zip(named));
+    let text = vec!["Found: share of the rows of a class that are named so. Right where named: share of the rows named so that are of it.".into()];
+    Some(Section { heading: "Per class".into(), minor: true, text, table: Some(html(&table)), ..Default::default() })
 }
 
 /// Sections for a run's report, gathered until all of its targets have said theirs.
@@ -160,7 +168,8 @@ impl<'a> EvaluatedRun<'a> {
         }
         let verdict = Verdict::new(p, y, self.encoder, self.calibration, "test rows");
         self.put(VERDICT, &[verdict.section(QUESTION)]);
-        self.put(TEST, &[own_test(r, self.method, self.task)]);
+        let own = own_test(r, self.method, self.task);
+        self.put(TEST, &std::iter::once(own).chain(classes(p, y, self.encoder)).collect::<Vec<_>>());
         if let Some(c) = self.calibration {
             let mut after =
                 Section { heading: "Before and after, on the test rows".into(), minor: true, ..Default::default() };
@@ -307,11 +316,12 @@ pub fn told_apart(name: &str, r: &Results) -> Option<(Tone, String)> {
 /// The metrics that the calibration changes.
 fn before_and_after(r: &Results) -> TextTable {
     let mut t = TextTable::new(&["metric", "unit", "before", "after"]);
-    let cell = |v: &Measure| v.value().map_or_else(|| v.to_string(), number);
     for m in &r.metrics {
-        if let Some(after) = m.calibrated {
-            t.rows.push(vec![m.name.clone(), m.unit.clone(), cell(&m.value), number(after)]);
-        }
+        let Some(after) = m.calibrated else { continue };
+        let title = title(&m.name);
+        let write = |v: f64| if title.is_share { share_of(v, m.error) } else { rounded(v, m.error) };
+        let before = m.value.value().map_or_else(|| m.value.to_string(), write);
+        t.rows.push(vec![title.name.clone(), m.unit.clone(), before, write(after)]);
     }
     t
 }

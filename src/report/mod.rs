@@ -1,5 +1,6 @@
 //! Figures of a run and its one-page report.
 
+pub mod about;
 mod axis;
 mod calibration;
 pub mod compare;

@@ -52,7 +52,9 @@ pub fn write(
         ..Default::default()
     });
     let verdicts = Section { slot: Some(evaluations::VERDICT.into()), inside: verdicts, ..Default::default() };
-    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE)];
+    // What cannot be read does not keep the report from being written.
+    let about = super::about::section(&folder.about().unwrap_or_default());
+    let lead = vec![verdicts, evaluations::place(evaluations::ELSEWHERE), about];
     let title = format!("vifo: {}", recipe_name(recipe));
     let summary = summary(&fitted.recipe(recipe), fitted, device);
     let report = HtmlReport { title, lead, summary, sections };
@@ -132,6 +134,7 @@ fn of_tests(
         verdicts.push(verdict.section(&several::heading(verdict::QUESTION, name)));
         let test = evaluations::own_test(&r, &recipe.method.name, fitted.data.task());
         tests.push(Section { heading: several::heading(&test.heading, name), slot: None, ..test });
+        tests.extend(evaluations::classes(p, &y, &of_one.encoder));
     }
     if verdicts.is_empty() {
         verdicts.push(verdict::without_rows());

@@ -13,13 +13,27 @@ pub struct Losses {
     pub nll: Vec<f64>,
 }
 
-/// Whether the second loses less, row by row, by more than the noise of the mean difference.
-fn is_better(ours: &[f64], theirs: &[f64], w: &[f32]) -> bool {
+/// Which of two loses less, row by row, by more than the noise of the mean difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    Ours,
+    Theirs,
+    /// No clear difference.
+    Neither,
+}
+
+fn ahead(ours: &[f64], theirs: &[f64], w: &[f32]) -> Ahead {
     let gain: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
     let mean = weighted::mean(gain.iter().copied(), w);
     let variance = weighted::mean(gain.iter().map(|g| (g - mean).powi(2)), w);
     let n = weighted::effective_rows(gain.len(), w);
-    n >= FEW && mean > NOISE * (variance / (n as f64 - 1.0)).sqrt()
+    let noise = NOISE * (variance / (n as f64 - 1.0)).sqrt();
+    match mean {
+        _ if n < FEW => Ahead::Neither,
+        gain if gain > noise => Ahead::Theirs,
+        gain if gain < -noise => Ahead::Ours,
+        _ => Ahead::Neither,
+    }
 }
 
 pub const LINEAR: &str = "a linear model suits this table better";
@@ -35,14 +49,20 @@ pub struct Rival<'a> {
 }
 
 impl Rival<'_> {
-    /// Which of the two it does better, and both figures: "rmse 4 against 5 MPa".
-    fn pairs(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<[(bool, String); 2]> {
+    /// Who is ahead by each of the two, and both figures: "rmse 4 against 5 MPa".
+    fn pairs(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<[(Ahead, String); 2]> {
         let pair = |name: &str, a: &[f64], b: &[f64]| {
             let m = metrics.iter().find(|m| m.name == name)?;
             let (ours, theirs) = (m.value.value()?, (self.of)(m)?);
             let unit = if m.unit.is_empty() { String::new() } else { format!(" {}", m.unit) };
-            let less = if m.better == Better::Higher { theirs > ours } else { theirs < ours };
-            Some((less && is_better(a, b, w), format!("{name} {} against {}{unit}", number(theirs), number(ours))))
+            let (less, more) = if m.better == Better::Higher { (ours, theirs) } else { (theirs, ours) };
+            // The figures that are shown must say the same as the losses of the rows.
+            let ahead = match ahead(a, b, w) {
+                Ahead::Theirs if less < more => Ahead::Theirs,
+                Ahead::Ours if less > more => Ahead::Ours,
+                _ => Ahead::Neither,
+            };
+            Some((ahead, format!("{name} {} against {}{unit}", number(theirs), number(ours))))
         };
         Some([pair(point, &ours.point, &self.losses.point)?, pair("nll", &ours.nll, &self.losses.nll)?])
     }
@@ -50,7 +70,7 @@ impl Rival<'_> {
     /// Says so where both its predictions and its error bars are better.
     pub fn does_better(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<String> {
         let [(closer, by), (likelier, nll)] = self.pairs(metrics, point, ours, w)?;
-        (closer && likelier).then(|| {
+        (closer == Ahead::Theirs && likelier == Ahead::Theirs).then(|| {
             format!(
                 "{} does better on these rows ({by}, {nll}): {}, unless longer training helps the network",
                 self.name, self.advice
@@ -62,13 +82,23 @@ impl Rival<'_> {
     pub fn does_better_in_part(&self, metrics: &[Metric], point: &str, ours: &Losses, w: &[f32]) -> Option<String> {
         let name = self.name;
         match self.pairs(metrics, point, ours, w)? {
-            [(true, _), (true, _)] => self.does_better(metrics, point, ours, w),
-            [(true, by), (false, nll)] => Some(format!(
-                "{name} predicts better on these rows ({by}), but its error bars are not better than the network's ({nll})"
-            )),
-            [(false, _), (true, nll)] => Some(format!(
-                "{name} does not predict better on these rows, but its error bars fit them better ({nll})"
-            )),
+            [(Ahead::Theirs, _), (Ahead::Theirs, _)] => self.does_better(metrics, point, ours, w),
+            [(Ahead::Theirs, by), (bars, nll)] => Some(match bars {
+                Ahead::Ours => format!(
+                    "{name} predicts better on these rows ({by}), but its error bars fit them worse than the network's ({nll})"
+                ),
+                _ => format!(
+                    "{name} predicts better on these rows ({by}); between its error bars and the network's no clear difference is seen ({nll})"
+                ),
+            }),
+            [(point, by), (Ahead::Theirs, nll)] => Some(match point {
+                Ahead::Ours => {
+                    format!("{name} predicts worse on these rows ({by}), but its error bars fit them better ({nll})")
+                }
+                _ => format!(
+                    "{name} predicts these rows without a clear difference ({by}), and its error bars fit them better ({nll})"
+                ),
+            }),
             _ => None,
         }
     }
@@ -116,9 +146,20 @@ mod tests {
         let point = ([(5.0, 0.1), (4.0, 0.1)], [(2.0, 0.1), (2.5, 0.1)]);
         assert_eq!(say(point.0, point.1, 40, true), None);
         let in_part = say(point.0, point.1, 40, false).expect("a note");
-        assert!(in_part.contains("predicts better on these rows (rmse 4.000 against 5.000 MPa), but"), "{in_part}");
+        assert!(
+            in_part.contains(
+                "predicts better on these rows (rmse 4.000 against 5.000 MPa), but its error bars fit them worse"
+            ),
+            "{in_part}"
+        );
         let bars = say([(4.0, 0.1), (5.0, 0.1)], [(3.0, 0.1), (2.5, 0.1)], 40, false).expect("a note");
-        assert!(bars.contains("does not predict better") && bars.contains("(nll 2.500 against 3.000 nats)"), "{bars}");
+        assert!(bars.contains("predicts worse") && bars.contains("(nll 2.500 against 3.000 nats)"), "{bars}");
+        // A better nll, but within the noise of sqrt(2) / sqrt(39) of twice 0.23: nobody is said to be ahead.
+        let unclear = say([(5.0, 0.1), (4.0, 0.1)], [(3.1, 1.0), (3.0, 1.0)], 40, false).expect("a note");
+        assert!(unclear.contains("no clear difference is seen (nll 3.000 against 3.100 nats)"), "{unclear}");
+        assert!(!unclear.contains("worse") && !unclear.contains("not better"), "{unclear}");
+        let alike = say([(5.0, 1.0), (5.1, 1.0)], [(3.0, 0.1), (2.5, 0.1)], 40, false).expect("a note");
+        assert!(alike.contains("without a clear difference (rmse 5.100 against 5.000 MPa)"), "{alike}");
         assert_eq!(say([(4.0, 0.1); 2], [(2.0, 0.1); 2], 40, false), None, "equal is not better");
     }
 }

@@ -4,7 +4,7 @@ use crate::method::predictive::Classification;
 use crate::metrics::{self, weighted};
 use crate::results::against::{Losses, Rival, TREES};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
-use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::uncertain::{Uncertain, error_of, error_of_mean, error_of_share, few_rows};
 use crate::results::words::{against_constant, confidence_verdict};
 use crate::results::{ClassBaselines, Metric, Results};
 
@@ -83,6 +83,17 @@ pub fn classification_of_rows(
         }
     };
     let ours = losses(&p.probs);
+    let squares: Vec<f64> = p.probs.chunks(k).zip(y).map(|(row, c)| metrics::brier(row, &[*c], k)).collect();
+    for m in &mut out {
+        m.error = match m.name.as_str() {
+            "accuracy" => m.value.value().map(|v| error_of_share(v, weighted::effective_rows(y.len(), w))),
+            "nll" => error_of(&ours.nll, w),
+            "brier" => error_of(&squares, w),
+            "mean_entropy" => error_of(&metrics::entropy(&p.probs, k), w),
+            "mean_mutual_information" => error_of(&p.epistemic, w),
+            _ => None,
+        };
+    }
     let mut notes: Vec<String> = against_constant(&out, y.len(), "accuracy").into_iter().collect();
     notes.extend(boosted.and_then(|b| b.as_ref().err()).map(|why| format!("gradient boosting {why}")));
     let trees = boosted.and_then(|b| b.as_ref().ok()).map(|probs| Rival {
@@ -93,7 +104,6 @@ pub fn classification_of_rows(
     });
     notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "accuracy", &ours, w)));
     notes.push(confidence_verdict(&conf, right));
-    let squares: Vec<f64> = p.probs.chunks(k).zip(y).map(|(row, c)| metrics::brier(row, &[*c], k)).collect();
     let value = |name: &str| out.iter().find(|m| m.name == name).and_then(|m| m.value.value()).unwrap_or(f64::NAN);
     notes.extend(
         w.is_empty()

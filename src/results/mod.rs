@@ -8,16 +8,21 @@ mod classification;
 mod kind;
 pub(crate) mod of_rows;
 mod outside;
+mod per_class;
 pub mod predictions;
 mod regression;
 mod table;
+mod titles;
 mod uncertain;
 pub(crate) mod words;
 
 pub use self::baselines::{Baselines, ClassBaselines};
 pub use self::of_rows::{alone, results_of, test};
 pub(crate) use self::outside::mutual_information_error;
-pub use self::table::of_sets;
+pub use self::per_class::per_class;
+pub use self::table::{of_sets, share_of};
+pub use self::titles::{Title, title};
+pub use self::words::{Said, said, with_button};
 use crate::metrics::Measure;
 pub use crate::results::classification::{classification, classification_of_rows};
 pub use crate::results::kind::{Better, MetricKind, Shown, Unit, shown_of};
@@ -32,6 +37,9 @@ pub struct Metric {
     /// Empty for pure numbers.
     pub unit: String,
     pub value: Measure,
+    /// Standard error that the number of rows leaves it; None where it is not known, as of a calibration error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
     /// The same after `vifo calibrate`, where the run is calibrated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<f64>,
@@ -85,6 +93,7 @@ pub(crate) fn metric(name: &str, unit: &str, value: f64, better: Better) -> Metr
         name: name.into(),
         unit: unit.into(),
         value: Measure::Value(value),
+        error: None,
         calibrated: None,
         constant: None,
         least_squares: None,

@@ -6,7 +6,7 @@ use crate::method::predictive::Regression;
 use crate::metrics::{self, normal_quantile, weighted};
 use crate::results::against::{LINEAR, Losses, Rival, TREES};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
-use crate::results::uncertain::{Uncertain, error_of_mean, few_rows};
+use crate::results::uncertain::{Uncertain, error_of, error_of_mean, error_of_share, few_rows};
 use crate::results::words::{against_constant, coverage_verdict};
 use crate::results::{Baselines, Metric, Results};
 use rayon::prelude::*;
@@ -141,7 +141,26 @@ fn ours(p: &Regression, y: &[f64], w: &[f32], unit: &str) -> Vec<Metric> {
         By::AleatoricSd => mean_sd(&p.aleatoric),
         By::EpistemicSd => mean_sd(&p.epistemic),
     };
-    METRICS.iter().map(|(by, kind)| kind.of(value(*by), unit)).collect()
+    let error = |by: By| match by {
+        By::Rmse => {
+            // Of a root: half the relative error of what stands under it.
+            let squares: Vec<f64> = p.mean.iter().zip(y).map(|(m, y)| (m - y).powi(2)).collect();
+            let rmse = weighted_rmse(&p.mean, y, w);
+            error_of(&squares, w).map(|e| e / (2.0 * rmse)).filter(|e| e.is_finite())
+        }
+        By::Nll => error_of(&y.iter().enumerate().map(|(i, y)| -p.log_density(i, *y)).collect::<Vec<_>>(), w),
+        By::Crps => error_of(&crps, w),
+        By::Coverage(_) => {
+            Some(error_of_share(value(by), weighted::effective_rows(y.len(), w))).filter(|e| e.is_finite())
+        }
+        By::Width(at) => {
+            let (low, high) = ends(at);
+            error_of(&widths(&low, &high).collect::<Vec<_>>(), w)
+        }
+        By::AleatoricSd => error_of(&p.aleatoric.iter().map(|v| v.sqrt()).collect::<Vec<_>>(), w),
+        By::EpistemicSd => error_of(&p.epistemic.iter().map(|v| v.sqrt()).collect::<Vec<_>>(), w),
+    };
+    METRICS.iter().map(|(by, kind)| Metric { error: error(*by), ..kind.of(value(*by), unit) }).collect()
 }
 
 fn weighted_rmse(mean: &[f64], y: &[f64], weights: &[f32]) -> f64 {

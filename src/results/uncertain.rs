@@ -1,6 +1,7 @@
 //! How far a metric of few rows can be trusted: each has a standard error of its own.
 
 use super::Metric;
+use crate::metrics::weighted;
 use crate::tables::number;
 
 /// A figure in words, with the standard error that the rows it was taken from leave it.
@@ -22,10 +23,7 @@ impl Uncertain {
     /// counted then (Agresti and Coull 1998).
     pub fn share(name: &str, metric: Option<&Metric>, n: usize) -> Self {
         let Some(share) = metric.and_then(|m| m.value.value()) else { return Uncertain(None) };
-        let n = n as f64;
-        let of = |p: f64, n: f64| (p * (1.0 - p) / n).sqrt();
-        let is_between = share > 0.0 && share < 1.0;
-        let error = if is_between { of(share, n) } else { of((share * n + 2.0) / (n + 4.0), n + 4.0) };
+        let error = error_of_share(share, n);
         let (low, high) = (share - error, share + error);
         if low >= 0.0 && high <= 1.0 {
             return Self::relative(name, "", share, error / share);
@@ -37,6 +35,27 @@ impl Uncertain {
         };
         Uncertain(error.is_finite().then(text))
     }
+}
+
+/// Standard error of a share of so many rows; where none or all of them count, as with two more of either kind.
+pub fn error_of_share(share: f64, n: usize) -> f64 {
+    let n = n as f64;
+    let of = |p: f64, n: f64| (p * (1.0 - p) / n).sqrt();
+    let is_between = share > 0.0 && share < 1.0;
+    if is_between { of(share, n) } else { of((share * n + 2.0) / (n + 4.0), n + 4.0) }
+}
+
+/// Standard error of a mean over rows that count by `w` [n], or alike where there are none; None for fewer than two rows.
+pub fn error_of(values: &[f64], w: &[f32]) -> Option<f64> {
+    let error = match w.is_empty() {
+        true => error_of_mean(values),
+        false => {
+            let mean = weighted::mean(values.iter().copied(), w);
+            let counted = || values.iter().zip(w).filter(|(_, w)| **w != 0.0).map(|(v, w)| (v - mean, f64::from(*w)));
+            counted().map(|(d, w)| (w * d).powi(2)).sum::<f64>().sqrt() / counted().map(|(_, w)| w).sum::<f64>()
+        }
+    };
+    (error.is_finite() && values.len() > 1).then_some(error)
 }
 
 /// Standard error of the mean of the values; NaN for fewer than two.
@@ -82,6 +101,19 @@ mod tests {
         let notes = regression(&r, &[1.0, -1.0, 1.0, 3.0], &Dataset::default(), None, "m").expect("metrics").notes;
         let notes = notes.join("\n");
         assert!(notes.contains("rmse 1.732 ± 0.5774 m (33 %)") && !notes.contains("every figure"), "{notes}");
+        // The same errors stand beside the figures, of any number of rows.
+        let of =
+            |r: &crate::results::Results, name: &str| r.metrics.iter().find(|m| m.name == name).and_then(|m| m.error);
+        let metrics = regression(&r, &[1.0, -1.0, 1.0, 3.0], &Dataset::default(), None, "m").expect("metrics");
+        assert!((of(&metrics, "rmse").expect("known") - 1.0 / 3f64.sqrt()).abs() < 1e-12);
+        let classes = classification(&p, &y, None);
+        assert!((of(&classes, "accuracy").expect("known") - (0.1875f64 / 40.0).sqrt()).abs() < 1e-12);
+        assert_eq!(of(&classes, "ece_equal_mass"), None);
+        // Weights of 1 are none.
+        let (values, ones) = ([1.0, 5.0, 2.0, 0.0], [1.0; 4]);
+        let (plain, weighed) = (error_of(&values, &[]).expect("four"), error_of(&values, &ones).expect("four"));
+        assert!((weighed - plain * 0.75f64.sqrt()).abs() < 1e-12, "{plain} {weighed}");
+        assert_eq!(error_of(&[1.0], &[]), None);
         assert!(few_rows(50, &[]).is_none() && few_rows(1, &[]).is_some_and(|t| t.starts_with("1 row is too few")));
     }
 }

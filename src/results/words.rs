@@ -36,6 +36,11 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
 
 const CALIBRATE: &str = "`vifo calibrate RUN`";
 
+/// A note for a page that has a button for what it advises.
+pub fn with_button(note: &str) -> String {
+    note.replace(CALIBRATE, "\"Calibrate\" below")
+}
+
 /// A note with the run's folder, as a shell reads it, where "RUN" stands for it.
 pub fn with_run(note: &str, run: &str) -> String {
     note.replace(CALIBRATE, &format!("`vifo calibrate {run}`"))
@@ -55,7 +60,7 @@ pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
 
 /// The same of calibrated intervals of `percent`.
 pub(crate) fn calibrated_coverage(chance: &Chance, percent: &str) -> String {
-    coverage(chance, "the calibrated error bars", percent)
+    coverage(chance, CALIBRATED_BARS, percent)
 }
 
 fn coverage(chance: &Chance, bars: &str, percent: &str) -> String {
@@ -75,6 +80,34 @@ fn coverage(chance: &Chance, bars: &str, percent: &str) -> String {
 /// What a verdict on uncalibrated intervals and probabilities begins with.
 const BARS: &str = "the error bars";
 const PROBABILITIES: &str = "the probabilities";
+const CALIBRATED_BARS: &str = "the calibrated error bars";
+const CALIBRATED_PROBABILITIES: &str = "the calibrated probabilities";
+
+/// What a verdict on error bars comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    Good,
+    /// Safe, but wider than needed.
+    Cautious,
+    Bad,
+    /// Too few rows.
+    Open,
+}
+
+/// What a note says of the error bars, plain or calibrated; None of any other note.
+pub fn said(note: &str) -> Option<Said> {
+    let bars = [BARS, PROBABILITIES, CALIBRATED_BARS, CALIBRATED_PROBABILITIES];
+    // Behind the subject: "hold: ...", "are too narrow: ...".
+    let rest = bars.iter().filter_map(|b| note.strip_prefix(b)).min_by_key(|r| r.len())?.trim_start();
+    let starts = |with: &[&str]| with.iter().any(|w| rest.starts_with(w));
+    match () {
+        () if starts(&["hold"]) => Some(Said::Good),
+        () if starts(&["are too wide", "are too cautious"]) => Some(Said::Cautious),
+        () if starts(&["are too narrow", "are too sure"]) => Some(Said::Bad),
+        () if starts(&["look", "cannot be judged"]) => Some(Said::Open),
+        () => None,
+    }
+}
 
 /// Whether a note is the verdict on the uncalibrated predictions.
 pub(crate) fn is_verdict(note: &str) -> bool {
@@ -88,7 +121,7 @@ pub fn confidence_verdict(confidence: &[f64], right: usize) -> String {
 
 /// The same of calibrated probabilities.
 pub(crate) fn calibrated_confidence(confidence: &[f64], right: usize) -> String {
-    confidence_of("the calibrated probabilities", confidence, right)
+    confidence_of(CALIBRATED_PROBABILITIES, confidence, right)
 }
 
 fn confidence_of(probabilities: &str, confidence: &[f64], right: usize) -> String {
@@ -142,6 +175,7 @@ mod tests {
         assert_eq!(accuracy(0.5, 1.0), None, "all rows may be of one class");
         let unlikely = accuracy(0.5, 2.5).expect("a note");
         assert!(unlikely.contains("probabilities are worse than class shares (nll 2.500 against 2.000"), "{unlikely}");
+        assert!(with_button(&unlikely).ends_with("\"Calibrate\" below may help"));
         assert!(with_run(&unlikely, "'runs/a b'").ends_with("`vifo calibrate 'runs/a b'` may help"));
     }
 
@@ -162,6 +196,17 @@ mod tests {
         assert!(covered(0, 2).starts_with("the error bars are too narrow"));
         assert!(covered(200, 200).starts_with("the error bars are too wide"));
         assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
+        let came_to = |hits, n| said(&covered(hits, n));
+        assert_eq!(
+            [came_to(23, 25), came_to(3, 12), came_to(200, 200)],
+            [Said::Good, Said::Bad, Said::Cautious].map(Some)
+        );
+        assert_eq!([came_to(19, 25), came_to(0, 1)], [Some(Said::Open); 2]);
+        let chance = Chance::new(&[0.9; 25], 10, 1, 0.0);
+        assert_eq!(said(&calibrated_coverage(&chance, "90")), Some(Said::Bad));
+        assert_eq!(said(&calibrated_confidence(&[0.9; 25], 23)), Some(Said::Good));
+        assert_eq!(said(&confidence_verdict(&[0.5; 50], 49)), Some(Said::Cautious));
+        assert_eq!(said("rows count by their weights in all of these figures"), None);
         let sure = |right| confidence_verdict(&[0.9; 25], right);
         assert!(
             sure(19).starts_with(

@@ -34,6 +34,9 @@ pub struct Manifest {
     /// What was changed by hand while it trained: a fresh run of its recipe would not repeat it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// Epochs of the trainings before, where the run was continued after its end: the recipe's come on top of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epochs_before: u32,
     /// Where the files of the recipe lie as seen from the folder, by key: a run that is moved with its data finds them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub relative: BTreeMap<String, PathBuf>,
@@ -46,6 +49,10 @@ pub struct Manifest {
     /// SHA-256 of this file with zeros in this place; absent from runs of vifo 0.1.0, like the sums.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Manifest {
@@ -236,6 +243,13 @@ impl RunFolder {
     }
     pub fn results(&self) -> Result<crate::results::Results> {
         self.read_json("results.json")
+    }
+    /// The results beside those of the calibrated run; None where `vifo calibrate` had no test rows, or has not run since the last
+    /// training.
+    pub fn calibrated(&self) -> Result<Option<crate::results::Results>> {
+        use super::calibration::{CALIBRATED, current};
+        let is_current = fs::is_file(self.file(CALIBRATED)) && matches!(current(self), Ok(Some(_)));
+        if is_current { self.read_json(CALIBRATED).map(Some) } else { Ok(None) }
     }
     /// All sets of the last `vifo evaluate`.
     pub fn evaluation(&self) -> Result<Vec<crate::results::Results>> {

@@ -18,9 +18,11 @@ const MANIFEST: &str = "manifest.json";
 pub const PARTS: [&str; 7] = ["recipe.toml", "encoder.json", "metrics.csv", "results.json", CALIBRATION, BEST, LAST];
 
 /// Other files of a run, which nothing is decided by.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 12] = [
     ".lock",
     MANIFEST,
+    super::about::ABOUT,
+    super::calibration::CALIBRATED,
     "evaluation.json",
     "predictions.csv",
     "predictions.json",

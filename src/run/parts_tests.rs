@@ -25,6 +25,7 @@ fn tell(folder: &RunFolder) {
         notes: vec![],
         changes: vec![],
         kernels: Default::default(),
+        epochs_before: 0,
         relative: Default::default(),
         sums: folder.sums(),
         sha256: String::new(),

@@ -17,6 +17,35 @@ pub(crate) fn absolute(recipe: &Recipe) -> Result<Recipe> {
     Ok(recipe)
 }
 
+/// Gives a run folder another name beside its neighbours. Where it is now.
+///
+/// # Errors
+/// The name is none or taken, a process writes to the run, or the disk refuses.
+pub fn rename(folder: &RunFolder, name: &str) -> Result<std::path::PathBuf> {
+    let name = name.trim();
+    let is_plain = !name.is_empty()
+        && !name.starts_with('.')
+        && !name.contains(|c: char| c.is_control() || "/\\:*?\"<>|".contains(c))
+        && !name.ends_with(['.', ' '])
+        && name.len() <= 200;
+    if !is_plain {
+        let allowed = "letters, digits and signs other than / \\ : * ? \" < > |, no point at either end";
+        return Err(Error::usage("name of a run", format!("'{name}'"), allowed, "choose another name"));
+    }
+    let from = fs::absolute(&folder.path).map_err(|e| Error::io(&folder.path, "find", &e))?;
+    // Beside where it was named, so that a path stays as short as it was.
+    let to = folder.path.with_file_name(name);
+    if fs::absolute(&to).is_ok_and(|to| to == from) {
+        return Ok(folder.path.clone());
+    }
+    if fs::exists(&to) {
+        return Err(Error::usage(to.display().to_string(), "already exists", "", "choose another name"));
+    }
+    drop(folder.lock()?);
+    fs::rename(&folder.path, &to).map_err(|e| Error::io(&folder.path, "rename", &e))?;
+    Ok(to)
+}
+
 /// A run folder among the images would be a class of its own the next time.
 pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
     let Some(Ok(images)) = recipe.data.images.as_ref().map(fs::canonicalize) else { return Ok(()) };
@@ -50,4 +79,28 @@ pub(crate) fn replaceable(path: &Path) -> Result<()> {
         "a folder made by `vifo fit`",
         "choose another folder with --out",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_gets_a_plain_free_name_or_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let made = |name: &str| RunFolder::create(&dir.path().join(name)).expect("a new folder");
+        let (run, other) = (made("run"), made("other"));
+        for bad in ["", " ", "a/b", "..", ".hidden", "a\nb", "a:b", "end."] {
+            let said = rename(&run, bad).expect_err("no name").to_string();
+            assert!(said.starts_with("name of a run: '"), "{said}");
+        }
+        let taken = rename(&run, "other").expect_err("taken").to_string();
+        assert!(taken.contains("other: already exists"), "{taken}");
+        assert_eq!(rename(&run, "run"), Ok(run.path.clone()));
+        let lock = run.lock().expect("free");
+        assert!(rename(&run, "new").is_err() && run.path.is_dir());
+        drop(lock);
+        assert_eq!(rename(&run, " größe 2 "), Ok(dir.path().join("größe 2")));
+        assert!(!run.path.exists() && other.path.is_dir());
+    }
 }

@@ -1,12 +1,14 @@
 //! Run folders as they stand, for a list that is refreshed often: finished ones, ones that another process writes,
 //! and ones that were left half-way. Nothing in a folder is changed, and one that is damaged does not hide the others.
 
-use super::{Manifest, RunFolder};
+use super::about::{ABOUT, About};
+use super::{Manifest, RunFolder, recipe_name};
 use crate::base::clock::SystemTime;
 use crate::base::fs;
 use crate::base::visible::shell;
 use crate::error::Result;
 use crate::recipe::Recipe;
+use crate::results::Metric;
 use crate::run::folder::inside;
 use crate::train::EpochRow;
 use crate::train::plan::TrainingPlan;
@@ -64,13 +66,14 @@ pub struct Seen {
     /// None where recipe, manifest and encoder do not tell.
     pub epochs: Option<u32>,
     pub device: String,
+    /// The data set in a word: the name of its file, or the toy's.
+    pub data: String,
     pub has_results: bool,
-    /// Of the test rows, nats per row.
-    pub nll: Option<f64>,
-    /// Of the test rows, in the target's unit.
-    pub rmse: Option<f64>,
-    /// Of the test rows, a share.
-    pub accuracy: Option<f64>,
+    pub has_report: bool,
+    /// Of the test rows.
+    pub metrics: Vec<Metric>,
+    /// Tags and note.
+    pub about: About,
     pub rows: Vec<EpochRow>,
     /// When manifest, metrics or results were last written.
     pub modified: Option<SystemTime>,
@@ -79,16 +82,24 @@ pub struct Seen {
     stamps: Stamps,
 }
 
+impl Seen {
+    /// A metric of the test rows.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|m| m.name == name).and_then(|m| m.value.value())
+    }
+}
+
 /// When each file was written and how long it is; None where it is missing.
-type Stamps = [Option<(SystemTime, u64)>; 7];
+type Stamps = [Option<(SystemTime, u64)>; 8];
 
 /// The last of them shows a writer that has just begun. The first three give the time of the last change.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "manifest.json",
     "metrics.csv",
     "results.json",
     "recipe.toml",
     "encoder.json",
+    ABOUT,
     "checkpoints/last.safetensors",
     ".lock",
 ];
@@ -133,6 +144,11 @@ fn look(folder: &RunFolder, before: Option<&Arc<Seen>>) -> Arc<Seen> {
     }
 }
 
+/// The data set of a recipe in a word, whatever the recipe itself is called.
+fn data_name(recipe: &Recipe) -> String {
+    recipe_name(&Recipe { name: None, ..recipe.clone() })
+}
+
 fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     let path = folder.path.clone();
     let mut notes = vec![];
@@ -143,6 +159,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     let results = has_results.then(|| folder.results().map_err(&mut or_note).ok()).flatten();
     let has_metrics = fs::is_file(folder.file("metrics.csv"));
     let metrics = has_metrics.then(|| folder.whole_metrics().map_err(&mut or_note).ok()).flatten();
+    let about = folder.about().map_err(&mut or_note).unwrap_or_default();
     let (rows, broken) = metrics.unwrap_or_default();
     if let Some(line) = broken {
         notes.push(format!("metrics.csv, line {line}: not a row of numbers; the curves end before it"));
@@ -164,7 +181,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     if matches!(&state, RunState::Ended(word) if word != "stopped") && !has_results {
         notes.push(if tested { "results.json is missing".into() } else { "no results: no rows to test on".into() });
     }
-    let metric = |name: &str| results.as_ref().and_then(|r| r.get(name));
+    let before = manifest.as_ref().map_or(0, |m| m.epochs_before);
     let plan = || TrainingPlan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
     let hash = match (&recipe, &manifest) {
         (Some(r), _) if r.data.toy.is_some() => String::new(),
@@ -184,12 +201,17 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         seed: recipe.as_ref().map(|r| r.seed).or(manifest.as_ref().map(|m| m.seed)),
         state,
         epoch: rows.last().map_or(0, |r| r.epoch),
-        epochs: recipe.as_ref().and_then(|r| r.train.epochs).or_else(|| Some(plan()?.epochs)),
+        epochs: recipe
+            .as_ref()
+            .and_then(|r| r.train.epochs)
+            .or_else(|| Some(plan()?.epochs))
+            .map(|n| before.saturating_add(n)),
+        data: recipe.as_ref().map_or(String::new(), data_name),
         device: manifest.as_ref().map_or(String::new(), |m| m.device.clone()),
         has_results: results.is_some(),
-        nll: metric("nll"),
-        rmse: metric("rmse"),
-        accuracy: metric("accuracy"),
+        has_report: fs::is_file(folder.file("report.html")),
+        metrics: results.map_or(vec![], |r| r.metrics),
+        about,
         rows,
         modified: stamps[..3].iter().flatten().map(|s| s.0).max(),
         recipe,
@@ -226,6 +248,7 @@ mod tests {
             notes: vec![],
             changes: vec![],
             kernels: Default::default(),
+            epochs_before: 0,
             relative: Default::default(),
             sums: Default::default(),
             sha256: String::new(),
@@ -317,7 +340,7 @@ mod tests {
         has("odd: metrics.csv, line 3");
         assert_eq!((seen[3].method.as_str(), seen[3].seed, seen[3].epochs), ("", Some(3), None));
         has("recipe.toml");
-        assert!(!seen[4].has_results && seen[4].nll.is_none());
+        assert!(!seen[4].has_results && seen[4].metric("nll").is_none());
         has("results.json");
     }
 

@@ -5,6 +5,8 @@ pub mod cache;
 pub mod file;
 pub mod install;
 pub mod memory;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod opener;
 pub mod stop;
 
 pub use file::{csv_text, write_atomic};

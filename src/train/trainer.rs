@@ -172,6 +172,10 @@ impl Trainer {
     pub fn epoch(&self) -> u32 {
         self.epochs_before.saturating_add((self.at / u64::from(self.plan.steps_per_epoch())) as u32)
     }
+    /// Epochs of the schedules before this one.
+    pub fn epochs_before(&self) -> u32 {
+        self.epochs_before
+    }
     /// Steps made.
     pub fn step(&self) -> u64 {
         self.step

@@ -17,9 +17,10 @@ use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
 use crate::recipe;
 use crate::report::evaluations::{EvaluatedRun, Page};
-use crate::run::calibration::{Calibration, Level, SLOT, Source, apply, stored};
+use crate::run::calibration::{CALIBRATED, Calibration, Level, SLOT, Source, apply, stored};
 use crate::run::model::Model;
 use crate::run::moved;
+use crate::run::targets as targets_of_run;
 use crate::run::{Manifest, RunFolder};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -107,8 +108,13 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
     let mut fitted = fitted.into_iter();
     let mut calibration = fitted.next().unwrap_or(empty);
     calibration.more_targets = fitted.collect();
+    // Of the calibration before.
+    let beside = folder.file(CALIBRATED);
+    if fs::is_file(&beside) {
+        fs::remove_file(&beside).map_err(|e| Error::io(&beside, "replace", &e))?;
+    }
     folder.write_calibration(&calibration)?;
-    if let Err(e) = in_report(&model, folder, device, &calibration) {
+    if let Err(e) = of_the_test(&model, folder, device, &calibration) {
         notes.push(format!("the report does not show it: {e}"));
     }
     notes.extend(calibration.caveats());
@@ -116,13 +122,11 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
     Ok(Calibrated { calibration, notes })
 }
 
-/// Its section of the report and, where the run has test rows that can still be read, what it makes of them.
-fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &Calibration) -> Result<()> {
-    let report = folder.file("report.html");
-    if !fs::is_file(&report) {
-        return Ok(());
-    }
+/// Its section of the report and, where the run has test rows that can still be read, what it makes of them: in the report, and in a
+/// file beside results.json.
+fn of_the_test(model: &Model, folder: &RunFolder, device: &Device, calibration: &Calibration) -> Result<()> {
     let page = Page::new(folder);
+    let mut all = vec![];
     let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
     for (at, view) in model.views().iter().enumerate() {
         let calibration = calibration.of_target(at);
@@ -136,6 +140,10 @@ fn in_report(model: &Model, folder: &RunFolder, device: &Device, calibration: &C
         let mut results = crate::results::test(&own, &p, &y, model.recipe.baselines.boosting)?;
         calibration.beside(&mut results, &p, &y);
         run.own(&results, &p, &y)?;
+        all.push((view.encoder.target_name().to_string(), results));
+    }
+    if let Some(results) = targets_of_run::merged(all) {
+        folder.write_json(CALIBRATED, &results)?;
     }
     page.write().map(|_| ())
 }

@@ -38,17 +38,18 @@ pub fn fit(
 
 /// Goes on with a run that was stopped or killed; its recipe decides everything.
 pub fn resume(path: &Path, device: &Device, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {
-    resume_with(path, None, device, listen)
+    resume_with(path, None, None, device, listen)
 }
 
-/// The same, with its data in `file` if that is named.
+/// The same, with its data in `file` if that is named; a run that has come to its end goes on for `more` epochs.
 pub fn resume_with(
     path: &Path,
     file: Option<&Path>,
+    more: Option<u32>,
     device: &Device,
     listen: &mut dyn FnMut(&Event, &[String]) -> Flow,
 ) -> Result<Fitted> {
-    to_the_end(&mut Training::resume_with(path, file, device)?, listen)
+    to_the_end(&mut Training::resume_with(path, file, more, device)?, listen)
 }
 
 fn to_the_end(training: &mut Training, listen: &mut dyn FnMut(&Event, &[String]) -> Flow) -> Result<Fitted> {

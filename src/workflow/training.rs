@@ -120,11 +120,15 @@ impl Training {
 
     /// As a run that was stopped or killed left it; its recipe decides everything.
     pub fn resume(path: &Path, device: &Device) -> Result<Training> {
-        Self::resume_with(path, None, device)
+        Self::resume_with(path, None, None, device)
     }
 
-    /// The same, with its data in `file` if that is named.
-    pub fn resume_with(path: &Path, file: Option<&Path>, device: &Device) -> Result<Training> {
+    /// The same, with its data in `file` if that is named. A run that has come to its end goes on for `more` epochs, with the weights
+    /// that it ended with and a schedule of its own; steps and epochs count on.
+    ///
+    /// # Errors
+    /// Those of the folder and the data; `more` is 0, or the run has not come to its end. The folder is as it was then.
+    pub fn resume_with(path: &Path, file: Option<&Path>, more: Option<u32>, device: &Device) -> Result<Training> {
         let folder = RunFolder::open(path)?;
         let lock = folder.lock()?;
         let mut recipe = folder.recipe()?;
@@ -162,9 +166,33 @@ impl Training {
             training.rows.retain(|r| r.step <= last.step);
             training.trainer.restore(&last)?;
         }
+        if let Some(more) = more {
+            training.go_on(path, more)?;
+        }
         training.folder = Some((folder, lock));
         training.tell("training")?;
         Ok(training)
+    }
+
+    /// `path` names the run in messages.
+    fn go_on(&mut self, path: &Path, more: u32) -> Result<()> {
+        if self.trainer.ending().is_none() {
+            let help = "resume it first (`vifo fit --resume` without --more)";
+            return Err(Error::usage(path.display().to_string(), "has not come to its end", "", help));
+        }
+        if more == 0 {
+            return Err(Error::usage("--more", "0 epochs", "1 or more", "say how many epochs to train on"));
+        }
+        let mut recipe = self.recipe.clone();
+        recipe.train.epochs = Some(more);
+        // Before anything is changed: such a length may not suit the method.
+        TrainingPlan::new(&recipe, self.data.train.n, &self.data.encoder)?;
+        let step = self.trainer.step();
+        self.trainer.restart_schedule()?;
+        self.update_hyperparameters(&recipe)?;
+        let after = self.trainer.epoch();
+        self.note_change(step, &[format!("continued for {} after epoch {after}", counted(more as usize, "epoch"))]);
+        Ok(())
     }
 
     /// From now on `path` holds the run; nothing is made before it is known to be a fit place.
@@ -229,6 +257,7 @@ impl Training {
             state: state.into(),
             notes: data.notes.clone(),
             changes: self.changes.clone(),
+            epochs_before: self.trainer.epochs_before(),
             relative: moved::relative(&self.recipe, &folder.path),
             kernels: self.trainer.forms(),
             sums: folder.sums(),

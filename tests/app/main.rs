@@ -7,6 +7,7 @@ mod monkey;
 mod pages;
 mod play;
 mod runs;
+mod runs_acts;
 mod show;
 mod tour;
 mod window;

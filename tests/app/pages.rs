@@ -182,6 +182,11 @@ fn what_is_broken_is_told_and_breaks_nothing() {
     assert!(has(&test, "No run is open yet"));
 }
 
+/// Whether the figures have a column of this name.
+fn test_column(test: &Test, name: &str) -> bool {
+    test.query_all_by_label(name).next().is_some()
+}
+
 /// A finished run on `n` rows, as the command line makes it.
 fn finished(dir: &Path, path: &Path, extra: &str) -> PathBuf {
     let text = format!(
@@ -208,7 +213,7 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     write(&mut test, "run folder", &run.display().to_string());
     press(&mut test, "Open run");
     until(&mut test, "the run", |t| has(t, "Test: 12 held-out rows"));
-    assert!(has(&test, "rmse ↓") && has(&test, "least squares") && has(&test, "finished"));
+    assert!(has(&test, "Typical error (RMSE) ↓") && has(&test, "least squares") && has(&test, "finished"));
     until(&mut test, "the table", |t| has(t, "sd ▼"));
     shot(&mut test, "results_predictions");
     press(&mut test, "mean");
@@ -226,7 +231,7 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     write(&mut test, "second set", &far.display().to_string());
     press(&mut test, "Evaluate as out-of-distribution");
     until(&mut test, "the evaluation", |t| has(t, "ood: 40 rows") && has(t, "figure ood uncertainty"));
-    assert!(has(&test, "auroc total sd ↑"));
+    assert!(has(&test, "Familiar or not, by total sd (AUROC) ↑"));
     shot(&mut test, "results_second");
 
     press(&mut test, "Report");
@@ -250,6 +255,14 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     press(&mut test, "Calibrate");
     until(&mut test, "the calibration", |t| has(t, "Calibrate again"));
     assert!(has(&test, "90 %") && run.join("calibration.json").is_file(), "{:?}", said(&mut test));
+    // Beside what it was before, under one verdict, and with figures of both.
+    until(&mut test, "the calibrated figures", |t| {
+        test_column(t, "calibrated") && has(t, "before calibration the error bars")
+    });
+    assert_eq!(vifo::run::RunFolder::open(&run).and_then(|r| r.calibrated()).expect("read").expect("there").rows, 12);
+    press(&mut test, "Figures");
+    until(&mut test, "the calibration's figures", |t| has(t, "figure calibration, coverage"));
+    press(&mut test, "Predictions");
     press(&mut test, "Predict new rows");
     until(&mut test, "calibrated columns", |t| has(t, "lower_90 to upper_90 holds the value"));
     shot(&mut test, "results_calibrated");
@@ -273,8 +286,11 @@ fn a_run_that_was_stopped_opens_with_its_curves() {
     until(&mut test, "the end", |t| has(t, "Show the stopped run"));
     press(&mut test, "Show the stopped run");
     until(&mut test, "the run", |t| has(t, "No results yet: this training was stopped"));
-    assert!(has(&test, "vifo fit --resume"));
     shot(&mut test, "results_stopped");
+    press(&mut test, "Resume");
+    until(&mut test, "its training", |t| has(t, "Training on parcels") && t.state_mut().app().data.group.is_running());
+    press(&mut test, "Stop");
+    until(&mut test, "the end", |t| has(t, "Show the stopped run"));
     assert_eq!(said(&mut test), [""; 0]);
 }
 
@@ -292,6 +308,27 @@ fn digits_are_looked_at_and_shown_beside_their_predictions() {
             && t.query_all_by_role(Role::Image).count() > 5
     });
     shot(&mut test, "results_images");
+    // The misclassified alone, then as a file of the rows that are shown.
+    let all = test.state_mut().app().results.shown_rows();
+    test.get_by_role_and_label(Role::CheckBox, "misclassified only").click();
+    until(&mut test, "fewer rows", |t| t.state_mut().app().results.shown_rows() < all);
+    let wrong = test.state_mut().app().results.shown_rows();
+    assert!(has(&test, &format!("{wrong} of {all} rows")));
+    let copy = dir.path().join("wrong.csv");
+    write(&mut test, "save as", &copy.display().to_string());
+    press(&mut test, "Save predictions");
+    until(&mut test, "the file", |t| copy.is_file() && said(t).iter().any(|s| s.starts_with("saved")));
+    assert_eq!(std::fs::read_to_string(&copy).expect("a table").lines().count(), wrong + 1);
+    press(&mut test, "Per class");
+    assert!(has(&test, "right where named") && has(&test, "most often taken for"));
+    shot(&mut test, "results_classes");
+    press(&mut test, "Images");
+    until(&mut test, "the sheet", |t| t.query_all_by_role(Role::Image).count() > 30);
+    shot(&mut test, "results_sheet");
+    test.query_all_by_role(Role::Image).next().expect("an image").click();
+    until(&mut test, "one alone", |t| has(t, "true class"));
+    shot(&mut test, "results_one_image");
+    press(&mut test, "Close");
     press(&mut test, "Figures");
     until(&mut test, "the figures", |t| has(t, "figure reliability"));
     shot(&mut test, "results_images_figures");

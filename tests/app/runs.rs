@@ -10,13 +10,13 @@ use vifo::exec::Device;
 use vifo::gui::app::App;
 use vifo::gui::settings::{CurveOptions, Ground, Settings, Tab};
 use vifo::recipe::Recipe;
-use vifo::report::compare;
+use vifo::report::compare::{self, Spread};
 use vifo::run::watch::RunState;
-use vifo::tables::{Format, number};
+use vifo::tables::{Format, rounded};
 use vifo::train::{Event, Flow};
 use vifo::workflow::fit::fit;
 
-fn recipe(seed: u32, extra: &str) -> Recipe {
+pub fn recipe(seed: u32, extra: &str) -> Recipe {
     let text = format!(
         "seed = {seed}\n[data]\ntoy = \"sinusoid\"\nrows = 80\ntest_fraction = 0.25\nvalidation_fraction = 0.2\n[net]\nhidden = [8]\n\
          [method]\nmembers = 2\n{extra}"
@@ -24,38 +24,38 @@ fn recipe(seed: u32, extra: &str) -> Recipe {
     Recipe::from_table(&Recipe::parse(&text, "test").expect("TOML"), "test").expect("a recipe")
 }
 
-const SHORT: &str = "[train]\nepochs = 12\ncheckpoint_seconds = 0\n";
+pub const SHORT: &str = "[train]\nepochs = 12\ncheckpoint_seconds = 0\n";
 
-fn train(recipe: &Recipe, path: &Path) {
+pub fn train(recipe: &Recipe, path: &Path) {
     fit(recipe, path, false, &Device::Cpu, &mut |_, _| Flow::Continue).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// Two seeds of one recipe and one of another.
-fn three_runs(root: &Path) {
+pub fn three_runs(root: &Path) {
     train(&recipe(1, SHORT), &root.join("mean-1"));
     train(&recipe(2, SHORT), &root.join("mean-2"));
     train(&recipe(1, &format!("name = \"base\"\n{SHORT}")), &root.join("plain"));
 }
 
 #[derive(Default)]
-struct Page {
-    app: Option<App>,
+pub struct Page {
+    pub app: Option<App>,
     settings: Settings,
     home: PathBuf,
 }
 
 impl Page {
-    fn app(&self) -> &App {
+    pub fn app(&self) -> &App {
         self.app.as_ref().expect("made in the first frame")
     }
 }
 
-type Test = Harness<'static, Page>;
+pub type Test = Harness<'static, Page>;
 
 /// The window's first size.
-const SIZE: [f32; 2] = [1280.0, 800.0];
+pub const SIZE: [f32; 2] = [1280.0, 800.0];
 
-fn page(root: &Path, home: &Path, ground: Ground, size: [f32; 2], wgpu: bool) -> Test {
+pub fn page(root: &Path, home: &Path, ground: Ground, size: [f32; 2], wgpu: bool) -> Test {
     let settings = Settings { tab: Tab::Runs, runs: root.into(), running: false, ground, ..Default::default() };
     let frame = |ui: &mut egui::Ui, page: &mut Page| {
         let ctx = ui.ctx().clone();
@@ -71,7 +71,7 @@ fn page(root: &Path, home: &Path, ground: Ground, size: [f32; 2], wgpu: bool) ->
 }
 
 /// Frames until it is so.
-fn until(test: &mut Test, what: &str, so: impl Fn(&Test) -> bool) {
+pub fn until(test: &mut Test, what: &str, so: impl Fn(&Test) -> bool) {
     let started = Instant::now();
     while !so(test) {
         assert!(started.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
@@ -80,18 +80,33 @@ fn until(test: &mut Test, what: &str, so: impl Fn(&Test) -> bool) {
     }
 }
 
-fn says(test: &Test, text: &str) -> bool {
+pub fn says(test: &Test, text: &str) -> bool {
     test.query_all_by_label_contains(text).next().is_some()
 }
 
 /// How often a whole label is on the screen.
-fn count(test: &Test, label: &str) -> usize {
+pub fn count(test: &Test, label: &str) -> usize {
     test.query_all_by_label(label).count()
 }
 
-fn click(test: &mut Test, role: Role, label: &str) {
+pub fn click(test: &mut Test, role: Role, label: &str) {
     test.get_by_role_and_label(role, label).click();
     test.run_steps(3);
+}
+
+/// The same mean with its interval, and then with the sd of the seeds.
+fn other_spreads(test: &mut Test, rmse: compare::Summary) {
+    let write = |v: f64| rounded(v, rmse.standard_error);
+    let (low, high) = rmse.interval.expect("two seeds");
+    for (words, cell) in [
+        ("mean (95 % interval)", format!("{} ({} to {})", write(rmse.mean), write(low), write(high))),
+        ("mean ± sd", format!("{} ± {}", write(rmse.mean), write(rmse.sd.expect("two seeds")))),
+    ] {
+        test.get_by_role_and_label(Role::ComboBox, "over seeds").click();
+        test.run_steps(3);
+        click(test, Role::Button, words);
+        until(test, words, |t| count(t, &cell) > 0);
+    }
 }
 
 #[test]
@@ -118,8 +133,12 @@ fn runs_are_listed_compared_and_opened() {
     let rmse = comparison.blocks[0].groups[0].metrics[0].expect("an RMSE");
     click(&mut test, Role::CheckBox, "Tick mean-1");
     click(&mut test, Role::CheckBox, "Tick mean-2");
-    let cell = format!("{} ± {}", number(rmse.mean), number(rmse.sd.expect("two seeds")));
+    let error = rmse.standard_error.expect("two seeds");
+    assert!((error - rmse.sd.expect("two seeds") / 2f64.sqrt()).abs() < 1e-12);
+    let write = |v: f64| rounded(v, Some(error));
+    let cell = format!("{} ± {}", write(rmse.mean), write(error));
     until(&mut test, "the mean of two seeds", |t| count(t, &cell) > 0);
+    other_spreads(&mut test, rmse);
     assert!(says(&test, "2 of 4 ticked"));
     click(&mut test, Role::Button, "Copy as LaTeX");
     // In the frame of the click alone.
@@ -129,11 +148,11 @@ fn runs_are_listed_compared_and_opened() {
         test.step();
         copied.extend(test.output().platform_output.commands.iter().cloned());
     }
-    let want = comparison.render(Format::Markdown);
+    let want = comparison.render(Format::Markdown, Spread::Sd);
     assert!(copied.iter().any(|c| matches!(c, egui::OutputCommand::CopyText(t) if *t == want)), "{copied:?}");
 
     // Their curves, for the page Learning curves: one group of two seeds.
-    let series = test.state().app().runs.series(&CurveOptions::default());
+    let series = test.state().app().runs.series(&CurveOptions::default(), Spread::Sd);
     assert_eq!(series.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(), ["vifo-mean, 2 seeds"]);
     let loss = series[0].1.iter().find(|s| s.name == "loss").expect("a loss");
     let rows = |i: usize| {
@@ -173,13 +192,13 @@ fn runs_are_listed_compared_and_opened() {
 }
 
 /// A run of many slow epochs that another thread writes.
-struct Live {
+pub struct Live {
     stop: Arc<AtomicBool>,
     writer: std::thread::JoinHandle<vifo::error::Result<()>>,
 }
 
 impl Live {
-    fn begin(path: &Path) -> Live {
+    pub fn begin(path: &Path) -> Live {
         let stop = Arc::new(AtomicBool::new(false));
         let (path, told) = (path.to_path_buf(), stop.clone());
         let writer = std::thread::spawn(move || {
@@ -195,7 +214,7 @@ impl Live {
         Live { stop, writer }
     }
 
-    fn end(self) {
+    pub fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.writer.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
     }
@@ -217,7 +236,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     until(&mut test, "its next epochs", |t| epoch(t) > first && says(t, "training, epoch ") && says(t, " of 100000"));
     click(&mut test, Role::CheckBox, "Tick live");
     until(&mut test, "a word on its results", |t| says(t, "live: no results to compare (training)"));
-    let curves = test.state().app().runs.series(&CurveOptions::default());
+    let curves = test.state().app().runs.series(&CurveOptions::default(), Spread::Sd);
     assert_eq!(curves[0].0, "live");
     assert!(curves[0].1.iter().all(|s| s.sd.is_none() && s.y.len() as u32 >= first));
     live.end();

@@ -132,7 +132,13 @@ fn all_formats_and_the_folder() {
         ("text", vec!["method", "nll [nats] ↓", " ± ", "*", "wins", "vifo-mean"]),
         ("markdown", vec!["| method", "---", " ± ", "### "]),
         ("latex", vec!["\\begin{tabular}{lrrrr}", "$\\pm$", "\\end{tabular}"]),
-        ("csv", vec!["data,method,n,wins,nll_mean,nll_sd,rmse_mean,rmse_sd\n", "sinusoid,base,2,"]),
+        (
+            "csv",
+            vec![
+                "data,method,n,wins,nll_mean,nll_sd,nll_se,nll_low_95,nll_high_95,rmse_mean,rmse_sd,",
+                "sinusoid,base,2,",
+            ],
+        ),
     ] {
         let shown = text(dir.path(), &["runs", "--metric", "nll", "--metric", "rmse", "--format", format]);
         for part in parts {
@@ -238,4 +244,44 @@ fn a3_runs_are_of_the_same_data_by_its_values() {
         let err = String::from_utf8_lossy(&out.stderr).to_string();
         assert!(out.status.success() && err.contains("training rows of the run"), "{err}");
     }
+}
+
+#[test]
+fn a_spread_is_chosen_and_tags_and_notes_are_told() {
+    let dir = runs();
+    let v = json(dir.path(), &["runs", "--metric", "nll"]);
+    let s = &v["blocks"][0]["groups"][0]["metrics"][0];
+    let number = |key: &str| s[key].as_f64().unwrap();
+    // Two seeds: the error is the sd over the root of 2, and t with one degree of freedom is 12.706205.
+    let error = number("sd") / 2f64.sqrt();
+    assert!((number("standard_error") - error).abs() < 1e-12);
+    let low = number("mean") - 12.706_205 * error;
+    assert!((s["interval"][0].as_f64().unwrap() - low).abs() < 1e-9);
+    std::fs::write(dir.path().join("runs/base-1/notes.toml"), "tags = [\"paper\"]\nnote = \"the first\"\n").unwrap();
+    let out = vifo(dir.path()).args(["compare", "runs", "--metric", "nll", "--spread", "interval"]).output().unwrap();
+    let (shown, told) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
+    assert!(shown.contains(" to ") && !shown.contains('±'), "{shown}");
+    assert!(told.contains("note: runs/base-1: [paper] the first"), "{told}");
+}
+
+#[test]
+fn a_finished_run_goes_on_for_more_epochs_and_one_that_is_not_is_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    fit(dir.path(), "base", 1);
+    let run = dir.path().join("runs/base-1");
+    let rows = || std::fs::read_to_string(run.join("metrics.csv")).unwrap().lines().count();
+    let before = rows();
+    vifo(dir.path()).args(["fit", "--resume", "runs/base-1", "--more", "7", "-q"]).assert().success();
+    assert_eq!(rows(), before + 7);
+    let manifest = std::fs::read_to_string(run.join("manifest.json")).unwrap();
+    let v: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!((v["epochs_before"].as_u64(), v["state"].as_str()), (Some(before as u64 - 1), Some("finished")));
+    let refused = |args: &[&str]| {
+        let out = vifo(dir.path()).args(["fit", "--resume", "runs/base-1"]).args(args).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (code, said) = refused(&["--more", "0"]);
+    assert!(code == Some(2) && said.contains("0 epochs") && rows() == before + 7, "{said}");
+    // Nothing was changed by it: it still says that it has come to its end.
+    assert_eq!(std::fs::read_to_string(run.join("manifest.json")).unwrap(), manifest);
 }

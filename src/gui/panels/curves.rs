@@ -4,7 +4,7 @@ use super::data::DataPage;
 use super::playground::Playground;
 use super::runs::RunsPage;
 use crate::gui::export::{Exports, Plottable};
-use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
+use crate::gui::plots::curves::{Curve, CurvesView, MOST_SMOOTHING, curves_ui};
 use crate::gui::plots::navigate::HINT;
 use crate::gui::settings::{CurveAxis, CurveOptions, Settings};
 use crate::gui::theme::Colours;
@@ -136,6 +136,7 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
         }
         ui.separator();
         ui.checkbox(&mut options.log, "logarithmic").on_hover_text("Logarithmic beyond a threshold, linear near zero");
+        smoothing_ui(ui, options);
         ui.separator();
         ui.checkbox(&mut options.loss, "loss")
             .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats per row");
@@ -146,6 +147,15 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
             .on_hover_text("Of the validation rows, and of the test rows where train.watch_test is on");
         ui.checkbox(&mut options.score, "RMSE or accuracy").on_hover_text("In the target's unit, or a share");
     });
+}
+
+/// How far the curves are smoothed.
+pub fn smoothing_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
+    let label = ui.label("smoothing");
+    ui.spacing_mut().slider_width = 70.0;
+    let slider = egui::Slider::new(&mut options.smoothing, 0.0..=MOST_SMOOTHING).max_decimals(2);
+    let tip = "Running mean: 0 shows every value, 0.9 about the mean of the last ten. The values themselves stay in sight, faint";
+    ui.add(slider).labelled_by(label.id).on_hover_text(tip);
 }
 
 impl CurvesPage {
@@ -161,14 +171,14 @@ impl CurvesPage {
         if let Some(slot) = data.group.slots.first() {
             self.data.update(&slot.run.rows);
         }
-        let ticked = runs.series(&settings.curves);
+        let ticked = runs.series(&settings.curves, settings.spread);
         egui::CentralPanel::default().show(ui, |ui| {
             options_ui(ui, &mut settings.curves);
             ui.horizontal_wrapped(|ui| {
                 let mut shown = !self.hide_playground;
                 ui.checkbox(&mut shown, "playground's curves");
                 self.hide_playground = !shown;
-                ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean with its sd.");
+                ui.weak("Tick runs on the page Runs to lay them over; seeds of one recipe become a mean, shaded as chosen there. A click on a name hides its curve.");
                 ui.weak(HINT);
             });
             let mut all: Vec<Curve> = vec![];
@@ -188,7 +198,7 @@ impl CurvesPage {
             } else {
                 "nats per row"
             };
-            let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, height };
+            let view = CurvesView { id: "curves", x_label: axis, y_label, log: settings.curves.log, smoothing: settings.curves.smoothing, height };
             let colours = Colours::of(ui);
             curves_ui(ui, &view, &all, |i| colours.series(i));
             exports.offer(|| vec![Plottable::curves("learning_curves", axis, settings.curves.log, &all)]);

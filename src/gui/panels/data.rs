@@ -11,7 +11,7 @@ use super::banner::Banner;
 use super::keys;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
 use crate::base::fs;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, View, WorkerState};
@@ -161,18 +161,35 @@ impl DataPage {
         });
         match claimed {
             Ok((folder, name, recipe)) => {
-                // What is left of the training before must not pass for this one's.
-                self.group.slots.clear();
-                self.group.state = WorkerState::Empty;
-                self.curves = super::curves::CurveCache::default();
-                self.group.send(Command::View(View { interval: 0.1, ..View::default() }));
-                let keep = Keep { path: folder.clone(), force: true, report: true };
+                self.follow(name, folder.clone());
+                let keep = Keep { path: folder, force: true, report: true };
                 self.group.start(vec![recipe], Some(keep), true);
-                self.training = Some(Training { name, folder, draft: None, complete: false });
-                self.shown = Shown::Training;
             }
             Err(e) => banner.error(e),
         }
+    }
+
+    /// Shows the training that is about to begin in a folder.
+    fn follow(&mut self, name: String, folder: PathBuf) {
+        // What is left of the training before must not pass for this one's.
+        self.group.slots.clear();
+        self.group.state = WorkerState::Empty;
+        self.curves = super::curves::CurveCache::default();
+        self.group.send(Command::View(View { interval: 0.1, ..View::default() }));
+        self.training = Some(Training { name, folder, draft: None, complete: false });
+        self.shown = Shown::Training;
+    }
+
+    /// Goes on with a run, for `more` epochs where it has come to its end; false where another training is in the way.
+    pub fn resume(&mut self, path: &Path, more: Option<u32>, banner: &mut Banner) -> bool {
+        if self.is_busy() {
+            let help = "stop it there, or wait for its end";
+            banner.error(Error::run("the page Your data", "is training another run", help));
+            return false;
+        }
+        self.follow(file_name(path), path.to_path_buf());
+        self.group.resume(path.to_path_buf(), more);
+        true
     }
 
     pub fn data_ui(&mut self, ui: &mut egui::Ui, settings: &Settings, banner: &mut Banner, exports: &mut Exports) {

@@ -5,6 +5,7 @@ pub mod controls;
 pub mod curves;
 pub mod data;
 pub mod examples;
+pub mod filter;
 pub mod keys;
 pub mod pick;
 pub mod playground;

@@ -175,7 +175,7 @@ impl Playground {
         let same = folder.and_then(|f| f.recipe()).is_ok_and(|r| r == playground.draft);
         if same && !fresh {
             let path = playground.session.clone();
-            playground.group.send(Command::Resume { path, running: settings.running });
+            playground.group.send(Command::Resume { path, more: None, report: false, running: settings.running });
         } else {
             playground.fell_back = true;
             playground.start(true);
@@ -442,6 +442,7 @@ impl Playground {
                     x_label: "step",
                     y_label: "nats per row",
                     log: settings.curves.log,
+                    smoothing: settings.curves.smoothing,
                     height,
                 };
                 let series = self.curves.shown(&settings.curves);

@@ -1,8 +1,11 @@
 //! Results of a run: its metrics, predictions sorted by uncertainty, figures, and evaluation on out-of-distribution rows.
 //! Reading, predicting and evaluating run in jobs.
 
+mod classes;
 mod frames;
 mod gallery;
+mod head;
+mod images;
 mod metrics;
 pub mod predictions;
 pub mod read;
@@ -11,11 +14,10 @@ mod view;
 
 use super::banner::Banner;
 use super::curves::CurveCache;
-use super::keys::method_name;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
+use super::runs::{Asked, can_resume};
 use crate::base::clock::{Duration, Instant, SystemTime};
 use crate::base::fs;
-use crate::base::visible::shell;
 use crate::error::Error;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
@@ -23,14 +25,14 @@ use crate::gui::plots::network::layers_ui;
 use crate::gui::settings::CurveOptions;
 use crate::gui::theme::Colours;
 use crate::live::Job;
-use crate::run::recipe_name;
 use crate::run::watch::RunState;
-use crate::tables::write_csv;
+use crate::tables::{TextTable, write_csv};
 use crate::workflow::calibrate::Calibrated;
 use crate::workflow::evaluate::Evaluation;
 use eframe::egui::{self, Label};
 use frames::FramesPage;
 use gallery::Gallery;
+use images::Images;
 use read::{Calibrate, Pixels, Predict, Predicted, Run, TestImages};
 use std::path::{Path, PathBuf};
 use view::{Thumbnails, View};
@@ -68,6 +70,13 @@ pub struct ResultsPage {
     removed: bool,
     /// Why a file did not reach the user.
     failed: Option<Error>,
+    /// A report or a folder that is being opened outside.
+    opening: Option<Job<()>>,
+    asked: Vec<Asked>,
+    /// Epochs that the run would be continued for; None = as many as it had.
+    more: Option<u32>,
+    classes: Option<TextTable>,
+    images: Images,
 }
 
 /// Between two looks at whether the folder is still there, and still in training.
@@ -77,6 +86,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 enum Sub {
     #[default]
     Predictions,
+    Images,
+    Classes,
     Figures,
     Second,
     Live,
@@ -96,6 +107,23 @@ impl ResultsPage {
         self.reading = Some(Job::start(what, move || wake.request_repaint(), move || read::read(&path)));
     }
 
+    /// Rows of the test that pass the filter.
+    pub fn shown_rows(&self) -> usize {
+        self.own.as_ref().map_or(0, |v| v.order.len())
+    }
+
+    /// What the rest of the app was asked for, once.
+    pub fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// The run that is open has another name.
+    pub fn follow_to(&mut self, ctx: &egui::Context, from: &Path, to: &Path) {
+        if self.run.as_ref().is_some_and(|r| fs::absolute(&r.folder.path).ok() == fs::absolute(from).ok()) {
+            self.open(ctx, to);
+        }
+    }
+
     fn open_typed(&mut self, ctx: &egui::Context) {
         if let Some(path) = self.path.path() {
             self.open(ctx, &path);
@@ -108,6 +136,7 @@ impl ResultsPage {
         }
         self.rows.poll(banner);
         self.failed.take().into_iter().for_each(|e| banner.error(e));
+        take_result(&mut self.opening, banner);
         self.save.poll(banner);
         self.second.poll(banner);
         if let Some(run) = take_result(&mut self.reading, banner) {
@@ -179,13 +208,15 @@ impl ResultsPage {
         self.removed = false;
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
         if other_run {
-            (self.other, self.tab) = (None, Sub::Predictions);
+            (self.other, self.tab, self.more) = (None, Sub::Predictions, None);
+            self.images = Images::default();
             (self.predicting, self.evaluating, self.calibrating) = (None, None, None);
             self.gallery = Gallery::default();
             self.frames.clear();
             self.save.text = String::new();
         }
         self.said.clear();
+        self.classes = run.predictions.as_ref().and_then(|p| p.per_class());
         self.own = run.predictions.clone().map(|p| View::new(ctx, "Test rows".into(), p, vec![]));
         self.own_images = None;
         if self.own.is_some() && run.encoder.pixels.is_some() {
@@ -225,6 +256,29 @@ impl ResultsPage {
         Some((&view.title, view.predictions.table.rows.len()))
     }
 
+    /// The parts of the page that this run has.
+    fn parts_ui(&mut self, ui: &mut egui::Ui) {
+        let of_images = self.run.as_ref().is_some_and(|r| r.encoder.pixels.is_some());
+        ui.horizontal(|ui| {
+            for (tab, name, is_there) in [
+                (Sub::Predictions, "Predictions", true),
+                (Sub::Images, "Images", of_images && self.own.is_some()),
+                (Sub::Classes, "Per class", self.classes.is_some()),
+                (Sub::Figures, "Figures", true),
+                (Sub::Second, "Second set", true),
+                // A page in a browser sees no folder that changes.
+                (Sub::Live, "Live images", of_images && !crate::gui::shell::DOWNLOADS),
+                (Sub::Report, "Report", true),
+            ] {
+                if is_there {
+                    ui.selectable_value(&mut self.tab, tab, name);
+                } else if self.tab == tab {
+                    self.tab = Sub::Predictions;
+                }
+            }
+        });
+    }
+
     pub fn results_ui(&mut self, ui: &mut egui::Ui, _banner: &mut Banner, exports: &mut Exports) {
         if self.run.is_some() {
             self.looked.get_or_insert_with(Instant::now);
@@ -237,7 +291,8 @@ impl ResultsPage {
             egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
                 egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                     metrics::run_ui(ui, run);
-                    asked = calibrate_ui(ui, run, self.calibrating.is_some());
+                    asked = head::calibrate_ui(ui, run, self.calibrating.is_some());
+                    head::continue_ui(ui, run, self.removed, &mut self.more, &mut self.asked);
                     if let Some(network) = &run.network {
                         egui::CollapsingHeader::new("Network").show(ui, |ui| layers_ui(ui, network));
                     }
@@ -259,26 +314,17 @@ impl ResultsPage {
                 });
                 return;
             }
-            // A page in a browser sees no folder that changes.
-            let of_images =
-                !crate::gui::shell::DOWNLOADS && self.run.as_ref().is_some_and(|r| r.encoder.pixels.is_some());
-            ui.horizontal(|ui| {
-                for (tab, name) in [
-                    (Sub::Predictions, "Predictions"),
-                    (Sub::Figures, "Figures"),
-                    (Sub::Second, "Second set"),
-                    (Sub::Live, "Live images"),
-                    (Sub::Report, "Report"),
-                ] {
-                    if tab == Sub::Live && !of_images {
-                        continue;
-                    }
-                    ui.selectable_value(&mut self.tab, tab, name);
-                }
-            });
+            self.parts_ui(ui);
             ui.separator();
             match self.tab {
                 Sub::Predictions => self.predictions_ui(ui),
+                Sub::Images => {
+                    working_ui(ui, &self.own_images);
+                    if let Some(own) = &mut self.own {
+                        self.images.images_ui(ui, own);
+                    }
+                }
+                Sub::Classes => classes::classes_ui(ui, self.classes.as_ref()),
                 Sub::Figures => {
                     egui::ScrollArea::vertical()
                         .id_salt("gallery")
@@ -322,30 +368,7 @@ impl ResultsPage {
                 ui.spinner();
             }
         });
-        if let Some(run) = &self.run {
-            ui.horizontal_wrapped(|ui| {
-                let m = &run.manifest;
-                ui.heading(recipe_name(&run.recipe));
-                ui.label(method_name(&run.recipe.method.name));
-                ui.separator();
-                ui.label(if self.removed { "removed" } else { run.state.word() });
-                ui.separator();
-                ui.label(format!(
-                    "{} training, {} validation, {} test rows",
-                    m.train_rows, m.validation_rows, m.test_rows
-                ));
-                ui.separator();
-                ui.label(&m.device);
-                let tip = "The whole run folder as one zip: vifo on a computer opens it, too, once it is unpacked";
-                if crate::gui::shell::DOWNLOADS && ui.button("Download run").on_hover_text(tip).clicked() {
-                    self.failed = crate::gui::shell::hand_over(&run.folder.path).err();
-                }
-            });
-            if self.removed {
-                let text = "This folder has been removed: what is shown was read before.";
-                ui.colored_label(ui.visuals().error_fg_color, text);
-            }
-        }
+        self.head_ui(ui);
         ui.add_space(2.0);
     }
 
@@ -359,11 +382,7 @@ impl ResultsPage {
         let mut own_again = false;
         ui.horizontal_wrapped(|ui| {
             ui.strong(&view.title);
-            let n = view.predictions.table.rows.len();
-            ui.label(format!(
-                "{n} {}; click a header to sort by it, again to turn the order.",
-                if n == 1 { "row" } else { "rows" }
-            ));
+            view.filter_ui(ui);
             own_again = back && ui.button("Back to the test rows").clicked();
         });
         for note in &view.notes {
@@ -379,7 +398,7 @@ impl ResultsPage {
     }
 
     /// What there is of a run without predictions.
-    fn unfinished_ui(&self, ui: &mut egui::Ui) {
+    fn unfinished_ui(&mut self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
         let text = match (&run.state, run.manifest.test_rows) {
             (RunState::Training, _) => "No results yet: this run is in training. They appear here when it ends.",
@@ -391,10 +410,11 @@ impl ResultsPage {
             _ => "No predictions in this folder.",
         };
         ui.add(Label::new(text).wrap());
-        let stopped = matches!(&run.state, RunState::Ended(word) if word == "stopped");
-        if !self.removed && (stopped || run.state == RunState::Interrupted) {
-            let path = shell(&run.folder.path.display().to_string());
-            ui.add(Label::new(format!("Resume with: vifo fit --resume {path}")).wrap());
+        if !self.removed && can_resume(&run.state) {
+            let tip = "Goes on with the training on the page Your data, to its end";
+            if ui.button("Resume").on_hover_text(tip).clicked() {
+                self.asked.push(Asked::Resume { path: run.folder.path.clone(), more: None });
+            }
         }
         let series = self.curves.shown(&CurveOptions::default());
         if series.is_empty() {
@@ -402,7 +422,14 @@ impl ResultsPage {
             return;
         }
         let height = ui.available_height().max(150.0);
-        let view = CurvesView { id: "run curves", x_label: "step", y_label: "nats per row", log: true, height };
+        let view = CurvesView {
+            id: "run curves",
+            x_label: "step",
+            y_label: "nats per row",
+            log: true,
+            smoothing: 0.0,
+            height,
+        };
         let colours = Colours::of(ui);
         curves_ui(ui, &view, &series, |i| colours.series(i));
     }
@@ -438,9 +465,10 @@ impl ResultsPage {
             self.save.field_ui(ui, "save as", "predictions.csv", width);
             let ready = self.save.path().is_some() && self.saving.is_none();
             let go = ui.add_enabled(ready, egui::Button::new("Save predictions"));
-            if go.on_hover_text("The rows shown above, as CSV with all digits").clicked() {
-                let (path, shown) = (self.save.path().unwrap_or_default(), view.predictions.clone());
-                let (wake, work) = (ui.ctx().clone(), move || write_csv(&path, &shown.table).map(|()| path));
+            if go.on_hover_text("The rows shown above, in their order, as CSV with all digits").clicked() {
+                let (path, shown, rows) =
+                    (self.save.path().unwrap_or_default(), view.predictions.clone(), view.order.clone());
+                let (wake, work) = (ui.ctx().clone(), move || write_csv(&path, &shown.picked(&rows)).map(|()| path));
                 self.saving = Some(Job::start("saving predictions", move || wake.request_repaint(), work));
             }
             if ui.button("Choose place…").clicked() {
@@ -449,23 +477,4 @@ impl ResultsPage {
         });
         ui.add_space(2.0);
     }
-}
-
-/// The button; true where it was pressed.
-fn calibrate_ui(ui: &mut egui::Ui, run: &Run, busy: bool) -> bool {
-    if run.results.is_none() && run.predictions.is_none() {
-        return false;
-    }
-    ui.add_space(6.0);
-    let row = ui.horizontal(|ui| {
-        let name = if run.calibration.is_empty() { "Calibrate" } else { "Calibrate again" };
-        let hint = "From the validation part: intervals or sets that hold 90 % of new rows and, for classes, a temperature. \
-                    Predictions of new rows have them from then on";
-        let pressed = ui.add_enabled(!busy, egui::Button::new(name)).on_hover_text(hint).clicked();
-        if busy {
-            ui.spinner();
-        }
-        pressed
-    });
-    row.inner
 }

@@ -1,24 +1,31 @@
 //! Run folders: a list that follows what other processes write, a table that compares the ticked ones, and their curves on
 //! one plot. The disk is read by jobs, never by the frame.
 
+mod actions;
 mod compared;
 mod list;
 mod overlay;
 
 use super::banner::Banner;
-use super::curves::NAMES;
-use crate::base::clock::{Duration, Instant};
+use super::curves::{NAMES, smoothing_ui};
+use crate::base::clock::{Duration, Instant, SystemTime};
 use crate::base::fs;
 use crate::figure::{CurvesFigure, Series};
 use crate::gui::export::{Exports, Plottable, Source};
 use crate::gui::plots::curves::{Curve, CurvesView, curves_ui};
-use crate::gui::settings::{CurveOptions, Settings};
+use crate::gui::settings::{CurveOptions, RunColumn, Settings};
 use crate::gui::theme::Colours;
 use crate::live::Job;
+use crate::report::compare::Spread;
+use crate::run::trash;
 use crate::run::watch::{self, Seen};
+use actions::Actions;
+pub use actions::Asked;
 use compared::Compared;
+use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{self, RichText};
 use list::List;
+pub use list::{can_continue, can_resume};
 use overlay::Overlay;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -26,8 +33,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Between two looks at the folder.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Between two looks at the folder: what another process writes shows within a second.
+const INTERVAL: Duration = Duration::from_millis(400);
+/// So many times longer than it took are the pauses between two looks, at least.
+const PAUSE: u32 = 4;
 
 pub struct RunsPage {
     root: PathBuf,
@@ -38,8 +47,9 @@ pub struct RunsPage {
     /// Why the folder cannot be listed.
     error: Option<String>,
     scan: Option<Job<watch::Found>>,
-    /// When the last look began.
+    /// When the last look began, and how long the one before it took.
     looked: Option<Instant>,
+    took: Duration,
     /// Whether a look has ended since the folder was chosen.
     known: bool,
     /// Whether a page that shows runs was drawn since the last `poll`.
@@ -50,7 +60,7 @@ pub struct RunsPage {
     ctx: Option<egui::Context>,
     list: List,
     ticked: BTreeSet<PathBuf>,
-    opened: Option<PathBuf>,
+    actions: Actions,
     compared: Compared,
     overlay: RefCell<Overlay>,
     /// Of `NAMES`; None = the most informative for the ticked runs.
@@ -68,13 +78,14 @@ impl RunsPage {
             error: None,
             scan: None,
             looked: None,
+            took: Duration::ZERO,
             known: false,
             front: Cell::new(false),
             followed: false,
             ctx: None,
             list: List::default(),
             ticked: BTreeSet::new(),
-            opened: None,
+            actions: Actions::default(),
             compared: Compared::default(),
             overlay: RefCell::default(),
             quantity: None,
@@ -86,8 +97,18 @@ impl RunsPage {
         &self.seen
     }
 
-    pub fn poll(&mut self, ctx: &egui::Context, _banner: &mut Banner) {
+    pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
+        if self.actions.poll(ctx, banner) {
+            for (from, to) in self.actions.moved() {
+                if self.ticked.remove(from) {
+                    self.ticked.insert(to.to_path_buf());
+                }
+            }
+            // What a look that is under way finds may be of before.
+            (self.scan, self.looked) = (None, None);
+        }
         if let Some(result) = self.scan.as_ref().and_then(Job::poll) {
+            self.took = self.looked.map_or(Duration::ZERO, |at| at.elapsed());
             (self.scan, self.known, self.error) = (None, true, None);
             match result {
                 Ok((seen, notes)) => {
@@ -106,23 +127,31 @@ impl RunsPage {
         if !self.followed {
             return;
         }
-        let waited = self.looked.map_or(INTERVAL, |at| at.elapsed());
-        if self.scan.is_none() && waited >= INTERVAL {
+        let interval = INTERVAL.max(PAUSE * self.took);
+        let waited = self.looked.map_or(interval, |at| at.elapsed());
+        if self.scan.is_none() && waited >= interval {
             self.look(ctx);
         }
-        ctx.request_repaint_after(INTERVAL.saturating_sub(waited).max(Duration::from_millis(50)));
+        ctx.request_repaint_after(interval.saturating_sub(waited).max(Duration::from_millis(50)));
     }
 
     fn look(&mut self, ctx: &egui::Context) {
         let (root, before, wake) = (self.root.clone(), self.seen.clone(), ctx.clone());
         self.looked = Some(Instant::now());
-        self.scan =
-            Some(Job::start("looking for runs", move || wake.request_repaint(), move || watch::scan(&root, &before)));
+        let first = !self.known;
+        let work = move || {
+            if first {
+                // What a program that was killed left in the trash.
+                trash::sweep(&root, SystemTime::now());
+            }
+            watch::scan(&root, &before)
+        };
+        self.scan = Some(Job::start("looking for runs", move || wake.request_repaint(), work));
     }
 
-    /// A run that was asked to be opened, once.
-    pub fn take_opened(&mut self) -> Option<PathBuf> {
-        self.opened.take()
+    /// What the rest of the app was asked for, once.
+    pub fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.actions.asked)
     }
 
     fn of_ticked(&self) -> Vec<Arc<Seen>> {
@@ -130,13 +159,13 @@ impl RunsPage {
     }
 
     /// Curves of the ticked runs, by the name of the run or of the group of seeds.
-    pub fn series(&self, options: &CurveOptions) -> Rc<overlay::Named> {
+    pub fn series(&self, options: &CurveOptions, spread: Spread) -> Rc<overlay::Named> {
         // The page that asks has come to the front: the look begins in the next `poll`.
         self.front.set(true);
         if let (false, Some(ctx)) = (self.followed, &self.ctx) {
             ctx.request_repaint_after(Duration::from_millis(50));
         }
-        self.overlay.borrow_mut().of(&self.of_ticked(), options)
+        self.overlay.borrow_mut().of(&self.of_ticked(), options, spread)
     }
 
     pub fn runs_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, _banner: &mut Banner, exports: &mut Exports) {
@@ -148,6 +177,7 @@ impl RunsPage {
         if self.root != settings.runs {
             self.follow(&settings.runs.clone());
         }
+        self.actions.undo_ui(ui);
         let mut shown = (0, vec![]);
         egui::CentralPanel::default().show(ui, |ui| {
             self.folder_ui(ui, settings);
@@ -159,6 +189,7 @@ impl RunsPage {
                 shown = self.full_ui(ui, settings, exports);
             }
         });
+        self.actions.dialog_ui(ui.ctx());
         let (quantity, series) = shown;
         exports.offer(|| plots(quantity, settings.curves.log, &series));
     }
@@ -166,7 +197,8 @@ impl RunsPage {
     /// Another folder: nothing of the one before stays.
     fn follow(&mut self, root: &Path) {
         let list = std::mem::take(&mut self.list);
-        *self = RunsPage { list, quantity: self.quantity, ..RunsPage::new(root) };
+        let actions = std::mem::take(&mut self.actions);
+        *self = RunsPage { list, actions, quantity: self.quantity, ..RunsPage::new(root) };
         self.front.set(true);
     }
 
@@ -191,9 +223,12 @@ impl RunsPage {
             }
             ui.separator();
             let label = ui.label("filter");
-            let hint = "name, method or state";
-            let field = egui::TextEdit::singleline(&mut self.list.filter).desired_width(170.0).hint_text(hint);
-            ui.add(field).labelled_by(label.id);
+            let hint = "concrete tag:paper nll<0.5";
+            let field = egui::TextEdit::singleline(&mut self.list.filter).desired_width(190.0).hint_text(hint);
+            let tip = "Words that name, data, method, state, device, tags or note must hold. data:X, method:X, tag:X look in one of \
+                       them; nll<0.5 or coverage_90>86% compare a test metric, the seed or the epoch";
+            ui.add(field).labelled_by(label.id).on_hover_text(tip);
+            self.columns_ui(ui, &mut settings.run_columns);
             if ui.button("Tick all").on_hover_text("All that are listed").clicked() {
                 self.ticked.extend(self.list.order(&self.seen).into_iter().map(|i| self.seen[i].path.clone()));
             }
@@ -203,6 +238,38 @@ impl RunsPage {
             ui.label(format!("{} of {} ticked", self.ticked.len(), self.seen.len()));
         });
         ui.add_space(2.0);
+    }
+
+    /// The menu of columns: those that are fixed, and every metric that a run has.
+    fn columns_ui(&self, ui: &mut egui::Ui, columns: &mut Vec<RunColumn>) {
+        // One tick after another: a click inside does not close it.
+        let open = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
+        let (button, _) = MenuButton::new("Columns").config(open).ui(ui, |ui| {
+            ui.set_max_width(260.0);
+            let mut all = RunColumn::fixed();
+            for name in self.seen.iter().flat_map(|s| &s.metrics).map(|m| RunColumn::Metric(m.name.clone())) {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+            egui::ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
+                for column in all {
+                    let (name, tip) = list::words(&column);
+                    let mut on = columns.contains(&column);
+                    if ui.checkbox(&mut on, name).on_hover_text(tip).changed() {
+                        match on {
+                            // What changed last stays at the end.
+                            true if columns.last() == Some(&RunColumn::Changed) => {
+                                columns.insert(columns.len() - 1, column)
+                            }
+                            true => columns.push(column),
+                            false => columns.retain(|c| *c != column),
+                        }
+                    }
+                }
+            });
+        });
+        button.on_hover_text("Which columns the list has");
     }
 
     fn empty_ui(&self, ui: &mut egui::Ui) {
@@ -228,22 +295,25 @@ impl RunsPage {
         let gap = ui.spacing().item_spacing.y;
         let rows = (self.seen.len() as f32 + 1.0) * (list::ROW + gap) + gap;
         let room = if ticked.is_empty() { height - 90.0 } else { (0.38 * height).max(120.0) };
-        if let Some(path) = self.list.list_ui(ui, &self.seen, &mut self.ticked, rows.min(room)) {
-            self.opened = Some(path);
+        let wish = self.list.list_ui(ui, &self.seen, &mut self.ticked, &settings.run_columns, rows.min(room));
+        if let Some((run, wish)) = wish {
+            self.actions.wish(ui.ctx(), &run, wish);
         }
         self.notes_ui(ui);
         ui.separator();
         self.compared.update(ui.ctx(), &ticked);
         if ticked.is_empty() {
             ui.weak(
-                "Tick runs to compare them: a table of means with their sd over seeds, and their curves on one plot.",
+                "Tick runs to compare them: a table of means over seeds with their intervals, and their curves on one plot.",
             );
             return (0, vec![]);
         }
         let area = ui.available_rect_before_wrap();
         let (mut left, mut right) = area.split_left_right_at_fraction(0.6);
         (left.max.x, right.min.x) = (left.max.x - 6.0, right.min.x + 6.0);
-        ui.scope_builder(egui::UiBuilder::new().max_rect(left), |ui| self.compared.compared_ui(ui));
+        ui.scope_builder(egui::UiBuilder::new().max_rect(left), |ui| {
+            self.compared.compared_ui(ui, &mut settings.spread)
+        });
         ui.scope_builder(egui::UiBuilder::new().max_rect(right), |ui| self.overlay_ui(ui, settings, &ticked, exports))
             .inner
     }
@@ -267,7 +337,7 @@ impl RunsPage {
         exports: &Exports,
     ) -> (usize, Vec<Series>) {
         let mut overlay = self.overlay.borrow_mut();
-        let all = overlay.of(ticked, &overlay::ALL);
+        let all = overlay.of(ticked, &overlay::ALL, settings.spread);
         let has = |q: usize| all.iter().any(|(_, series)| series.iter().any(|s| s.name == NAMES[q]));
         let chosen = self.quantity.unwrap_or(if has(VALIDATION_NLL) { VALIDATION_NLL } else { EXPECTED_NLL });
         ui.horizontal_wrapped(|ui| {
@@ -283,6 +353,7 @@ impl RunsPage {
                 },
             );
             ui.checkbox(&mut settings.curves.log, "logarithmic");
+            smoothing_ui(ui, &mut settings.curves);
         });
         let of_chosen = |(name, series): &'_ (String, Vec<Series>)| {
             series.iter().position(|s| s.name == NAMES[chosen]).map(|i| (name.clone(), i))
@@ -296,11 +367,12 @@ impl RunsPage {
             return (chosen, vec![]);
         }
         if series.iter().any(|s| s.sd.is_some()) {
-            ui.weak("Shaded: mean ± 1 sd over the seeds of one recipe.");
+            ui.weak(format!("Shaded: {} over the seeds of one recipe.", settings.spread.words()));
         }
         let height = ui.available_height().max(120.0);
         let (y_label, log) = (y_label(chosen), settings.curves.log);
-        let view = CurvesView { id: "overlay", x_label: "epoch", y_label, log, height };
+        let view =
+            CurvesView { id: "overlay", x_label: "epoch", y_label, log, smoothing: settings.curves.smoothing, height };
         let colours = Colours::of(ui);
         // A long name would lay the legend over the curves.
         let most = (ui.available_width() / 13.0) as usize;

@@ -1,7 +1,7 @@
 //! Learning curves: any number of series with a band of one sd, thinned to what the screen can show.
 
 use super::axes;
-use super::legend::{Entry, Mark, entry, legend_ui};
+use super::legend::{Entry, Mark, entry, switches_ui};
 use super::navigate::{self, Reader};
 use super::read;
 use super::symlog::Scale;
@@ -9,7 +9,11 @@ use crate::figure::Series;
 use eframe::egui::{self, Color32};
 use egui_plot::{FilledArea, Line, LineStyle, PlotPoint, PlotPoints, VLine};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// Beyond, a curve of any length is a flat line.
+pub const MOST_SMOOTHING: f64 = 0.99;
 
 /// One curve as it lies in its owner's columns: 100,000 points are not copied for every frame.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,7 +174,23 @@ pub struct CurvesView<'a> {
     pub x_label: &'a str,
     pub y_label: &'a str,
     pub log: bool,
+    /// Weight of what came before in a running mean: 0 = the values as they are, towards 1 = ever smoother.
+    pub smoothing: f64,
     pub height: f32,
+}
+
+/// The running mean of values, each `weight` of the one before and the rest of its own, freed of the start at zero (Kingma and Ba
+/// 2015, as in TensorBoard). What is not finite stays, and changes nothing behind it.
+pub fn smooth(y: &[f64], weight: f64) -> Vec<f64> {
+    let (mut mean, mut share) = (0.0, 0.0);
+    let step = |v: &f64| {
+        if !v.is_finite() {
+            return *v;
+        }
+        (mean, share) = (weight * mean + (1.0 - weight) * v, weight * share + (1.0 - weight));
+        mean / share
+    };
+    y.iter().map(step).collect()
 }
 
 fn style(i: usize) -> LineStyle {
@@ -178,11 +198,6 @@ fn style(i: usize) -> LineStyle {
         None => LineStyle::Solid,
         Some((on, _)) => LineStyle::Dashed { length: on as f32 },
     }
-}
-
-/// Draws the series.
-pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour: impl Fn(usize) -> Color32) {
-    marked_curves_ui(ui, view, series, colour, &[]);
 }
 
 /// A line across all curves, at a place of the x axis.
@@ -193,6 +208,36 @@ pub struct At {
     pub dashed: bool,
 }
 
+/// The legend of curves and marks; those whose names are not hidden, curves with their places.
+fn legend_ui<'a, 'b, 'm>(
+    ui: &mut egui::Ui,
+    id: &str,
+    series: &'b [Curve<'a>],
+    colour: &impl Fn(usize) -> Color32,
+    marks: &'m [At],
+) -> (Vec<(usize, &'b Curve<'a>)>, Vec<&'m At>) {
+    let mark = |i: usize| if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed };
+    let entries: Vec<Entry> = series
+        .iter()
+        .enumerate()
+        .map(|(i, s)| entry(mark(i), colour(i), s.name.as_ref()))
+        .chain(marks.iter().map(|m| entry(if m.dashed { Mark::Dashed } else { Mark::Line }, m.colour, m.name)))
+        .collect();
+    let hidden_at = egui::Id::unique(("hidden curves", id));
+    let mut hidden: BTreeSet<String> = ui.data(|d| d.get_temp(hidden_at)).unwrap_or_default();
+    switches_ui(ui, &entries, &mut hidden);
+    let seen = series.iter().enumerate().filter(|(_, s)| !hidden.contains(&*s.name)).collect();
+    let marked = marks.iter().filter(|m| !hidden.contains(m.name)).collect();
+    ui.data_mut(|d| d.insert_temp(hidden_at, hidden));
+    (seen, marked)
+}
+
+/// Draws the series. A click on a name of the legend hides its curve. Under a smoothed curve the values as they are stay in sight,
+/// faint.
+pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour: impl Fn(usize) -> Color32) {
+    marked_curves_ui(ui, view, series, colour, &[]);
+}
+
 /// The same with marks.
 pub fn marked_curves_ui(
     ui: &mut egui::Ui,
@@ -201,18 +246,11 @@ pub fn marked_curves_ui(
     colour: impl Fn(usize) -> Color32,
     marks: &[At],
 ) {
-    let scale = if view.log { Scale::symlog(series.iter().map(|s| s.y)) } else { Scale::LINEAR };
     let columns = ui.available_width().max(50.0) as usize;
-    let entries: Vec<Entry> = series
-        .iter()
-        .enumerate()
-        .map(|(i, s)| {
-            entry(if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed }, colour(i), s.name.as_ref())
-        })
-        .chain(marks.iter().map(|m| entry(if m.dashed { Mark::Dashed } else { Mark::Line }, m.colour, m.name)))
-        .collect();
     let before = ui.available_height();
-    legend_ui(ui, &entries);
+    let (seen, marks) = legend_ui(ui, view.id, series, &colour, marks);
+    let scale = if view.log { Scale::symlog(seen.iter().map(|(_, s)| s.y)) } else { Scale::LINEAR };
+    let weight = view.smoothing.clamp(0.0, MOST_SMOOTHING);
     let height = (view.height - (before - ui.available_height())).max(80.0);
     let mut plot =
         axes::plot(ui, view.id.to_string(), view.x_label, view.y_label).height(height).allow_boxed_zoom(true);
@@ -221,19 +259,21 @@ pub fn marked_curves_ui(
             .y_grid_spacer(move |input| scale.marks(input))
             .y_axis_formatter(move |mark, _| scale.label(mark.value));
     }
-    let read = |at: PlotPoint| read::curves(series, view.x_label, at.x);
+    let shown: Vec<Curve> = seen.iter().map(|(_, s)| (*s).clone()).collect();
+    let read = |at: PlotPoint| read::curves(&shown, view.x_label, at.x);
     let reader = Reader::new(format!("Learning curves: {} against {}", view.y_label, view.x_label), &read);
     navigate::show(ui, plot, &reader, |plot, _| {
         let auto = plot.auto_bounds().x;
         let bounds = plot.plot_bounds();
         let extent = || {
-            let x = series.iter().flat_map(|s| [s.x.first(), s.x.last()]).flatten().filter(|v| v.is_finite());
+            let x =
+                seen.iter().map(|(_, s)| s).flat_map(|s| [s.x.first(), s.x.last()]).flatten().filter(|v| v.is_finite());
             x.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
         };
         let range = if auto { extent() } else { (bounds.min()[0], bounds.max()[0]) };
         if range.1 - range.0 <= 0.0 || !(range.1 - range.0).is_finite() {
             // A single row, or none: a point at most.
-            for (i, s) in series.iter().enumerate() {
+            for &(i, s) in &seen {
                 if let (Some(x), Some(y)) = (s.x.last(), s.y.last().filter(|y| y.is_finite())) {
                     let point = vec![PlotPoint::new(*x, scale.to(*y))];
                     plot.points(
@@ -245,12 +285,12 @@ pub fn marked_curves_ui(
             }
             return;
         }
-        for (i, s) in series.iter().enumerate() {
+        for &(i, s) in &seen {
             let Some(sd) = s.sd else { continue };
             for rows in pieces_of_band(s.x, s.y, sd, range, columns) {
                 let x: Vec<f64> = rows.iter().map(|r| s.x[*r]).collect();
                 let edge = |k: f64| rows.iter().map(|r| scale.to(s.y[*r] + k * sd[*r])).collect::<Vec<f64>>();
-                let area = FilledArea::new(format!("{} ±1 sd", s.name), &x, &edge(-1.0), &edge(1.0)).name("");
+                let area = FilledArea::new(format!("{} ±", s.name), &x, &edge(-1.0), &edge(1.0)).name("");
                 plot.add(area.fill_color(colour(i).gamma_multiply(0.18)).allow_hover(false));
             }
         }
@@ -259,11 +299,19 @@ pub fn marked_curves_ui(
             let line = VLine::new(mark.name, mark.x).color(mark.colour).width(1.4).style(style);
             plot.vline(line.allow_hover(false));
         }
-        for (i, s) in series.iter().enumerate() {
-            for mut piece in thin(s.x, s.y, range, columns) {
-                piece.iter_mut().for_each(|p| p.y = scale.to(p.y));
-                let line = Line::new(s.name.to_string(), PlotPoints::Owned(piece));
-                plot.line(line.color(colour(i)).width(1.6).style(style(i)));
+        for &(i, s) in &seen {
+            let mut draw = |y: &[f64], colour: Color32, width: f32, hover: bool| {
+                for mut piece in thin(s.x, y, range, columns) {
+                    piece.iter_mut().for_each(|p| p.y = scale.to(p.y));
+                    let line = Line::new(s.name.to_string(), PlotPoints::Owned(piece));
+                    plot.line(line.color(colour).width(width).style(style(i)).allow_hover(hover));
+                }
+            };
+            if weight == 0.0 {
+                draw(s.y, colour(i), 1.6, true);
+            } else {
+                draw(s.y, colour(i).gamma_multiply(0.3), 1.0, false);
+                draw(&smooth(s.y, weight), colour(i), 1.8, true);
             }
         }
     });
@@ -286,6 +334,15 @@ mod tests {
         assert!(all.iter().any(|p| p.y == 9.0) && all.iter().any(|p| p.y == -7.0));
         assert!(all.windows(2).all(|w| w[0].x <= w[1].x));
         assert_eq!((all[0].x, all[all.len() - 1].x), (0.0, 99_999.0));
+    }
+
+    #[test]
+    fn a_running_mean_begins_at_the_first_value_and_passes_gaps() {
+        // By hand, weight 1/2: 4; (4/4 + 2/2) / (3/4) = 8/3; the gap; (2/2 + 8/2) / (7/8) = 40/7.
+        let y = smooth(&[4.0, 2.0, f64::NAN, 8.0], 0.5);
+        assert!((y[0] - 4.0).abs() < 1e-12 && (y[1] - 8.0 / 3.0).abs() < 1e-12 && y[2].is_nan(), "{y:?}");
+        assert!((y[3] - 40.0 / 7.0).abs() < 1e-12, "{y:?}");
+        assert_eq!(smooth(&[3.0, 1.0], 0.0), [3.0, 1.0]);
     }
 
     #[test]

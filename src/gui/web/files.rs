@@ -18,7 +18,8 @@ extern "C" {
     #[wasm_bindgen(catch)]
     async fn keep_all(paths: js_sys::Array, bytes: js_sys::Array) -> std::result::Result<JsValue, JsValue>;
     fn download(name: &str, bytes: &[u8], kind: &str);
-    fn show(bytes: &[u8], kind: &str);
+    #[wasm_bindgen(js_name = show)]
+    fn show_bytes(bytes: &[u8], kind: &str);
 }
 
 /// What a user's files are put under.
@@ -200,11 +201,7 @@ pub fn hand_over(path: &Path) -> Result<()> {
 }
 
 /// Shows a page of HTML in a tab of its own.
-///
-/// # Errors
-/// It cannot be read.
-pub fn show_page(path: &Path) -> Result<()> {
-    let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-    show(&bytes, "text/html");
-    Ok(())
+pub fn show(_ctx: &egui::Context, path: &Path) -> Job<()> {
+    let read = fs::read(path).map_err(|e| Error::io(path, "read", &e));
+    Job::done("opening", read.map(|bytes| show_bytes(&bytes, "text/html")))
 }

@@ -6,7 +6,7 @@ mod files;
 mod test;
 mod zip;
 
-pub use files::{ask, hand_over, receive, show_page};
+pub use files::{ask, hand_over, receive, show};
 
 use super::app::App;
 use super::link;

@@ -87,7 +87,7 @@ pub fn obey(app: &mut App, ctx: &egui::Context) {
             "predict" => app.results.predict(ctx, with.into()),
             "evaluate" => app.results.evaluate(ctx, with.into()),
             "calibrate" => app.results.calibrate(ctx),
-            "report" => app.results.show_report(),
+            "report" => app.results.show_report(ctx),
             "tab" => app.settings.tab = Tab::ALL.into_iter().find(|t| t.1 == with).map_or(app.settings.tab, |t| t.0),
             _ => app.banner.note(format!("no control is called {what}")),
         }

@@ -20,8 +20,8 @@ impl Body {
                     self.tell(WorkerEvent::Refused(e));
                 }
             }
-            Command::Resume { path, running } => {
-                if let Err(e) = self.resume(&path, running) {
+            Command::Resume { path, more, report, running } => {
+                if let Err(e) = self.resume(&path, more, report, running) {
                     self.tell(WorkerEvent::Refused(e));
                 }
             }
@@ -125,15 +125,22 @@ impl Body {
         Ok(())
     }
 
-    fn resume(&mut self, path: &Path, running: bool) -> Result<()> {
+    fn resume(&mut self, path: &Path, more: Option<u32>, report: bool, running: bool) -> Result<()> {
         let folder = crate::run::RunFolder::open(path)?;
         let device = self.device(&folder.recipe()?.device)?;
         let again = self.holds(path);
         if again {
             self.leave();
         }
-        match Training::resume(path, &device) {
-            Ok(training) => self.replace(vec![TrainerSlot::new(training, device)], running),
+        match Training::resume_with(path, None, more, &device) {
+            Ok(training) => {
+                self.replace(vec![TrainerSlot::new(training, device)], running);
+                self.report_at_end = report;
+                if report && matches!(self.state, WorkerState::Ended(_)) {
+                    // Killed while it was tested: there is no step left that would end it.
+                    self.end()?;
+                }
+            }
             Err(e) => {
                 if again {
                     self.set_state(WorkerState::Empty);

@@ -25,6 +25,10 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<ComparedRun>, Vec<String>)> {
                 continue;
             }
             runs.push(read(&folder)?);
+            // One that was damaged says nothing of the numbers.
+            if let Some(about) = folder.about().ok().filter(|a| !a.is_empty()) {
+                notes.push(format!("{}: {}", folder.path.display(), about.line()));
+            }
         }
     }
     // An old run of the same files as a newer one has the newer one's values.

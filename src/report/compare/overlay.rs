@@ -1,7 +1,7 @@
 //! Curves of several runs on one plot: runs of one recipe that differ in seed or split alone become one curve with a mean and
-//! an sd, as they share a line of the table.
+//! a spread, as they share a line of the table.
 
-use super::{Keys, data_names, identity, labels, place_of, summary};
+use super::{Keys, Spread, data_names, identity, labels, place_of, summary};
 use crate::figure::Series;
 use crate::recipe::Recipe;
 use std::collections::BTreeMap;
@@ -71,9 +71,9 @@ pub struct Curve<'a> {
     pub y: &'a [f64],
 }
 
-/// Mean and sd (n - 1) at every epoch that a curve has, over the curves that have it: NaN among them is NaN in the mean, and
+/// Mean and spread, as the `sd` of the series, at every epoch that a curve has, over the curves that have it: NaN among them is NaN in the mean, and
 /// so a gap there alone. Where one curve has the epoch the sd is NaN: it shows no band. A single curve has no sd at all.
-pub fn merge(name: &str, curves: &[Curve]) -> Series {
+pub fn merge(name: &str, curves: &[Curve], spread: Spread) -> Series {
     let mut out = Series { name: name.into(), ..Default::default() };
     let mut sd = vec![];
     let mut at = vec![0; curves.len()];
@@ -95,7 +95,7 @@ pub fn merge(name: &str, curves: &[Curve]) -> Series {
         // Seconds, over fewer and faster runs than at the epoch before, could go back.
         out.x.push(out.x.last().map_or(x, |before| before.max(x)));
         out.y.push(y.mean);
-        sd.push(y.sd.unwrap_or(f64::NAN));
+        sd.push(y.sd.map_or(f64::NAN, |sd| spread.half(sd, y.n)));
     }
     out.sd = (curves.len() > 1).then_some(sd);
     out
@@ -150,10 +150,12 @@ mod tests {
             Curve { epoch: &e4, x: &steps, y: &[2.0, 8.0, 5.0, 7.0] },
             Curve { epoch: &e1, x: &steps[..1], y: &[6.0] },
         ];
-        let s = merge("g", &curves);
+        let s = merge("g", &curves, Spread::Sd);
         assert_eq!(s.x, steps);
         assert_eq!((s.y[0], s.y[1], s.y[3]), (3.0, 6.0, 7.0));
         assert!(s.y[2].is_nan(), "the gap is the mean's too");
+        let error = merge("g", &curves, Spread::Se).sd.expect("several curves");
+        assert!((error[0] - (7f64 / 3.0).sqrt()).abs() < 1e-15 && (error[1] - 2.0).abs() < 1e-15, "{error:?}");
         let sd = s.sd.expect("several curves");
         assert!((sd[0] - 7f64.sqrt()).abs() < 1e-15 && (sd[1] - 8f64.sqrt()).abs() < 1e-15, "{sd:?}");
         assert!(sd[2].is_nan() && sd[3].is_nan());
@@ -161,12 +163,12 @@ mod tests {
 
     #[test]
     fn one_curve_stays_as_it_is_and_time_does_not_go_back() {
-        let alone = merge("a", &[Curve { epoch: &[1.0, 2.0], x: &[0.5, 0.9], y: &[3.0, f64::NAN] }]);
+        let alone = merge("a", &[Curve { epoch: &[1.0, 2.0], x: &[0.5, 0.9], y: &[3.0, f64::NAN] }], Spread::Sd);
         assert_eq!((alone.x, alone.y[0], alone.sd), (vec![0.5, 0.9], 3.0, None));
         // A slow run that ends early: 9 s at epoch 1 in the mean of 1 and 17, then 2 s of the fast one.
         let slow = Curve { epoch: &[1.0], x: &[17.0], y: &[1.0] };
         let fast = Curve { epoch: &[1.0, 2.0], x: &[1.0, 2.0], y: &[1.0, 1.0] };
-        assert_eq!(merge("b", &[slow, fast]).x, [9.0, 9.0]);
-        assert!(merge("none", &[]).x.is_empty());
+        assert_eq!(merge("b", &[slow, fast], Spread::Sd).x, [9.0, 9.0]);
+        assert!(merge("none", &[], Spread::Sd).x.is_empty());
     }
 }

@@ -1,18 +1,18 @@
 //! A comparison as tables, one line per group, and as overlaid learning curves.
 
-use super::{Block, Comparison, Group, Summary, Wins};
+use super::{Block, Comparison, Group, Spread, Summary, Wins};
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::figure::{self, CurvesFigure, Series};
 use crate::results::Better;
 use crate::run::write_atomic;
-use crate::tables::{Format, TextTable, number};
+use crate::tables::{Format, TextTable, rounded};
 use crate::train::EpochRow;
 use std::path::{Path, PathBuf};
 
 impl Comparison {
-    /// All blocks and win rates as one text.
-    pub fn render(&self, format: Format) -> String {
+    /// All blocks and win rates as one text; CSV has every spread.
+    pub fn render(&self, format: Format, spread: Spread) -> String {
         if format == Format::Csv {
             return self.csv().csv();
         }
@@ -22,7 +22,7 @@ impl Comparison {
             _ => format!("{text}\n"),
         };
         let mut parts: Vec<String> =
-            self.blocks.iter().map(|b| heading(&b.data) + &self.table(b).render(format)).collect();
+            self.blocks.iter().map(|b| heading(&b.data) + &self.table(b, spread).render(format)).collect();
         if let Some(table) = self.wins.table() {
             let of =
                 if self.blocks.len() == 1 { String::new() } else { format!(" over {} data sets", self.blocks.len()) };
@@ -33,7 +33,7 @@ impl Comparison {
     }
 
     /// One block, one line per group; the best mean of a column ends in `*`.
-    pub fn table(&self, block: &Block) -> TextTable {
+    pub fn table(&self, block: &Block, spread: Spread) -> TextTable {
         let mut t = TextTable::new(&["method", "runs"]);
         let shown: Vec<usize> =
             (0..self.metrics.len()).filter(|&c| block.groups.iter().any(|g| g.metrics[c].is_some())).collect();
@@ -55,7 +55,9 @@ impl Comparison {
         for g in &block.groups {
             let mut row = vec![g.label.clone(), g.runs.len().to_string()];
             row.extend(
-                shown.iter().map(|&c| g.metrics[c].map_or_else(|| "undefined".into(), |s| cell(s, g.runs.len()))),
+                shown
+                    .iter()
+                    .map(|&c| g.metrics[c].map_or_else(|| "undefined".into(), |s| cell(s, g.runs.len(), spread))),
             );
             if has_wins {
                 row.push(share(g.wins));
@@ -65,17 +67,19 @@ impl Comparison {
         t
     }
 
-    /// For other programs: one line per group, mean and sd in columns of their own, every digit.
+    /// For other programs: one line per group, the mean and what stands behind it in columns of their own, every digit.
     fn csv(&self) -> TextTable {
         let mut t = TextTable::new(&["data", "method", "n", "wins"]);
         for m in &self.metrics {
-            t.header.extend(["mean", "sd"].map(|what| format!("{}_{what}", m.name)));
+            t.header.extend(["mean", "sd", "se", "low_95", "high_95"].map(|what| format!("{}_{what}", m.name)));
         }
         let full = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
         for (block, g) in self.blocks.iter().flat_map(|b| b.groups.iter().map(move |g| (b, g))) {
             let mut row = vec![block.data.clone(), g.label.clone(), g.runs.len().to_string(), full(g.wins)];
             for s in &g.metrics {
-                row.extend([full(s.map(|s| s.mean)), full(s.and_then(|s| s.sd))]);
+                let (low, high) = s.and_then(|s| s.interval).unzip();
+                let error = s.and_then(|s| s.standard_error);
+                row.extend([s.map(|s| s.mean), s.and_then(|s| s.sd), error, low, high].map(full));
             }
             t.rows.push(row);
         }
@@ -103,19 +107,24 @@ fn share(v: Option<f64>) -> String {
     v.map_or_else(|| "-".into(), |v| format!("{v:.3}"))
 }
 
-/// "1.310 ± 0.042*"; how many runs have the metric where not all do.
-fn cell(s: Summary, runs: usize) -> String {
-    let sd = s.sd.map_or(String::new(), |sd| format!(" ± {}", number(sd)));
+/// "1.310 ± 0.042*", to the digits that the standard error leaves; how many runs have the metric where not all do.
+fn cell(s: Summary, runs: usize, spread: Spread) -> String {
+    let write = |v: f64| rounded(v, s.standard_error);
+    let behind = match (spread, s.sd, s.interval) {
+        (Spread::Interval, _, Some((low, high))) => format!(" ({} to {})", write(low), write(high)),
+        (_, Some(sd), _) => format!(" ± {}", write(spread.half(sd, s.n))),
+        _ => String::new(),
+    };
     let of = if s.n < runs { format!(" ({} of {runs})", s.n) } else { String::new() };
-    format!("{}{sd}{of}{}", number(s.mean), if s.best { "*" } else { "" })
+    format!("{}{behind}{of}{}", write(s.mean), if s.best { "*" } else { "" })
 }
 
 /// The table in every format and a figure of learning curves for each data set. Returns the figures.
-pub fn write(dir: &Path, comparison: &Comparison) -> Result<Vec<PathBuf>> {
+pub fn write(dir: &Path, comparison: &Comparison, spread: Spread) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
     let formats = [("txt", Format::Text), ("md", Format::Markdown), ("tex", Format::Latex), ("csv", Format::Csv)];
     for (ending, format) in formats {
-        write_atomic(&dir.join(format!("comparison.{ending}")), comparison.render(format).as_bytes())?;
+        write_atomic(&dir.join(format!("comparison.{ending}")), comparison.render(format, spread).as_bytes())?;
     }
     let mut drawn = vec![];
     for (i, block) in comparison.blocks.iter().enumerate() {

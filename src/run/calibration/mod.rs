@@ -4,5 +4,8 @@ pub(crate) mod apply;
 pub(crate) mod stored;
 mod words;
 
+/// Name of the file with the results of the test rows beside those of the calibrated run.
+pub const CALIBRATED: &str = "calibrated.json";
+
 pub use stored::{Calibration, Level, Source, current};
 pub use words::SLOT;

@@ -89,6 +89,7 @@ fn row(folder: &SweepFolder, run: SweepRun) -> Result<Row> {
         name: VALIDATION.into(),
         unit: "nats".into(),
         value: Measure::Value(value),
+        error: None,
         constant: None,
         calibrated: None,
         least_squares: None,

@@ -73,6 +73,7 @@ impl DataPage {
             x_label: crate::gui::panels::curves::x_label(settings.curves.axis),
             y_label: "nats per row",
             log: settings.curves.log,
+            smoothing: settings.curves.smoothing,
             height: ui.available_height().max(150.0),
         };
         let colours = Colours::of(ui);

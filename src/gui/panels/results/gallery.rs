@@ -1,7 +1,8 @@
-//! Figures of a run: decoded in a job, shown as wide as they fit.
+//! Figures of a run: decoded or, on a dark ground, drawn anew in a job; shown as wide as they fit.
 
 use crate::base::fs;
 use crate::error::{Error, Result};
+use crate::figure::{self, Bitmap};
 use crate::gui::export::Plottable;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::pick::{take_result, working_ui};
@@ -24,9 +25,15 @@ const KNOWN: [(&str, &str); 11] = [
     ("learning_curves", "Training loss, its terms, and the validation NLL, which decides when training stops early."),
 ];
 
+/// Pixels per point of a figure that is drawn anew: those of its PNG.
+const SCALE: f64 = 2.0;
+
 #[derive(Default)]
 pub struct Gallery {
     figures: Vec<Shown>,
+    /// Those asked for, and whether for a dark ground.
+    paths: Vec<PathBuf>,
+    dark: bool,
     job: Option<Job<Vec<Shown>>>,
     /// Shown alone, as wide as the page.
     enlarged: Option<PathBuf>,
@@ -34,6 +41,8 @@ pub struct Gallery {
 
 struct Shown {
     path: PathBuf,
+    /// With the folders in between: of the calibration, of one of several targets.
+    name: String,
     /// Of the file, in pixels.
     size: egui::Vec2,
     /// Whole, half, quarter, ...: drawing one much smaller than it is would break its lines.
@@ -55,20 +64,44 @@ pub fn is_of_second_set(path: &Path) -> bool {
     stem(path).starts_with("ood")
 }
 
-fn place(path: &Path) -> usize {
-    let stem = stem(path);
-    KNOWN.iter().position(|(name, _)| *name == stem).unwrap_or(KNOWN.len())
+/// The folders between the run's figures and this one: "calibration", "calibration/before", a target's name.
+fn folders(path: &Path) -> Vec<String> {
+    let above = path.parent().into_iter().flat_map(Path::ancestors);
+    let names = above.map_while(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
+    let mut inner: Vec<String> = names.take_while(|n| n != "figures").collect();
+    inner.reverse();
+    inner
 }
 
-fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
+/// Those of the test first, in the order in which they are read; then folder by folder.
+fn place(path: &Path) -> (Vec<String>, usize, PathBuf) {
+    let stem = stem(path);
+    let known = KNOWN.iter().position(|(name, _)| *name == stem).unwrap_or(KNOWN.len());
+    (folders(path), known, path.to_path_buf())
+}
+
+/// The figure as its file has it, or drawn anew in the colours of a dark ground.
+fn pixels(path: &Path, dark: bool) -> Result<image::RgbImage> {
     let broken = |found: String| {
         let help = "to draw it again, train or evaluate again";
         Error::data(path.display().to_string(), found, "a PNG image", help)
     };
-    let bytes = fs::read(&path).map_err(|e| broken(e.to_string()))?;
-    let image = image::load_from_memory(&bytes).map_err(|e| broken(e.to_string()))?;
+    if let (true, Ok(svg)) = (dark, fs::read_to_string(path.with_extension("svg"))) {
+        // What cannot be drawn is shown as it is.
+        if let Ok(Bitmap { width, height, rgb }) = figure::bitmap(&figure::on_dark(&svg), SCALE)
+            && let Some(image) = image::RgbImage::from_raw(width, height, rgb)
+        {
+            return Ok(image);
+        }
+    }
+    let bytes = fs::read(path).map_err(|e| broken(e.to_string()))?;
+    Ok(image::load_from_memory(&bytes).map_err(|e| broken(e.to_string()))?.to_rgb8())
+}
+
+fn decode(path: PathBuf, dark: bool, most_side: u32) -> Result<Shown> {
+    let mut image = pixels(&path, dark)?;
     let size = egui::vec2(image.width() as f32, image.height() as f32);
-    let mut image = image.to_rgb8();
+    let name = folders(&path).into_iter().chain([stem(&path)]).collect::<Vec<_>>().join(", ").replace('_', " ");
     let mut levels = vec![];
     loop {
         let (w, h) = image.dimensions();
@@ -77,7 +110,7 @@ fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
             levels.push(Level { width: w as f32, image: Some(whole), texture: None });
         }
         if w < 400 || h < 2 {
-            return Ok(Shown { path, size, levels });
+            return Ok(Shown { path, name, size, levels });
         }
         image = image::imageops::thumbnail(&image, w / 2, h / 2);
     }
@@ -86,10 +119,13 @@ fn decode(path: PathBuf, most_side: u32) -> Result<Shown> {
 impl Gallery {
     /// Reads these figures in place of those shown; the old ones stay until the new are there.
     pub fn load(&mut self, ctx: &egui::Context, mut paths: Vec<PathBuf>) {
-        paths.sort_by_key(|p| (place(p), p.clone()));
+        paths.sort_by_key(|p| place(p));
+        self.paths = paths.clone();
+        let dark = ctx.theme() == egui::Theme::Dark;
+        self.dark = dark;
         let most_side = ctx.input(|i| i.max_texture_side).min(8192) as u32;
         let wake = ctx.clone();
-        let work = move || paths.into_iter().map(|p| decode(p, most_side)).collect();
+        let work = move || paths.into_iter().map(|p| decode(p, dark, most_side)).collect();
         self.job = Some(Job::start("Reading figures", move || wake.request_repaint(), work));
     }
 
@@ -105,6 +141,10 @@ impl Gallery {
 
     /// Two beside each other where there is room; a click shows one alone. Scrolling is the caller's.
     pub fn gallery_ui(&mut self, ui: &mut egui::Ui, which: impl Fn(&Path) -> bool) {
+        if ui.visuals().dark_mode != self.dark && !self.paths.is_empty() {
+            // The theme has changed.
+            self.load(ui.ctx(), self.paths.clone());
+        }
         working_ui(ui, &self.job);
         let chosen: Vec<usize> = match &self.enlarged {
             Some(one) if which(one) => (0..self.figures.len()).filter(|&i| self.figures[i].path == *one).collect(),
@@ -114,7 +154,8 @@ impl Gallery {
             ui.weak("No figures.");
         }
         let alone = self.enlarged.is_some() && chosen.len() == 1;
-        let columns = if ui.available_width() >= 700.0 && !alone { 2 } else { 1 };
+        // Below that the words of one of two could not be read.
+        let columns = if ui.available_width() >= 1100.0 && !alone { 2 } else { 1 };
         // The scroll bar takes its part.
         let gap = ui.spacing().item_spacing.x;
         let width = ((ui.available_width() - 14.0) / columns as f32 - gap).max(100.0);
@@ -145,8 +186,8 @@ impl Shown {
     /// True when it is clicked. One texture per frame is made: a large one takes its time.
     fn figure_ui(&mut self, ui: &mut egui::Ui, room: egui::Vec2, upload: &mut bool) -> bool {
         let stem = stem(&self.path);
-        let name = stem.replace('_', " ");
-        // Files have two pixels per point.
+        let name = self.name.clone();
+        // Files have two pixels per point; larger than drawn they say no more.
         let size = self.size * (room.x / self.size.x).min(room.y / self.size.y).min(0.75);
         let pixels = size.x * ui.ctx().pixels_per_point();
         ui.strong(&name);

@@ -1,14 +1,19 @@
-//! The numbers of a run beside those of its baselines.
+//! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
-use crate::results::{Metric, Results};
-use eframe::egui::{self, Align, Grid, Label, Layout};
+use crate::report::compare::is_main;
+use crate::results::{Metric, Results, Said, said, title, with_button};
+use crate::tables::grouped;
+use eframe::egui::{self, Align, Color32, CornerRadius, Frame, Grid, Label, Layout, RichText};
+
+/// Points of a metric's name: a longer one takes two lines.
+const NAME: f32 = 168.0;
 
 pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     ui.add_space(4.0);
     match &run.results {
         Some(results) => {
-            ui.heading(format!("Test: {} held-out rows", results.rows));
+            ui.heading(format!("Test: {} held-out rows", grouped(&results.rows.to_string())));
             results_ui(ui, "test", results, &run.recipe.method.name);
         }
         None => {
@@ -32,38 +37,95 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
     }
 }
 
-/// Width that the numbers of a run want: more for each baseline beyond the mean.
+/// Width that the numbers of a run want: more for each column beyond ours and the mean.
 pub fn width(run: &Run) -> f32 {
-    let has = |of: fn(&Metric) -> Option<f64>| {
-        run.results.as_ref().is_some_and(|r| r.metrics.iter().any(|m| of(m).is_some()))
-    };
-    let more = [has(|m| m.least_squares), has(|m| m.boosting)].into_iter().filter(|has| *has).count();
-    396.0 + 66.0 * more as f32
+    let has = |of: fn(&Metric) -> bool| run.results.as_ref().is_some_and(|r| r.metrics.iter().any(of));
+    let more = [has(|m| m.calibrated.is_some()), has(|m| m.least_squares.is_some()), has(|m| m.boosting.is_some())];
+    410.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
 }
 
-/// One row per metric; arrows say which way is better.
-pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) {
-    let table = results.table(method);
-    let grid = Grid::new(("results", id)).striped(true).spacing([12.0, 4.0]);
-    let grid_ui = |ui: &mut egui::Ui| {
-        for (i, title) in table.header.iter().enumerate() {
-            cell(ui, i, |ui| drop(ui.strong(title)));
-        }
-        ui.end_row();
-        for row in &table.rows {
-            for (i, text) in row.iter().enumerate() {
-                let text = if i == 0 { text.replace('_', " ") } else { text.clone() };
-                cell(ui, i, |ui| drop(ui.label(text)));
-            }
-            ui.end_row();
-        }
+/// What the notes say of the error bars, first and in a frame of its own.
+fn verdict_ui(ui: &mut egui::Ui, note: &str, came_to: Said) {
+    let dark = ui.visuals().dark_mode;
+    let (fill, sign) = match (came_to, dark) {
+        (Said::Good, false) => (Color32::from_rgb(0xdd, 0xf0, 0xe6), "✔"),
+        (Said::Good, true) => (Color32::from_rgb(0x12, 0x40, 0x30), "✔"),
+        (Said::Bad, false) => (Color32::from_rgb(0xfb, 0xe3, 0xd6), "✖"),
+        (Said::Bad, true) => (Color32::from_rgb(0x55, 0x2a, 0x10), "✖"),
+        (Said::Cautious, false) => (Color32::from_rgb(0xfa, 0xf0, 0xd2), "!"),
+        (Said::Cautious, true) => (Color32::from_rgb(0x4a, 0x3c, 0x0c), "!"),
+        (Said::Open, false) => (Color32::from_gray(0xea), "?"),
+        (Said::Open, true) => (Color32::from_gray(0x34), "?"),
     };
-    // Long units scroll; the notes below keep to the width.
-    egui::ScrollArea::horizontal().id_salt(("results across", id)).show(ui, |ui| grid.show(ui, grid_ui));
-    ui.weak("↑ more is better, ↓ less is better");
-    for note in &results.notes {
-        ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
+    Frame::NONE.fill(fill).inner_margin(6).corner_radius(CornerRadius::same(4)).show(ui, |ui| {
+        ui.horizontal_top(|ui| {
+            ui.strong(sign);
+            ui.add(Label::new(RichText::new(capital(note))).wrap());
+        });
+    });
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut out: String = chars.next().map_or_else(String::new, |c| c.to_uppercase().collect());
+    out.push_str(chars.as_str());
+    if out.ends_with('.') { out } else { out + "." }
+}
+
+/// The verdict, then one row per metric; those that are asked for seldom stand behind a click.
+pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) {
+    for (note, came_to) in results.notes.iter().filter_map(|n| Some((n, said(n)?))) {
+        verdict_ui(ui, note, came_to);
+        ui.add_space(2.0);
     }
+    let table = results.table_in_words(method);
+    let is_short = |m: &Metric| is_main(m) || m.name.contains("set_") || m.name.starts_with("auroc");
+    let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
+    let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
+        let grid = Grid::new(("results", id, part)).striped(true).spacing([12.0, 5.0]);
+        egui::ScrollArea::horizontal().id_salt(("results across", id, part)).show(ui, |ui| {
+            grid.show(ui, |ui| {
+                // The unit stands under the name.
+                for (c, title) in table.header.iter().enumerate().filter(|(c, _)| *c != 1) {
+                    cell(ui, c, |ui| drop(ui.strong(title)));
+                }
+                ui.end_row();
+                for &i in which {
+                    let (row, m) = (&table.rows[i], &results.metrics[i]);
+                    name_ui(ui, row, m);
+                    for (c, text) in row.iter().enumerate().skip(2) {
+                        cell(ui, c, |ui| drop(ui.label(text)));
+                    }
+                    ui.end_row();
+                }
+            });
+        });
+    };
+    grid_ui(ui, &main, "main");
+    if !more.is_empty() {
+        egui::CollapsingHeader::new(format!("{} more figures", more.len()))
+            .id_salt(("more figures", id))
+            .default_open(main.is_empty())
+            .show(ui, |ui| grid_ui(ui, &more, "more"));
+    }
+    ui.weak("↑ more is better, ↓ less is better; ± is the standard error that so many rows leave");
+    for note in results.notes.iter().filter(|n| said(n).is_none()) {
+        ui.add(Label::new(format!("Note: {}.", with_button(note.trim_end_matches('.')))).wrap());
+    }
+}
+
+/// The name in words, its unit under it, its meaning in the tip.
+fn name_ui(ui: &mut egui::Ui, row: &[String], m: &Metric) {
+    ui.vertical(|ui| {
+        ui.set_width(NAME);
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let meaning = title(&m.name).meaning;
+        let name = ui.add(Label::new(&row[0]).wrap());
+        name.on_hover_text(format!("{meaning} In tables and files: {}.", m.name).trim());
+        if !row[1].is_empty() {
+            ui.add(Label::new(RichText::new(&row[1]).small().weak()).truncate());
+        }
+    });
 }
 
 /// Numbers to the right, words to the left.

@@ -15,7 +15,7 @@ use crate::results::Results;
 use crate::run::calibration;
 use crate::run::targets;
 use crate::run::watch::{RunState, state_of};
-use crate::run::{Manifest, Model, RunFolder};
+use crate::run::{About, Manifest, Model, RunFolder};
 use crate::tables::TextTable;
 use crate::train::EpochRow;
 use crate::train::plan::TrainingPlan;
@@ -42,6 +42,8 @@ pub struct Run {
     pub predictions: Option<Arc<Predictions>>,
     /// What `vifo calibrate` found, a sentence each; empty where it was not asked.
     pub calibration: Vec<String>,
+    /// Tags and note.
+    pub about: About,
     pub rows: Vec<EpochRow>,
     /// PNG files.
     pub figures: Vec<PathBuf>,
@@ -70,7 +72,13 @@ pub fn read(path: &Path) -> Result<Run> {
         state: state_of(&manifest, held),
         held,
         manifest,
-        results: if has("results.json") { Some(folder.results()?) } else { None },
+        // Beside those of the calibrated run, where it is calibrated; a damaged file of these leaves the plain ones.
+        results: match folder.calibrated() {
+            Ok(Some(results)) => Some(results),
+            _ if has("results.json") => Some(folder.results()?),
+            _ => None,
+        },
+        about: folder.about().unwrap_or_default(),
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,
         calibration: match calibration::current(&folder) {
@@ -89,11 +97,21 @@ pub fn read(path: &Path) -> Result<Run> {
     })
 }
 
-/// The PNG files of a folder, by name; none where there is no such folder.
+/// The PNG files of a folder and of those inside it (of targets, of other sets, of the calibration), by name; none where there is no
+/// such folder.
 fn figures(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(dir) else { return vec![] };
-    let mut all: Vec<PathBuf> =
-        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "png")).collect();
+    const DEPTH: usize = 4;
+    let (mut all, mut left) = (vec![], vec![(dir.to_path_buf(), DEPTH)]);
+    while let Some((dir, depth)) = left.pop() {
+        for path in fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path()) {
+            match fs::is_dir(&path) {
+                true if depth > 1 => left.push((path, depth - 1)),
+                true => {}
+                false if path.extension().is_some_and(|e| e == "png") => all.push(path),
+                false => {}
+            }
+        }
+    }
     all.sort();
     all
 }

@@ -5,6 +5,7 @@ use super::read::Evaluate;
 use super::{ResultsPage, metrics};
 use crate::base::fs;
 use crate::gui::panels::pick::{DialogKind, working_ui};
+use crate::gui::shell;
 use crate::live::Job;
 use eframe::egui::{self, Label};
 use std::path::PathBuf;
@@ -67,27 +68,27 @@ impl ResultsPage {
     }
 
     /// Opens the report as a page of its own, where there are such.
-    pub fn show_report(&mut self) {
+    pub fn show_report(&mut self, ctx: &egui::Context) {
         let path = self.run.as_ref().and_then(|run| run.report.as_ref());
-        self.failed = path.and_then(|path| crate::gui::shell::show_page(path).err());
+        self.opening = path.map(|path| shell::show(ctx, path));
     }
 
     pub(super) fn report_ui(&mut self, ui: &mut egui::Ui) {
         let Some(run) = &self.run else { return };
+        let mut asked = false;
         match &run.report {
             Some(path) => {
-                if crate::gui::shell::DOWNLOADS {
-                    ui.label("The report has everything on one HTML page that works offline.");
-                    if ui.button("Open report").clicked() {
-                        self.show_report();
-                    }
-                    return;
+                ui.label("The report has everything on one HTML page that works offline.");
+                if ui.button("Open report").on_hover_text("In the browser").clicked() {
+                    asked = true;
                 }
-                let path = fs::absolute(path).unwrap_or_else(|_| path.clone());
-                ui.label("The report has everything on one HTML page that works offline:");
-                ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
-                if ui.button("Copy path").clicked() {
-                    ui.copy_text(path.display().to_string());
+                if !shell::DOWNLOADS {
+                    let path = fs::absolute(path).unwrap_or_else(|_| path.clone());
+                    ui.add_space(4.0);
+                    ui.add(Label::new(egui::RichText::new(path.display().to_string()).monospace()).wrap());
+                    if ui.button("Copy path").clicked() {
+                        ui.copy_text(path.display().to_string());
+                    }
                 }
             }
             None => {
@@ -106,6 +107,9 @@ impl ResultsPage {
             if fs::exists(run.folder.file(name)) {
                 ui.label(format!("{name}: {what}"));
             }
+        }
+        if asked {
+            self.show_report(ui.ctx());
         }
     }
 }

@@ -3,9 +3,11 @@
 use super::predictions::{Predictions, Sort};
 use super::read::Pixels;
 use crate::gui::panels::banner::Banner;
+use crate::gui::panels::filter::Filter;
 use crate::gui::panels::pick::take_result;
 use crate::live::Job;
-use eframe::egui::{self, Align, ColorImage, Image, Label, Layout, RichText, TextureHandle, TextureOptions};
+use crate::tables::grouped;
+use eframe::egui::{self, Align, ColorImage, Image, Label, Layout, RichText, TextureHandle, TextureId, TextureOptions};
 use egui_extras::{Column, TableBuilder};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,15 +22,26 @@ pub struct View {
     pub notes: Vec<String>,
     pub images: Option<Thumbnails>,
     sort: Sort,
-    order: Vec<usize>,
+    /// Rows as they are shown.
+    pub order: Vec<usize>,
     ordering: Option<Job<Vec<usize>>>,
+    filter: String,
+    wrong_only: bool,
+}
+
+/// Rows by certainty, all or the misclassified alone.
+pub fn first_images(predictions: &Predictions, wrong_only: bool, certain_first: bool) -> Vec<usize> {
+    let sort = Sort { descending: !certain_first, ..predictions.by_uncertainty() };
+    predictions.order(sort, &Filter::default(), wrong_only)
 }
 
 impl View {
     pub fn new(ctx: &egui::Context, title: String, predictions: Arc<Predictions>, notes: Vec<String>) -> View {
         let sort = predictions.by_uncertainty();
         let order = (0..predictions.table.rows.len()).collect();
-        let mut view = View { predictions, title, notes, images: None, sort, order, ordering: None };
+        let (filter, wrong_only) = (String::new(), false);
+        let mut view =
+            View { predictions, title, notes, images: None, sort, order, ordering: None, filter, wrong_only };
         view.sort_by(ctx, sort);
         view
     }
@@ -36,8 +49,33 @@ impl View {
     fn sort_by(&mut self, ctx: &egui::Context, sort: Sort) {
         self.sort = sort;
         let (predictions, wake) = (self.predictions.clone(), ctx.clone());
-        self.ordering =
-            Some(Job::start("sorting", move || wake.request_repaint(), move || Ok(predictions.order(sort))));
+        let (filter, wrong) = (Filter::of(&self.filter), self.wrong_only);
+        let work = move || Ok(predictions.order(sort, &filter, wrong));
+        self.ordering = Some(Job::start("sorting", move || wake.request_repaint(), work));
+    }
+
+    /// What the rows are narrowed by, and how many are left.
+    pub fn filter_ui(&mut self, ui: &mut egui::Ui) {
+        let label = ui.label("filter");
+        let field = egui::TextEdit::singleline(&mut self.filter).desired_width(150.0).hint_text("sd>2");
+        let tip = "Words that must be somewhere in a row, and comparisons of a column: sd>2, entropy<=0.1. NAME:text looks in one column";
+        let mut changed = ui.add(field).labelled_by(label.id).on_hover_text(tip).changed();
+        if self.predictions.classes.is_some() {
+            changed |= ui.checkbox(&mut self.wrong_only, "misclassified only").changed();
+        }
+        if changed {
+            let sort = self.sort;
+            self.sort_by(ui.ctx(), sort);
+        }
+        let all = self.predictions.table.rows.len();
+        let shown = self.order.len();
+        let count = |n: usize| grouped(&n.to_string());
+        let rows = if all == 1 { "row" } else { "rows" };
+        let text = match shown == all {
+            true => format!("{} {rows}", count(all)),
+            false => format!("{} of {} {rows}", count(shown), count(all)),
+        };
+        ui.label(text).on_hover_text("Click a header to sort by it, again to turn the order");
     }
 
     pub fn poll(&mut self, banner: &mut Banner) {
@@ -182,15 +220,18 @@ impl Thumbnails {
         self.textures.get(&i)
     }
 
-    fn thumbnail_ui(&mut self, ui: &mut egui::Ui, row: usize, id: &str) {
-        let Some(i) = self.pixels.find(row, id) else { return };
+    /// The image of a row, and its size where its longer side is `side` points.
+    pub fn fitted(&mut self, ctx: &egui::Context, row: usize, id: &str, side: f32) -> Option<(TextureId, egui::Vec2)> {
+        let i = self.pixels.find(row, id)?;
         let (h, w) = (self.pixels.h as f32, self.pixels.w as f32);
-        let fit = |side: f32| egui::vec2(w, h) * (side / w.max(h));
-        let Some(texture) = self.texture(ui.ctx(), i) else { return };
-        let texture = texture.id();
-        let image = Image::new((texture, fit(THUMBNAIL))).alt_text(format!("image {id}"));
+        Some((self.texture(ctx, i)?.id(), egui::vec2(w, h) * (side / w.max(h))))
+    }
+
+    fn thumbnail_ui(&mut self, ui: &mut egui::Ui, row: usize, id: &str) {
+        let Some((texture, size)) = self.fitted(ui.ctx(), row, id, THUMBNAIL) else { return };
+        let image = Image::new((texture, size)).alt_text(format!("image {id}"));
         ui.add(image).on_hover_ui(|ui| {
-            ui.add(Image::new((texture, fit(192.0))));
+            ui.add(Image::new((texture, size * (192.0 / THUMBNAIL))));
         });
     }
 }

@@ -3,7 +3,7 @@
 use crate::base::clock::{Duration, Instant};
 use crate::error::Result;
 use crate::live::Job;
-use crate::report::compare::{self, Comparison};
+use crate::report::compare::{self, Comparison, Spread};
 use crate::run::watch::Seen;
 use crate::tables::Format;
 use eframe::egui::{self, RichText};
@@ -58,14 +58,21 @@ impl Compared {
         self.job = Some(Job::start("comparing runs", move || wake.request_repaint(), move || compare(&runs)));
     }
 
-    pub fn compared_ui(&mut self, ui: &mut egui::Ui) {
+    pub fn compared_ui(&mut self, ui: &mut egui::Ui, spread: &mut Spread) {
         ui.horizontal_wrapped(|ui| {
             ui.strong("Comparison");
+            let shown =
+                egui::ComboBox::new("spread", "").width(150.0).selected_text(spread.words()).show_ui(ui, |ui| {
+                    for one in Spread::ALL {
+                        ui.selectable_value(spread, one, one.words()).on_hover_text(meaning(one));
+                    }
+                });
+            shown.response.accessible_name("over seeds");
             if let Some(comparison) = &self.found.0 {
                 let formats = [("Markdown", Format::Markdown), ("LaTeX", Format::Latex), ("CSV", Format::Csv)];
                 for (name, format) in formats {
                     if ui.button(format!("Copy as {name}")).clicked() {
-                        ui.copy_text(comparison.render(format));
+                        ui.copy_text(comparison.render(format, *spread));
                         self.copied = Some((name, Instant::now()));
                     }
                 }
@@ -82,7 +89,7 @@ impl Compared {
         });
         let (comparison, notes) = &self.found;
         if comparison.is_some() {
-            ui.weak("Mean ± sd over seeds, on the test rows. ★ marks the best mean.");
+            ui.weak(format!("Over seeds, on the test rows: {}. ★ marks the best mean.", meaning(*spread)));
         }
         let width = ui.available_width() - 14.0;
         egui::ScrollArea::both().id_salt("comparison").auto_shrink([false, false]).show(ui, |ui| {
@@ -90,7 +97,7 @@ impl Compared {
                 let (comparison, block) = block;
                 ui.add_space(4.0);
                 ui.label(RichText::new(&block.data).italics());
-                block_ui(ui, b, &comparison.table(block));
+                block_ui(ui, b, &comparison.table(block, *spread));
             }
             for note in notes {
                 ui.add_space(2.0);
@@ -99,6 +106,14 @@ impl Compared {
                 ui.allocate_ui(egui::vec2(width, 0.0), |ui| ui.add(note));
             }
         });
+    }
+}
+
+fn meaning(spread: Spread) -> &'static str {
+    match spread {
+        Spread::Sd => "the mean, and how far a single run lies from it",
+        Spread::Se => "the mean, and how well it is known",
+        Spread::Interval => "the mean, and where it lies with 95 % (Student's t)",
     }
 }
 
@@ -122,9 +137,10 @@ fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::tables::TextTable) {
 
 /// Whether a comparison of both comes out the same.
 fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
-    let of =
-        |s: &Seen| (s.has_results, s.nll.map(f64::to_bits), s.rmse.map(f64::to_bits), s.accuracy.map(f64::to_bits));
-    let alike = |a: &Seen, b: &Seen| a.path == b.path && a.state == b.state && of(a) == of(b);
+    let alike = |a: &Seen, b: &Seen| {
+        let of = |s: &Seen| (s.has_results, s.path.clone(), s.state.clone(), s.about.clone());
+        of(a) == of(b) && a.metrics == b.metrics
+    };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b) || alike(a, b))
 }
 

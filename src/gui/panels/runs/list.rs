@@ -1,8 +1,11 @@
 //! The list of runs: what it shows, in which order, and the widgets of a row.
 
 use crate::base::clock::SystemTime;
+use crate::gui::panels::filter::{Filter, Line};
+use crate::gui::settings::RunColumn;
+use crate::results::{Better, share_of, title};
 use crate::run::watch::{RunState, Seen};
-use crate::tables::number;
+use crate::tables::readable;
 use eframe::egui::{self, Align, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 use std::cmp::Ordering;
@@ -11,170 +14,320 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub const ROW: f32 = 24.0;
+/// Points of the name, at least.
+const NAME: f32 = 90.0;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Key {
-    #[default]
-    Name,
-    Method,
-    Seed,
-    State,
-    Nll,
-    Score,
-    Changed,
+/// What is to be done with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Open,
+    Resume,
+    Continue,
+    Report,
+    Reveal,
+    Download,
+    Rename,
+    About,
+    Delete,
 }
-
-/// Headers in their order, with the tip under each; numbers stand to the right.
-const COLUMNS: [(Key, &str, &str, bool); 7] = [
-    (Key::Name, "name", "Folder of the run", false),
-    (Key::Method, "method", "Recipe key method.name", false),
-    (Key::Seed, "seed", "Recipe key seed", true),
-    (Key::State, "state", "What its manifest says, and the last epoch that is on the disk", false),
-    (Key::Nll, "test NLL", "Negative log-likelihood of the test rows, nats per row; less is better", true),
-    (Key::Score, "RMSE or accuracy", "Of the test rows: RMSE in the target's unit, or the share that is right", true),
-    (Key::Changed, "changed", "When its metrics, results or manifest were last written", true),
-];
-
-/// Of the columns after the name: method, seed, state, NLL, score, changed and the button.
-const WIDTHS: [f32; 7] = [120.0, 56.0, 240.0, 90.0, 150.0, 110.0, 66.0];
 
 #[derive(Default)]
 pub struct List {
     pub filter: String,
-    key: Key,
+    /// None = the name.
+    key: Option<RunColumn>,
     falling: bool,
 }
 
 impl List {
     /// Places of the runs that pass the filter, sorted. What a run does not have comes last either way.
     pub fn order(&self, seen: &[Arc<Seen>]) -> Vec<usize> {
-        let mut shown: Vec<usize> = (0..seen.len()).filter(|i| passes(&seen[*i], &self.filter)).collect();
+        let filter = Filter::of(&self.filter);
+        let mut shown: Vec<usize> = (0..seen.len()).filter(|i| filter.passes(&*seen[*i])).collect();
         let way = |o: Ordering| if self.falling { o.reverse() } else { o };
+        let texts = |a: &str, b: &str| last(some(a), some(b), |a, b| way(a.cmp(b)));
         shown.sort_by(|a, b| {
             let (a, b) = (&*seen[*a], &*seen[*b]);
-            let by_key = match self.key {
-                Key::Name => way(a.name.cmp(&b.name)),
-                Key::Method => way(a.method.cmp(&b.method)),
-                Key::Seed => last(a.seed, b.seed, |a, b| way(a.cmp(b))),
-                Key::State => way((a.state.word(), a.epoch).cmp(&(b.state.word(), b.epoch))),
-                Key::Nll => last(a.nll, b.nll, |a, b| way(a.total_cmp(b))),
-                Key::Score => last(score(a), score(b), |a, b| way(a.0.cmp(b.0).then(a.1.total_cmp(&b.1)))),
-                Key::Changed => last(a.modified, b.modified, |a, b| way(a.cmp(b))),
+            let by_key = match &self.key {
+                None => way(a.name.cmp(&b.name)),
+                Some(RunColumn::Data) => texts(&a.data, &b.data),
+                Some(RunColumn::Method) => texts(&a.method, &b.method),
+                Some(RunColumn::Seed) => last(a.seed, b.seed, |a, b| way(a.cmp(b))),
+                Some(RunColumn::State) => way((a.state.word(), a.epoch).cmp(&(b.state.word(), b.epoch))),
+                Some(RunColumn::Score) => last(score(a), score(b), |a, b| way(a.0.cmp(b.0).then(a.1.total_cmp(&b.1)))),
+                Some(RunColumn::Device) => texts(&a.device, &b.device),
+                Some(RunColumn::Tags) => texts(&a.about.tags.join(", "), &b.about.tags.join(", ")),
+                Some(RunColumn::Note) => texts(&a.about.note, &b.about.note),
+                Some(RunColumn::Changed) => last(a.modified, b.modified, |a, b| way(a.cmp(b))),
+                Some(RunColumn::Metric(name)) => last(a.metric(name), b.metric(name), |a, b| way(a.total_cmp(b))),
             };
             by_key.then_with(|| a.name.cmp(&b.name))
         });
         shown
     }
 
-    /// Draws the list; returns the run to open.
-    // Long: the list, column by column.
+    /// Draws the list; returns the run that something is to be done with, and what.
     pub fn list_ui(
         &mut self,
         ui: &mut egui::Ui,
         seen: &[Arc<Seen>],
         ticked: &mut BTreeSet<PathBuf>,
+        columns: &[RunColumn],
         height: f32,
-    ) -> Option<PathBuf> {
+    ) -> Option<(Arc<Seen>, Wish)> {
         let (order, now) = (self.order(seen), SystemTime::now());
-        let mut opened = None;
+        let mut wish = None;
         if order.is_empty() {
             ui.weak("No run passes the filter.");
             return None;
         }
-        let gap = ui.spacing().item_spacing.y;
-        let narrow = ui.available_width() < 1100.0;
-        let mut table = TableBuilder::new(ui)
-            .id_salt("runs")
-            .striped(true)
-            .cell_layout(Layout::left_to_right(Align::Center))
-            .auto_shrink([false, true])
-            .min_scrolled_height(0.0)
-            .max_scroll_height((height - ROW - gap).max(ROW))
-            .column(Column::exact(22.0))
-            .column(Column::remainder().at_least(70.0).clip(true));
-        // In a small window the name would have nothing left.
-        let widths = if narrow { [96.0, 44.0, 172.0, 72.0, 136.0, 80.0, 62.0] } else { WIDTHS };
-        for width in widths {
-            table = table.column(Column::exact(width).clip(true));
-        }
-        let table = table.header(ROW, |mut header| {
-            header.col(|_| {});
-            for (key, name, tip, right) in COLUMNS {
-                header.col(|ui| {
-                    ui.with_layout(side(right), |ui| self.header_ui(ui, key, name, tip));
-                });
+        let (gap, across) = (ui.spacing().item_spacing.y, ui.spacing().item_spacing.x);
+        // In a small window the name would have nothing left: the others give way, and beyond that they scroll.
+        let fixed = 22.0 + 96.0 + across * (columns.len() as f32 + 3.0);
+        let wanted: f32 = columns.iter().map(width).sum();
+        let room = (ui.available_width() - fixed - 1.6 * NAME).max(0.0);
+        let squeeze = (room / wanted.max(1.0)).clamp(0.66, 1.0);
+        egui::ScrollArea::horizontal().id_salt("runs across").auto_shrink([false, true]).show(ui, |ui| {
+            let mut table = TableBuilder::new(ui)
+                .id_salt(("runs", columns.len()))
+                .striped(true)
+                .cell_layout(Layout::left_to_right(Align::Center))
+                .auto_shrink([false, true])
+                .min_scrolled_height(0.0)
+                .max_scroll_height((height - ROW - gap).max(ROW))
+                .column(Column::exact(22.0))
+                .column(Column::remainder().at_least(NAME).clip(true));
+            for column in columns {
+                table = table.column(Column::exact(squeeze * width(column)).clip(true));
             }
-            header.col(|_| {});
-        });
-        table.body(|body| {
-            body.rows(ROW, order.len(), |mut row| {
-                let run = &*seen[order[row.index()]];
-                row.col(|ui| {
-                    let mut on = ticked.contains(&run.path);
-                    let tick = ui.add(egui::Checkbox::without_text(&mut on));
-                    let tick = tick.on_hover_text("Compare it with the others that are ticked");
-                    if tick.accessible_name(format!("Tick {}", run.name)).changed() {
-                        if on {
-                            ticked.insert(run.path.clone())
-                        } else {
-                            ticked.remove(&run.path)
-                        };
-                    }
-                });
-                let mut text = |right: bool, text: RichText, tip: &str| {
-                    row.col(|ui| {
-                        ui.with_layout(side(right), |ui| {
-                            let label = ui.add(egui::Label::new(text).truncate());
-                            if !tip.is_empty() {
-                                label.on_hover_text(tip);
-                            }
-                        });
+            let table = table.column(Column::exact(96.0).clip(true)).header(ROW, |mut header| {
+                header.col(|_| {});
+                header.col(|ui| self.header_ui(ui, None));
+                for column in columns {
+                    header.col(|ui| {
+                        ui.with_layout(side(is_number(column)), |ui| self.header_ui(ui, Some(column)));
                     });
-                };
-                text(false, RichText::new(&run.name), &run.path.display().to_string());
-                text(false, RichText::new(&run.method), &run.device);
-                text(true, RichText::new(run.seed.map_or("–".into(), |s| s.to_string())), "");
-                let state = RichText::new(state_text(run));
-                text(
-                    false,
-                    if run.state == RunState::Training { state.strong() } else { state },
-                    &run.notes.join("\n"),
-                );
-                text(true, RichText::new(run.nll.map_or("–".into(), number)), "nats per row");
-                text(
-                    true,
-                    RichText::new(score(run).map_or("–".into(), |(name, v)| format!("{name} {}", number(v)))),
-                    "",
-                );
-                text(true, RichText::new(age(run.modified, now)), "");
-                row.col(|ui| {
-                    let open = ui.button("Open").on_hover_text("Show its results");
-                    if open.accessible_name(format!("Open {}", run.name)).clicked() {
-                        opened = Some(run.path.clone());
+                }
+                header.col(|_| {});
+            });
+            table.body(|body| {
+                body.rows(ROW, order.len(), |mut row| {
+                    let run = &seen[order[row.index()]];
+                    row.col(|ui| tick_ui(ui, run, ticked));
+                    row.col(|ui| name_ui(ui, run));
+                    for column in columns {
+                        row.col(|ui| {
+                            ui.with_layout(side(is_number(column)), |ui| cell_ui(ui, run, column, now));
+                        });
                     }
+                    row.col(|ui| {
+                        if let Some(asked) = buttons_ui(ui, run) {
+                            wish = Some((run.clone(), asked));
+                        }
+                    });
                 });
             });
         });
-        opened
+        wish
     }
 
-    fn header_ui(&mut self, ui: &mut egui::Ui, key: Key, name: &str, tip: &str) {
-        let arrow = match (self.key == key, self.falling) {
+    fn header_ui(&mut self, ui: &mut egui::Ui, column: Option<&RunColumn>) {
+        let is_key = self.key.as_ref() == column;
+        let arrow = match (is_key, self.falling) {
             (false, _) => "",
             (true, false) => " ▲",
             (true, true) => " ▼",
         };
+        let (name, tip) = column.map_or(("name".into(), "Folder of the run".into()), words);
         let button = egui::Button::new(RichText::new(format!("{name}{arrow}")).strong()).frame(false);
         if ui.add(button).on_hover_text(format!("{tip}. Click to sort.")).clicked() {
             // Newest first, all others from the smallest on.
-            self.falling = if self.key == key { !self.falling } else { key == Key::Changed };
-            self.key = key;
+            self.falling = if is_key { !self.falling } else { column == Some(&RunColumn::Changed) };
+            self.key = column.cloned();
         }
     }
 }
 
+/// The name in the header and in the menu of columns, and the tip under it.
+pub fn words(column: &RunColumn) -> (String, String) {
+    let fixed = |name: &str, tip: &str| (name.to_string(), tip.to_string());
+    match column {
+        RunColumn::Data => fixed("data", "Data set: the name of its file, or of the toy"),
+        RunColumn::Method => fixed("method", "Recipe key method.name"),
+        RunColumn::Seed => fixed("seed", "Recipe key seed"),
+        RunColumn::State => fixed("state", "What its manifest says, and the last epoch that is on the disk"),
+        RunColumn::Score => {
+            fixed("RMSE or accuracy", "Of the test rows: RMSE in the target's unit, or the share that is right")
+        }
+        RunColumn::Device => fixed("device", "What it was trained on"),
+        RunColumn::Tags => fixed("tags", "Given under \"Tags and note\" in the menu of a run"),
+        RunColumn::Note => fixed("note", "Given under \"Tags and note\" in the menu of a run"),
+        RunColumn::Changed => fixed("changed", "When its metrics, results or manifest were last written"),
+        RunColumn::Metric(name) => {
+            let title = title(name);
+            let meaning = title.meaning.trim_end_matches('.');
+            (format!("test {}", short(name)), format!("{} of the test rows. {meaning}", title.name))
+        }
+    }
+}
+
+/// "NLL", "coverage 90".
+fn short(metric: &str) -> String {
+    let (plain, of) = metric.split_once('[').map_or((metric, ""), |(plain, of)| (plain, of.trim_end_matches(']')));
+    let name = match plain {
+        "nll" | "rmse" | "crps" => plain.to_uppercase(),
+        other => other.replace('_', " "),
+    };
+    if of.is_empty() { name } else { format!("{name}, {of}") }
+}
+
+fn width(column: &RunColumn) -> f32 {
+    match column {
+        RunColumn::Data => 110.0,
+        RunColumn::Method => 120.0,
+        RunColumn::Seed => 56.0,
+        RunColumn::State => 200.0,
+        RunColumn::Score => 150.0,
+        RunColumn::Device => 130.0,
+        RunColumn::Tags => 110.0,
+        RunColumn::Note => 170.0,
+        RunColumn::Changed => 96.0,
+        RunColumn::Metric(name) => (9.0 * short(name).chars().count() as f32 + 50.0).clamp(86.0, 150.0),
+    }
+}
+
+/// Numbers stand to the right.
+fn is_number(column: &RunColumn) -> bool {
+    matches!(column, RunColumn::Seed | RunColumn::Score | RunColumn::Changed | RunColumn::Metric(_))
+}
+
+fn tick_ui(ui: &mut egui::Ui, run: &Seen, ticked: &mut BTreeSet<PathBuf>) {
+    let mut on = ticked.contains(&run.path);
+    let tick = ui.add(egui::Checkbox::without_text(&mut on));
+    let tick = tick.on_hover_text("Compare it with the others that are ticked");
+    if tick.accessible_name(format!("Tick {}", run.name)).changed() {
+        if on {
+            ticked.insert(run.path.clone())
+        } else {
+            ticked.remove(&run.path)
+        };
+    }
+}
+
+fn name_ui(ui: &mut egui::Ui, run: &Seen) {
+    let about = if run.about.is_empty() { String::new() } else { format!("\n{}", run.about.line()) };
+    ui.add(egui::Label::new(&run.name).truncate()).on_hover_text(format!("{}{about}", run.path.display()));
+}
+
+fn cell_ui(ui: &mut egui::Ui, run: &Seen, column: &RunColumn, now: SystemTime) {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+    let (text, tip) = match column {
+        RunColumn::Data => (run.data.clone(), String::new()),
+        RunColumn::Method => (run.method.clone(), run.device.clone()),
+        RunColumn::Seed => (or_none(run.seed.map(|s| s.to_string())), String::new()),
+        RunColumn::State => (state_text(run), run.notes.join("\n")),
+        RunColumn::Score => (
+            or_none(score(run).map(|(name, _)| format!("{name} {}", metric_text(run, &name.to_lowercase())))),
+            String::new(),
+        ),
+        RunColumn::Device => (run.device.clone(), String::new()),
+        RunColumn::Tags => (run.about.tags.join(", "), String::new()),
+        RunColumn::Note => (run.about.note.split_whitespace().collect::<Vec<_>>().join(" "), run.about.note.clone()),
+        RunColumn::Changed => (age(run.modified, now), String::new()),
+        RunColumn::Metric(name) => {
+            let found = run.metrics.iter().find(|m| m.name == *name);
+            let tip = found.map_or(String::new(), |m| match (m.unit.as_str(), m.better) {
+                ("nats", _) => "nats per row; less is better".into(),
+                (_, Better::Higher) => "more is better".into(),
+                (_, Better::Lower) => "less is better".into(),
+                _ => String::new(),
+            });
+            (metric_text(run, name), tip)
+        }
+    };
+    let text = RichText::new(text);
+    let is_live = *column == RunColumn::State && run.state == RunState::Training;
+    let label = ui.add(egui::Label::new(if is_live { text.strong() } else { text }).truncate());
+    if !tip.is_empty() {
+        label.on_hover_text(tip);
+    }
+}
+
+/// A metric of the test rows, to the digits that their number leaves.
+fn metric_text(run: &Seen, name: &str) -> String {
+    let Some(m) = run.metrics.iter().find(|m| m.name == name) else { return "–".into() };
+    match m.value.value() {
+        Some(v) if title(name).is_share => share_of(v, m.error),
+        Some(v) => crate::tables::rounded(v, m.error),
+        None => m.value.to_string(),
+    }
+}
+
+fn buttons_ui(ui: &mut egui::Ui, run: &Seen) -> Option<Wish> {
+    let mut wish = None;
+    let open = ui.button("Open").on_hover_text("Show its results");
+    if open.accessible_name(format!("Open {}", run.name)).clicked() {
+        wish = Some(Wish::Open);
+    }
+    let shown = ui.menu_button("…", |ui| {
+        wish = menu_ui(ui, run).or(wish);
+    });
+    shown.response.on_hover_text("More to do with this run").accessible_name(format!("More for {}", run.name));
+    wish
+}
+
+/// What can be done with a run as it is.
+fn menu_ui(ui: &mut egui::Ui, run: &Seen) -> Option<Wish> {
+    let mut wish = None;
+    let mut item = |ui: &mut egui::Ui, name: &str, tip: &str, why_not: Option<&str>, of: Wish| {
+        let button = ui.add_enabled(why_not.is_none(), egui::Button::new(name));
+        if button.on_hover_text(tip).on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+            wish = Some(of);
+            ui.close();
+        }
+    };
+    let live = (run.state == RunState::Training).then_some("It is in training: stop it first");
+    if can_resume(&run.state) {
+        item(ui, "Resume", "Goes on with the training on the page Your data, to its end", None, Wish::Resume);
+    }
+    if can_continue(&run.state) {
+        let tip = "Trains it on from where it ended, and tests it anew";
+        item(ui, "Continue for more epochs…", tip, None, Wish::Continue);
+    }
+    let none = (!run.has_report).then_some("It is written at the end of training");
+    item(ui, "Open report", "Everything on one page, in the browser", none, Wish::Report);
+    if crate::gui::shell::DOWNLOADS {
+        item(ui, "Download run", "The whole folder as one zip", None, Wish::Download);
+    } else {
+        item(ui, "Reveal folder", "In the file manager", None, Wish::Reveal);
+    }
+    ui.separator();
+    item(ui, "Tags and note…", "Kept in notes.toml of its folder", None, Wish::About);
+    item(ui, "Rename…", "Its folder", live, Wish::Rename);
+    item(ui, "Delete", "Into .trash beside the runs; Undo brings it back until vifo closes", live, Wish::Delete);
+    wish
+}
+
+/// A training that did not come to its end.
+pub fn can_resume(state: &RunState) -> bool {
+    match state {
+        RunState::Interrupted => true,
+        RunState::Ended(word) => word == "stopped",
+        RunState::Training | RunState::Unreadable => false,
+    }
+}
+
+/// One that did.
+pub fn can_continue(state: &RunState) -> bool {
+    matches!(state, RunState::Ended(word) if word != "stopped")
+}
+
 fn side(right: bool) -> Layout {
     if right { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) }
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 fn last<T>(a: Option<T>, b: Option<T>, order: impl Fn(&T, &T) -> Ordering) -> Ordering {
@@ -186,24 +339,51 @@ fn last<T>(a: Option<T>, b: Option<T>, order: impl Fn(&T, &T) -> Ordering) -> Or
     }
 }
 
-/// Every word of the filter must be somewhere in the row.
-fn passes(run: &Seen, filter: &str) -> bool {
-    let seed = run.seed.map_or(String::new(), |s| s.to_string());
-    let row = format!("{} {} seed {seed} {}", run.name, run.method, run.state.word()).to_lowercase();
-    filter.to_lowercase().split_whitespace().all(|word| row.contains(word))
+impl Line for Seen {
+    fn text(&self) -> String {
+        let seed = self.seed.map_or(String::new(), |s| s.to_string());
+        let about = format!("{} {}", self.about.tags.join(" "), self.about.note);
+        format!("{} {} {} seed {seed} {} {} {about}", self.name, self.data, self.method, self.state.word(), self.device)
+    }
+
+    fn under(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "name" => self.name.clone(),
+            "data" => self.data.clone(),
+            "method" => self.method.clone(),
+            "state" => self.state.word().into(),
+            "device" => self.device.clone(),
+            "tag" | "tags" => self.about.tags.join("\n"),
+            "note" => self.about.note.clone(),
+            _ => return None,
+        })
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        match name {
+            "seed" => self.seed.map(f64::from),
+            "epoch" => Some(f64::from(self.epoch)),
+            metric => self.metric(metric),
+        }
+    }
 }
 
 fn score(run: &Seen) -> Option<(&'static str, f64)> {
-    run.rmse.map(|v| ("RMSE", v)).or(run.accuracy.map(|v| ("accuracy", v)))
+    run.metric("rmse").map(|v| ("RMSE", v)).or(run.metric("accuracy").map(|v| ("accuracy", v)))
 }
 
 /// "training, epoch 12 of 200".
 fn state_text(run: &Seen) -> String {
+    let epoch = readable_epoch(run.epoch);
     match (run.epoch, run.epochs) {
-        (epoch, Some(epochs)) => format!("{}, epoch {epoch} of {epochs}", run.state.word()),
+        (_, Some(epochs)) => format!("{}, epoch {epoch} of {}", run.state.word(), readable_epoch(epochs)),
         (0, None) => run.state.word().into(),
-        (epoch, None) => format!("{}, epoch {epoch}", run.state.word()),
+        (_, None) => format!("{}, epoch {epoch}", run.state.word()),
     }
+}
+
+fn readable_epoch(n: u32) -> String {
+    if n < 1_000_000 { crate::tables::grouped(&n.to_string()) } else { readable(f64::from(n)) }
 }
 
 /// "12 s ago", "3 days ago".
@@ -242,5 +422,11 @@ mod tests {
         assert_eq!(last(Some(1), None, i32::cmp), Ordering::Less);
         assert_eq!(last(Some(1), None, down), Ordering::Less);
         assert_eq!(last(Some(1), Some(2), down), Ordering::Greater);
+    }
+
+    #[test]
+    fn metrics_are_columns_under_short_names() {
+        let names = ["nll", "coverage_90", "rmse[ink]"].map(|m| words(&RunColumn::Metric(m.into())).0);
+        assert_eq!(names, ["test NLL", "test coverage 90", "test RMSE, ink"]);
     }
 }

@@ -4,6 +4,7 @@ use super::super::curves::CurveCache;
 use crate::figure::Series;
 use crate::gui::plots::curves::Curve as Shown;
 use crate::gui::settings::{CurveAxis, CurveOptions};
+use crate::report::compare::Spread;
 use crate::report::compare::overlay::{Curve, Member, groups, merge};
 use crate::run::watch::Seen;
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub const ALL: CurveOptions = CurveOptions {
     auxiliary: true,
     held_out_nll: true,
     score: true,
+    smoothing: 0.0,
 };
 
 pub type Named = Vec<(String, Vec<Series>)>;
@@ -28,7 +30,15 @@ pub type Named = Vec<(String, Vec<Series>)>;
 #[derive(Default)]
 pub struct Overlay {
     columns: BTreeMap<PathBuf, CurveCache>,
-    made: Option<(Vec<Arc<Seen>>, CurveOptions, Rc<Named>)>,
+    made: Option<Made>,
+}
+
+/// What was made last, and of what.
+struct Made {
+    runs: Vec<Arc<Seen>>,
+    options: CurveOptions,
+    spread: Spread,
+    named: Rc<Named>,
 }
 
 /// Whether both are of the same looks at the same runs.
@@ -37,19 +47,22 @@ pub fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
 }
 
 impl Overlay {
-    pub fn of(&mut self, runs: &[Arc<Seen>], options: &CurveOptions) -> Rc<Named> {
-        if !self.made.as_ref().is_some_and(|(of, with, _)| with == options && same(of, runs)) {
+    pub fn of(&mut self, runs: &[Arc<Seen>], options: &CurveOptions, spread: Spread) -> Rc<Named> {
+        // Smoothing is of the drawing alone.
+        let options = &CurveOptions { smoothing: 0.0, ..*options };
+        let is_made = |made: &Made| made.options == *options && made.spread == spread && same(&made.runs, runs);
+        if !self.made.as_ref().is_some_and(is_made) {
             self.columns.retain(|path, _| runs.iter().any(|r| r.path == *path));
             for run in runs {
                 self.columns.entry(run.path.clone()).or_default().update(&run.rows);
             }
-            let made = self.make(runs, options);
-            self.made = Some((runs.to_vec(), *options, Rc::new(made)));
+            let named = Rc::new(self.make(runs, options, spread));
+            self.made = Some(Made { runs: runs.to_vec(), options: *options, spread, named });
         }
-        self.made.as_ref().map_or_else(Rc::default, |(.., made)| made.clone())
+        self.made.as_ref().map_or_else(Rc::default, |made| made.named.clone())
     }
 
-    fn make(&self, runs: &[Arc<Seen>], options: &CurveOptions) -> Named {
+    fn make(&self, runs: &[Arc<Seen>], options: &CurveOptions, spread: Spread) -> Named {
         let members: Vec<Member> =
             runs.iter().map(|r| Member { name: &r.name, recipe: r.recipe.as_ref(), hash: &r.hash }).collect();
         let shown = |run: &Seen, axis: CurveAxis| {
@@ -74,7 +87,7 @@ impl Overlay {
             let one = |name: &str| {
                 let found = of.iter().filter_map(|i| curves[*i].iter().find(|(s, _)| s.name == name));
                 let found: Vec<Curve> = found.map(|(s, epoch)| Curve { epoch, x: &s.x, y: &s.y }).collect();
-                merge(name, &found)
+                merge(name, &found, spread)
             };
             names.into_iter().map(one).collect()
         };
