@@ -125,11 +125,11 @@ fn images_train_alike_on_cpu_and_software_adapter() {
     train_alike(&IMAGE_NETS);
 }
 
-/// A residual network with auxiliary rows: what `tests/witness/run` has other drivers train.
+/// What `tests/witness/run` has other drivers train: they compile for long, and this network has few kernels.
 #[test]
 #[ignore = "for tests/witness/run: images_train_alike_on_cpu_and_software_adapter trains this network and others"]
-fn a_residual_network_trains_alike() {
-    train_alike(&IMAGE_NETS[1..2]);
+fn a_convolutional_network_trains_alike() {
+    train_alike(&IMAGE_NETS[..1]);
 }
 
 // ---- pinned losses ----
