@@ -15,6 +15,23 @@ pub struct Fault {
     pub allowed: String,
     /// What to do about it.
     pub help: String,
+    /// What of it a window can do by a click.
+    pub cures: Box<[Cure]>,
+}
+
+/// A change that would cure an error, or what a caution warns of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cure {
+    /// A value of a recipe key, both as a recipe has them: "train.clip", "1".
+    Set { key: String, value: String },
+    /// Another folder for runs.
+    RunsFolder,
+}
+
+impl Cure {
+    pub fn set(key: &str, value: impl Into<String>) -> Cure {
+        Cure::Set { key: key.into(), value: value.into() }
+    }
 }
 
 impl std::fmt::Display for Fault {
@@ -52,6 +69,8 @@ pub enum Error {
     Stopped(Fault),
 }
 
+pub use crate::base::words::either;
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 fn fault(
@@ -67,6 +86,7 @@ fn fault(
         found: one_line(found.into()),
         allowed: one_line(allowed.into()),
         help: one_line(help.into()),
+        cures: Box::default(),
     }
 }
 
@@ -99,14 +119,26 @@ impl Error {
         Error::Device(fault(place, found, allowed, help))
     }
     pub fn stopped() -> Self {
-        Error::Stopped(fault("stopped", "as asked, before it was done", "", "the same command resumes or restarts"))
+        Error::Stopped(fault(
+            "stopped",
+            "as asked, before it was done",
+            "",
+            either("the same command resumes or restarts", "start it again"),
+        ))
     }
     /// `doing` names the act: "read", "write", "create".
     pub fn io(path: &std::path::Path, doing: &str, source: &std::io::Error) -> Self {
+        let full;
         let help = match source.kind() {
             std::io::ErrorKind::NotFound => "check the path",
             std::io::ErrorKind::PermissionDenied => "check the permissions or choose another folder",
-            std::io::ErrorKind::StorageFull => "free space on the disk or choose another folder with --out",
+            std::io::ErrorKind::StorageFull => {
+                full = either(
+                    "free space on the disk or choose another folder with --out",
+                    "free space on the disk or choose another folder",
+                );
+                &full
+            }
             std::io::ErrorKind::AlreadyExists => "choose another name",
             _ => "check the path and the disk",
         };
@@ -118,10 +150,32 @@ impl Error {
 
     /// The same error, found while looking at `place`.
     pub fn within(mut self, place: &str) -> Self {
-        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f)) =
-            &mut self;
+        let f = self.fault_mut();
         f.place = format!("{place}: {}", f.place);
         self
+    }
+
+    /// With a further click that would cure it.
+    pub fn curing(mut self, cure: Cure) -> Self {
+        let f = self.fault_mut();
+        f.cures = std::mem::take(&mut f.cures).into_iter().chain([cure]).collect();
+        self
+    }
+
+    pub fn cures(&self) -> &[Cure] {
+        &self.fault().cures
+    }
+
+    pub fn fault(&self) -> &Fault {
+        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f)) =
+            self;
+        f
+    }
+
+    fn fault_mut(&mut self) -> &mut Fault {
+        let (Error::Usage(f) | Error::Data(f) | Error::Io(f) | Error::Run(f) | Error::Device(f) | Error::Stopped(f)) =
+            self;
+        f
     }
 
     /// 2 for wrong usage, 130 for a stop, 1 for everything that failed on the way.

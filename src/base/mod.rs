@@ -14,6 +14,7 @@ pub mod rng;
 pub mod simd;
 pub mod task;
 pub mod visible;
+pub mod words;
 
 pub use real::Real;
 

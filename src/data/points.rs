@@ -8,6 +8,7 @@ use super::split::{Split, by_fraction};
 use super::table::{Cells, Column, Lines, ReadOptions, Table};
 use super::{Task, counted};
 use crate::error::{Error, Result};
+use crate::recipe::key;
 pub use crate::recipe::points::{MAX_CLASS, MAX_POINTS, MAX_SIZE, check, row_place};
 use sha2::{Digest, Sha256};
 
@@ -45,7 +46,7 @@ pub struct Prepared {
 
 /// Both fractions apply from `MIN_TO_SPLIT` points on.
 pub fn prepare(points: &[Vec<f64>], validation_fraction: f64, test_fraction: f64, seed: u64) -> Result<Prepared> {
-    let place = "data.points";
+    let place = &key!(data.points).said();
     let task = match check(points, place)? {
         Some(task) if task == Task::Classification || points.len() > 1 => task,
         _ => return Err(Error::usage(place, counted(points.len(), "point"), "two points at least", "add points")),

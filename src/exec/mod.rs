@@ -5,7 +5,7 @@ pub mod auto;
 pub mod cpu;
 pub mod gpu;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::ops::StepArgs;
 use crate::program::{Buf, BufferInfo, Element, Program, Role};
 use std::ops::Range;
@@ -90,10 +90,10 @@ impl Device {
         let open = |name: &str| match Self::open(name)? {
             Device::Gpu(gpu) => Ok(gpu),
             _ => Err(Error::usage(
-                format!("--device {names}"),
+                either(format!("--device {names}"), format!("device {names}")),
                 format!("'{name}' in a list"),
                 "GPUs, such as gpu:0,gpu:1",
-                "name GPUs alone; `vifo doctor` lists them",
+                either("name GPUs alone; `vifo doctor` lists them", "name GPUs alone"),
             )),
         };
         let gpus: Vec<_> = names.split(',').map(|name| open(name.trim())).collect::<Result<_>>()?;

@@ -49,7 +49,7 @@ enum Writer {
 fn broken(title: &str, found: impl std::fmt::Display) -> Error {
     let found = format!("cannot make an animation of the figure: {found}");
     let (place, help) = (title.to_owned(), "save it as PNG or SVG".to_owned());
-    Error::Io(Fault { place, found, allowed: String::new(), help })
+    Error::Io(Fault { place, found, allowed: String::new(), help, cures: Box::default() })
 }
 
 /// The encoder of PNG keeps what it writes to, so that the bytes are read beside it.

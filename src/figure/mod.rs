@@ -53,6 +53,7 @@ pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers, exact};
 pub use panels::Limits;
+pub use plot::{MARKERS, Marker};
 pub use png::{Bitmap, bitmap};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};
 pub use report::{HtmlReport, HtmlTable, Section, Tone, replace_sections, write_report};

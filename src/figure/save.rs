@@ -80,7 +80,7 @@ pub fn pixels(figure: &dyn Figure) -> Result<(usize, usize, Vec<u8>)> {
 
 fn no_image(title: &str, e: &str) -> Error {
     let (place, found) = (title.to_owned(), format!("cannot make an image of the figure: {e}"));
-    Error::Io(Fault { place, found, allowed: String::new(), help: "save it as SVG".to_owned() })
+    Error::Io(Fault { place, found, allowed: String::new(), help: "save it as SVG".to_owned(), cures: Box::default() })
 }
 
 fn png_of(title: &str, svg: &str) -> Result<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! The app's state and its frame: tabs above, the page below, the status bar at the foot.
 
+mod asked;
+
 use super::copy::CopyAs;
 use super::export::Exports;
 use super::gallery::Example;
@@ -14,10 +16,12 @@ use super::panels::recipe::RecipePage;
 use super::panels::results::ResultsPage;
 use super::panels::runs::{Asked, RunsPage};
 use super::panels::side::SideBySide;
-use super::panels::status;
+use super::panels::status::{self, Pages};
+use super::panels::tour::{self, Target, Tour};
 use super::present::Present;
 use super::settings::{Ground, Settings, Tab};
 use super::{link, shell, theme};
+use crate::base::words::speak_to_window;
 use crate::error::Result;
 use crate::live::{Job, WorkerState};
 use crate::recipe::Recipe;
@@ -59,12 +63,15 @@ pub struct App {
     pub runs: RunsPage,
     pub recipe: RecipePage,
     pub exports: Exports,
+    tour: Tour,
     close_after: Option<u64>,
     /// The page in front alone, inside somebody else's.
     embedded: bool,
     present: Present,
     /// Files on their way into the program.
     receiving: Option<Job<Option<PathBuf>>>,
+    /// Another folder for runs.
+    choosing: Option<Job<Option<PathBuf>>>,
     /// Whether the window has been fitted to its monitor.
     fitted: bool,
     /// Seconds that a frame takes, smoothed.
@@ -92,6 +99,7 @@ impl App {
         open: Option<Open>,
         close_after: Option<u64>,
     ) -> Result<App> {
+        speak_to_window();
         theme::set_up(ctx);
         let asked = match &open {
             Some(Open::Recipe(recipe) | Open::Example { recipe, .. } | Open::Link { recipe: Some(recipe), .. }) => {
@@ -102,7 +110,7 @@ impl App {
         let mut app = App {
             playground: Playground::new(ctx, &settings, &home, asked)?,
             examples: ExamplesPage::default(),
-            side: SideBySide::default(),
+            side: SideBySide::kept(&home),
             priors: Priors::default(),
             curves: CurvesPage::default(),
             data: DataPage::new(ctx)?,
@@ -111,11 +119,13 @@ impl App {
             recipe: RecipePage::default(),
             exports: Exports::default(),
             banner: Banner::default(),
+            tour: Tour::default(),
             settings,
             close_after,
             embedded: false,
             present: Present::default(),
             receiving: None,
+            choosing: None,
             fitted: false,
             frame_seconds: 0.0,
             frames: 0,
@@ -140,7 +150,13 @@ impl App {
                 app.settings.tab = page.unwrap_or(app.settings.tab);
                 app.embedded = embed;
             }
-            None => {}
+            None => app.reopen(ctx),
+        }
+        if app.playground.is_second {
+            app.banner.tell(
+                "Another window of vifo has the last session. This one trains anew, and its training is not kept: close the other \
+                 first to go on where it was.",
+            );
         }
         Ok(app)
     }
@@ -165,13 +181,24 @@ impl App {
         self.exports.poll(&mut self.banner);
         self.exports.copies.poll(ctx, &mut self.banner);
         self.exports.films.poll(&mut self.banner);
+        self.recipe.poll(&mut self.banner);
         self.settings.running = self.playground.group.is_running();
+        self.settings.opened = self.results.opened();
+        self.settings.ticked = self.runs.ticked();
+        self.settings.edited.clone_from(&self.recipe.edited);
         if let Some(path) = self.data.take_finished() {
             self.results.open(ctx, &path);
             self.settings.tab = Tab::Results;
         }
         for asked in self.runs.take_asked().into_iter().chain(self.results.take_asked()) {
             self.take_asked(ctx, asked);
+        }
+        if let Some(cure) = self.banner.take_asked() {
+            self.cure(ctx, cure);
+        }
+        if let Some(Some(folder)) = take_result(&mut self.choosing, &mut self.banner) {
+            self.settings.runs = folder;
+            self.banner.note(format!("new runs go to {}", self.settings.runs.display()));
         }
         if self.close_after.is_some_and(|steps| self.playground.group.step() >= steps) {
             ctx.send_viewport_cmd(egui::ViewportCommand::Close);
@@ -209,19 +236,57 @@ impl App {
             Ground::Dark => egui::ThemePreference::Dark,
         });
         self.fit_to_monitor(ui.ctx());
-        self.keys(ui);
+        if !self.tour.is_shown() {
+            self.keys(ui);
+        }
         self.dropped(ui);
         if self.present.is_on() {
             return self.present_ui(ui);
         }
+        let mut foot = 0.0;
         if !self.embedded {
             egui::Panel::top("tabs").show(ui, |ui| self.tabs_ui(ui));
-            egui::Panel::bottom("status").show(ui, |ui| {
-                status::status_ui(ui, self.settings.tab, &self.playground, &self.side, &self.priors, &self.data);
+            let bar = egui::Panel::bottom("status").show(ui, |ui| {
+                let pages = Pages {
+                    playground: &self.playground,
+                    side: &self.side,
+                    priors: &self.priors,
+                    data: &self.data,
+                    results: &self.results,
+                    runs: &self.runs,
+                };
+                status::status_ui(ui, self.settings.tab, &pages);
+            });
+            foot = bar.response.rect.height();
+        }
+        self.lesson_ui(ui);
+        let least = egui::Vec2::from(self.settings.tab.least());
+        let room = ui.available_size();
+        if self.embedded || (room.x >= least.x && room.y >= least.y) {
+            self.page_ui(ui);
+        } else {
+            // What does not fit can be scrolled to; the tabs and the bar at the foot stay.
+            ui.spacing_mut().scroll = egui::style::ScrollStyle::solid();
+            egui::ScrollArea::both().id_salt("page").auto_shrink(false).show(ui, |ui| {
+                let (rect, _) = ui.allocate_exact_size(ui.available_size().max(least), egui::Sense::hover());
+                self.page_ui(&mut ui.new_child(egui::UiBuilder::new().id_salt("page").max_rect(rect)));
             });
         }
-        self.banner.banner_ui(ui);
-        self.lesson_ui(ui);
+        if let Some(tab) = self.tour.tab() {
+            self.settings.tab = tab;
+        }
+        if self.tour.tour_ui(ui.ctx()) {
+            self.settings.tour_seen = true;
+        }
+        self.banner.banner_ui(ui.ctx(), foot);
+        self.exports.dialog_ui(ui, &mut self.banner);
+        if std::mem::take(&mut self.playground.ask_present) {
+            self.present(ui.ctx());
+        }
+        self.frames += 1;
+    }
+
+    fn page_ui(&mut self, ui: &mut egui::Ui) {
         match self.settings.tab {
             Tab::Playground => {
                 self.playground.embedded = self.embedded;
@@ -248,30 +313,11 @@ impl App {
             Tab::Runs => self.runs.runs_ui(ui, &mut self.settings, &mut self.banner, &mut self.exports),
             Tab::Recipe => self.recipe.recipe_ui(ui, &mut self.settings, &mut self.playground, &mut self.banner),
         }
-        self.exports.dialog_ui(ui, &mut self.banner);
-        if std::mem::take(&mut self.playground.ask_present) {
-            self.present(ui.ctx());
-        }
-        self.frames += 1;
     }
 
     /// So many have been drawn.
     pub fn frames(&self) -> u64 {
         self.frames
-    }
-
-    /// Once the window knows its monitor: neither its size nor the least of it may be more than the monitor has.
-    fn fit_to_monitor(&mut self, ctx: &egui::Context) {
-        if self.fitted {
-            return;
-        }
-        let (monitor, inner) = ctx.input(|i| (i.viewport().monitor_size, i.viewport().inner_rect.map(|r| r.size())));
-        let Some(monitor) = monitor else { return };
-        self.fitted = true;
-        ctx.send_viewport_cmd(egui::ViewportCommand::MinInnerSize(super::least_size(monitor)));
-        if let Some(size) = inner.and_then(|inner| super::fitting_size(monitor, inner)) {
-            ctx.send_viewport_cmd(egui::ViewportCommand::InnerSize(size));
-        }
     }
 
     fn tabs_ui(&mut self, ui: &mut egui::Ui) {
@@ -282,7 +328,10 @@ impl App {
             ui.strong("vifo").on_hover_text("Neural networks whose predictions carry honest uncertainty");
             ui.separator();
             for (tab, name, tip) in Tab::ALL {
-                ui.selectable_value(&mut self.settings.tab, tab, name).on_hover_text(tip);
+                let shown = ui.selectable_value(&mut self.settings.tab, tab, name).on_hover_text(tip);
+                if tab == Tab::Data {
+                    tour::mark(ui.ctx(), Target::YourData, shown.rect);
+                }
             }
             ui.scope(|ui| {
                 let (name, next) = match self.settings.ground {
@@ -294,6 +343,9 @@ impl App {
                     self.settings.ground = next;
                 }
             });
+            if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
+                self.tour.begin();
+            }
             let tip = "An address that opens this training with its points, to the bit: for a colleague, a paper or a lecture";
             if ui.button("Copy link").on_hover_text(tip).clicked() {
                 self.copy_link(ui.ctx());

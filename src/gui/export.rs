@@ -3,6 +3,7 @@
 use super::copy::{Copies, CopyAs};
 use super::film::Films;
 use super::panels::banner::Banner;
+use super::panels::pick::{DialogKind, take_result};
 use super::panels::playground::Playground;
 use super::settings::{CurveOptions, MapKind, Settings};
 use super::shell;
@@ -88,10 +89,7 @@ impl Plottable {
     /// Writes the chosen formats into `dir`, each whole or not at all.
     pub fn write(&self, dir: &Path, formats: Formats) -> Result<Vec<PathBuf>> {
         let mut written = vec![];
-        for (ending, wanted) in [("png", formats.png), ("svg", formats.svg), ("csv", formats.csv)] {
-            if !wanted {
-                continue;
-            }
+        for ending in formats.endings() {
             let path = dir.join(format!("{}.{ending}", self.stem));
             match &self.source {
                 Source::Figure(figure) => match ending {
@@ -173,6 +171,16 @@ pub struct Formats {
     pub csv: bool,
 }
 
+impl Formats {
+    const NONE: Formats = Formats { png: false, svg: false, csv: false };
+
+    /// Of the files.
+    fn endings(self) -> impl Iterator<Item = &'static str> {
+        let all = [("png", self.png), ("svg", self.svg), ("csv", self.csv)];
+        all.into_iter().filter(|(_, wanted)| *wanted).map(|(ending, _)| ending)
+    }
+}
+
 /// The dialog and the writing; and what else takes a plot out of the app.
 pub struct Exports {
     asked: bool,
@@ -182,6 +190,9 @@ pub struct Exports {
     pub formats: Formats,
     pub copies: Copies,
     pub films: Films,
+    /// Files of these names that are there, once it was asked to write over them.
+    there: Vec<String>,
+    choosing: Option<Job<Option<PathBuf>>>,
     job: Option<Job<Vec<PathBuf>>>,
 }
 
@@ -195,6 +206,8 @@ impl Default for Exports {
             formats: Formats { png: true, svg: true, csv: true },
             copies: Copies::default(),
             films: Films::default(),
+            there: vec![],
+            choosing: None,
             job: None,
         }
     }
@@ -221,12 +234,17 @@ impl Exports {
         if self.asked {
             self.offered = plots();
             (self.asked, self.open) = (false, true);
+            self.there.clear();
         } else if self.copies.is_asked() {
             self.copies.offer(plots().into_iter().next());
         }
     }
 
     pub fn poll(&mut self, banner: &mut Banner) {
+        if let Some(Some(folder)) = take_result(&mut self.choosing, banner) {
+            self.folder = folder.display().to_string();
+            self.there.clear();
+        }
         match self.job.as_ref().and_then(Job::poll) {
             Some(Ok(paths)) => {
                 // One file as it is, several as their folder.
@@ -255,7 +273,7 @@ impl Exports {
         self.copies.copies_ui(ui, banner);
         if std::mem::take(&mut self.asked) {
             // The page in front had nothing.
-            banner.note("this page has no plot to export");
+            banner.tell("this page has no plot to export");
         }
         if !self.open {
             return;
@@ -282,6 +300,7 @@ impl Exports {
             if self.offered.is_empty() {
                 ui.label("Nothing is drawn yet.");
             }
+            let before = (self.formats, self.folder.clone());
             ui.horizontal(|ui| {
                 ui.checkbox(&mut self.formats.png, "PNG");
                 ui.checkbox(&mut self.formats.svg, "SVG");
@@ -289,18 +308,34 @@ impl Exports {
             });
             ui.horizontal(|ui| {
                 let label = ui.label("into folder");
-                ui.add(egui::TextEdit::singleline(&mut self.folder).desired_width(280.0)).labelled_by(label.id);
+                ui.add(egui::TextEdit::singleline(&mut self.folder).desired_width(240.0)).labelled_by(label.id);
+                if !shell::DOWNLOADS && ui.button("Choose…").on_hover_text("With the system's dialog").clicked() {
+                    self.choosing = Some(shell::ask(ui.ctx(), DialogKind::Folder, Some(self.folder.trim().into())));
+                }
             });
+            if before != (self.formats, self.folder.clone()) {
+                self.there.clear();
+            }
+            if !self.there.is_empty() {
+                let text = format!("There already: {}.", self.there.join(", "));
+                ui.add(egui::Label::new(egui::RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+            }
             ui.add_space(6.0);
             ui.horizontal(|ui| {
-                let Formats { png, svg, csv } = self.formats;
-                let ready = !self.offered.is_empty() && (png || svg || csv) && !self.folder.trim().is_empty();
-                let write = ui.add_enabled(ready, egui::Button::new("Write files")).clicked();
-                (write, ui.button("Cancel").clicked())
+                let ready = !self.offered.is_empty() && self.formats != Formats::NONE && !self.folder.trim().is_empty();
+                let name = if self.there.is_empty() { "Write files" } else { "Write over them" };
+                let write = ui.add_enabled(ready, egui::Button::new(name)).clicked();
+                let cancel = ui.button("Cancel").clicked();
+                let enter = ready && !cancel && ui.input(|i| i.key_pressed(egui::Key::Enter));
+                (write || enter, cancel)
             })
             .inner
         });
-        let (write, cancel) = modal.inner;
+        let (mut write, cancel) = modal.inner;
+        if write && self.there.is_empty() {
+            self.there = self.names_there();
+            write = self.there.is_empty();
+        }
         if write {
             self.write(ui.ctx());
         }
@@ -311,6 +346,13 @@ impl Exports {
         if write || copy.is_some() || cancel || modal.should_close() {
             self.open = false;
         }
+    }
+
+    /// What writing would replace. In a browser nothing is: each download has a name of its own.
+    fn names_there(&self) -> Vec<String> {
+        let dir = Path::new(self.folder.trim());
+        let names = self.offered.iter().flat_map(|plot| self.formats.endings().map(|e| format!("{}.{e}", plot.stem)));
+        names.filter(|name| !shell::DOWNLOADS && fs::exists(dir.join(name))).collect()
     }
 
     fn write(&mut self, ctx: &egui::Context) {

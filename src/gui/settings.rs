@@ -20,6 +20,19 @@ pub enum Tab {
 }
 
 impl Tab {
+    /// Points across and down that its page needs; where there is less, it scrolls.
+    pub fn least(self) -> (f32, f32) {
+        match self {
+            // Their own layouts follow a narrow page.
+            Tab::Playground => (320.0, 430.0),
+            Tab::Examples => (320.0, 240.0),
+            Tab::Recipe => (420.0, 300.0),
+            Tab::Curves => (520.0, 340.0),
+            Tab::SideBySide | Tab::Priors => (760.0, 420.0),
+            Tab::Data | Tab::Results | Tab::Runs => (880.0, 440.0),
+        }
+    }
+
     /// With the words on the tab and the tip under it.
     pub const ALL: [(Tab, &'static str, &'static str); 9] = [
         (Tab::Playground, "Playground", "Train on points that you can move, and watch the uncertainty follow"),
@@ -183,6 +196,21 @@ pub struct Settings {
     /// Whether the playground was training when the window closed.
     pub running: bool,
     pub hint_seen: bool,
+    /// The tour has been skipped, or has come to its end.
+    pub tour_seen: bool,
+    /// The run on the page Results.
+    pub opened: Option<PathBuf>,
+    /// Runs that are ticked on the page Runs.
+    pub ticked: Vec<PathBuf>,
+    /// What stands on the page Recipe where it is not the playground's own.
+    pub edited: Option<String>,
+}
+
+impl Settings {
+    /// Of somebody who has never been here.
+    pub fn first() -> Settings {
+        Settings { tour_seen: false, ..Settings::default() }
+    }
 }
 
 impl Default for Settings {
@@ -205,6 +233,10 @@ impl Default for Settings {
             recipe: String::new(),
             running: true,
             hint_seen: false,
+            tour_seen: true,
+            opened: None,
+            ticked: vec![],
+            edited: None,
         }
     }
 }

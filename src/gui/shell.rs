@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::panels::pick::{DialogKind, file_name};
+use super::settings::Settings;
 use super::{LEAST, Options};
 use crate::base::fs;
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ pub fn run(options: Options) -> Result<()> {
         native.viewport = native.viewport.with_icon(icon);
     }
     let made = move |cc: &eframe::CreationContext<'_>| -> std::result::Result<Box<dyn eframe::App>, _> {
-        let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_default();
+        let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_else(Settings::first);
         Ok(Box::new(App::new(&cc.egui_ctx, settings, home, options.open, options.close_after)?))
     };
     eframe::run_native("vifo", native, Box::new(made)).map_err(|e| cannot_open(&e.to_string()))

@@ -2,9 +2,11 @@
 //! screen and its PNG agree; no pair that must be told apart differs by hue alone.
 
 use crate::base::font;
-use crate::figure::Ink;
 use crate::figure::palette::{self, viridis};
+use crate::figure::{Ink, MARKERS, Marker};
+
 use eframe::egui::{self, Color32, FontData, FontDefinitions, FontFamily, FontId, TextStyle, Theme, Vec2};
+use egui_plot::MarkerShape;
 use std::sync::Arc;
 
 pub fn colour(ink: Ink) -> Color32 {
@@ -73,6 +75,17 @@ pub fn class(i: usize) -> Color32 {
 /// each of them as for all that is drawn on it.
 pub fn ground(visuals: &egui::Visuals) -> Color32 {
     Color32::from_gray(if visuals.dark_mode { 27 } else { 250 })
+}
+
+/// The shape of a class's points: that of the figures.
+pub fn class_marker(i: usize) -> MarkerShape {
+    match MARKERS[i % MARKERS.len()] {
+        Marker::Circle | Marker::Cross => MarkerShape::Circle,
+        Marker::Square => MarkerShape::Square,
+        Marker::Triangle => MarkerShape::Up,
+        Marker::Diamond => MarkerShape::Diamond,
+        Marker::Down => MarkerShape::Down,
+    }
 }
 
 /// Lines behind a plot: seen, never in front.

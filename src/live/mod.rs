@@ -39,4 +39,4 @@ pub use pieces::Pieces;
 pub use slot::Points;
 pub use timeline::held_out_nll;
 pub use watch::Watch;
-pub use worker::{Command, Keep, Snapshot, Worker, WorkerEvent, WorkerState};
+pub use worker::{Command, Keep, Snapshot, Worker, WorkerEvent, WorkerState, kept_in};

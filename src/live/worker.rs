@@ -9,7 +9,7 @@ use crate::recipe::Recipe;
 use crate::train::{Ending, EpochRow, Event};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -59,11 +59,17 @@ pub enum Command {
 /// Where the first training is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Keep {
+    /// Of several trainings each has a folder of its own in it: `kept_in`.
     pub path: PathBuf,
     /// Replace what is there.
     pub force: bool,
     /// Test, draw and report at the end.
     pub report: bool,
+}
+
+/// The folder of training number `lane` of so many.
+pub fn kept_in(path: &Path, lane: usize, lanes: usize) -> PathBuf {
+    if lanes == 1 { path.to_path_buf() } else { path.join(lane.to_string()) }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The plain network: loss -log p(y|z), one pass in prediction (MATH.md section 5, base). Weight-space VI has the same
 //! head on each of its weight samples.
 
-use super::{Head, Method, ModelSpec};
+use super::{Family, Head, Method, ModelSpec};
 use crate::data::Task;
 use crate::ops::Op;
 use crate::ops::head::{GaussianHead, SoftmaxHead, StudentHead};
@@ -18,12 +18,18 @@ impl Method for Base {
     fn title(&self) -> &'static str {
         "Plain network"
     }
+    fn family(&self) -> Family {
+        Family::Single
+    }
+    fn about(&self) -> &'static str {
+        "One pass; several members are a deep ensemble"
+    }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("sgd", "take \"base\" with train.optimizer = \"sgd\" and train.schedule = \"swa\" (the paper's)"),
+            ("sgd", "take \"base\" with the optimizer \"sgd\" and the schedule \"swa\" (the paper's)"),
             ("map", "take \"base\", or \"laplace\" for a posterior around it"),
-            ("ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
-            ("deep-ensemble", "take \"base\": method.members networks of it are a deep ensemble"),
+            ("ensemble", "take \"base\": several members of it are a deep ensemble"),
+            ("deep-ensemble", "take \"base\": several members of it are a deep ensemble"),
         ]
     }
 }

@@ -1,9 +1,9 @@
 //! Evidential classification: a Dirichlet distribution over the class probabilities, its concentrations
 //! relu(z) + 1; expected -log p under it, and eta * KL to the flat one (MATH.md section 5, Dirichlet).
 
-use super::{Head, Method, ModelSpec, Outputs};
+use super::{Family, Head, Method, ModelSpec, Outputs};
 use crate::data::Task;
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
 use crate::ops::Op;
 use crate::ops::dirichlet::DirichletHead;
 use crate::program::{Buf, Builder, Role};
@@ -20,6 +20,12 @@ impl Method for Dirichlet {
     fn title(&self) -> &'static str {
         "Dirichlet"
     }
+    fn family(&self) -> Family {
+        Family::Dropout
+    }
+    fn about(&self) -> &'static str {
+        "Learns how much evidence there is for each class"
+    }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         &[("dir", "take \"dirichlet\""), ("evidential", "take \"dirichlet\"")]
     }
@@ -34,8 +40,12 @@ impl Method for Dirichlet {
         if self.learns(task) {
             return Ok(());
         }
-        let help = "take --method vifo-mean, or --task classification if the numbers are classes";
-        Err(Error::usage(key!(method.name).path, "\"dirichlet\" with a regression", "a classification", help))
+        let help = either(
+            "take --method vifo-mean, or --task classification if the numbers are classes",
+            "choose another method, or the task classification if the numbers are classes",
+        );
+        Err(Error::usage(key!(method.name).said(), "\"dirichlet\" with a regression", "a classification", help)
+            .curing(Cure::set(key!(method.name).path, crate::method::default_name())))
     }
     fn eta(&self, recipe: &Recipe, task: Task) -> f64 {
         recipe.method.eta.unwrap_or(self.usual_eta(task))

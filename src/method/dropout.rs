@@ -2,7 +2,7 @@
 //! (MATH.md section 5, dropout). All rows of a pass see the same one, so a row's prediction does not depend on its place
 //! in the file; batch normalisation takes its running statistics.
 
-use super::{Knob, KnobValue, Method, ModelSpec, Networks, Usual};
+use super::{Family, Knob, KnobValue, Method, ModelSpec, Networks, Usual};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::Masks;
@@ -24,6 +24,12 @@ impl Method for Dropout {
     fn title(&self) -> &'static str {
         "MC dropout"
     }
+    fn family(&self) -> Family {
+        Family::Dropout
+    }
+    fn about(&self) -> &'static str {
+        "Units are dropped in prediction, too: each pass is a sample"
+    }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         &[("mc-dropout", "take \"dropout\"")]
     }
@@ -40,7 +46,7 @@ impl Method for Dropout {
             return Ok(());
         }
         let found = "0 with the method dropout";
-        Err(Error::usage(key!(net.dropout).path, found, "above 0", "leave it out for 0.1, or take base"))
+        Err(Error::usage(key!(net.dropout).said(), found, "above 0", "leave it out for 0.1, or take base"))
     }
     fn adapt(&self, recipe: &mut Recipe) {
         if recipe.net.dropout == Some(0.0) {

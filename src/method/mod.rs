@@ -78,6 +78,28 @@ pub const METHODS: &[&dyn Method] = &[
     &vi::EB,
 ];
 
+/// Groups of methods, in the order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    Vifo,
+    Weights,
+    Single,
+    Ensemble,
+    Dropout,
+    LastLayer,
+}
+
+impl Family {
+    pub const ALL: [(Family, &'static str); 6] = [
+        (Family::Vifo, "VIFO: uncertainty in the outputs"),
+        (Family::Weights, "Variational inference over the weights"),
+        (Family::Single, "Single networks and averages of weights"),
+        (Family::Ensemble, "Ensembles that repel"),
+        (Family::Dropout, "Dropout and Dirichlet"),
+        (Family::LastLayer, "Last layer"),
+    ];
+}
+
 /// A method. Every default body is that of a plain network trained by its likelihood. A step's program is recorded once
 /// (`record_*`) and replayed, so nothing here is called within one. Buffers: R replicas, `rows` of a batch, E members, P
 /// weights of a network.
@@ -88,6 +110,16 @@ pub trait Method: Send + Sync {
     /// By the name that people know, for the app and for figures.
     fn title(&self) -> &'static str {
         self.name()
+    }
+
+    /// Among which of the paper's groups the app lists it.
+    fn family(&self) -> Family {
+        Family::Single
+    }
+
+    /// What it does, in a line.
+    fn about(&self) -> &'static str {
+        ""
     }
 
     /// Names that others have for it, in small letters, each with what to write instead.
@@ -320,7 +352,10 @@ pub trait Method: Send + Sync {
 
     /// What `record_collect` collects, and what would need less.
     fn collected(&self, setup: &ModelSpec) -> (String, String) {
-        (format!("what {} collects", self.name()), format!("lower method.members (now {})", setup.members))
+        (
+            format!("what {} collects", self.name()),
+            format!("lower {} (now {})", key!(method.members).said(), setup.members),
+        )
     }
 
     /// Numbers of its largest buffer beside weights and their samples, by what they are.

@@ -1,7 +1,7 @@
 //! Repulsive ensembles: members follow the gradient of their posterior and keep away from each other by a kernel density
 //! estimate, in the space of functions (their outputs on the batch) or of weights (MATH.md section 5, repulsive).
 
-use super::{Knob, KnobValue, Method, MethodOptions, ModelSpec};
+use super::{Family, Knob, KnobValue, Method, MethodOptions, ModelSpec};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -20,6 +20,12 @@ impl Method for Repulsive {
     }
     fn title(&self) -> &'static str {
         "Repulsive ensemble"
+    }
+    fn family(&self) -> Family {
+        Family::Ensemble
+    }
+    fn about(&self) -> &'static str {
+        "Members that push each other apart, so that they disagree where data is missing"
     }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         &[("svgd", "take \"repulsive\"")]
@@ -41,7 +47,7 @@ impl Method for Repulsive {
         }
         let found = format!("{} with repulsive", recipe.method.members);
         let allowed = format!("at most {MAX_PARTICLES}: every member is compared with every other");
-        Err(Error::usage(key!(method.members).path, found, allowed, "lower it"))
+        Err(Error::usage(key!(method.members).said(), found, allowed, "lower it"))
     }
     fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
         recipe.repulsive.strength
@@ -76,9 +82,9 @@ impl Method for Repulsive {
         (dweights, Some(value.unwrap_or_else(|| record(setup, b, numbers, dweights, count, 0))))
     }
     fn caveats(&self, setup: &ModelSpec, _epochs: u32, _swa_start: u32) -> Vec<String> {
-        let alone =
-            "a single repulsive member has no other to be repelled from, and no epistemic spread: raise method.members";
-        if setup.members == 1 { vec![alone.into()] } else { vec![] }
+        let alone = "a single repulsive member has no other to be repelled from, and no epistemic spread";
+        let more = key!(method.members).said();
+        if setup.members == 1 { vec![format!("{alone}: raise {more}")] } else { vec![] }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{METHODS, Method, check_name, default_name, find, of};
 use crate::data::Task;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::net::{Layout, Masks};
 use crate::recipe::{Expectation, Likelihood, Link, Parametrisation, Recipe, Strength, key, variant_place};
 use toml::{Table, Value};
@@ -17,24 +17,25 @@ pub fn checked(table: &Table, place: &str) -> Result<Recipe> {
 
 /// What the method cannot take, whatever the data are.
 pub fn check(recipe: &Recipe, place: &str) -> Result<()> {
-    let err = |found: &str, help: &str| Err(Error::usage(place, found, "", help));
+    let err = |found: String, help: String| Err(Error::usage(place, found, "", help));
     let (method, m) = (super::known(&recipe.method.name, place)?, &recipe.method);
+    let exact = format!("{} = \"exact\"", key!(method.expectation).said());
     if m.eta_aux > 0.0 && !method.takes_auxiliary_inputs() {
         return err(
-            "method.eta_aux needs a regularizer on the outputs",
-            "choose a VIFO method other than vifo-l2, or set eta_aux = 0",
+            format!("{} needs a regularizer on the outputs", key!(method.eta_aux).said()),
+            "choose a VIFO method other than vifo-l2, or set eta_aux = 0".into(),
         );
     }
     if m.expectation == Expectation::Exact && (m.noise_link != Link::Exp || !method.has_closed_form()) {
         return err(
-            "method.expectation = \"exact\" has a closed form only for VIFO with noise_link = \"exp\"",
-            "set expectation = \"sampled\"",
+            format!("{exact} has a closed form only for VIFO with noise_link = \"exp\""),
+            "set expectation = \"sampled\"".into(),
         );
     }
     if m.likelihood == Likelihood::StudentT && m.expectation == Expectation::Exact {
         return err(
-            "method.expectation = \"exact\" has no closed form under likelihood = \"student-t\"",
-            "set expectation = \"auto\" for quadrature",
+            format!("{exact} has no closed form under likelihood = \"student-t\""),
+            "set expectation = \"auto\" for quadrature".into(),
         );
     }
     takes_likelihood(recipe, method, place)?;
@@ -47,8 +48,13 @@ fn takes_likelihood(recipe: &Recipe, method: &dyn Method, place: &str) -> Result
     if recipe.method.likelihood == Likelihood::Gaussian || reads(method, key!(method.likelihood).path) {
         return Ok(());
     }
-    let found = format!("method.likelihood = \"student-t\" with {}", method.name());
-    Err(Error::usage(place, found, "\"gaussian\" there", "leave it out, or take --method vifo-mean"))
+    let found = format!("{} = \"student-t\" with {}", key!(method.likelihood).said(), method.name());
+    Err(Error::usage(
+        place,
+        found,
+        "\"gaussian\" there",
+        either("leave it out, or take --method vifo-mean", "take normal noise, or another method"),
+    ))
 }
 
 /// `method.nu` where the noise is Student's t, None where it is normal. An error where there is none of that kind.
@@ -59,7 +65,7 @@ pub fn degrees_of_freedom(recipe: &Recipe, task: Task) -> Result<Option<f64>> {
     takes_likelihood(recipe, of(recipe)?, "recipe")?;
     if task == Task::Classification {
         let (found, allowed) = ("\"student-t\" with classes", "\"student-t\" for a regression only");
-        return Err(Error::usage(key!(method.likelihood).path, found, allowed, "leave it out"));
+        return Err(Error::usage(key!(method.likelihood).said(), found, allowed, "leave it out"));
     }
     Ok(Some(recipe.method.nu))
 }

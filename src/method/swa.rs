@@ -1,7 +1,7 @@
 //! Stochastic weight averaging: the running mean of the weights, one snapshot per epoch from `swa_start` on; batch
 //! normalisation's statistics are computed anew for it (MATH.md section 5, SWA).
 
-use super::{Finish, Method, ModelSpec, Trained, Usual};
+use super::{Family, Finish, Method, ModelSpec, Trained, Usual};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -20,6 +20,12 @@ impl Method for Swa {
     }
     fn title(&self) -> &'static str {
         "SWA"
+    }
+    fn family(&self) -> Family {
+        Family::Single
+    }
+    fn about(&self) -> &'static str {
+        "The mean of the weights along the end of training"
     }
     fn suits(&self, recipe: &Recipe, _task: Task, _targets: u32) -> Result<()> {
         no_patience(recipe)
@@ -48,7 +54,7 @@ impl Method for Swa {
         Ok(Trained { running: finish.rows.statistics(&mean)?, ..mean })
     }
     fn collected(&self, setup: &ModelSpec) -> (String, String) {
-        ("SWA's mean".into(), format!("lower method.members (now {})", setup.members))
+        ("SWA's mean".into(), format!("lower {} (now {})", key!(method.members).said(), setup.members))
     }
 }
 
@@ -61,7 +67,7 @@ pub(super) fn no_patience(recipe: &Recipe) -> Result<()> {
     match recipe.train.patience {
         Some(patience) if patience > 0 => {
             let found = format!("{patience} with {}, which averages to the last epoch", recipe.method.name);
-            Err(Error::usage(key!(train.patience).path, found, "0", "leave it out"))
+            Err(Error::usage(key!(train.patience).said(), found, "0", "leave it out"))
         }
         _ => Ok(()),
     }

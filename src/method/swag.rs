@@ -1,7 +1,7 @@
 //! SWAG: a Gaussian around the averaged weights, its covariance half the diagonal of the snapshots' variances, half the span
 //! of their last deviations (MATH.md section 5, SWAG). Several members are multiSWAG.
 
-use super::{Finish, Method, MethodOptions, ModelSpec, Named, Networks, Trained, Usual, swa};
+use super::{Family, Finish, Method, MethodOptions, ModelSpec, Named, Networks, Trained, Usual, swa};
 use crate::base::rng::Stream;
 use crate::data::Task;
 use crate::error::Result;
@@ -26,8 +26,14 @@ impl Method for Swag {
     fn title(&self) -> &'static str {
         "SWAG"
     }
+    fn family(&self) -> Family {
+        Family::Single
+    }
+    fn about(&self) -> &'static str {
+        "A normal distribution around that mean; several members are multiSWAG"
+    }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
-        &[("multiswag", "take \"swag\": with several members (method.members) it is multiSWAG")]
+        &[("multiswag", "take \"swag\": with several members it is multiSWAG")]
     }
     fn keys(&self) -> Vec<&'static str> {
         vec![
@@ -96,8 +102,10 @@ impl Method for Swag {
         if epochs != swa_start + 1 {
             return vec![];
         }
+        let start = key!(train.swa_start).said();
         vec![format!(
-            "SWAG collects one snapshot (train.epochs {epochs}, train.swa_start {swa_start}), so all networks of a member are alike: lower train.swa_start"
+            "SWAG collects one snapshot ({} {epochs}, {start} {swa_start}), so all networks of a member are alike: lower {start}",
+            key!(train.epochs).said()
         )]
     }
     fn export_note(&self, has_statistics: bool) -> Option<String> {
@@ -108,7 +116,12 @@ impl Method for Swag {
         let columns = setup.options.swag_columns;
         (
             format!("SWAG's mean, variance and {columns} deviations"),
-            format!("lower swag.columns (now {columns}) or method.members (now {})", setup.members),
+            format!(
+                "lower {} (now {columns}) or {} (now {})",
+                key!(swag.columns).said(),
+                key!(method.members).said(),
+                setup.members
+            ),
         )
     }
     fn largest_buffer(&self, setup: &ModelSpec) -> Option<(&'static str, u64)> {

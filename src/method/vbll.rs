@@ -1,7 +1,7 @@
 //! Variational Bayesian last layer: a Gaussian over the last layer's weights and a noise of its own, trained by a closed
 //! bound on the likelihood (MATH.md section 5, VBLL; Harrison et al. 2024).
 
-use super::{Head, Knob, KnobValue, Method, ModelSpec, Outputs};
+use super::{Family, Head, Knob, KnobValue, Method, ModelSpec, Outputs};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::net::Last;
@@ -21,6 +21,12 @@ impl Method for Vbll {
     fn title(&self) -> &'static str {
         "VBLL"
     }
+    fn family(&self) -> Family {
+        Family::LastLayer
+    }
+    fn about(&self) -> &'static str {
+        "A variational last layer, trained in closed form"
+    }
     fn keys(&self) -> Vec<&'static str> {
         vec![key!(train.kl_warmup).path, key!(predict.samples).path, key!(vbll.regularizer).path]
     }
@@ -30,7 +36,7 @@ impl Method for Vbll {
         }
         let found = format!("{:?} with {targets} targets", recipe.method.name);
         let help = "take vifo-mean, or a run of its own for each target";
-        Err(Error::usage(key!(method.name).path, found, "one target", help))
+        Err(Error::usage(key!(method.name).said(), found, "one target", help))
     }
     fn eta(&self, recipe: &Recipe, _task: Task) -> f64 {
         recipe.vbll.regularizer

@@ -1,7 +1,7 @@
 //! Weight-space variational inference: q(W) = N(mu, diag softplus(rho)^2), M weight samples as M replicas
 //! (MATH.md section 4).
 
-use super::{Knob, KnobValue, Method, ModelSpec, Networks, PriorDraw, Reg};
+use super::{Family, Knob, KnobValue, Method, ModelSpec, Networks, PriorDraw, Reg};
 use crate::base::rng::Stream;
 use crate::data::Task;
 use crate::net::Layout;
@@ -32,6 +32,17 @@ impl Method for Vi {
     }
     fn title(&self) -> &'static str {
         self.title
+    }
+    fn family(&self) -> Family {
+        Family::Weights
+    }
+    fn about(&self) -> &'static str {
+        match self.reg {
+            Reg::Naive => "Weights near a fixed normal prior",
+            Reg::Mean => "A normal prior whose mean is uncertain, too",
+            Reg::Mv => "A prior whose mean and variance are uncertain",
+            _ => "A prior whose variance is fitted to the weights",
+        }
     }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         match self.reg {

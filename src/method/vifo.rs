@@ -1,7 +1,7 @@
 //! VIFO: q(z|x) = N(mu(x), diag s2(x)) from one network with 2K outputs (MATH.md section 2). Expected loss, regularizer
 //! and auxiliary regularizer are one fused kernel over the rows of the batch and the auxiliary rows behind them.
 
-use super::{Head, Knob, KnobValue, Method, ModelSpec, Outputs, PriorDraw, Reg, regularizer};
+use super::{Family, Head, Knob, KnobValue, Method, ModelSpec, Outputs, PriorDraw, Reg, regularizer};
 use crate::data::Task;
 use crate::net::Last;
 use crate::ops::Op;
@@ -37,6 +37,21 @@ impl Method for Vifo {
     }
     fn title(&self) -> &'static str {
         self.title
+    }
+    fn family(&self) -> Family {
+        Family::Vifo
+    }
+    fn about(&self) -> &'static str {
+        match self.reg {
+            Reg::Naive => "Outputs near a fixed normal prior",
+            Reg::Mean => "A normal prior whose mean is uncertain, too",
+            Reg::Mv => "A prior whose mean and variance are uncertain",
+            Reg::Eb => "A prior whose variance is fitted to the outputs",
+            Reg::MeanAll => "As VIFO-mean, with one prior for all rows of a batch",
+            Reg::MvAll => "As VIFO-mv, with one prior for all rows of a batch",
+            Reg::EbAll => "As VIFO-eb, with one prior for all rows of a batch",
+            _ => "No prior on the outputs: the weights are held small",
+        }
     }
     fn aliases(&self) -> &'static [(&'static str, &'static str)] {
         if self.reg == Reg::Mean { &[("vifo", "take \"vifo-mean\"")] } else { &[] }

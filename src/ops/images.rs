@@ -5,7 +5,7 @@ use super::wide::wide;
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params};
 use crate::base::Real;
 use crate::base::rng::{Draw, Permutation, Stream};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use rayon::prelude::*;
 
 params! {
@@ -64,7 +64,7 @@ pub fn shards(n_rows: u32, image_bytes: u32, max_binding: u64) -> Result<u32> {
             "the images on the device",
             format!("{n_rows} images of {image_bytes} bytes need {:.1} MiB", mib(n_rows.into())),
             format!("{most} images ({:.1} MiB) in {SHARDS} buffers of {max_binding} bytes", mib(most)),
-            "use --device cpu or fewer images",
+            either("use --device cpu or fewer images", "train on the CPU, or on fewer images"),
         ));
     }
     Ok(fit.min(u64::from(n_rows)).max(1) as u32)

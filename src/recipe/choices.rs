@@ -2,7 +2,7 @@
 
 use super::declaration::{Field, ValueKind};
 use super::keys::{Data, Train};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Value;
@@ -253,7 +253,12 @@ pub fn kind_of(pair: &str) -> Result<(String, ColumnKind)> {
         Some((column, Some(kind))) if !column.is_empty() => Ok((column.to_string(), kind)),
         _ => {
             let allowed = format!("COLUMN=KIND with KIND one of {}", ColumnKind::NAMES.join(", "));
-            Err(Error::usage("data.as", format!("\"{pair}\""), allowed, "for example --as zip=text"))
+            Err(Error::usage(
+                either("data.as", "kinds of columns"),
+                format!("\"{pair}\""),
+                allowed,
+                either("for example --as zip=text", "for example zip=text"),
+            ))
         }
     }
 }
@@ -281,10 +286,10 @@ impl Budget {
         match seconds {
             Some(seconds) if (1.0..=30.0 * DAY).contains(&seconds) => Ok(Budget::Seconds(seconds)),
             _ => Err(Error::usage(
-                "train.budget",
+                either("train.budget", "time"),
                 format!("\"{text}\""),
                 "auto, or a time from 1s to 720h: a number with s, m or h",
-                "for example --budget 1m",
+                either("for example --budget 1m", "for example 1m"),
             )),
         }
     }

@@ -4,6 +4,7 @@
 use super::Recipe;
 use super::points;
 use crate::base::Act;
+use crate::error::either;
 use std::path::PathBuf;
 use toml::Value;
 
@@ -114,6 +115,19 @@ impl Key {
             is_file: T::IS_FILE,
             effect,
             access,
+        }
+    }
+
+    /// What messages call it: its path, or in the window the words at its control.
+    pub fn said(&self) -> String {
+        either(self.path, self.words())
+    }
+
+    /// The words at its control, else the last part of its path.
+    pub fn words(&self) -> String {
+        match &self.widget {
+            Some(widget) => widget.label.into(),
+            None => self.path.rsplit('.').next().unwrap_or(self.path).replace('_', " "),
         }
     }
 

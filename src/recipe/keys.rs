@@ -8,7 +8,7 @@ pub use super::declaration::{Effect, Flag, Key, ValueKind, Widget};
 use super::effects::{of_clip, of_data, of_eta_aux};
 use super::points;
 use crate::base::Act;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -112,7 +112,7 @@ keys! {
 
     repulsive: Repulsive, restart {
         space: Space = Space::Function, rebuild, "Repulsion in function space (outputs on the batch) or in weight space.";
-        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, with hardly visible repulsion. For more, raise it and repulsive.prior_variance by the same factor: 10 with 50.";
+        strength: f64 = 1.0, range(0.0, MAX), live, slider("strength", 0.0, 100.0), "Weight of prior and repulsion together; 1 = the posterior's, with hardly visible repulsion. For more, raise it and prior_variance by the same factor: 10 with 50.";
         prior_variance: f64 = 5.0, above(0.0, MAX), rebuild, "Variance of the normal prior on outputs or weights.";
     }
 
@@ -158,6 +158,16 @@ keys! {
     predict: Predict, restart {
         samples: u32 = 10, whole(1, 100_000), rebuild, "Monte Carlo samples per member in prediction.";
     }
+}
+
+/// As `Key::said`, of a path.
+pub fn said(path: &str) -> String {
+    find(path).map_or_else(|| path.into(), Key::said)
+}
+
+/// A key as it stands in a recipe's text, whose errors the window shows beside it: "[train] lr".
+pub fn written(path: &str) -> String {
+    either(path, path.split_once('.').map_or_else(|| path.into(), |(section, key)| format!("[{section}] {key}")))
 }
 
 pub fn find(path: &str) -> Option<&'static Key> {
@@ -267,11 +277,11 @@ pub fn check(table: &Table, place: &str) -> Result<Table> {
 fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     let Some(key) = find(path) else { return Err(unknown(path, place)) };
     if matches!(key.kind, ValueKind::PointList) {
-        return admit_points(value, &format!("{place}: {path}"));
+        return admit_points(value, &format!("{place}: {}", written(path)));
     }
     key.kind.admit(value).ok_or_else(|| {
         Error::usage(
-            format!("{place}: {path}"),
+            format!("{place}: {}", written(path)),
             format!("{value} is not allowed"),
             key.kind.allowed(),
             default_cure(key),
@@ -324,8 +334,8 @@ pub fn unknown(path: &str, place: &str) -> Error {
     if !path.contains('.')
         && let Some(section) = SECTIONS.iter().find(|s| strsim::jaro_winkler(s, path) > 0.85)
     {
-        let help = format!("did you mean the section [{section}]? `vifo fit --keys` lists all keys");
-        return Error::usage(format!("{place}: {path}"), "no such key or section", "", help);
+        let help = format!("did you mean the section [{section}]?{}", either(" `vifo fit --keys` lists all keys", ""));
+        return Error::usage(format!("{place}: {}", written(path)), "no such key or section", "", help);
     }
     /// Words less alike than this are no slip of the finger.
     const LIKE: f64 = 0.8;
@@ -337,10 +347,10 @@ pub fn unknown(path: &str, place: &str) -> Error {
         .max_by(|a, b| score(a).total_cmp(&score(b)))
         .filter(|k| strsim::jaro_winkler(&last(k.path), &last(path)) > LIKE);
     let help = match nearest {
-        Some(key) => format!("did you mean {}? `vifo fit --keys` lists all", key.path),
-        None => "`vifo fit --keys` lists all".into(),
+        Some(key) => format!("did you mean {}?{}", written(key.path), either(" `vifo fit --keys` lists all", "")),
+        None => either("`vifo fit --keys` lists all", "take it out"),
     };
-    Error::usage(format!("{place}: {path}"), "no such key", "", help)
+    Error::usage(format!("{place}: {}", written(path)), "no such key", "", help)
 }
 
 /// Sets `path` to the text of a TOML value; bare words are taken as text.

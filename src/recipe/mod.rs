@@ -21,7 +21,7 @@ pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 pub use variants::variant_place;
 
 use crate::base::fs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -106,16 +106,16 @@ impl Recipe {
 
     /// A recipe with every key at its default unless `table` holds it. `method::checked` also checks its method.
     pub fn from_table(table: &toml::Table, place: &str) -> Result<Recipe> {
-        let recipe: Recipe = keys::check(table, place)?
-            .try_into()
-            .map_err(|e: toml::de::Error| Error::usage(place, e.message(), "", "see `vifo fit --keys`"))?;
+        let recipe: Recipe = keys::check(table, place)?.try_into().map_err(|e: toml::de::Error| {
+            Error::usage(place, e.message(), "", either("see `vifo fit --keys`", "mend the line"))
+        })?;
         recipe.check(place)?;
         Ok(recipe)
     }
 
     /// What no single key can say.
     pub(crate) fn check(&self, place: &str) -> Result<()> {
-        let err = |found: &str, help: &str| Err(Error::usage(place, found, "", help));
+        let err = |found: String, help: String| Err(Error::usage(place, found, "", help));
         if let Some(name) = &self.name
             && let Some(found) = no_name(name)
         {
@@ -125,47 +125,57 @@ impl Recipe {
         let d = &self.data;
         let sources = [d.toy.is_some(), d.file.is_some(), d.images.is_some(), d.points.is_some()];
         match sources.iter().filter(|given| **given).count() {
-            0 => return err("no data", "set data.file, data.images, data.points or data.toy"),
+            0 => {
+                let keys = ["data.file", "data.images", "data.points", "data.toy"].map(keys::written);
+                return err("no data".into(), format!("set {}, {}, {} or {}", keys[0], keys[1], keys[2], keys[3]));
+            }
             1 => {}
             _ => {
-                let found = "more than one of data.toy, data.file, data.images and data.points is set";
-                return err(found, "keep one of them");
+                let keys = ["data.toy", "data.file", "data.images", "data.points"].map(keys::written);
+                let found = format!("more than one of {}, {}, {} and {} is set", keys[0], keys[1], keys[2], keys[3]);
+                return err(found, "keep one of them".into());
             }
         }
         if d.holdout == Some(Holdout::Own) {
-            let place = format!("{place}: {}", key!(data.holdout).path);
-            let refuse = |found: &str, help: &str| Err(Error::usage(place, found, "\"shared\"", help));
+            let place = format!("{place}: {}", keys::written(key!(data.holdout).path));
+            let refuse = |found: &str, help: &str| Err(Error::usage(place.as_str(), found, "\"shared\"", help));
             if d.file.is_none() {
                 return refuse("\"own\" without a table", "leave it out");
             }
             if d.group.is_some() || d.time.is_some() {
                 return refuse(
-                    "\"own\" beside data.group or data.time",
+                    &either("\"own\" beside data.group or data.time", "\"own\" beside groups or a time column"),
                     "leave it out: such rows are held out together",
                 );
             }
             if self.method.members < 2 {
-                return refuse("\"own\" for one member", "take method.members of 2 or more");
+                return refuse(
+                    "\"own\" for one member",
+                    &format!("take {} of 2 or more", keys::written("method.members")),
+                );
             }
         }
         if self.train.epochs == Some(0) && self.net.weights.is_none() {
-            return err("train.epochs = 0 leaves random weights", "train for an epoch or more, or set net.weights");
+            let (epochs, weights) = (keys::written("train.epochs"), keys::written("net.weights"));
+            return err(
+                format!("{epochs} = 0 leaves random weights"),
+                format!("train for an epoch or more, or set {weights}"),
+            );
         }
         let is_image_net = matches!(self.net.name, Some(n) if n != NetName::Mlp);
         if is_image_net && d.images.is_none() {
-            return err("net.name needs images", "set data.images, or leave net.name out");
+            let (name, images) = (keys::written("net.name"), keys::written("data.images"));
+            return err(format!("{name} needs images"), format!("set {images}, or leave {name} out"));
         }
         if self.data.test_fraction + self.data.validation_fraction >= 0.95 {
-            return err(
-                "validation_fraction and test_fraction leave fewer than 5 % of the rows for training",
-                "lower one of them",
-            );
+            let found = "validation_fraction and test_fraction leave fewer than 5 % of the rows for training";
+            return err(found.into(), "lower one of them".into());
         }
         if self.net.hidden.as_ref().is_some_and(|h| h.len() > 100) {
-            return err("net.hidden has more than 100 layers", "shorten it");
+            return err(format!("{} has more than 100 layers", keys::written("net.hidden")), "shorten it".into());
         }
         if self.train.budget()?.is_some() && d.file.is_none() {
-            return err("train.budget without a table", "leave it out");
+            return err(format!("{} without a table", keys::written("train.budget")), "leave it out".into());
         }
         for pair in &self.data.kinds {
             kind_of(pair)?;
@@ -174,7 +184,8 @@ impl Recipe {
             && d.len() != 1
             && !["tab", "space"].contains(&d.as_str())
         {
-            return err(&format!("data.delimiter = \"{d}\""), "give one character, \"tab\" or \"space\"");
+            let found = format!("{} = \"{d}\"", keys::written("data.delimiter"));
+            return err(found, "give one character, \"tab\" or \"space\"".into());
         }
         self.variants(place).map(|_| ())
     }

@@ -2,7 +2,7 @@
 
 use super::Task;
 use crate::base::counted::counted;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 
 pub const MAX_POINTS: usize = 10_000;
 pub const MAX_CLASS: u32 = 99;
@@ -21,7 +21,10 @@ pub fn check(points: &[Vec<f64>], place: &str) -> Result<Option<Task>> {
         n => return Err(Error::usage(row_place(place, 0), format!("has {}", counted(n, "number")), SHAPES, "")),
     };
     if points.len() > MAX_POINTS {
-        let help = "leave some out, or write them to a file and name it as data.file";
+        let help = either(
+            "leave some out, or write them to a file and name it as data.file",
+            "leave some out, or write them to a file and open it",
+        );
         return Err(Error::usage(place, counted(points.len(), "point"), format!("at most {MAX_POINTS}"), help));
     }
     for (i, row) in points.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::declaration::{Key, key};
 use super::{Recipe, keys};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use toml::Table;
 
 impl Recipe {
@@ -17,13 +17,16 @@ impl Recipe {
         if texts.is_empty() {
             return Ok(vec![]);
         }
-        let own = format!("{place}: {}", key!(train.variants).path);
+        let own = format!("{place}: {}", keys::written(key!(train.variants).path));
         if texts.len() < 2 {
             let help = format!("name another, or set {} by itself", texts[0]);
             return Err(Error::usage(own, "one variant", "two or more", help));
         }
         if !self.has_folds() {
-            let help = "hold out folds with data.holdout = \"own\" (--holdout own)";
+            let help = either(
+                "hold out folds with data.holdout = \"own\" (--holdout own)",
+                "let each member hold out a fold of its own",
+            );
             return Err(Error::usage(own, "variants without out-of-fold rows to choose by", "", help));
         }
         texts.iter().enumerate().map(|(i, text)| self.varied(text, &variant_place(place, i))).collect()
@@ -39,7 +42,7 @@ impl Recipe {
     /// # Errors
     /// `text` is none of them.
     pub fn variant(&self, text: &str) -> Result<Recipe> {
-        let (place, texts) = (key!(train.variants).path, self.variant_texts());
+        let (place, texts) = (key!(train.variants).said(), self.variant_texts());
         if texts.is_empty() {
             return Ok(self.clone());
         }
@@ -61,7 +64,7 @@ impl Recipe {
         let mut given: Vec<&str> = vec![];
         for pair in pairs(text) {
             let Some((path, value)) = pair.split_once('=') else {
-                let help = "for example \"net.dropout=0.15, method.eta=0.03\"";
+                let help = either("for example \"net.dropout=0.15, method.eta=0.03\"", "a key, = and its value");
                 return Err(Error::usage(
                     place,
                     format!("\"{}\"", pair.trim()),
@@ -74,10 +77,20 @@ impl Recipe {
             if !is_of_training(key) {
                 let allowed = "keys of net, method, prior and train that leave rows, members and steps as they are";
                 let help = "take it out of the variant";
-                return Err(Error::usage(format!("{place}: {path}"), "is the same for all variants", allowed, help));
+                return Err(Error::usage(
+                    format!("{place}: {}", keys::written(path)),
+                    "is the same for all variants",
+                    allowed,
+                    help,
+                ));
             }
             if given.contains(&path) {
-                return Err(Error::usage(format!("{place}: {path}"), "is given twice", "", "keep one of the two"));
+                return Err(Error::usage(
+                    format!("{place}: {}", keys::written(path)),
+                    "is given twice",
+                    "",
+                    "keep one of the two",
+                ));
             }
             keys::set(&mut table, path, value, place)?;
             given.push(path);

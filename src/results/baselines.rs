@@ -1,7 +1,7 @@
 //! What a run is compared with, fitted on the training rows: a constant, a straight line, boosted trees.
 
 use crate::data::Dataset;
-use crate::error::Error;
+use crate::error::{Error, either};
 use crate::metrics::boosting::{self, Boosting};
 use crate::metrics::{ConstantModel, LinearModel};
 use crate::recipe::Boosting as Choice;
@@ -44,7 +44,10 @@ fn trees(
     }
     if boosting == Choice::Auto && !boosting::is_quick(seen.n, seen.d, classes) {
         let about = rough_duration(boosting::seconds(seen.n, seen.d, classes));
-        return Ok(Some(Err(format!("left out: it would take about {about} (--baseline on fits it all the same)"))));
+        return Ok(Some(Err(format!(
+            "left out: it would take about {about}{}",
+            either(" (--baseline on fits it all the same)", "")
+        ))));
     }
     // Those of a large table take minutes, and the crate cannot be interrupted between two of them.
     let (x, y, weights, d) = (seen.x.clone(), y.to_vec(), seen.weights.clone(), seen.d);

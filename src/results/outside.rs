@@ -1,5 +1,6 @@
 //! The metrics of out-of-distribution detection.
 
+use crate::error::either;
 use crate::method::predictive::{Classification, Regression};
 use crate::metrics;
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
@@ -98,11 +99,11 @@ fn ood_notes(metrics: &[Metric], inside: usize, outside: usize) -> Vec<String> {
     )];
     let best = aurocs(metrics).map(|(_, auroc)| auroc).fold(f64::NAN, f64::max);
     if best < 0.6 {
-        notes.push(
-            "the model does not separate these rows from in-distribution ones: train VIFO with auxiliary inputs (--eta-aux 0.1 and up), \
-             which raise its uncertainty where it has no data"
-                .into(),
-        );
+        notes.push(format!(
+            "the model does not separate these rows from in-distribution ones: train VIFO with auxiliary inputs ({} 0.1 and up), \
+             which raise its uncertainty where it has no data",
+            either("--eta-aux", "eta_aux")
+        ));
     }
     notes
 }

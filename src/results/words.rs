@@ -1,5 +1,6 @@
 //! What the metrics of one evaluation mean, in words.
 
+use crate::error::either;
 use crate::results::chance::{Chance, Judgement};
 use crate::results::{Better, FEW, Metric};
 use crate::tables::apart;
@@ -25,10 +26,12 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
         )),
         (None, Some(by)) if of_classes => Some(format!(
             "the network's classes are as good as always naming the commonest class, but its probabilities are worse \
-             than {constant} ({by}): {CALIBRATE} may help"
+             than {constant} ({by}): {} may help",
+            either(CALIBRATE, "calibrating it")
         )),
         (None, Some(by)) => Some(format!(
-            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {CALIBRATE} may help"
+            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {} may help",
+            either(CALIBRATE, "calibrating it")
         )),
         (None, None) => None,
     }
@@ -42,6 +45,7 @@ pub fn with_button(note: &str) -> String {
 }
 
 /// A note with the run's folder, as a shell reads it, where "RUN" stands for it.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn with_run(note: &str, run: &str) -> String {
     note.replace(CALIBRATE, &format!("`vifo calibrate {run}`"))
 }

@@ -2,6 +2,7 @@
 
 use crate::base::fs;
 use crate::data::load::Loaded;
+use crate::error::either;
 use crate::method::Trained;
 use crate::recipe::Recipe;
 use crate::results::{Results, VariantResult};
@@ -91,8 +92,9 @@ impl Fitted {
         self.kept_epoch().filter(|epoch| *epoch == first).map(|_| {
             format!(
                 "the best weights are those of the first epoch: the inputs may tell little about '{}' (compare with the \
-                 baselines), or --lr is too high",
-                self.data.encoder.target_names()
+                 baselines), or {} is too high",
+                self.data.encoder.target_names(),
+                either("--lr", "the learning rate")
             )
         })
     }

@@ -4,7 +4,7 @@ use super::parts::Read;
 use crate::base::fs;
 use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::{Recipe, plain_path};
 use crate::system::csv_text;
 use crate::system::file::{is_link, sweep_remains};
@@ -99,7 +99,7 @@ impl RunFolder {
 
     /// Makes a new folder and holds it; an existing one that is not empty is refused, and nothing in it is touched.
     pub fn begin(path: &Path) -> Result<(RunFolder, fs::File)> {
-        plain_path(path, "--out")?;
+        plain_path(path, &either("--out", "the run folder"))?;
         Self::refuse_unless_empty(path)?;
         let folder = RunFolder { path: path.to_path_buf() };
         fs::create_dir_all(path).map_err(|e| Error::io(path, "create", &e))?;
@@ -115,7 +115,7 @@ impl RunFolder {
     /// An error where something other than a lock lies in `path`.
     pub fn refuse_unless_empty(path: &Path) -> Result<()> {
         if fs::is_file(path) {
-            let help = "--out names a folder: choose another";
+            let help = either("--out names a folder: choose another", "choose another folder");
             return Err(Error::usage(path.display().to_string(), "is a file", "", help));
         }
         let is_full = fs::read_dir(path).is_ok_and(|d| d.flatten().any(|e| e.file_name() != ".lock"));
@@ -126,7 +126,10 @@ impl RunFolder {
             path.display().to_string(),
             "already exists and is not empty",
             "",
-            "choose another folder with --out, replace it with --force, or resume with `vifo fit --resume`",
+            either(
+                "choose another folder with --out, replace it with --force, or resume with `vifo fit --resume`",
+                "choose another folder",
+            ),
         ))
     }
 
@@ -194,7 +197,7 @@ impl RunFolder {
             return Err(Error::usage(
                 path.display().to_string(),
                 found,
-                "a folder made by `vifo fit`",
+                either("a folder made by `vifo fit`", "a folder that a training made"),
                 "check the path",
             ));
         }
@@ -233,7 +236,10 @@ impl RunFolder {
                 self.path.join(name).display().to_string(),
                 e.to_string(),
                 "",
-                "the file is damaged: restore it, or train again with `vifo fit`",
+                either(
+                    "the file is damaged: restore it, or train again with `vifo fit`",
+                    "the file is damaged: restore it, or train again",
+                ),
             )
         })
     }

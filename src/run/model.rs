@@ -13,7 +13,7 @@ use crate::data::load::{self, images, read_options, skipped_row};
 use crate::data::roles;
 use crate::data::table::{ColumnKind, Table, read_table};
 use crate::data::{Dataset, Inputs, Task};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::method::{Predictive, Trained};
 use crate::recipe::Recipe;
@@ -61,7 +61,7 @@ impl Model {
                 path.display().to_string(),
                 "no trained weights yet",
                 "",
-                format!("finish the training with `vifo fit --resume {}`", run.path.display()),
+                either(format!("finish the training with `vifo fit --resume {}`", run.path.display()), "resume it"),
             ));
         }
         let trained = Self::checkpoint(run, BEST, &plan)?.trained;
@@ -82,7 +82,7 @@ impl Model {
                 verdict.map(|()| chosen)
             }
             None => {
-                let help = "restore it, or train again with `vifo fit`";
+                let help = either("restore it, or train again with `vifo fit`", "restore it, or train again");
                 Err(Error::data(place, "names no variant of the recipe, or is damaged", "", help))
             }
         }
@@ -164,10 +164,10 @@ impl Model {
         if self.encoder.pixels.is_some() {
             let (data, mut notes) = images::read(&self.encoder, file, part, need_target)?;
             if skip_lines.is_some() {
-                notes.push("--skip-lines has no effect on images".into());
+                notes.push(either("--skip-lines has no effect on images", "skipped lines have no effect on images"));
             }
             if header.is_some() {
-                notes.push("--header has no effect on images".into());
+                notes.push(either("--header has no effect on images", "a header has no effect on images"));
             }
             let rows = (0..data.n).collect();
             return Ok(NewRows { data, rows, notes, refused: vec![], odd: vec![] });
@@ -251,7 +251,10 @@ impl Model {
             false => name.to_string(),
         };
         let line = names.iter().map(cell).collect::<Vec<_>>().join(&between.to_string());
-        let help = format!("the file has no line of column names; put this first: {line} (or use --header yes)");
+        let help = format!(
+            "the file has no line of column names; put this first: {line}{}",
+            either(" (or use --header yes)", "")
+        );
         Err(Error::data(table.path.display().to_string(), format!("no column '{name}'"), "", help))
     }
 
@@ -314,7 +317,10 @@ impl Model {
         let Manifest { state, sums, .. } = run.manifest()?;
         let resume = crate::base::visible::shell(&run.path.display().to_string());
         let unfinished = ["stopped", "training"].contains(&state.as_str()).then(|| {
-            format!("training did not end (state: {state}); these are its best weights so far; resume with `vifo fit --resume {resume}`")
+            format!(
+                "training did not end (state: {state}); these are its best weights so far; {}",
+                either(format!("resume with `vifo fit --resume {resume}`"), "resume it")
+            )
         });
         Ok(unfinished.into_iter().chain(sums.is_empty().then(|| Self::WITHOUT_SUMS.into())).collect())
     }
@@ -338,12 +344,12 @@ impl Model {
 fn left_out_as_in_training(table: &Table, file: &Path, n: usize) -> Result<String> {
     let lines = if n == 1 { "the first line is".to_string() } else { format!("the first {n} lines are") };
     match skipped_row(table)? {
-        None => Ok(format!("{lines} left out, as in training (--skip-lines {n})")),
+        None => Ok(format!("{lines} left out, as in training{}", either(format!(" (--skip-lines {n})"), ""))),
         Some(line) => Err(Error::data(
             format!("{}, line {line}", file.display()),
             format!("is a row of data, but {lines} left out, as in training"),
             "",
-            "say how many lines to leave out: --skip-lines 0 for none",
+            either("say how many lines to leave out: --skip-lines 0 for none", "leave as many lines in front as there"),
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::RunFolder;
 use crate::base::fs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::{self, Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -70,14 +70,16 @@ pub fn replace(data: &mut Data, file: &Path) -> Result<()> {
         (Some(own), _) | (None, Some(own)) => *own = absolute,
         (None, None) => {
             let help = "leave it out";
-            return Err(Error::usage("--data", "the run was not trained on a file", "", help));
+            return Err(Error::usage(either("--data", "the data"), "the run was not trained on a file", "", help));
         }
     }
     Ok(())
 }
 
 /// What to do about data that is gone, where the command can be told another file: `vifo evaluate`, `vifo fit --resume`.
-pub const NAME_IT: &str = "say where it is with --data FILE, or ";
+pub fn name_it() -> String {
+    either("say where it is with --data FILE, or ", "")
+}
 
 /// What a command has in front of "move it back" where its own --data means other rows, or where it has none.
 pub const NO_OPTION: &str = "";

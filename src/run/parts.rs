@@ -6,7 +6,7 @@
 use super::folder::{CALIBRATION, Manifest, RunFolder, write_atomic};
 use crate::base::clock::Duration;
 use crate::base::{fs, task};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -127,7 +127,10 @@ impl RunFolder {
             self.path.join(name).display().to_string(),
             "is not what vifo wrote: its SHA-256 differs from the one in manifest.json, so it was damaged, replaced or edited",
             "",
-            "restore it, train again with `vifo fit`, or take it as it is with --accept-changed",
+            either(
+                "restore it, train again with `vifo fit`, or take it as it is with --accept-changed",
+                "restore it, or train again",
+            ),
         )
     }
 
@@ -172,7 +175,7 @@ impl RunFolder {
                 path.display().to_string(),
                 "is not what vifo wrote: it was damaged or edited",
                 "",
-                "restore it, or take it as it is with --accept-changed",
+                either("restore it, or take it as it is with --accept-changed", "restore it, or train again"),
             )),
         }
     }
@@ -230,7 +233,7 @@ impl RunFolder {
                 stranger.display().to_string(),
                 "was not made by vifo, so the run folder around it is not deleted",
                 "",
-                "move it away, or choose another folder with --out",
+                either("move it away, or choose another folder with --out", "move it away, or choose another folder"),
             ));
         }
         let entries = fs::read_dir(&self.path).map_err(|e| Error::io(&self.path, "read", &e))?;

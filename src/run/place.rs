@@ -2,7 +2,7 @@
 
 use super::RunFolder;
 use crate::base::fs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::Recipe;
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub fn outside_of_the_images(recipe: &Recipe, path: &Path) -> Result<()> {
             place,
             "lies inside the image set",
             "a folder outside of it",
-            "choose another with --out",
+            either("choose another with --out", "choose another"),
         ));
     }
     Ok(())
@@ -75,9 +75,9 @@ pub(crate) fn replaceable(path: &Path) -> Result<()> {
     }
     Err(Error::usage(
         path.display().to_string(),
-        "is not a run folder, so --force does not delete it",
-        "a folder made by `vifo fit`",
-        "choose another folder with --out",
+        either("is not a run folder, so --force does not delete it", "is not a run folder, and stays as it is"),
+        either("a folder made by `vifo fit`", "a folder that a training made"),
+        either("choose another folder with --out", "choose another folder"),
     ))
 }
 

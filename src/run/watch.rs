@@ -6,7 +6,7 @@ use super::{Manifest, RunFolder, recipe_name};
 use crate::base::clock::SystemTime;
 use crate::base::fs;
 use crate::base::visible::shell;
-use crate::error::Result;
+use crate::error::{Result, either};
 use crate::recipe::Recipe;
 use crate::results::Metric;
 use crate::run::folder::inside;
@@ -172,7 +172,10 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
     match &state {
         RunState::Interrupted => {
             let path = shell(&path.display().to_string());
-            notes.push(format!("interrupted: resume with `vifo fit --resume {path}`"));
+            notes.push(either(
+                format!("interrupted: resume with `vifo fit --resume {path}`"),
+                "interrupted: it can be resumed",
+            ));
         }
         RunState::Ended(word) if !has_checkpoint => notes.push(format!("{word}, but its checkpoint is missing")),
         _ => {}

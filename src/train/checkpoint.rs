@@ -1,7 +1,7 @@
 //! A checkpoint: weights under PyTorch's names and shapes, optimizer state, counters. One safetensors file; what cannot
 //! be a tensor stands in its metadata. The whole state of a run, so that a resumed one continues bit-equal.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::method::{Named, Trained};
 use crate::net::Layout;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -136,7 +136,10 @@ impl Checkpoint {
                 path.display().to_string(),
                 format!("checkpoint format {version}"),
                 format!("format {VERSION}"),
-                "use the vifo that wrote it, or train again with `vifo fit`",
+                either(
+                    "use the vifo that wrote it, or train again with `vifo fit`",
+                    "use the vifo that wrote it, or train again",
+                ),
             ));
         }
         let number = |key: &str| {
@@ -197,7 +200,8 @@ impl Checkpoint {
 }
 
 fn broken(path: &Path, found: String) -> Error {
-    let help = "the file is damaged or not of this run: restore it, or train again with `vifo fit`";
+    let again = either("train again with `vifo fit`", "train again");
+    let help = format!("the file is damaged or not of this run: restore it, or {again}");
     Error::data(path.display().to_string(), found, "", help)
 }
 

@@ -1,7 +1,7 @@
 //! Forward passes over whole data sets, a chunk of rows at a time.
 
 use crate::data::Inputs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::{Device, Executor};
 pub use crate::method::Chunk;
 use crate::method::{Features, HostLayer, ModelSpec, Predictive, Trained};
@@ -246,7 +246,7 @@ fn no_posterior(name: &str) -> Error {
     Error::run(
         "checkpoint",
         format!("holds no {name}: training has not come to its end"),
-        "finish it with `vifo fit --resume RUN`",
+        either("finish it with `vifo fit --resume RUN`", "resume it"),
     )
 }
 

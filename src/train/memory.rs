@@ -5,14 +5,14 @@ use super::plan::TrainingPlan;
 use super::session::Session;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::method::AVERAGE;
 pub use crate::method::Need;
 use crate::metrics::{LinearModel, boosting};
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
-use crate::recipe::Boosting;
+use crate::recipe::{Boosting, key};
 use crate::system::memory;
 pub use crate::system::memory::size;
 
@@ -33,7 +33,7 @@ pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<
         }
     }
     if plan.n_lanes() > 1 {
-        let fewer = format!(" or train.variants (now {})", plan.n_lanes());
+        let fewer = format!(" or {} (now {})", key!(train.variants).said(), plan.n_lanes());
         all.iter_mut().filter(|n| n.cheaper.starts_with("lower ")).for_each(|n| n.cheaper += &fewer);
     }
     all.sort_by_key(|n| std::cmp::Reverse(n.bytes));
@@ -55,12 +55,13 @@ fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec
         (false, false) => "SGD's momentum",
         (false, true) => "SGD's momentum and an average of weights",
     };
-    let fewer = format!("lower method.members (now {})", s.members);
+    let members = format!("{} (now {})", key!(method.members).said(), s.members);
+    let fewer = format!("lower {members}");
     let mut needs = vec![];
     let mut add = |what: String, bytes: u64, cheaper: String, on_host: bool| {
         needs.push(Need { what, bytes, cheaper, on_host });
     };
-    let limit = "train on fewer rows (data.limit for images)".to_string();
+    let limit = either("train on fewer rows (data.limit for images)", "train on fewer rows");
     add("rows".into(), held(data), limit.clone(), true);
     // Programs on the CPU read the inputs where they are.
     let is_shared = |b: &BufferInfo| device.is_cpu() && (b.name == "data.x" || b.kind == Element::Bytes);
@@ -73,12 +74,12 @@ fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec
     add(optimizer.into(), sum(&moments), fewer, false);
     let (what, lower) = s.method.collected(s);
     add(what, sum(&|b| collected.contains(&b.name.as_str())), lower, false);
-    let batch = format!("lower train.batch (now {}) or method.members (now {})", s.batch, s.members);
+    let batch = format!("lower {} (now {}) or {members}", key!(train.batch).said(), s.batch);
     add("activations and gradients".into(), scratch_of(&training), batch, false);
     let rows = Predictor::chunk_rows(s, data.train.n);
     let prediction = s.record_prediction(rows as u32)?.program;
     let networks = s.members * s.copies();
-    let samples = format!("lower predict.samples (now {}) or method.members (now {})", s.predict_samples, s.members);
+    let samples = format!("lower {} (now {}) or {members}", key!(predict.samples).said(), s.predict_samples);
     add(format!("prediction with {networks} networks"), whole(&prediction), samples, false);
     needs.extend(s.method.host_needs(s));
     needs.retain(|n| n.bytes > 0);

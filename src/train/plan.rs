@@ -3,7 +3,7 @@
 use super::{stepping, variants};
 use crate::data::Task;
 use crate::data::encode::Encoder;
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
 use crate::method::{self, BETA1, ImageInput, ModelSpec, Stepping};
 use crate::net::{AlexNet, Cnn, Last, Mlp, Net, PreResNet};
 use crate::ops::StepArgs;
@@ -11,7 +11,7 @@ use crate::ops::gather::fold_rows;
 use crate::ops::step::Prior;
 use crate::program::builder::Embedded;
 use crate::recipe::{
-    Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key,
+    Boosting, Embedding, Expectation, Link, NetName, Optimizer, Recipe, Schedule, Strength, ViGroups, key, keys,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ impl TrainingPlan {
             Expectation::Exact if exact_exists => true,
             Expectation::Exact => {
                 return Err(Error::usage(
-                    "method.expectation",
+                    key!(method.expectation).said(),
                     "\"exact\" has a closed form only for VIFO regression with noise_link = \"exp\" and a gaussian likelihood",
                     "",
                     "set it to \"auto\"",
@@ -143,10 +143,10 @@ impl TrainingPlan {
         let swa_start = recipe.train.swa_start.unwrap_or((u64::from(epochs) * 161 / 500) as u32);
         if method.collects() && epochs > 0 && swa_start >= epochs {
             return Err(Error::usage(
-                "train.swa_start",
+                key!(train.swa_start).said(),
                 format!("{swa_start} of {epochs} epochs leaves none to average"),
                 format!("fewer than {epochs}"),
-                "lower it or raise train.epochs",
+                format!("lower it or raise {}", key!(train.epochs).said()),
             ));
         }
         Ok(TrainingPlan {
@@ -172,10 +172,22 @@ impl TrainingPlan {
         })
     }
 
-    /// What to do when training diverged; checkpoints written before stay intact.
+    /// Of a training that diverged; checkpoints written before stay intact.
+    pub fn diverged(&self, place: String, found: impl Into<String>) -> Error {
+        // Without the digits that a tenth leaves behind.
+        let lower = format!("{:.2e}", self.first_lr / 10.0);
+        let lower = lower.parse::<f64>().map_or(lower, |lr| lr.to_string());
+        let error = Error::run(place, found, self.help()).curing(Cure::set(key!(train.lr).path, lower));
+        if self.train.clip > 0.0 { error } else { error.curing(Cure::set(key!(train.clip).path, "1")) }
+    }
+
+    /// What to do when training diverged.
     pub fn help(&self) -> String {
-        let clip = if self.train.clip > 0.0 { "" } else { ", set train.clip=1" };
-        format!("lower --lr (now {}){clip}, or look for extreme values with `vifo inspect`", self.first_lr)
+        let clip = either(", set train.clip=1", ", clip the gradient");
+        let clip = if self.train.clip > 0.0 { "" } else { &clip };
+        let lr = either("--lr", key!(train.lr).said());
+        let look = either("look for extreme values with `vifo inspect`", "look for extreme values in the data");
+        format!("lower {lr} (now {}){clip}, or {look}", self.first_lr)
     }
 
     pub fn steps_per_epoch(&self) -> u32 {
@@ -309,9 +321,10 @@ fn width_of(levels: usize) -> u32 {
 }
 
 /// The network that the recipe names, or the one that suits the data.
+// Long: each network takes its own keys and refuses the others'.
 fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last) -> Result<Net> {
     fn refuse<T>(key: &str, found: String, allowed: &str, help: &str) -> Result<T> {
-        Err(Error::usage(key, found, allowed, help))
+        Err(Error::usage(keys::said(key), found, allowed, help))
     }
     let mlp = |n_in: u32, hidden: Vec<u32>, embedded: Vec<u32>, tables: Vec<Embedded>| {
         let (scaled, parametric) = (net.input_scale, net.parametric);
@@ -337,7 +350,12 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
         && side != want
     {
         let found = format!("images of {side} x {side}");
-        return refuse("net.name", found, "32 x 32 for alexnet and preresnet", "leave data.image_size out, or use cnn");
+        return refuse(
+            "net.name",
+            found,
+            "32 x 32 for alexnet and preresnet",
+            &either("leave data.image_size out, or use cnn", "leave the image size out, or use cnn"),
+        );
     }
     for (set, key) in [(net.input_scale, key!(net.input_scale).path), (net.parametric, key!(net.parametric).path)] {
         if set && name != NetName::Mlp {
@@ -350,7 +368,7 @@ fn network(net: &crate::recipe::Net, dropout: f32, encoder: &Encoder, last: Last
                 "net.widths",
                 format!("{} numbers", w.len()),
                 &format!("{}", default.len()),
-                "see `vifo fit --keys`",
+                &either("see `vifo fit --keys`", "give as many"),
             ),
             Some(w) => Ok(w.clone()),
             None => Ok(default.to_vec()),
@@ -393,18 +411,19 @@ fn with_folds(setup: ModelSpec, recipe: &Recipe) -> Result<ModelSpec> {
     if !recipe.has_folds() {
         return Ok(setup);
     }
-    let refuse = |found: String, help: &str| {
+    let holdout = key!(data.holdout).said();
+    let refuse = |found: String, help: String| {
         let allowed = "\"shared\", or \"own\" for members that are trained apart";
-        Err(Error::usage(key!(data.holdout).path, found, allowed, help))
+        Err(Error::usage(holdout.as_str(), found, allowed, help))
     };
     let (folds, rows) = (setup.members, setup.n_rows);
     if setup.is_coupled() || setup.concludes() || setup.image.is_some() {
         let found = format!("\"own\" with {}", setup.method.name());
-        return refuse(found, "leave data.holdout out, or take an ensemble of vifo, base, vi or dropout");
+        return refuse(found, format!("leave {holdout} out, or take an ensemble of vifo, base, vi or dropout"));
     }
     if rows < 2 * folds {
         let found = format!("{rows} rows in {folds} folds");
-        return refuse(found, "lower method.members, or leave data.holdout out");
+        return refuse(found, format!("lower {}, or leave {holdout} out", key!(method.members).said()));
     }
     let held_out = fold_rows(folds, rows);
     Ok(ModelSpec { folds, held_out, n_rows: rows - held_out, ..setup })

@@ -162,7 +162,7 @@ impl Splits {
         let losses = self.session.take_sums_of(|s| wanted[s])?;
         if let Some((step, term)) = losses.bad {
             let found = format!("the {term} is not a finite number");
-            return Err(Error::run(format!("step {step}"), found, self.plan.help()));
+            return Err(self.plan.diverged(format!("step {step}"), found));
         }
         self.keep_better(&wanted)?;
         self.seconds += started.elapsed().as_secs_f64();
@@ -209,7 +209,7 @@ impl Splits {
         for (s, nll) in scores.into_iter().enumerate().filter_map(|(s, nll)| Some((s, nll?))) {
             if !nll.is_finite() {
                 let found = "the validation negative log-likelihood is not a finite number";
-                return Err(Error::run(format!("epoch {epoch}, data set {s}"), found, self.plan.help()));
+                return Err(self.plan.diverged(format!("epoch {epoch}, data set {s}"), found));
             }
             if self.best[s].is_none_or(|(_, best)| nll < best) {
                 self.best[s] = Some((epoch, nll));

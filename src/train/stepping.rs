@@ -7,13 +7,14 @@ use crate::error::{Error, Result};
 use crate::method::{ModelSpec, Stepping};
 use crate::net::{Masks, Net, ntk};
 use crate::ops::gather::{fold_start, set_of};
-use crate::recipe::{Parametrisation, Recipe, Strength, key};
+use crate::recipe::{Parametrisation, Recipe, Strength, key, keys};
 
 /// The same with the recipe's `Stepping`, which is refused where it has no meaning.
 pub(super) fn with_stepping(setup: ModelSpec, recipe: &Recipe) -> Result<ModelSpec> {
     let (method, layout) = (setup.method, setup.layout());
     let ntk = recipe.net.parametrisation == Parametrisation::Ntk;
-    let refuse = |key: &str, found: String, allowed: &str, help: &str| Err(Error::usage(key, found, allowed, help));
+    let refuse =
+        |key: &str, found: String, allowed: &str, help: &str| Err(Error::usage(keys::said(key), found, allowed, help));
     if ntk && (setup.image.is_some() || !matches!(setup.net, Net::Mlp(_))) {
         let key = key!(net.parametrisation).path;
         return refuse(key, "\"ntk\" with images".into(), "\"standard\" for images", "leave it out: it is for tables");

@@ -16,7 +16,7 @@ use super::variants::Choice;
 use crate::base::clock::Instant;
 use crate::data::Dataset;
 use crate::data::load::Loaded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::Device;
 use crate::method::{ModelSpec, Trained};
 use crate::ops::StepArgs;
@@ -432,7 +432,7 @@ impl Trainer {
             let is_tried = judges == 1 || self.wanted[places.clone()].contains(&true);
             if is_tried && !held_out::mean(&scores[places]).0.is_finite() {
                 let found = "the validation negative log-likelihood is not a finite number";
-                self.lose(lane, Error::run(format!("epoch {epoch}"), found, self.plan.lane(lane).help()))?;
+                self.lose(lane, self.plan.lane(lane).diverged(format!("epoch {epoch}"), found))?;
             }
         }
         for (judge, (nll, _)) in scores.iter().enumerate() {
@@ -455,7 +455,7 @@ impl Trainer {
         let Some(i) = weights.iter().position(|w| !w.is_finite() || w.abs() > 1e6) else { return Ok(()) };
         let (member, place) = (i / self.plan.setup.member_len(), i % self.plan.setup.member_len());
         let found = format!("training diverged: weight {place} of member {member} is {}", weights[i]);
-        Err(Error::run(format!("step {}", self.step), found, self.plan.help()))
+        Err(self.plan.diverged(format!("step {}", self.step), found))
     }
 }
 

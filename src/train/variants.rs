@@ -4,7 +4,7 @@
 use super::held_out::{out_of_fold, row_nll};
 use super::plan::TrainingPlan;
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::method::Trained;
 use crate::metrics::weighted;
@@ -16,7 +16,7 @@ pub(super) fn plan(recipe: &Recipe, of: impl Fn(&Recipe) -> Result<TrainingPlan>
     let recipes = recipe.variants("recipe")?;
     let mut all: Vec<TrainingPlan> = vec![];
     for (i, (recipe, text)) in recipes.iter().zip(recipe.variant_texts()).enumerate() {
-        let place = variant_place(key!(train.variants).path, i);
+        let place = variant_place(&key!(train.variants).said(), i);
         let plan = of(recipe).map_err(|e| e.within(&place))?;
         let found = match all.first().and_then(|first| difference(first, &plan)) {
             Some(what) => format!("\"{text}\" changes {what}"),
@@ -30,7 +30,15 @@ pub(super) fn plan(recipe: &Recipe, of: impl Fn(&Recipe) -> Result<TrainingPlan>
         };
         let allowed =
             "variants that differ, with the same method, members, weights, optimizer, batches, epochs and patience";
-        return Err(Error::usage(place, found, allowed, "train it as a run of its own, and `vifo compare` the two"));
+        return Err(Error::usage(
+            place,
+            found,
+            allowed,
+            either(
+                "train it as a run of its own, and `vifo compare` the two",
+                "train it as a run of its own, and compare the two",
+            ),
+        ));
     }
     for (plan, text) in all.iter_mut().zip(recipe.variant_texts()) {
         plan.variant.clone_from(text);
@@ -128,7 +136,7 @@ pub(super) fn choose(
     let known = means.iter().enumerate().filter_map(|(v, mean)| Some((v, (*mean)?)));
     let Some((best, _)) = known.min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Err(Error::run(
-            key!(train.variants).path,
+            key!(train.variants).said(),
             "no variant predicts the rows that it held out with a finite likelihood",
             plan.help(),
         ));

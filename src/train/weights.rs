@@ -2,9 +2,10 @@
 //! "l.0.b1.running_mean") and OIHW order, as `safetensors.torch.save_file(model.state_dict(), ...)` writes it. A
 //! `Checkpoint` holds a whole run; this holds nothing but numbers. Bytes in, bytes out: never the disk.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::method::ModelSpec;
 use crate::net::{Layout, View};
+use crate::recipe::key;
 use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{HashMap, HashSet};
@@ -113,7 +114,10 @@ fn open<'a>(bytes: &'a [u8], place: &str) -> Result<SafeTensors<'a>> {
             place,
             "is a checkpoint of a whole run of vifo",
             "the weights of one network",
-            "write those of one member with `vifo export RUN OUT.safetensors`, and name that file",
+            either(
+                "write those of one member with `vifo export RUN OUT.safetensors`, and name that file",
+                "name the weights of one network, exported from it",
+            ),
         ));
     }
     Ok(tensors)
@@ -226,7 +230,10 @@ fn check_shapes(found: &[(&Slot, String, TensorView)], layout: &Layout, place: &
     let help = match (ours.first(), theirs.first()) {
         (Some(&ours), Some(&theirs)) if same_inputs && wrong.iter().all(|(s, ..)| in_last(s)) => {
             let doubled = if ours == 2 * theirs {
-                "VIFO doubles the last layer: take the file of a VIFO network, or method.name = \"base\""
+                &either(
+                    "VIFO doubles the last layer: take the file of a VIFO network, or method.name = \"base\"",
+                    "VIFO doubles the last layer: take the file of a VIFO network, or a plain network as method",
+                )
             } else if theirs == 2 * ours {
                 "VIFO doubles the last layer: take the file of a plain network, or a vifo method"
             } else {
@@ -336,7 +343,7 @@ pub fn start_from(setup: &ModelSpec, initial: &[f32], imported: (&[f32], &[f32])
     let found = (initial.len(), weights.len(), running.len());
     if found != wanted {
         let found = format!("lengths {found:?} of start, weights and statistics; {wanted:?} belong there");
-        return Err(Error::run("net.weights", found, "this is a bug of vifo: please report it"));
+        return Err(Error::run(key!(net.weights).said(), found, "this is a bug of vifo: please report it"));
     }
     let mut all = initial.to_vec();
     for member in all.chunks_exact_mut(setup.member_len().max(1)) {

@@ -10,7 +10,7 @@ use crate::data::images::Part;
 use crate::data::load::Loaded;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, Task, load};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::method::Predictive;
 use crate::metrics::conformal::{self, Sets};
@@ -56,7 +56,7 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
     if let (Some(_), Task::Regression) = (request.sets, model.task()) {
         let found = "the run predicts a number";
         return Err(Error::usage(
-            "--sets",
+            either("--sets", "sets"),
             found,
             "a run that predicts classes",
             "leave it out: a regression has intervals",
@@ -74,7 +74,10 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
         }
         None => {
             if request.skip_lines.is_some() {
-                notes.push("--skip-lines has no effect without --data".into());
+                notes.push(either(
+                    "--skip-lines has no effect without --data",
+                    "skipped lines have no effect without a file",
+                ));
             }
             match model.plan.setup.folds {
                 0 => (validation(&model, folder)?, Source::Validation),
@@ -164,7 +167,10 @@ fn of_the_split(data: &recipe::Data) -> Vec<String> {
         );
     }
     if data.weight.is_some() {
-        all.push("calibration ignores data.weight: all rows count equally".into());
+        all.push(either(
+            "calibration ignores data.weight: all rows count equally",
+            "calibration ignores the weights: all rows count equally",
+        ));
     }
     all
 }
@@ -176,7 +182,7 @@ fn alphas(request: &[f64]) -> Result<Vec<f64>> {
         if !(ALPHAS.0..=ALPHAS.1).contains(&alpha) {
             let allowed = format!("{} to {}", ALPHAS.0, ALPHAS.1);
             let help = "it is the share of rows that may fall outside: 0.1 for 90 % intervals";
-            return Err(Error::usage("--alpha", alpha.to_string(), allowed, help));
+            return Err(Error::usage(either("--alpha", "alpha"), alpha.to_string(), allowed, help));
         }
         if !out.iter().any(|a| stored::percent(*a) == stored::percent(alpha)) {
             out.push(alpha);
@@ -218,7 +224,7 @@ fn own_data(model: &Model, folder: &RunFolder) -> Result<Loaded> {
             folder.path.display().to_string(),
             "the data file has changed since the run was trained: its validation rows cannot be told from the others",
             "",
-            "restore the file, or name rows never trained on with --data FILE",
+            either("restore the file, or name rows never trained on with --data FILE", "restore the file"),
         ));
     }
     Ok(data)
@@ -232,7 +238,10 @@ fn validation(model: &Model, folder: &RunFolder) -> Result<Dataset> {
             folder.path.display().to_string(),
             "the run has no validation rows to calibrate on",
             "",
-            "name rows never trained on with --data FILE, or train with data.validation_fraction above 0",
+            either(
+                "name rows never trained on with --data FILE, or train with data.validation_fraction above 0",
+                "train it again with validation rows",
+            ),
         ));
     }
     Ok(data.validation)
@@ -257,7 +266,10 @@ fn is_data_of(model: &Model, manifest: &Manifest, put: impl Fn(&mut recipe::Data
 fn fresh(model: &Model, folder: &RunFolder, file: &Path, skip_lines: Option<usize>) -> Result<Fresh> {
     let d = &model.recipe.data;
     let refuse = |found: String| {
-        let help = "name fresh rows, or leave --data out for the validation part";
+        let help = either(
+            "name fresh rows, or leave --data out for the validation part",
+            "name fresh rows, or the validation part",
+        );
         let allowed = "rows that the run was neither trained nor tested on";
         Err(Error::usage(file.display().to_string(), found, allowed, help))
     };

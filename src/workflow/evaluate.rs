@@ -6,7 +6,7 @@ use crate::data::images::Part;
 use crate::data::load::images;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, load};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::figure::Tone;
 use crate::method::Predictive;
@@ -48,7 +48,14 @@ pub fn parse_corruption(text: &str) -> Result<Vec<(Corruption, u8)>> {
         None => (text, None),
         Some((name, s)) => match s.parse::<u8>() {
             Ok(s @ 1..=5) => (name, Some(s)),
-            _ => return Err(Error::usage("--corrupt", format!("severity \"{s}\""), "1 to 5", "for example fog:3")),
+            _ => {
+                return Err(Error::usage(
+                    either("--corrupt", "corruption"),
+                    format!("severity \"{s}\""),
+                    "1 to 5",
+                    "for example fog:3",
+                ));
+            }
         },
     };
     let kinds = if name == "all" { Corruption::ALL.to_vec() } else { vec![name.parse()?] };
@@ -73,7 +80,7 @@ pub fn evaluate(
         None
     });
     // The run's own data: its test rows, and the training rows that the baselines are fitted on.
-    let data = moved::expect(&model.recipe.data, &folder.path, moved::NAME_IT).and_then(|()| model.data());
+    let data = moved::expect(&model.recipe.data, &folder.path, &moved::name_it()).and_then(|()| model.data());
     let manifest = folder.manifest()?;
     let changed = data.as_ref().is_ok_and(|d| !manifest.is_of(d));
     let page = Page::new(folder);
@@ -188,11 +195,13 @@ impl OfTarget<'_> {
         let duplicates = self.known().map_or(0, |own| calibrate::duplicates(&rows, &own.train));
         if duplicates > 0 && 2 * duplicates >= rows.n {
             found.notes.push(format!(
-                "{duplicates} of {} rows are training rows of the run, which are no test; leave --test out for the held-out rows",
-                rows.n
+                "{duplicates} of {} rows are training rows of the run, which are no test{}",
+                rows.n,
+                either("; leave --test out for the held-out rows", "")
             ));
         } else if is_training_file(model, file) {
-            found.notes.push("the run was trained on this file: its training rows are no test; leave --test out for the held-out rows".into());
+            let test = either("; leave --test out for the held-out rows", "");
+            found.notes.push(format!("the run was trained on this file: its training rows are no test{test}"));
         }
         if calibration.is_some_and(|c| is_source(c, file)) {
             found.notes.push("the run was calibrated on these rows: calibrated metrics on them are no test".into());
@@ -338,11 +347,11 @@ fn own_test_rows(folder: &RunFolder, data: &load::Loaded, changed: bool) -> Resu
             place,
             "the data file has changed since the run was trained: its test rows cannot be told from the others",
             "",
-            "restore the file, or name rows never trained on with --test FILE",
+            either("restore the file, or name rows never trained on with --test FILE", "restore the file"),
         ));
     }
     if data.test.n == 0 {
-        let help = "name a table or image set with --test FILE";
+        let help = either("name a table or image set with --test FILE", "predict the rows of another file");
         return Err(Error::usage(place, "the run has no test rows of its own", "", help));
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::base::rng::SplitMix64;
 use crate::data::encode::FeatureKind;
 use crate::data::targets_of as targets;
 use crate::data::{Dataset, Inputs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::Device;
 use crate::figure::{self, IntervalsFigure, IntervalsSeries, Saved};
 use crate::method::Predictive;
@@ -149,6 +149,7 @@ fn most_frequent(numbers: impl Iterator<Item = usize>, levels: usize) -> usize {
 /// Explains the predictions of `rows` by a run; `announce` is called before long work.
 ///
 /// Errors: images, which have no columns; a run that held out no rows; a data file that is gone or has changed.
+// Long: what each refusal says.
 pub fn explain(
     folder: &RunFolder,
     model: &Model,
@@ -157,19 +158,40 @@ pub fn explain(
     announce: &mut dyn FnMut(&str),
 ) -> Result<Explained> {
     if model.encoder.pixels.is_some() {
-        let help = "leave --explain out: `vifo evaluate --corrupt all` shows what an image model rests on";
-        return Err(Error::usage("--explain", "the run is on images, which have no columns", "a run on a table", help));
+        let help = either(
+            "leave --explain out: `vifo evaluate --corrupt all` shows what an image model rests on",
+            "leave it out",
+        );
+        return Err(Error::usage(
+            either("--explain", "importances"),
+            "the run is on images, which have no columns",
+            "a run on a table",
+            help,
+        ));
     }
     let data = model.data()?;
     let place = folder.path.display().to_string();
     if data.hash != folder.manifest()?.data && model.recipe.data.points.is_none() {
         let found = "the data file has changed since the run was trained: the rows that were held out cannot be told from the others";
-        return Err(Error::data(place, found, "", "restore the file, or leave --explain out"));
+        return Err(Error::data(
+            place,
+            found,
+            "",
+            either("restore the file, or leave --explain out", "restore the file"),
+        ));
     }
     // Where each member holds out rows of its own, only the test rows are new to all of them.
     let (held_out, part, help) = match model.recipe.has_folds() {
-        false => (&data.validation, "validation", "train with data.validation_fraction above 0"),
-        true => (&data.test, "test", "train with data.test_fraction above 0, or with --holdout shared"),
+        false => (
+            &data.validation,
+            "validation",
+            either("train with data.validation_fraction above 0", "train with validation rows"),
+        ),
+        true => (
+            &data.test,
+            "test",
+            either("train with data.test_fraction above 0, or with --holdout shared", "train with test rows"),
+        ),
     };
     if held_out.n < 2 {
         let found = format!("{} {part} rows: importance needs rows that were not trained on", held_out.n);

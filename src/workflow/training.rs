@@ -8,7 +8,7 @@ use crate::base::fs::File;
 use crate::data::Task;
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::exec::{Chosen, Device};
 use crate::method::Trained;
 use crate::recipe::{Likelihood, Recipe};
@@ -55,9 +55,10 @@ fn far_targets(recipe: &Recipe, data: &Loaded) -> Option<String> {
     (far > 0).then(|| {
         format!(
             "{} of '{}' beyond {FAR} standard deviations of the mean: error bars of all rows widen; correct what is wrong, or let it \
-             count less (--likelihood student-t)",
+             count less ({})",
             counted(far, "training value"),
-            data.encoder.target_names()
+            data.encoder.target_names(),
+            either("--likelihood student-t", "Student's t as noise")
         )
     })
 }
@@ -136,7 +137,7 @@ impl Training {
         if let Some(file) = file {
             moved::replace(&mut recipe.data, file)?;
         }
-        moved::expect(&recipe.data, path, moved::NAME_IT)?;
+        moved::expect(&recipe.data, path, &moved::name_it())?;
         let before = folder.manifest()?;
         // Points that were moved while training ran stand on the scale of its first step.
         let data = match &recipe.data.points {
@@ -149,7 +150,10 @@ impl Training {
                 path.display().to_string(),
                 "the data file has changed since this run began",
                 "",
-                "restore the file, name it with --data FILE, or start a new run with `vifo fit`",
+                either(
+                    "restore the file, name it with --data FILE, or start a new run with `vifo fit`",
+                    "restore the file, or start a new run",
+                ),
             ));
         }
         device.resume_forms(Some((&before.device, before.kernels)));
@@ -177,11 +181,16 @@ impl Training {
     /// `path` names the run in messages.
     fn go_on(&mut self, path: &Path, more: u32) -> Result<()> {
         if self.trainer.ending().is_none() {
-            let help = "resume it first (`vifo fit --resume` without --more)";
+            let help = either("resume it first (`vifo fit --resume` without --more)", "resume it first");
             return Err(Error::usage(path.display().to_string(), "has not come to its end", "", help));
         }
         if more == 0 {
-            return Err(Error::usage("--more", "0 epochs", "1 or more", "say how many epochs to train on"));
+            return Err(Error::usage(
+                either("--more", "further epochs"),
+                "0 epochs",
+                "1 or more",
+                "say how many epochs to train on",
+            ));
         }
         let mut recipe = self.recipe.clone();
         recipe.train.epochs = Some(more);

@@ -4,6 +4,7 @@
 mod method_names;
 mod size;
 mod source;
+mod words;
 
 use source::{Names, Source, parse, root, sources};
 use std::collections::{BTreeMap, BTreeSet};

@@ -37,8 +37,13 @@ fn the_judge_rejects_what_it_should() {
     use vifo::error::{Error, Fault};
     assert!(judge(Err("index out of bounds".into())).is_err());
     assert_eq!(judge(Ok(Ok(()))), Ok(Outcome::Taken));
-    let fault =
-        |found: &str| Fault { place: "a.csv".into(), found: found.into(), allowed: String::new(), help: String::new() };
+    let fault = |found: &str| Fault {
+        place: "a.csv".into(),
+        found: found.into(),
+        allowed: String::new(),
+        help: String::new(),
+        cures: Box::default(),
+    };
     assert!(judge(Ok(Err(Error::Data(fault("two\nlines"))))).is_err());
     assert!(judge(Ok(Err(Error::Data(fault("this is a bug of vifo"))))).is_err());
     assert!(judge(Ok(Err(Error::Run(fault("taken, but a number is NaN"))))).is_err());

@@ -9,6 +9,7 @@ use super::number_text;
 pub use super::scale::{Robust, Scale};
 use crate::data::table::calendar::{self, Moment, Order};
 use crate::data::{listed, quoted};
+use crate::error::either;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::f64::consts::TAU;
@@ -163,7 +164,7 @@ impl StandIn {
 pub(crate) struct CellFault {
     pub found: String,
     pub allowed: String,
-    pub help: &'static str,
+    pub help: String,
 }
 
 pub(crate) type Reading = std::result::Result<(Value, Strange), CellFault>;
@@ -258,7 +259,10 @@ impl FeatureKind {
             (false, false) => Err(CellFault {
                 found: "the cell is missing".into(),
                 allowed: "a value in every row".into(),
-                help: "fill it in, or use --missing drop or --missing mean in training",
+                help: either(
+                    "fill it in, or use --missing drop or --missing mean in training",
+                    "fill it in, or choose in training that missing cells are filled or their rows left out",
+                ),
             }),
         }
     }
@@ -272,7 +276,7 @@ impl FeatureKind {
                     return Err(CellFault {
                         found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
                         allowed: "up to 1e38 sd".into(),
-                        help: "fix the cell",
+                        help: "fix the cell".into(),
                     });
                 }
                 Ok((Value::Number(value), Strange::No))
@@ -288,7 +292,7 @@ impl FeatureKind {
                 let value = text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| CellFault {
                     found: quoted(text),
                     allowed: "a number, as in training".into(),
-                    help: "fix the cell, or leave it empty if it is missing",
+                    help: "fix the cell, or leave it empty if it is missing".into(),
                 })?;
                 self.number(value, index, fills)
             }
@@ -306,7 +310,7 @@ impl FeatureKind {
                 None => self.missing(fills).map(|(value, _)| (value, Strange::Unread)).map_err(|_| CellFault {
                     found: quoted(text),
                     allowed: "a date, as in training".into(),
-                    help: "fix the cell, or leave it empty if it is missing",
+                    help: "fix the cell, or leave it empty if it is missing".into(),
                 }),
             },
             FeatureKind::Levels { levels, unseen, .. } => match (position(index, levels, text), unseen) {
@@ -432,7 +436,7 @@ pub(crate) fn unseen_level(text: &str, names: &[String], what: &str) -> CellFaul
     CellFault {
         found: format!("{what} {} was not seen in training", quoted(text)),
         allowed: listed(names.iter().map(String::as_str)),
-        help: "correct the cell, leave the row out, or train again with such rows",
+        help: "correct the cell, leave the row out, or train again with such rows".into(),
     }
 }
 

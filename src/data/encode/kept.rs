@@ -3,7 +3,8 @@
 use super::Missing;
 use crate::data::quoted;
 use crate::data::table::{Column, Table};
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
+use crate::recipe::key;
 
 /// Rows that can be used, and how many were left out because a cell is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,21 +46,38 @@ fn kept_rows(table: &Table, inputs: &[&Column], target: &Column, missing: Missin
     }
     if let (Missing::Error, Some((row, name, is_target))) = (missing, first) {
         let (found, help) = match is_target {
-            true => ("the target is missing", "fill it in, or use --missing drop to leave such rows out".to_string()),
+            true => (
+                "the target is missing",
+                either(
+                    "fill it in, or use --missing drop to leave such rows out",
+                    "fill it in, or choose that such rows are left out",
+                ),
+            ),
             false => {
-                let help = format!("fill it in, use --missing drop or --missing mean, or --ignore {}", quoted(name));
+                let help = either(
+                    format!("fill it in, use --missing drop or --missing mean, or --ignore {}", quoted(name)),
+                    "fill it in, choose another way with missing cells, or take the column's tick away",
+                );
                 ("the cell is missing", help)
             }
         };
-        return Err(Error::data(table.place(row, name), found, "a value in every row", help));
+        let fill = Cure::set(key!(data.missing).path, if is_target { "drop" } else { "flag" });
+        return Err(Error::data(table.place(row, name), found, "a value in every row", help).curing(fill));
     }
     let rows: Vec<usize> = (0..table.rows()).filter(|&row| keep[row]).collect();
     if rows.is_empty() {
         let (found, help) = match missing.fills() {
-            true => (format!("the target {} is missing in every row", quoted(&target.name)), "choose another --target"),
-            false => {
-                ("every row has a missing cell".into(), "use --missing mean, or --ignore the columns with most of them")
-            }
+            true => (
+                format!("the target {} is missing in every row", quoted(&target.name)),
+                either("choose another --target", "choose another target"),
+            ),
+            false => (
+                "every row has a missing cell".into(),
+                either(
+                    "use --missing mean, or --ignore the columns with most of them",
+                    "let missing cells be filled, or take the tick of the columns with most of them away",
+                ),
+            ),
         };
         return Err(Error::data(table.path.display().to_string(), found, "complete rows", help));
     }

@@ -7,7 +7,8 @@ use super::{Dropped, Encoder, Feature, Missing, Robust, Target, number_text};
 use crate::data::table::calendar;
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{Task, counted, listed, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
+use crate::recipe::key;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -116,7 +117,12 @@ impl Encoder {
             let index = table.column_index(name)?;
             if index == target {
                 let found = format!("column {} is the target and ignored", quoted(&table.columns[index].name));
-                return Err(Error::usage(place(), found, "", "take it out of --ignore, or choose another --target"));
+                return Err(Error::usage(
+                    place(),
+                    found,
+                    "",
+                    either("take it out of --ignore, or choose another --target", "choose another target"),
+                ));
             }
             ignored.insert(index);
         }
@@ -128,7 +134,7 @@ impl Encoder {
         let meaning = |&(index, column): &(usize, &Column)| {
             let mut notes = Vec::new();
             let meaning = match ignored.contains(&index) {
-                true => Meaning::Nothing("--ignore".into()),
+                true => Meaning::Nothing(either("--ignore", "its tick is taken away")),
                 false => meaning::of(table, column, rules, train_rows, &mut notes)?,
             };
             Ok((meaning, notes))
@@ -254,6 +260,10 @@ pub fn strata(table: &Table, target: &str, task: Option<Task>, rows: &[usize]) -
 /// Standard deviations of a target whose squares, and products of those, are numbers.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
+fn another_target() -> String {
+    either("choose another --target", "choose another target")
+}
+
 /// Columns that can be a target, for a message: ": 'a', 'b'".
 fn proposal(table: &Table, but: &str) -> String {
     let suits = |c: &&Column| {
@@ -271,7 +281,10 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
     if let Some(&row) = rows.iter().find(|&&row| column.is_missing(row)) {
-        let help = "fill it in, or use --missing drop to leave such rows out";
+        let help = either(
+            "fill it in, or use --missing drop to leave such rows out",
+            "fill it in, or choose that such rows are left out",
+        );
         return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", help));
     }
     match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
@@ -279,14 +292,18 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
             let is_text = |row: &&usize| texts.get(**row).is_some_and(|text| text.parse::<f64>().is_err());
             let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
             let found = format!("the text {} as target of a regression", quoted(texts.get(row).unwrap_or("")));
-            let help = "fix the cell, use --task classification, or choose another --target";
-            Err(Error::data(table.place(row, &name), found, "numbers", help))
+            let help = either(
+                "fix the cell, use --task classification, or choose another --target",
+                "fix the cell, or choose the task classification or another target",
+            );
+            let classes = Cure::set(key!(data.task).path, "classification");
+            Err(Error::data(table.place(row, &name), found, "numbers", help).curing(classes))
         }
         (Task::Regression, Cells::Number(values)) => {
             let stats = Stats::of(&known(values, rows));
             let Some(stats) = stats.filter(|s| !s.is_constant()) else {
                 let found = format!("the same value in all {} training rows", rows.len());
-                return Err(Error::data(place(), found, "a target that varies", "choose another --target"));
+                return Err(Error::data(place(), found, "a target that varies", another_target()));
             };
             let Stats { mean, sd, min, max } = stats;
             if !(mean.is_finite() && sd.is_finite() && (max - min).is_finite()) {
@@ -305,7 +322,7 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
                 && texts.levels().len() > 2
                 && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
             {
-                let help = format!("choose another --target{}; the date can be an input", proposal(table, &name));
+                let help = format!("{}{}; the date can be an input", another_target(), proposal(table, &name));
                 return Err(Error::data(place(), "dates", "a number or classes to predict", help));
             }
             let seen = match &column.cells {
@@ -315,17 +332,24 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
                 Cells::Text(texts) => rows.iter().map(|&row| texts.code(row)).collect::<HashSet<_>>().len(),
             };
             if seen < 2 {
-                let help = "add rows of another class, or choose another --target";
+                let help = format!("add rows of another class, or {}", another_target());
                 return Err(Error::data(place(), "only one class in the training rows", "at least 2 classes", help));
             }
             if seen * 2 > rows.len() {
                 let found =
                     format!("{seen} classes in {} training rows: this looks like a number or an id", rows.len());
                 let help = match column.cells {
-                    Cells::Number(_) => "use --task regression, or choose another --target".to_string(),
-                    Cells::Text(_) => format!("choose another --target{}", proposal(table, &name)),
+                    Cells::Number(_) => either(
+                        "use --task regression, or choose another --target",
+                        "choose the task regression, or another target",
+                    ),
+                    Cells::Text(_) => format!("{}{}", another_target(), proposal(table, &name)),
                 };
-                return Err(Error::data(place(), found, format!("up to {} classes", rows.len() / 2), help));
+                let error = Error::data(place(), found, format!("up to {} classes", rows.len() / 2), help);
+                return Err(match column.cells {
+                    Cells::Number(_) => error.curing(Cure::set(key!(data.task).path, "regression")),
+                    Cells::Text(_) => error,
+                });
             }
             Ok(Target::Classes { name, labels: labels_of(column) })
         }

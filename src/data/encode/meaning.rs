@@ -8,7 +8,7 @@ use super::{Dropped, Encoder, Missing, Robust, number_text};
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
 use crate::data::table::{Cells, Column, ColumnKind, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::Scaling;
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ pub(crate) fn of(
 ) -> Result<Meaning> {
     let said = table.kind_of(column);
     if said == Some(ColumnKind::Ignore) {
-        return Ok(Meaning::Nothing("--as".into()));
+        return Ok(Meaning::Nothing(either("--as", "left out by its kind")));
     }
     let meaning = match &column.cells {
         Cells::Number(values) => of_numbers(table, column, values, rules, rows, said)?,
@@ -112,7 +112,7 @@ fn of_numbers(
     }
     if said == Some(ColumnKind::Date) {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
-        let help = "leave --as out (a year is a number)";
+        let help = either("leave --as out (a year is a number)", "take its kind back (a year is a number)");
         return Err(Error::data(place, "numbers that are not dates", "dates such as 2024-12-31 or 20241231", help));
     }
     let robust = robust(&known, rules.scaling);
@@ -272,7 +272,12 @@ fn of_texts(
     if said == Some(ColumnKind::Date) {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
         let found = "dates that cannot be read, or no dates";
-        return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", "take back --as"));
+        return Err(Error::data(
+            place,
+            found,
+            "dates such as 2024-12-31, 31.12.2024 or Dec 2024",
+            either("take back --as", "take its kind back"),
+        ));
     }
     let there = texts.len() - texts.missing();
     if !is_text && there >= MIN_IDS && levels.len() * 20 >= there * 19 {
@@ -292,7 +297,10 @@ fn of_strict(table: &Table, column: &Column, rules: &Rules) -> Result<Meaning> {
     if levels.len() > rules.max_levels && !embedded {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
         let found = format!("text with {} levels", levels.len());
-        let help = format!("use --ignore {}, or group its values", quoted(&column.name));
+        let help = either(
+            format!("use --ignore {}, or group its values", quoted(&column.name)),
+            "take its tick away, or group its values",
+        );
         return Err(Error::data(place, found, format!("up to {} levels", rules.max_levels), help));
     }
     Ok(Meaning::Input(FeatureKind::Levels { levels, unseen: Unseen::Refuse, embedded }))

@@ -23,7 +23,7 @@ mod usable;
 
 use super::table::{Column, Table};
 use super::{Dataset, Ids, Task, listed, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 pub use crate::recipe::Missing;
 use cells::{BLOCK, Cellwise, write_rows};
 use feature::CellFault;
@@ -261,9 +261,10 @@ pub(super) fn absent(table: &Table, name: &str) -> Error {
     let help = match (table.header, table.names().iter().find(same)) {
         (true, Some(other)) => format!("did you mean {}? Rename the column, or add it", quoted(other)),
         (true, None) => "rename the column, or add it".into(),
-        (false, _) if name.parse::<usize>().is_err() => {
-            "the file has no line of column names: put one first (or use --header yes)".into()
-        }
+        (false, _) if name.parse::<usize>().is_err() => either(
+            "the file has no line of column names: put one first (or use --header yes)",
+            "the file has no line of column names: put one first",
+        ),
         (false, _) => {
             "the file has no header: give the same columns in the same places as in training, the target's included"
                 .into()

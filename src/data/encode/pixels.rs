@@ -1,7 +1,7 @@
 //! Images as inputs: their size, how bytes become numbers, and how training images are varied. Bytes stay bytes until a batch
 //! is gathered. Must not know how a set is stored.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use serde::{Deserialize, Serialize};
 
 /// What a run remembers of its images; statistics are of the training images, in units where 255 is 1.
@@ -32,14 +32,27 @@ impl Pixels {
         if self.crop > most {
             let found = format!("{} for images of {} x {}", self.crop, self.h, self.w);
             let allowed = format!("0 to {most}, half a side");
-            return Err(Error::usage("data.crop", found, allowed, "a larger shift would move images out of sight"));
+            return Err(Error::usage(
+                either("data.crop", "shift"),
+                found,
+                allowed,
+                "a larger shift would move images out of sight",
+            ));
         }
         Ok(match (self.crop, self.flip) {
-            (0, false) => "training images are used as they are (data.crop, data.flip)".to_string(),
-            (0, true) => "training images are mirrored at random (data.flip)".into(),
-            (n, false) => format!("training images are shifted at random by up to {n} pixels (data.crop)"),
+            (0, false) => either(
+                "training images are used as they are (data.crop, data.flip)",
+                "training images are used as they are",
+            ),
+            (0, true) => {
+                either("training images are mirrored at random (data.flip)", "training images are mirrored at random")
+            }
+            (n, false) => {
+                format!("training images are shifted at random by up to {n} pixels{}", either(" (data.crop)", ""))
+            }
             (n, true) => {
-                format!("training images are shifted at random by up to {n} pixels and mirrored (data.crop, data.flip)")
+                let keys = either(" (data.crop, data.flip)", "");
+                format!("training images are shifted at random by up to {n} pixels and mirrored{keys}")
             }
         })
     }

@@ -70,7 +70,7 @@ impl Target {
                 self.standard(value).ok_or_else(|| CellFault {
                     found: format!("{value:e} is too far from the training mean {mean:e} (sd {sd:e})"),
                     allowed: "up to 1e38 sd".into(),
-                    help: "fix the cell",
+                    help: "fix the cell".into(),
                 })
             }
             Target::Classes { labels, .. } => class_of(column, row, labels, index).map(|class| class as f32),
@@ -87,7 +87,7 @@ fn missing_target() -> CellFault {
     CellFault {
         found: "the target is missing".into(),
         allowed: "a value in every row".into(),
-        help: "fill it in, or leave the row out",
+        help: "fill it in, or leave the row out".into(),
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn number_of(column: &Column, row: usize) -> std::result::Result<f64,
     column.number(row).or_else(|| text?.parse().ok()).filter(|v: &f64| v.is_finite()).ok_or_else(|| CellFault {
         found: quoted(text.unwrap_or("")),
         allowed: "a number, as in training".into(),
-        help: "fix the cell, or leave it empty if it is missing",
+        help: "fix the cell, or leave it empty if it is missing".into(),
     })
 }
 

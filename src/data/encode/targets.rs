@@ -5,7 +5,7 @@ use super::meaning::Rules;
 use super::{Encoder, Kept, Missing, rows_without_missing};
 use crate::data::table::Table;
 use crate::data::{Task, listed, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use std::collections::HashSet;
 
 /// The targets: as named, several with commas between them, or the last column. A column whose own name has a comma is one.
@@ -21,7 +21,12 @@ pub fn targets_of(named: Option<&str>, table: &Table) -> Result<Vec<String>> {
     for name in &names {
         if !seen.insert(table.column_index(name)?) {
             let found = format!("column {} twice in {}", quoted(name), quoted(named));
-            return Err(Error::usage("data.target", found, "each column once", "take one of them out"));
+            return Err(Error::usage(
+                either("data.target", "target"),
+                found,
+                "each column once",
+                "take one of them out",
+            ));
         }
     }
     Ok(names)
@@ -70,7 +75,7 @@ impl Encoder {
         train_rows: &[usize],
     ) -> Result<(Encoder, Vec<String>)> {
         let [first, others @ ..] = targets else {
-            return Err(Error::usage("data.target", "no column", "", "name one"));
+            return Err(Error::usage(either("data.target", "target"), "no column", "", "name one"));
         };
         if others.is_empty() {
             return Self::learn(table, first, task, rules, train_rows);
@@ -79,8 +84,16 @@ impl Encoder {
             let column = &table.columns[table.column_index(target)?];
             if task.unwrap_or_else(|| detect_task(column)) == Task::Classification {
                 let found = format!("{} targets, of which {} is classes", targets.len(), quoted(&column.name));
-                let help = "--task regression if its classes are numbers, else a run of its own for each target";
-                return Err(Error::usage("data.target", found, "several targets that are all numbers", help));
+                let help = either(
+                    "--task regression if its classes are numbers, else a run of its own for each target",
+                    "choose the task regression if its classes are numbers, else a run of its own for each target",
+                );
+                return Err(Error::usage(
+                    either("data.target", "target"),
+                    found,
+                    "several targets that are all numbers",
+                    help,
+                ));
             }
             if rules
                 .ignore
@@ -88,7 +101,12 @@ impl Encoder {
                 .any(|name| table.column_index(name).is_ok_and(|i| table.columns[i].name == column.name))
             {
                 let found = format!("column {} is a target and ignored", quoted(&column.name));
-                return Err(Error::usage("data.ignore", found, "", "take it out of --ignore, or choose other targets"));
+                return Err(Error::usage(
+                    either("data.ignore", "columns"),
+                    found,
+                    "",
+                    either("take it out of --ignore, or choose other targets", "choose other targets"),
+                ));
             }
         }
         let ignore: Vec<String> = rules.ignore.iter().chain(others).cloned().collect();

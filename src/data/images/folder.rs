@@ -7,7 +7,7 @@ use super::folder_decode::{self as decode, Header};
 use super::{ImageSet, Options, check_bytes, counted, file_name, listed, place};
 use crate::base::fs;
 use crate::base::visible::shell;
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
 use crate::system::memory;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,16 +193,21 @@ fn sound<T>(all: impl Iterator<Item = (Item, Result<T>)>, broken: &mut Vec<Broke
     Ok((items, values))
 }
 
+/// Training on the others.
+fn without() -> Cure {
+    Cure::set("data.skip_broken", "true")
+}
+
 /// One line for all files that cannot be read; for a single one what is wrong with it.
 fn refuse_broken(root: &Path, mut broken: Vec<Broken>, of: usize) -> Error {
-    const SKIP: &str = "`vifo fit --skip-broken` trains without";
+    let skip = either("`vifo fit --skip-broken` trains without", "\"leave broken images out\" trains without");
     broken.sort_by(|a, b| a.0.cmp(&b.0));
     let names: Vec<String> = broken.iter().map(|(path, _)| id(root, path)).collect();
     let n = broken.len();
     match broken.into_iter().next() {
         Some((_, Error::Data(mut fault))) if n == 1 => {
-            fault.help.push_str(&format!("; {SKIP} it"));
-            Error::Data(fault)
+            fault.help.push_str(&format!("; {skip} it"));
+            Error::Data(fault).curing(without())
         }
         Some((_, error)) if n == 1 => error,
         first => {
@@ -211,7 +216,8 @@ fn refuse_broken(root: &Path, mut broken: Vec<Broken>, of: usize) -> Error {
                 _ => String::new(),
             };
             let found = format!("{n} of its {of} images cannot be read: {}{why}", listed(&names, 10));
-            Error::data(place(root), found, "", format!("bring whole files or take them out; {SKIP} them"))
+            Error::data(place(root), found, "", format!("bring whole files or take them out; {skip} them"))
+                .curing(without())
         }
     }
 }
@@ -244,7 +250,7 @@ fn side_by_side(items: &[Item], headers: &[Header], set: u64) -> Result<AtOnce> 
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(most).build();
     pool.map(|pool| AtOnce(Some(pool)))
-        .map_err(|e| Error::run("images", e.to_string(), "try again with fewer --threads"))
+        .map_err(|e| Error::run("images", e.to_string(), either("try again with fewer --threads", "try again")))
 }
 
 /// Path relative to the root, with forward slashes.

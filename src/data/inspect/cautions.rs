@@ -8,23 +8,25 @@ use crate::data::encode::learn::labels_of;
 use crate::data::encode::{Encoder, Target};
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{counted, listed, quoted};
+use crate::error::{Cure, either};
+use crate::recipe::key;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// A sentence each, the gravest first; `rows` are those that have a target.
 pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
-    let mut cautions: Vec<Sentence> = header(table).map(Sentence::from).into_iter().collect();
+    let mut cautions: Vec<Sentence> = header(table).into_iter().collect();
     let target = table.columns.iter().find(|c| c.name == encoder.target_name());
     let is_input = |c: &&Column| encoder.features.iter().any(|f| f.name == c.name);
     let inputs: Vec<&Column> = table.columns.iter().filter(is_input).collect();
     let gives_away = |column: &&Column| {
         target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
-            let before = format!(
-                "column {} almost determines the target: is it known when you predict? If not: ",
-                quoted(&column.name)
-            );
-            let flag = format!("--ignore {}", shell(&column.name));
-            Sentence::with_flag(&before, &flag, "take its tick away", "")
+            Sentence::from(format!(
+                "column {} almost determines the target: is it known when you predict? If not: {}",
+                quoted(&column.name),
+                either(format!("--ignore {}", shell(&column.name)), "take its tick away")
+            ))
+            .curing(Cure::set(key!(data.ignore).path, column.name.clone()))
         })
     };
     cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<Sentence>>());
@@ -36,6 +38,7 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
                 "column {} holds {value} {times} times, far from all else: if it means missing, leave such cells empty",
                 quoted(&column.name)
             ))
+            .curing(Cure::set(key!(data.missing_markers).path, value.to_string()))
         })
     };
     cautions.extend(of_note.par_iter().filter_map(holds_mark).collect::<Vec<Sentence>>());
@@ -44,11 +47,14 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
     cautions
 }
 
-fn header(table: &Table) -> Option<String> {
+fn header(table: &Table) -> Option<Sentence> {
     let is_number = |(i, c): (usize, &Column)| c.name != i.to_string() && c.name.parse::<f64>().is_ok();
     let odd = table.header && table.options.header.is_none() && table.columns.iter().enumerate().any(is_number);
     odd.then(|| {
-        "some column names are numbers: is the first line data (--header no) or a note (--skip-lines 1)?".into()
+        let (data, note) = (either(" (--header no)", ""), either(" (--skip-lines 1)", ""));
+        Sentence::from(format!("some column names are numbers: is the first line data{data} or a note{note}?"))
+            .curing(Cure::set(key!(data.header).path, "false"))
+            .curing(Cure::set(key!(data.skip_lines).path, "1"))
     })
 }
 
@@ -75,8 +81,12 @@ fn copies(table: &Table) -> Option<String> {
     hashes.par_sort_unstable();
     let copies = hashes.par_windows(2).filter(|pair| pair[0] == pair[1]).count();
     let rows = if copies == 1 { "1 row repeats".into() } else { format!("{copies} rows repeat") };
-    (copies > 0)
-        .then(|| format!("{rows} an earlier row: duplicates across the training and test parts make the test optimistic; --group COLUMN keeps them together"))
+    (copies > 0).then(|| {
+        format!(
+            "{rows} an earlier row: duplicates across the training and test parts make the test optimistic; {}",
+            either("--group COLUMN keeps them together", "choose a column of groups to keep them together")
+        )
+    })
 }
 
 /// A hash with one more cell in it: the rounds of SplitMix64 let each bit change all others.

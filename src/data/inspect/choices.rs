@@ -5,6 +5,7 @@ use crate::data::encode::{Encoder, FeatureKind, Target};
 use crate::data::roles::Roles;
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{listed, quoted};
+use crate::error::either;
 use crate::recipe;
 use std::collections::{HashMap, HashSet};
 
@@ -15,14 +16,18 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
     let mut all = vec![];
     let name = quoted(encoder.target_name());
     if data.target.is_none() {
-        all.push(format!("the target is {name}, the last column: --target COLUMN chooses another"));
+        all.push(format!(
+            "the target is {name}, the last column{}",
+            either(": --target COLUMN chooses another", "; another can be chosen")
+        ));
     }
     let column = |name: &str| table.columns.iter().find(|c| c.name == name);
     let is_number = column(encoder.target_name()).is_some_and(|c| matches!(c.cells, Cells::Number(_)));
     if let (Target::Classes { labels, .. }, None, true) = (&encoder.target, data.task, is_number) {
         all.push(format!(
-            "the target {name} holds {} whole numbers, taken as classes: --task regression learns a number",
-            labels.len()
+            "the target {name} holds {} whole numbers, taken as classes: {} learns a number",
+            labels.len(),
+            either("--task regression", "the task regression")
         ));
     }
     let by_chance =
@@ -31,7 +36,8 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
     if let (Some(date), true) = (date, by_chance) {
         let flag = shell(&date.name);
         all.push(format!(
-            "rows are split at random, ignoring their date: to test on the future, --time {flag} splits by it"
+            "rows are split at random, ignoring their date: to test on the future, {}",
+            either(format!("--time {flag} splits by it"), format!("choose {} as time column", quoted(&date.name)))
         ));
     }
     if let Some(group) = roles.group {
@@ -41,9 +47,10 @@ pub fn notes(table: &Table, encoder: &Encoder, roles: &Roles, data: &recipe::Dat
             inputs.filter(|c| names_groups(c, group, table.rows())).map(|c| c.name.as_str()).collect();
         if !duplicates.is_empty() {
             all.push(format!(
-                "{} identify most groups of {} as its own name does: --ignore leaves them out",
+                "{} identify most groups of {} as its own name does: {}",
                 listed(duplicates.into_iter()),
-                quoted(&group.name)
+                quoted(&group.name),
+                either("--ignore leaves them out", "take their ticks away to leave them out")
             ));
         }
     }

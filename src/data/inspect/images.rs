@@ -5,7 +5,7 @@ use super::LevelCount;
 use crate::base::visible::shell;
 use crate::data::images::{ImageSet, Options, Part, named, normalise_stats};
 use crate::data::{counted, quoted};
-use crate::error::Result;
+use crate::error::{Result, either};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
@@ -32,16 +32,25 @@ pub struct ImageReport {
     pub command: String,
 }
 
+/// The first images of a class, each `[h, w, c]` of the report.
+pub type Samples = Vec<Vec<u8>>;
+
 pub fn inspect_images(path: &Path) -> Result<ImageReport> {
+    Ok(inspect_with_samples(path, false, 0)?.0)
+}
+
+/// With up to `each` images of every class, in the order of the classes.
+pub fn inspect_with_samples(path: &Path, skip_broken: bool, each: usize) -> Result<(ImageReport, Vec<Samples>)> {
     let divided = named::is_divided(path)?;
     // As `fit` would take them.
-    let options = Options { most: Some(named::MOST_SIDE), to_train: true, ..Default::default() };
+    let options = Options { most: Some(named::MOST_SIDE), to_train: true, skip_broken, ..Default::default() };
     let set = named::open(path, if divided { Part::Train } else { Part::All }, &options)?;
     let test = if divided { Some(named::open(path, Part::Test, &options)?) } else { None };
     let mut counts = vec![0usize; set.classes.len()];
     set.labels.iter().for_each(|&l| counts[l as usize] += 1);
     let (mean, sd) = normalise_stats(&set);
-    Ok(ImageReport {
+    let samples = samples(&set, each);
+    let report = ImageReport {
         path: path.display().to_string(),
         format: set.format_name().to_string(),
         images: set.n,
@@ -63,7 +72,19 @@ pub fn inspect_images(path: &Path) -> Result<ImageReport> {
             0 | 1 => String::new(),
             _ => format!("vifo fit {}", shell(&path.display().to_string())),
         },
-    })
+    };
+    Ok((report, samples))
+}
+
+fn samples(set: &ImageSet, each: usize) -> Vec<Samples> {
+    let mut out = vec![Samples::new(); set.classes.len()];
+    for (image, label) in set.bytes.chunks_exact(set.pixels().max(1)).zip(&set.labels) {
+        let of_class = &mut out[*label as usize];
+        if of_class.len() < each {
+            of_class.push(image.to_vec());
+        }
+    }
+    out
 }
 
 /// What looks wrong in a set and its test part, a sentence each.
@@ -73,10 +94,14 @@ pub(crate) fn warnings(set: &ImageSet, test: Option<&ImageSet>) -> Vec<String> {
     let mut out = vec![];
     let rare: Vec<_> = set.classes.iter().zip(&counts).filter(|(_, n)| (1..10).contains(*n)).collect();
     match (set.labels.is_empty(), counts.iter().filter(|n| **n > 0).count()) {
-        (true, _) => {
-            out.push("the images have no classes: `vifo predict` can read them, `vifo fit` cannot".to_string())
-        }
-        (false, 1) => out.push("all images have one class: `vifo fit` needs two or more".into()),
+        (true, _) => out.push(either(
+            "the images have no classes: `vifo predict` can read them, `vifo fit` cannot",
+            "the images have no classes: they can be predicted, and not be trained on",
+        )),
+        (false, 1) => out.push(either(
+            "all images have one class: `vifo fit` needs two or more",
+            "all images have one class: a training needs two or more",
+        )),
         _ => {}
     }
     match &rare[..] {

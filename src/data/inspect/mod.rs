@@ -16,7 +16,7 @@ use crate::data::encode::{Encoder, FeatureKind, Kept, Missing, Target, number_te
 use crate::data::table::calendar::{self, Order};
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{Task, counted, five_digits, listed, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::Scaling;
 use rayon::prelude::*;
 use sentence::Sentence;
@@ -299,11 +299,14 @@ fn class_counts(column: &Column) -> Vec<LevelCount> {
 fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Result<Learnt>) -> Vec<Sentence> {
     let Learnt { encoder, kept, .. } = match learnt {
         Ok(learnt) => learnt,
-        Err(error) => return vec![Sentence::from(error.to_string())],
+        Err(error) => {
+            return vec![error.cures().iter().cloned().fold(Sentence::from(error.to_string()), Sentence::curing)];
+        }
     };
+    let found = either("detected; --task overrides", "as found");
     let learn = |what: String| match is_forced {
         true => Sentence::from(format!("{what} ({task}, as asked).")),
-        false => Sentence::with_flag(&format!("{what} ({task}, "), "detected; --task overrides", "as found", ")."),
+        false => Sentence::from(format!("{what} ({task}, {found}).")),
     };
     let mut plan: Vec<Sentence> = Vec::new();
     for target in encoder.targets() {
@@ -328,8 +331,8 @@ fn plan(table: &Table, task: Task, is_forced: bool, missing: Missing, learnt: Re
         plan.push(match missing.fills() {
             true => format!("Leave out {n} without a target.").into(),
             false => {
-                let flag = format!(" (--missing {missing})");
-                Sentence::with_flag(&format!("Drop {n} for missing cells"), &flag, "", ".")
+                let flag = either(format!(" (--missing {missing})"), "");
+                format!("Drop {n} for missing cells{flag}.").into()
             }
         });
     }

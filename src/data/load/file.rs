@@ -14,7 +14,7 @@ use crate::data::roles::Roles;
 use crate::data::split::{Split, by_split_file, in_folds};
 use crate::data::table::{ReadOptions, Table, read_table};
 use crate::data::{counted, quoted, source};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe;
 use crate::system::memory;
 use sha2::{Digest, Sha256};
@@ -24,7 +24,10 @@ use std::path::{Path, PathBuf};
 /// `given` is the table of `data.file` as somebody read it; it is taken where the recipe would have it read so.
 pub(super) fn load_file(recipe: &recipe::Recipe, given: Option<&Table>) -> Result<Loaded> {
     let data = &recipe.data;
-    let file = data.file.as_deref().ok_or_else(|| Error::usage("recipe", "no data.file", "", "name a table"))?;
+    let file = data
+        .file
+        .as_deref()
+        .ok_or_else(|| Error::usage("recipe", either("no data.file", "no table"), "", "name a table"))?;
     let as_wanted =
         |t: &&Table| t.path == file && t.options == read_options(data).for_path(file) && data.target_file.is_none();
     let table = match given.filter(as_wanted) {
@@ -135,7 +138,11 @@ fn enough_rows(table: &Table, data: &recipe::Data, split: &Split) -> Result<()> 
     let of = if elsewhere.is_empty() { String::new() } else { format!(" (of {all}: {})", elsewhere.join(", ")) };
     let is_by_fraction = data.test_file.is_none() && data.split_file.is_none() && data.test_fraction > 0.0;
     // All rows together may be too few, too.
-    let help = if is_by_fraction && all >= MIN_ROWS { "add rows, or --set data.test_fraction=0" } else { "add rows" };
+    let help = if is_by_fraction && all >= MIN_ROWS {
+        either("add rows, or --set data.test_fraction=0", "add rows")
+    } else {
+        "add rows".into()
+    };
     let found = format!("{} to train on{of}", counted(split.train.len(), "row"));
     Err(Error::data(table.path.display().to_string(), found, format!("at least {MIN_ROWS}"), help))
 }

@@ -12,7 +12,7 @@ use crate::data::images::named::{MOST_SIDE, has_validation, is_divided, open};
 use crate::data::images::{self, Format, ImageSet, Options, Part, ShiftPair};
 use crate::data::inspect::images::warnings;
 use crate::data::split::{Split, by_fraction};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::recipe::{self, Recipe};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -106,7 +106,7 @@ impl Opened {
             limit_rows(&mut split.validation, (limit / 9).max(1), seed);
             let validate =
                 if validation.is_some() { String::new() } else { format!(", {} to validate", split.validation.len()) };
-            notes.push(format!("{} images to train on{validate} (data.limit)", split.train.len()));
+            notes.push(format!("{} images to train on{validate}{}", split.train.len(), either(" (data.limit)", "")));
         }
         Ok(split)
     }
@@ -245,7 +245,10 @@ fn fit_set(encoder: &Encoder, set: ImageSet, need_labels: bool) -> Result<(Datas
                     set.source.clone(),
                     format!("the class '{}' was not seen in training", set.classes[l as usize]),
                     labels.iter().take(12).map(|l| format!("'{l}'")).collect::<Vec<_>>().join(", "),
-                    "rename the class, leave its images out, or give the set as --ood, which needs no classes",
+                    either(
+                        "rename the class, leave its images out, or give the set as --ood, which needs no classes",
+                        "rename the class, leave its images out, or open it as a second set, which needs no classes",
+                    ),
                 ));
             }
             Some(_) => set.labels.clear(),
@@ -307,7 +310,12 @@ pub fn read_shifted(encoder: &Encoder, path: &Path) -> Result<(Dataset, Vec<bool
 /// The run's own test images, corrupted.
 pub fn corrupted(encoder: &Encoder, rows: &Dataset, kind: Corruption, severity: u8, seed: u64) -> Result<Dataset> {
     let (Some(p), Target::Classes { labels, .. }) = (&encoder.pixels, &encoder.target) else {
-        return Err(Error::usage("--corrupt", "a run on a table", "a run on images", "leave it out"));
+        return Err(Error::usage(
+            either("--corrupt", "corruption"),
+            "a run on a table",
+            "a run on images",
+            "leave it out",
+        ));
     };
     let set = ImageSet {
         bytes: rows.bytes.as_ref().clone(),

@@ -10,8 +10,9 @@ use crate::data::split::{Split, by_fraction};
 use crate::data::table::calendar::{self, Order};
 use crate::data::table::{Cells, Table};
 use crate::data::{Dataset, counted, five_digits, quoted};
-use crate::error::{Error, Result};
-use crate::recipe;
+use crate::error::{Error, Result, either};
+use crate::recipe::keys::Key;
+use crate::recipe::{self, key};
 use split_by::{by_group, by_time};
 use std::collections::HashMap;
 
@@ -36,7 +37,9 @@ impl Roles {
         let index = |name: &Option<String>| name.as_deref().map(|n| table.column_index(n)).transpose();
         let roles = Roles { group: index(&data.group)?, time: index(&data.time)?, weight: index(&data.weight)? };
         let target = table.column_index(target)?;
-        let named = [("data.group", roles.group), ("data.time", roles.time), ("data.weight", roles.weight)];
+        let said = [key!(data.group), key!(data.time), key!(data.weight)].map(Key::said);
+        let columns = [roles.group, roles.time, roles.weight];
+        let named: Vec<(&str, Option<usize>)> = said.iter().map(String::as_str).zip(columns).collect();
         for (i, (key, column)) in named.iter().enumerate() {
             let Some(column) = column else { continue };
             let name = quoted(&table.columns[*column].name);
@@ -50,11 +53,19 @@ impl Roles {
         }
         if roles.group.is_some() && roles.time.is_some() {
             let help = "choose one: a group may reach from the past into the future";
-            return Err(Error::usage("data.time", "data.group is set, too", "one of them", help));
+            return Err(Error::usage(
+                key!(data.time).said(),
+                either("data.group is set, too", "groups are chosen, too"),
+                "one of them",
+                help,
+            ));
         }
         for (key, column) in &named[..2] {
             if column.is_some() && data.split_file.is_some() {
-                let found = "data.split_file says which rows are the test part";
+                let found = either(
+                    "data.split_file says which rows are the test part",
+                    "a file says which rows are the test part",
+                );
                 return Err(Error::usage(*key, found, "one of them", "leave the split file out, or this key"));
             }
         }
@@ -83,7 +94,7 @@ impl Roles {
         for (column, why) in self.each() {
             let name = &table.columns[column].name;
             if let Some(d) = encoder.dropped.iter_mut().find(|d| d.name == *name && !ignored.contains(name)) {
-                d.reason = format!("{why} (--keep {} makes it an input)", shell(name));
+                d.reason = format!("{why}{}", either(format!(" (--keep {} makes it an input)", shell(name)), ""));
             }
         }
     }
@@ -113,7 +124,7 @@ impl Roles {
             };
             let groups: Vec<usize> = rows.iter().map(&mut number).collect();
             let split = by_group(&groups, validation_fraction, test_fraction, seed, strata)
-                .map_err(|e| at_column(e, "data.group", name))?;
+                .map_err(|e| at_column(e, key!(data.group), name))?;
             let count = |part: &[usize]| {
                 let distinct: std::collections::HashSet<usize> = part.iter().map(|&i| groups[i]).collect();
                 format!("{} ({})", distinct.len(), counted(part.len(), "row"))
@@ -161,7 +172,7 @@ impl Roles {
             ));
         }
         let split =
-            by_time(&moments, validation_fraction, test_fraction).map_err(|e| at_column(e, "data.time", name))?;
+            by_time(&moments, validation_fraction, test_fraction).map_err(|e| at_column(e, key!(data.time), name))?;
         let since = |part: &[usize]| {
             let first = part.iter().copied().reduce(|a, b| if moments[b] < moments[a] { b } else { a })?;
             text(table, column, known[first])
@@ -200,7 +211,12 @@ impl Roles {
                 if !(mean > 0.0 && mean.is_finite()) {
                     let found = format!("all training rows weigh {low}");
                     let help = "give some rows a weight above 0, or choose another column";
-                    return Err(Error::data(format!("data.weight, column {}", quoted(name)), found, "", help));
+                    return Err(Error::data(
+                        format!("{}, column {}", key!(data.weight).said(), quoted(name)),
+                        found,
+                        "",
+                        help,
+                    ));
                 }
                 let (low, high) = (five_digits(low / mean), five_digits(high / mean));
                 notes.push(format!(
@@ -248,10 +264,10 @@ pub fn weights(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f32>> {
 }
 
 /// The error of a split, with the column that caused it.
-fn at_column(error: Error, key: &str, name: &str) -> Error {
+fn at_column(error: Error, key: &Key, name: &str) -> Error {
     match error {
         Error::Usage(f) if f.place == "split" => {
-            Error::usage(format!("{key}, column {}", quoted(name)), f.found, f.allowed, f.help)
+            Error::usage(format!("{}, column {}", key.said(), quoted(name)), f.found, f.allowed, f.help)
         }
         other => other,
     }

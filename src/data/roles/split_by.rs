@@ -3,7 +3,7 @@
 
 use crate::base::rng::SplitMix64;
 use crate::data::split::{Split, check_fractions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 
 /// Training, validation, test: the order of the arrays below.
 const PARTS: usize = 3;
@@ -18,7 +18,10 @@ fn shares(validation_fraction: f64, test_fraction: f64) -> Result<([f64; PARTS],
 
 fn too_few(found: String, parts: usize) -> Error {
     let allowed = format!("at least {parts}: one for each of training, validation and test that is wanted");
-    let help = "set data.validation_fraction or data.test_fraction to 0, or choose another column";
+    let help = either(
+        "set data.validation_fraction or data.test_fraction to 0, or choose another column",
+        "choose another column",
+    );
     Error::usage("split", found, allowed, help)
 }
 

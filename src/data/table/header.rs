@@ -4,6 +4,7 @@ use super::cell;
 use super::rows::Rows;
 use super::{ReadOptions, is_bare_number};
 use crate::data::quoted;
+use crate::error::either;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -40,7 +41,10 @@ pub(crate) fn find(rows: &Rows<'_>, width: usize, options: &ReadOptions) -> Head
         return none;
     }
     if counts_up && options.header.is_none() {
-        notes.push("the first line counts the columns and is read as their names (--header no if it is data)".into());
+        notes.push(format!(
+            "the first line counts the columns and is read as their names ({} if it is data)",
+            either("--header no", "choose \"no names in the first line\"")
+        ));
     }
     let mut cells: Vec<Cow<'_, str>> = first.to_vec();
     while cells.len() < width {

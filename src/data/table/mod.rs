@@ -13,8 +13,9 @@ pub(crate) mod scan;
 
 use super::source::{is_in_memory, read_source};
 use super::{cell_place, counted, listed, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
 pub use crate::recipe::ColumnKind;
+use crate::recipe::key;
 use cell::Sign;
 pub use column::{Cells, Column, Lines, Texts};
 use header::Header;
@@ -102,7 +103,11 @@ impl Table {
         let mut all: Vec<String> = self.notes.iter().chain(said.iter().take(10)).cloned().collect();
         let more = said.len().saturating_sub(10);
         if more > 0 {
-            all.push(format!("{} more read in such ways: see `vifo inspect`", counted(more, "column")));
+            all.push(format!(
+                "{} more read in such ways{}",
+                counted(more, "column"),
+                either(": see `vifo inspect`", "")
+            ));
         }
         all
     }
@@ -168,7 +173,12 @@ fn find_column(path: &Path, names: &[&str], wanted: &str) -> Result<usize> {
 pub fn read_table(path: &Path, options: &ReadOptions) -> Result<Table> {
     if let Some(d) = options.delimiter.filter(|d| !d.is_ascii() || matches!(d, b'"' | b'\n' | b'\r' | b'#' | 0)) {
         let found = format!("{} cannot be a delimiter", quoted(&char::from(d).to_string()));
-        return Err(Error::usage("--delimiter", found, "one ASCII character, no quote, '#' or line end", ""));
+        return Err(Error::usage(
+            either("--delimiter", "separator"),
+            found,
+            "one ASCII character, no quote, '#' or line end",
+            "",
+        ));
     }
     let (text, notes) = read_source(path)?;
     let mut table = parse_table(path, &text, options)?;
@@ -290,14 +300,21 @@ pub(crate) fn is_bare_number(text: &str) -> bool {
 fn flaw_error(path: &Path, flaw: Flaw) -> Error {
     let (line, found, help) = match flaw {
         Flaw::OpenQuote { line } => {
-            (line, "a quote is opened and never closed".to_string(), "close it, or double it inside a cell")
+            (line, "a quote is opened and never closed".to_string(), "close it, or double it inside a cell".into())
         }
         Flaw::AfterQuote { line, end } => {
             let found = match end == line {
                 true => "text follows a closing quote".to_string(),
                 false => format!("the quote that begins here ends in line {end}, and text follows it"),
             };
-            (line, found, "double the quotes inside a cell, or force --delimiter")
+            (
+                line,
+                found,
+                either(
+                    "double the quotes inside a cell, or force --delimiter",
+                    "double the quotes inside a cell, or choose the separator",
+                ),
+            )
         }
     };
     Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", help)
@@ -312,7 +329,10 @@ fn ragged_error(path: &Path, line: usize, width: usize, (expected, as_in): (usiz
         format!("{}, line {line}", path.display()),
         cells(width),
         format!("{}, as in line {as_in}", cells(expected)),
-        "fix the row, force --delimiter, or leave lines in front out with --skip-lines N",
+        either(
+            "fix the row, force --delimiter, or leave lines in front out with --skip-lines N",
+            "fix the row, choose the separator, or skip the lines in front",
+        ),
     )
 }
 
@@ -325,8 +345,12 @@ fn width(path: &Path, sample: &Rows<'_>) -> Result<usize> {
     let usual = counts.iter().max_by_key(|&(&width, &n)| (n, width == first, width)).map_or(first, |(&width, _)| width);
     if let Some(line) = title(sample, usual) {
         let found = format!("1 cell where the rows have {usual}");
-        let help = format!("line {line} looks like the column names: --skip-lines {}", line - 1);
-        return Err(Error::data(format!("{}, line {}", path.display(), sample.lines[0]), found, "", help));
+        let help = either(
+            format!("line {line} looks like the column names: --skip-lines {}", line - 1),
+            format!("line {line} looks like the column names: skip {}", counted(line - 1, "line")),
+        );
+        let skip = Cure::set(key!(data.skip_lines).path, (line - 1).to_string());
+        return Err(Error::data(format!("{}, line {}", path.display(), sample.lines[0]), found, "", help).curing(skip));
     }
     let is_short_header = first + 1 == usual && sample.len() > 1 && counts[&usual] + 1 == sample.len();
     if usual == first || is_short_header {
@@ -357,10 +381,15 @@ fn check_ragged(path: &Path, scanned: &Scanned<'_>, as_in: (usize, usize), stric
     }
     let (line, width) = (first.line, as_in.0);
     Ok(Some(match n {
-        1 => format!("line {line} is left out: {} instead of {width} (--strict stops there)", cells(first.width)),
+        1 => format!(
+            "line {line} is left out: {} instead of {width}{}",
+            cells(first.width),
+            either(" (--strict stops there)", "")
+        ),
         n => format!(
-            "{n} rows are left out for their number of cells, the first in line {line} ({} instead of {width}); --strict stops there",
-            first.width
+            "{n} rows are left out for their number of cells, the first in line {line} ({} instead of {width}){}",
+            first.width,
+            either("; --strict stops there", "")
         ),
     }))
 }

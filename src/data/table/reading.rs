@@ -7,7 +7,8 @@ use super::scan::Found;
 use super::{ColumnKind, ReadOptions};
 use crate::base::visible::shell;
 use crate::data::{cell_place, counted, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
+use crate::recipe::key;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -161,7 +162,7 @@ impl Reader<'_> {
     fn kept_as_text(&self, found: &Found<'_>, tally: &Tally) -> Option<String> {
         let plain = &found.plain;
         let only_whole = plain.cells > 0 && plain.whole == plain.cells && tally.read == 0;
-        let option = format!("--as {}", shell(&format!("{}=number", self.name)));
+        let option = either(format!("--as {}", shell(&format!("{}=number", self.name))), "choose the kind number");
         if only_whole && plain.zeros > 0 {
             return Some(format!("text, for zeros stand in front of its digits ({option} for numbers)"));
         }
@@ -183,12 +184,12 @@ impl Reader<'_> {
         }
         let Some(at) = levels.iter().position(|l| *l == Level::Text) else { return vec![] };
         vec![format!(
-            "text, for {} of {} cells are no numbers, the first {} in line {}; --as {} takes them as missing",
+            "text, for {} of {} cells are no numbers, the first {} in line {}; {} takes them as missing",
             tally.text,
             tally.known(),
             quoted(&found.levels[at]),
             self.lines.get(counts[at].1),
-            shell(&format!("{}=number", self.name)),
+            either(format!("--as {}", shell(&format!("{}=number", self.name))), "the kind number"),
         )]
     }
 
@@ -275,15 +276,22 @@ impl Reader<'_> {
         }
         // Near the top a text among numbers is more likely a title or a second header than a cell.
         let title = if row < 2 {
-            format!("if the line is a title or a header, leave it out with --skip-lines {line}; else ")
+            format!(
+                "if the line is a title or a header, {}; else ",
+                either(format!("leave it out with --skip-lines {line}"), format!("skip {}", counted(line, "line")))
+            )
         } else {
             String::new()
         };
         let help = format!(
-            "{title}fix it, leave the cell empty if it is missing, or say that the column is text with --as {}",
-            shell(&format!("{}=text", self.name))
+            "{title}fix it, leave the cell empty if it is missing, or {}",
+            either(
+                format!("say that the column is text with --as {}", shell(&format!("{}=text", self.name))),
+                "choose the kind text for the column"
+            )
         );
-        Error::data(place, format!("{text} in a column of numbers"), "numbers", help)
+        let as_text = Cure::set(key!(data.text_columns).path, self.name);
+        Error::data(place, format!("{text} in a column of numbers"), "numbers", help).curing(as_text)
     }
 
     /// Markers that a reader may not expect to be missing values.
@@ -333,7 +341,11 @@ impl Reader<'_> {
         let note = kept.first().map(|first| {
             let all: Vec<String> = kept.iter().map(|k| quoted(k)).collect();
             let are = if all.len() == 1 { "is a value" } else { "are values" };
-            format!("{} {are} (--missing-marker {} for missing)", all.join(", "), shell(first))
+            let marker = either(
+                format!("--missing-marker {} for missing", shell(first)),
+                "if they mean missing, leave such cells empty",
+            );
+            format!("{} {are} ({marker})", all.join(", "))
         });
         (is_missing, note)
     }

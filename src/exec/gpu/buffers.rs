@@ -1,13 +1,12 @@
 //! A program's memory on the device: what it needs, whether the adapter allows it, and the buffers themselves.
 
 use super::device::Gpu;
-use super::variants::{CURE, Form, Variant, beyond, form, most_bytes};
-use crate::error::{Error, Result};
+use super::variants::{Form, Variant, beyond, cure, form, most_bytes};
+use crate::error::{Error, Result, either};
 use crate::ops::Op;
 use crate::program::plan::{BufferPlan, plan};
 use crate::program::{Buf, BufferInfo, Element, Program};
 
-const CURE_BYTES: &str = "use --device cpu or fewer images";
 /// Kernels that bind quadruples see whole ones.
 const QUAD: u64 = 16;
 
@@ -36,15 +35,18 @@ pub(super) fn preflight(
     wanted: &dyn Fn(&Op) -> Variant,
 ) -> Result<(BufferPlan, Vec<Form>)> {
     let limits = &gpu.limits;
-    let refuse = |found: String, allowed: String, help: &str| {
+    let refuse = |found: String, allowed: String, help: String| {
         Err(Error::device(gpu.report().name.clone(), found, allowed, help))
     };
     let plan = plan(program);
     for info in &program.buffers {
         let need = size_of(info);
         let (most, help) = match info.kind {
-            Element::Scalar => (most_bytes(limits), CURE),
-            Element::Bytes => (gpu.max_bytes_binding(), CURE_BYTES),
+            Element::Scalar => (most_bytes(limits), cure()),
+            Element::Bytes => (
+                gpu.max_bytes_binding(),
+                either("use --device cpu or fewer images", "train on the CPU, or on fewer images"),
+            ),
         };
         if need.next_multiple_of(if info.kind == Element::Scalar { QUAD } else { 4 }) > most {
             return refuse(

@@ -4,7 +4,7 @@ use super::pipelines::Pipelines;
 use super::tune::Tuner;
 use super::variants::{Class, Form, form, most_bytes, on_offer};
 use crate::base::clock::{Duration, Instant};
-use crate::error::{Error, Result};
+use crate::error::{Cure, Error, Result, either};
 use crate::ops::Op;
 use crate::program::Program;
 use crate::system::cache;
@@ -210,32 +210,51 @@ pub fn open(choice: Choice) -> Result<Gpu> {
     }
 }
 
+/// The device that is always there, as one asks for it.
+fn cpu() -> String {
+    either("use --device cpu", "train on the CPU")
+}
+
 fn none_found(choice: &Choice, names: &str) -> Error {
+    without(choice, names).curing(on_cpu())
+}
+
+/// Training where there is always something to train on.
+fn on_cpu() -> Cure {
+    Cure::set("device", "\"cpu\"")
+}
+
+fn without(choice: &Choice, names: &str) -> Error {
     let seen = if names.is_empty() { "no adapter at all" } else { names };
     match choice {
         Choice::Numbered(number) if !names.is_empty() => Error::device(
-            format!("--device gpu:{number}"),
+            either(format!("--device gpu:{number}"), format!("device gpu:{number}")),
             "no GPU of this number",
             seen,
-            "the first is gpu:0; `vifo doctor` lists them",
+            either("the first is gpu:0; `vifo doctor` lists them", "the first is gpu:0"),
         ),
         Choice::Auto | Choice::Hardware | Choice::Numbered(_) => Error::device(
-            "--device gpu",
+            either("--device gpu", "device gpu"),
             "no hardware GPU with a Vulkan, Metal or DX12 driver",
             if names.is_empty() { "" } else { names },
-            format!("{}, or use --device cpu, which works without", how(Need::Driver)),
+            format!("{}, or {}, which works without", how(Need::Driver), cpu()),
         ),
         Choice::Software => Error::device(
-            "--device software",
+            either("--device software", "device software"),
             "no software adapter",
             seen,
-            format!("{}, or use --device cpu, which works without", how(Need::Software)),
+            format!("{}, or {}, which works without", how(Need::Software), cpu()),
         ),
         Choice::Named(name) => Error::device(
-            format!("--device {name}"),
+            either(format!("--device {name}"), format!("device {name}")),
             "no adapter has this name",
             seen,
-            format!("`vifo doctor` lists them; {}, or use --device cpu, which works without", how(Need::Driver)),
+            format!(
+                "{}{}, or {}, which works without",
+                either("`vifo doctor` lists them; ", ""),
+                how(Need::Driver),
+                cpu()
+            ),
         ),
     }
 }
@@ -283,7 +302,10 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
             report.name.clone(),
             format!("cannot be opened: {e}"),
             "",
-            "update its driver, choose another with --device NAME, or use --device cpu",
+            either(
+                "update its driver, choose another with --device NAME, or use --device cpu",
+                "update its driver, or train on the CPU",
+            ),
         )
     })?;
     let trouble = Arc::new(Mutex::new(Trouble::default()));
@@ -361,11 +383,21 @@ impl Gpu {
             return Err(Error::run(
                 place,
                 format!("device lost: {why}"),
-                "the last checkpoint is intact: resume with `vifo fit --resume RUN`",
+                either(
+                    "the last checkpoint is intact: resume with `vifo fit --resume RUN`",
+                    "the last checkpoint is intact: resume from it",
+                ),
             ));
         }
         if let Some(why) = &trouble.error {
-            return Err(Error::run(place, why.clone(), "try --device cpu and please report it with the recipe"));
+            return Err(Error::run(
+                place,
+                why.clone(),
+                either(
+                    "try --device cpu and please report it with the recipe",
+                    "try the CPU, and please report it with the recipe",
+                ),
+            ));
         }
         Ok(())
     }
@@ -386,7 +418,14 @@ impl Gpu {
                         wgpu::PollError::Timeout => format!("no answer for {} s", HANG.as_secs()),
                         e => format!("waiting for it failed: {e}"),
                     };
-                    return Err(Error::run(place, found, "resume with `vifo fit --resume RUN`, or with --device cpu"));
+                    return Err(Error::run(
+                        place,
+                        found,
+                        either(
+                            "resume with `vifo fit --resume RUN`, or with --device cpu",
+                            "resume, or train on the CPU",
+                        ),
+                    ));
                 }
             }
         }
@@ -410,7 +449,10 @@ impl Gpu {
         let out_of_memory = pollster::block_on(memory.pop());
         let made = made?;
         if out_of_memory.is_some() {
-            let help = "use a smaller --batch, fewer members or --device cpu";
+            let help = either(
+                "use a smaller --batch, fewer members or --device cpu",
+                "take fewer rows per step, fewer members, or the CPU",
+            );
             return Err(Error::device(
                 self.report.name.clone(),
                 format!("{what}: not enough memory on the device"),
@@ -419,7 +461,10 @@ impl Gpu {
             ));
         }
         if let Some(e) = invalid {
-            let help = "use --device cpu and please report it with the recipe";
+            let help = either(
+                "use --device cpu and please report it with the recipe",
+                "train on the CPU, and please report it with the recipe",
+            );
             return Err(Error::device(self.report.name.clone(), format!("{what}: {e}"), "", help));
         }
         self.check()?;

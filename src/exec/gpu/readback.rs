@@ -1,7 +1,7 @@
 //! From a buffer on the device back to the host: one staging buffer, grown where needed, and errors in place of panics.
 
 use super::device::Gpu;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 
 #[derive(Default)]
 pub(super) struct Readback {
@@ -23,7 +23,11 @@ impl Readback {
             })?);
         }
         let failed = |what: String| {
-            Error::run(format!("device {}", gpu.report().name), what, "resume with `vifo fit --resume RUN`")
+            Error::run(
+                format!("device {}", gpu.report().name),
+                what,
+                either("resume with `vifo fit --resume RUN`", "resume from the last checkpoint"),
+            )
         };
         let Some(staging) = &self.staging else { return Err(failed("no read-back buffer".into())) };
         gpu.check()?;

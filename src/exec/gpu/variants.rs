@@ -2,6 +2,7 @@
 //! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
 //! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
+use crate::error::either;
 use crate::ops::{Forms, Grid, Op, Product};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,7 +125,12 @@ pub struct Form {
     pub scratch_bytes: u64,
 }
 
-pub(super) const CURE: &str = "use a smaller --batch, fewer members or --device cpu";
+pub(super) fn cure() -> String {
+    either(
+        "use a smaller --batch, fewer members or --device cpu",
+        "take fewer rows per step, fewer members, or the CPU",
+    )
+}
 
 /// The most workgroup memory that a kernel without a tile takes: one pair for each of 256 threads.
 const PLAIN_MEMORY: u32 = 2048;
@@ -337,11 +343,11 @@ pub(super) fn most_bytes(limits: &wgpu::Limits) -> u64 {
 }
 
 /// What an adapter cannot hold or start, as (found, allowed, cure).
-pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, String, &'static str)> {
+pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, String, String)> {
     let most = most_bytes(limits);
     if form.scratch_bytes > most {
         let found = format!("{} needs {} bytes of scratch memory", form.kernels[0].entry, form.scratch_bytes);
-        return Some((found, format!("{most} bytes per buffer"), CURE));
+        return Some((found, format!("{most} bytes per buffer"), cure()));
     }
     for kernel in &form.kernels {
         let name = kernel.entry;
@@ -353,13 +359,17 @@ pub(super) fn beyond(form: &Form, limits: &wgpu::Limits) -> Option<(String, Stri
             (kernel.threads, threads, "threads per workgroup"),
         ] {
             if need > most {
-                return Some((format!("{name} needs {need} {what}"), format!("{most}"), "use --device cpu"));
+                return Some((
+                    format!("{name} needs {need} {what}"),
+                    format!("{most}"),
+                    either("use --device cpu", "train on the CPU"),
+                ));
             }
         }
         if dispatch(kernel, limits.max_compute_workgroups_per_dimension).is_none() {
             let found = format!("{name} needs {} workgroups of {} threads", kernel.groups, kernel.threads);
             let side = limits.max_compute_workgroups_per_dimension;
-            return Some((found, format!("{side} x {side} workgroups and {} threads a dispatch", u32::MAX), CURE));
+            return Some((found, format!("{side} x {side} workgroups and {} threads a dispatch", u32::MAX), cure()));
         }
     }
     None

@@ -21,7 +21,7 @@ impl App {
 
     pub(super) fn present_ui(&mut self, ui: &mut egui::Ui) {
         self.present.zoom(ui.ctx());
-        self.banner.banner_ui(ui);
+        self.banner.banner_ui(ui.ctx(), 0.0);
         let mut leave = false;
         egui::CentralPanel::default().show(ui, |ui| match self.settings.tab {
             Tab::SideBySide => self.side.present_ui(ui, &mut self.settings, &mut leave),
@@ -86,7 +86,7 @@ impl App {
                 let page = shell::address();
                 self.banner.note(match page {
                     Some(_) => "link copied",
-                    None => "link copied: open it here with `vifo app 'LINK'`, or put it behind the address of a page that shows vifo",
+                    None => "link copied: paste it on the page Recipe, or behind the address of a page that shows vifo",
                 });
                 ctx.copy_text(page.unwrap_or_default() + &fragment);
             }

@@ -1,12 +1,22 @@
-//! Errors and notes above the page: they stay until they are closed, and can be copied.
+//! What has just happened, in a box over the foot of the page, which stays where it is: one message at a time, the newest; older
+//! ones come back when it is closed. A success takes the errors before it away. Each stays until then and can be copied.
 
-use crate::error::Error;
+use super::cure;
+use crate::error::{Cure, Error};
 use crate::live::Group;
-use eframe::egui::{self, Color32, RichText};
+use eframe::egui::{self, Align, Align2, Color32, Label, Layout, RichText};
 
 #[derive(Default)]
 pub struct Banner {
-    lines: Vec<(Kind, String)>,
+    lines: Vec<Line>,
+    asked: Option<Cure>,
+}
+
+struct Line {
+    kind: Kind,
+    text: String,
+    /// A button for each.
+    cures: Vec<Cure>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -20,7 +30,7 @@ const MOST: usize = 3;
 
 impl Banner {
     pub fn error(&mut self, e: Error) {
-        self.push(Kind::Error, e.to_string());
+        self.push(Line { kind: Kind::Error, text: e.to_string(), cures: e.cures().to_vec() });
     }
 
     /// Takes in the messages of a group of trainings, errors included.
@@ -29,61 +39,100 @@ impl Banner {
         group.errors.drain(..).for_each(|e| self.error(e));
     }
 
+    /// Something was done as asked, and this is it.
     pub fn note(&mut self, text: impl Into<String>) {
-        self.push(Kind::Note, text.into());
+        self.settled();
+        self.tell(text);
     }
 
-    fn push(&mut self, kind: Kind, text: String) {
-        self.lines.retain(|l| l.1 != text);
-        self.lines.push((kind, text));
+    /// Something to know which is no success.
+    pub fn tell(&mut self, text: impl Into<String>) {
+        self.lines.retain(|l| l.kind == Kind::Error);
+        self.push(Line { kind: Kind::Note, text: text.into(), cures: vec![] });
+    }
+
+    /// Something was done as asked: what failed before is history.
+    pub fn settled(&mut self) {
+        self.lines.retain(|l| l.kind == Kind::Note);
+    }
+
+    fn push(&mut self, line: Line) {
+        self.lines.retain(|l| l.text != line.text);
+        self.lines.push(line);
         if self.lines.len() > MOST {
             self.lines.remove(0);
         }
     }
 
-    /// Texts that are shown, oldest first.
+    /// Texts that are shown or wait behind the one that is, oldest first.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().map(|l| l.1.as_str())
+        self.lines.iter().map(|l| l.text.as_str())
     }
 
-    pub fn banner_ui(&mut self, ui: &mut egui::Ui) {
-        if self.lines.is_empty() {
-            return;
+    /// What the button of a message asks for, once.
+    pub fn take_asked(&mut self) -> Option<Cure> {
+        self.asked.take()
+    }
+
+    /// `foot` points from the window's lower edge.
+    pub fn banner_ui(&mut self, ctx: &egui::Context, foot: f32) {
+        let Some(line) = self.lines.last() else { return };
+        let width = (ctx.content_rect().width() - 24.0).min(720.0);
+        let area = egui::Area::new(egui::Id::unique("banner")).order(egui::Order::Foreground);
+        let closed = area
+            .anchor(Align2::RIGHT_BOTTOM, [-10.0, -foot - 8.0])
+            .show(ctx, |ui| {
+                let fill = ground(line.kind, ui.visuals().dark_mode);
+                let stroke = ui.visuals().window_stroke;
+                let frame = egui::Frame::NONE.fill(fill).stroke(stroke).inner_margin(8).corner_radius(6);
+                frame.show(ui, |ui| {
+                    ui.set_width(width - 16.0);
+                    line_ui(ui, line, self.lines.len() - 1, &mut self.asked)
+                })
+            })
+            .inner
+            .inner;
+        if closed || self.asked.is_some() {
+            self.lines.pop();
         }
-        let dark = ui.visuals().dark_mode;
-        let mut closed = None;
-        egui::Panel::top("banner").show(ui, |ui| {
-            for (i, (kind, text)) in self.lines.iter().enumerate() {
-                let fill = match (kind, dark) {
-                    (Kind::Error, false) => Color32::from_rgb(0xfb, 0xe3, 0xd6),
-                    (Kind::Error, true) => Color32::from_rgb(0x55, 0x2a, 0x10),
-                    (Kind::Note, false) => Color32::from_rgb(0xdf, 0xee, 0xf8),
-                    (Kind::Note, true) => Color32::from_rgb(0x12, 0x38, 0x52),
-                };
-                egui::Frame::NONE.fill(fill).inner_margin(6).corner_radius(4).show(ui, |ui| {
-                    ui.horizontal(|ui| {
-                        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                            // Two lines may show at once: names must differ for screen readers.
-                            let nth = if i == 0 { String::new() } else { format!(" {}", i + 1) };
-                            if ui.button(format!("Close{nth}")).clicked() {
-                                closed = Some(i);
-                            }
-                            if ui.button(format!("Copy message{nth}")).clicked() {
-                                ui.copy_text(text.clone());
-                            }
-                            ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
-                                if *kind == Kind::Error {
-                                    ui.label(RichText::new("Error").strong());
-                                }
-                                ui.add(egui::Label::new(text).wrap());
-                            });
-                        });
-                    });
-                });
+    }
+}
+
+/// True when it is closed.
+fn line_ui(ui: &mut egui::Ui, line: &Line, behind: usize, asked: &mut Option<Cure>) -> bool {
+    let text = match line.kind {
+        Kind::Error => RichText::new(format!("⚠ {}", line.text)),
+        Kind::Note => RichText::new(&line.text),
+    };
+    egui::ScrollArea::vertical().id_salt("message").max_height(90.0).show(ui, |ui| {
+        ui.add(Label::new(text).wrap());
+    });
+    ui.horizontal(|ui| {
+        for cure in &line.cures {
+            if ui.button(cure::button(cure)).on_hover_text(cure::tip(cure)).clicked() {
+                *asked = Some(cure.clone());
             }
-        });
-        if let Some(i) = closed {
-            self.lines.remove(i);
         }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let closed = ui.button("Close").clicked();
+            if ui.button("Copy message").clicked() {
+                ui.copy_text(line.text.clone());
+            }
+            if behind > 0 {
+                ui.weak(format!("{behind} more"));
+            }
+            closed
+        })
+        .inner
+    })
+    .inner
+}
+
+fn ground(kind: Kind, dark: bool) -> Color32 {
+    match (kind, dark) {
+        (Kind::Error, false) => Color32::from_rgb(0xfb, 0xe3, 0xd6),
+        (Kind::Error, true) => Color32::from_rgb(0x55, 0x2a, 0x10),
+        (Kind::Note, false) => Color32::from_rgb(0xdf, 0xee, 0xf8),
+        (Kind::Note, true) => Color32::from_rgb(0x12, 0x38, 0x52),
     }
 }

@@ -108,7 +108,13 @@ impl CurveCache {
         let any = |column: &[f64]| column.iter().any(|v| v.is_finite() && *v != 0.0);
         (0..NAMES.len())
             .filter(|i| chosen[*i] && any(&self.columns[*i]))
-            .map(|i| Curve { name: NAMES[i].into(), x: self.x(options.axis), y: &self.columns[i], sd: None })
+            .map(|i| Curve {
+                name: NAMES[i].into(),
+                x: self.x(options.axis),
+                y: &self.columns[i],
+                sd: None,
+                look: Some(i),
+            })
             .collect()
     }
 }
@@ -144,7 +150,7 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
         ui.checkbox(&mut options.regularizer, "regularizer").on_hover_text("With its weight eta");
         ui.checkbox(&mut options.auxiliary, "auxiliary").on_hover_text("With its weight eta_aux");
         ui.checkbox(&mut options.held_out_nll, "held-out NLL")
-            .on_hover_text("Of the validation rows, and of the test rows where train.watch_test is on");
+            .on_hover_text("Of the validation rows, and of the test rows where a training watches them");
         ui.checkbox(&mut options.score, "RMSE or accuracy").on_hover_text("In the target's unit, or a share");
     });
 }
@@ -183,13 +189,13 @@ impl CurvesPage {
             });
             let mut all: Vec<Curve> = vec![];
             if !self.hide_playground {
-                all.extend(from("playground", playground.curves.shown(&settings.curves)));
+                all.extend(from(0, "playground", playground.curves.shown(&settings.curves)));
             }
             if !data.group.slots.is_empty() {
-                all.extend(from("your data", self.data.shown(&settings.curves)));
+                all.extend(from(1, "your data", self.data.shown(&settings.curves)));
             }
-            for (name, series) in ticked.iter() {
-                all.extend(from(name, series.iter().map(Curve::of).collect()));
+            for (i, (name, series)) in ticked.iter().enumerate() {
+                all.extend(from(2 + i, name, series.iter().map(Curve::of).collect()));
             }
             let height = ui.available_height().max(150.0);
             let axis = x_label(settings.curves.axis);
@@ -206,13 +212,14 @@ impl CurvesPage {
     }
 }
 
-/// The curves with the name of their training in front.
-fn from<'a>(name: &str, curves: Vec<Curve<'a>>) -> Vec<Curve<'a>> {
+/// The curves with the name of their training in front. What they are of chooses the colour, the training the dash.
+fn from<'a>(nth: usize, name: &str, curves: Vec<Curve<'a>>) -> Vec<Curve<'a>> {
     curves
         .into_iter()
         .map(|c| {
+            let role = NAMES.iter().position(|role| *role == c.name).unwrap_or(0);
             let name = format!("{name}: {}", c.name);
-            c.named(name)
+            Curve { look: Some(role + NAMES.len() * nth), ..c.named(name) }
         })
         .collect()
 }

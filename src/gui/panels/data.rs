@@ -3,6 +3,7 @@
 
 pub mod content;
 mod images;
+mod reading;
 mod settings;
 mod table;
 mod training;
@@ -11,7 +12,9 @@ use super::banner::Banner;
 use super::keys;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
 use crate::base::fs;
-use crate::error::{Error, Result};
+use crate::data::Task;
+use crate::data::encode::Missing;
+use crate::error::{Cure, Error, Result};
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::settings::Settings;
 use crate::live::{Command, Group, Job, Keep, View, WorkerState};
@@ -20,8 +23,8 @@ use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
 use crate::train::plan::usual_epochs;
-use content::{Choice, Content, ContentKind};
-use eframe::egui::{self, DragValue};
+use content::{Choice, Content, ContentKind, Reading};
+use eframe::egui;
 use std::path::{Path, PathBuf};
 
 pub struct DataPage {
@@ -31,8 +34,11 @@ pub struct DataPage {
     pub choice: Option<Choice>,
     path: PathPick,
     looking: Option<Job<Content>>,
-    /// Lines above a table's header.
-    skip_lines: u32,
+    /// How what the path names is read.
+    reading: Reading,
+    /// Part of the names of the columns that are listed.
+    search: String,
+    thumbnails: images::Shown,
     content: Option<Content>,
     training: Option<Training>,
     finished: Option<PathBuf>,
@@ -55,6 +61,15 @@ enum Shown {
     Training,
 }
 
+/// A new folder for a run. Where none can be made, the error says where it was to be, and another place can be chosen.
+pub fn claim(runs: &Path, name: &str) -> Result<PathBuf> {
+    RunFolder::claim(runs, name).map_err(|e| {
+        let place = fs::absolute(runs).unwrap_or_else(|_| runs.to_path_buf());
+        let found = format!("no run can be put there: {}", e.fault().found);
+        Error::run(place.display().to_string(), found, "choose another folder for runs").curing(Cure::RunsFolder)
+    })
+}
+
 impl DataPage {
     pub fn new(ctx: &egui::Context) -> Result<DataPage> {
         let wake = ctx.clone();
@@ -63,7 +78,9 @@ impl DataPage {
             choice: None,
             path: PathPick::default(),
             looking: None,
-            skip_lines: 0,
+            reading: Reading::default(),
+            search: String::new(),
+            thumbnails: images::Shown::default(),
             content: None,
             training: None,
             finished: None,
@@ -72,21 +89,24 @@ impl DataPage {
         })
     }
 
+    /// For the bar at the foot: what is open.
+    pub fn opened(&self) -> Option<String> {
+        self.content.as_ref().map(|content| file_name(&content.path))
+    }
+
     /// Looks at a table or an image set.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
         // What the file before needed is no business of this one's.
-        self.skip_lines = 0;
+        self.reading = Reading::default();
         self.read(ctx, path);
     }
 
     fn read(&mut self, ctx: &egui::Context, path: &Path) {
-        let skip = self.skip_lines;
         self.path.set(path);
-        // What was open before is not what this path names.
-        (self.content, self.choice) = (None, None);
-        let (path, wake) = (path.to_path_buf(), ctx.clone());
+        // What is open stays until this can be shown in its place.
+        let (path, wake, reading) = (path.to_path_buf(), ctx.clone(), self.reading.clone());
         let what = format!("Reading {}", file_name(&path));
-        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path, skip)));
+        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path, &reading)));
         self.shown = Shown::Content;
     }
 
@@ -101,7 +121,9 @@ impl DataPage {
         }
         let asked = self.looking.is_some();
         if let Some(content) = take_result(&mut self.looking, banner) {
+            banner.settled();
             self.choice = Some(content.choice.clone());
+            self.thumbnails = images::Shown::default();
             self.content = Some(content);
         } else if asked && self.looking.is_none() {
             // The controls show what the report shows.
@@ -157,7 +179,7 @@ impl DataPage {
         let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
         let claimed = content.recipe(choice).and_then(|recipe| {
             let name = recipe_name(&recipe);
-            Ok((RunFolder::claim(&settings.runs, &name)?, name, recipe))
+            Ok((claim(&settings.runs, &name)?, name, recipe))
         });
         match claimed {
             Ok((folder, name, recipe)) => {
@@ -227,7 +249,7 @@ impl DataPage {
     fn path_ui(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 690.0).min(700.0);
+            let width = (ui.available_width() - 660.0).min(700.0);
             let enter =
                 self.path.field_ui(ui, "file or folder", "a table (CSV, TSV, .gz) or a folder of images", width);
             let ready = self.path.path().is_some();
@@ -235,10 +257,7 @@ impl DataPage {
             if enter || look.clicked() {
                 self.open_typed(ui.ctx());
             }
-            let label = ui.label("skip lines");
-            let skip =
-                ui.add(egui::DragValue::new(&mut self.skip_lines).range(0..=1000).speed(0.05)).labelled_by(label.id);
-            if skip.on_hover_text("Lines above the header of a table: a title, a note, units").changed() && ready {
+            if reading::reading_ui(ui, &mut self.reading) && ready {
                 self.open_typed(ui.ctx());
             }
             if ui.button("Open file…").on_hover_text("With the system's dialog").clicked() {
@@ -276,15 +295,62 @@ impl DataPage {
             Some(choice) => (choice.ignore.clone(), choice.ignore.clone()),
             None => (vec![], vec![]),
         };
+        let mut reading = self.reading.clone();
+        let mut cure = None;
         match &content.kind {
-            ContentKind::Table { report, .. } => table::report_ui(ui, report, &mut ignore),
-            ContentKind::Images(report) => images::report_ui(ui, report),
+            ContentKind::Table { report, .. } => {
+                let asked = table::Asked { ignore: &mut ignore, reading: &mut reading, search: &mut self.search };
+                cure = table::report_ui(ui, report, asked);
+            }
+            ContentKind::Images { report, samples } => images::report_ui(ui, report, samples, &mut self.thumbnails),
         }
+        let path = content.path.clone();
         if ignore != before {
             if let Some(choice) = &mut self.choice {
                 choice.ignore = ignore;
             }
             self.look_again(ui.ctx());
+        }
+        if reading != self.reading {
+            self.reading = reading;
+            self.read(ui.ctx(), &path);
+        }
+        if let Some(Cure::Set { key, value }) = cure {
+            self.cure(ui.ctx(), &key, &value);
+        }
+    }
+
+    /// Sets what would cure an error or a warning, and looks at the data again; a training is asked for by hand.
+    pub fn cure(&mut self, ctx: &egui::Context, key: &str, value: &str) {
+        let Some(of) = recipe::keys::find(key) else { return };
+        let is_list = matches!(of.kind, recipe::keys::ValueKind::TextList);
+        let reads = of.flag.is_some_and(|f| f.reads) || key == key!(data.skip_broken).path;
+        match (&mut self.choice, key) {
+            (Some(choice), k) if k == key!(data.ignore).path => {
+                choice.ignore.push(value.into());
+                self.look_again(ctx);
+            }
+            (Some(choice), k) if k == key!(data.task).path => {
+                choice.task = [Task::Regression, Task::Classification].into_iter().find(|t| t.to_string() == value);
+                self.look_again(ctx);
+            }
+            (Some(choice), k) if k == key!(data.missing).path => {
+                choice.missing = Missing::ALL.into_iter().find(|m| m.to_string() == value);
+                self.look_again(ctx);
+            }
+            (_, _) if reads => {
+                match is_list {
+                    true => self.reading.add(of, value),
+                    false => self.reading.put(of, Some(value.into())),
+                }
+                self.open_typed(ctx);
+            }
+            (Some(choice), _) => {
+                choice.more.retain(|(k, _)| *k != of.path);
+                choice.more.push((of.path, value.into()));
+                self.shown = Shown::Content;
+            }
+            (None, _) => {}
         }
     }
 
@@ -304,6 +370,7 @@ impl DataPage {
         if let ContentKind::Table { report, .. } = &content.kind {
             ui.heading("What to learn");
             settings::columns_ui(ui, report, &mut choice);
+            settings::roles_ui(ui, report, &mut choice);
             ui.separator();
         }
         ui.heading("How");
@@ -312,7 +379,7 @@ impl DataPage {
             // Of the target before.
             choice.method = content.choice.method.clone();
         }
-        keys::method_ui(ui, "method", &mut choice.method, task);
+        keys::method_ui(ui, "method", &mut choice.method, &|m| keys::unsuited(m, task));
         keys::whole_ui(ui, key!(method.members), &mut choice.members);
         if choice.method != method::base::NAME {
             let usual = content.usual_eta(&choice);
@@ -327,17 +394,18 @@ impl DataPage {
             let mut chosen = choice.epochs.is_some();
             let tick = ui.checkbox(&mut chosen, "set the epochs").on_hover_text(keys::tip(key!(train.epochs)));
             if tick.changed() {
-                let (usual, _) = usual_epochs(matches!(content.kind, ContentKind::Images(_)));
+                let (usual, _) = usual_epochs(matches!(content.kind, ContentKind::Images { .. }));
                 choice.epochs = chosen.then_some(usual);
             }
             if let Some(epochs) = &mut choice.epochs {
-                let drag = DragValue::new(epochs).range(1..=100_000).speed(1.0);
-                ui.add(drag).labelled_by(tick.id).on_hover_text(keys::tip(key!(train.epochs)));
+                let drag = keys::checked_drag_ui(ui, epochs, (1.0, 100_000.0), 1.0, tick.id);
+                drag.on_hover_text(keys::tip(key!(train.epochs)));
             }
         });
         if matches!(content.kind, ContentKind::Table { .. }) {
             settings::training_ui(ui, content, &mut choice);
         }
+        settings::more_ui(ui, &mut choice);
         ui.add_space(6.0);
         let obstacle = content.obstacle();
         // A report that is still of other choices would train on them.

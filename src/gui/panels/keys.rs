@@ -1,21 +1,52 @@
 //! Recipe keys as widgets: label, range and tip of each are the key's own, so that the app and `vifo fit --keys` agree.
 
+use super::tour::{self, Target};
 use crate::data::Task;
-use crate::method::{self, Knob, KnobValue};
+use crate::method::{self, Family, Knob, KnobValue, Method};
 use crate::recipe::keys::{self, Key};
 use crate::recipe::{Likelihood, Recipe, Schedule, key};
 use crate::train::plan::usual_lr;
-use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
+use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping};
+use std::cell::Cell;
 
-/// "Weight of the regularizer on auxiliary inputs, ... (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0."
+/// "Weight of the regularizer on auxiliary inputs, ... (VIFO); 0 = off. Default 0.0."
 pub fn tip(key: &Key) -> String {
-    let default = key.default().map_or(String::new(), |default| format!(", default {default}"));
-    format!("{} Recipe key {}{default}.", key.help, key.path).trim().to_string()
+    let default = key.default().map_or(String::new(), |default| format!(" Default {}.", default.trim_matches('"')));
+    format!("{}{default}", key.help)
 }
 
 /// The label of a key's widget, and the ends of its range.
 fn widget(key: &Key) -> (&'static str, f64, f64) {
     key.widget.map_or((key.path, 0.0, 1.0), |w| (w.label, w.low, w.high))
+}
+
+/// A number that was typed and lies in `low..=high`; what does not is put down in `refused`.
+fn admitted(text: &str, low: f64, high: f64, refused: &Cell<Option<f64>>) -> Option<f64> {
+    let value = text.trim().replace('\u{2212}', "-").parse::<f64>().ok()?;
+    if (low..=high).contains(&value) {
+        return Some(value);
+    }
+    refused.set(Some(value));
+    None
+}
+
+/// Says under a field what it has refused, until something else is entered there.
+fn refusal_ui(ui: &mut egui::Ui, response: &egui::Response, refused: Option<f64>, (low, high): (f64, f64)) {
+    let id = response.id.with("refused");
+    if let Some(value) = refused {
+        ui.data_mut(|data| data.insert_temp(id, value));
+    } else if response.changed() || response.dragged() {
+        ui.data_mut(|data| data.remove::<f64>(id));
+    }
+    if let Some(value) = ui.data(|data| data.get_temp::<f64>(id)) {
+        let text = format!("{} is refused: {} to {}", plain(value), plain(low), plain(high));
+        ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
+    }
+}
+
+/// "10", "0.001", "1e9".
+fn plain(v: f64) -> String {
+    if v != 0.0 && !(1e-5..1e7).contains(&v.abs()) { format!("{v:e}") } else { format!("{v}") }
 }
 
 /// A slider over decades; one whose lower end is zero shows it below 1e-4.
@@ -24,7 +55,36 @@ pub fn slider_ui<N: egui::emath::Numeric>(ui: &mut egui::Ui, key: &Key, value: &
     let slider = Slider::new(value, N::from_f64(low)..=N::from_f64(high)).logarithmic(true);
     let slider = if low == 0.0 { slider.smallest_positive(1e-4) } else { slider };
     let slider = if N::INTEGRAL { slider } else { slider.max_decimals(4) };
-    ui.add(slider.clamping(SliderClamping::Edits).text(label)).on_hover_text(tip(key))
+    let response = checked_slider_ui(ui, slider.text(label), (low, high));
+    if key.path == key!(method.eta).path {
+        tour::mark(ui.ctx(), Target::Eta, response.rect);
+    }
+    response.on_hover_text(tip(key))
+}
+
+/// A slider whose field refuses what is typed beyond `range`, and says so.
+pub fn checked_slider_ui(ui: &mut egui::Ui, slider: Slider, range: (f64, f64)) -> egui::Response {
+    let refused = Cell::new(None);
+    let slider = slider.clamping(SliderClamping::Edits).update_while_editing(false);
+    let response = ui.add(slider.custom_parser(|text| admitted(text, range.0, range.1, &refused)));
+    refusal_ui(ui, &response, refused.get(), range);
+    response
+}
+
+/// A field for a whole number, which refuses what is typed beyond `range`, and says so.
+pub fn checked_drag_ui<N: egui::emath::Numeric>(
+    ui: &mut egui::Ui,
+    value: &mut N,
+    range: (f64, f64),
+    speed: f64,
+    label: egui::Id,
+) -> egui::Response {
+    let refused = Cell::new(None);
+    let drag = DragValue::new(value).range(N::from_f64(range.0)..=N::from_f64(range.1)).speed(speed);
+    let drag = drag.update_while_editing(false).custom_parser(|text| admitted(text, range.0, range.1, &refused));
+    let response = ui.add(drag).labelled_by(label);
+    refusal_ui(ui, &response, refused.get(), range);
+    response
 }
 
 /// The same for a key that the recipe may leave out: `usual` is shown then, and only a change writes it.
@@ -41,11 +101,10 @@ pub fn tick_ui(ui: &mut egui::Ui, key: &Key, value: &mut bool) {
 
 pub fn whole_ui(ui: &mut egui::Ui, key: &Key, value: &mut u32) {
     let (label, low, high) = widget(key);
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let label = ui.label(label);
-        ui.add(DragValue::new(value).range(low as u32..=high as u32).speed((high * 0.001).clamp(0.05, 10.0)))
-            .labelled_by(label.id)
-            .on_hover_text(tip(key));
+        let speed = (high * 0.001).clamp(0.05, 10.0);
+        checked_drag_ui(ui, value, (low, high), speed, label.id).on_hover_text(tip(key));
     });
 }
 
@@ -59,16 +118,70 @@ pub fn suits(name: &str, task: Task) -> bool {
     method::find(name).is_none_or(|m| m.learns(task))
 }
 
-/// The methods that suit the task; true where another was chosen.
-pub fn method_ui(ui: &mut egui::Ui, label: &str, name: &mut String, task: Task) -> bool {
+/// Why a method cannot learn such a target.
+pub fn unsuited(method: &dyn Method, task: Task) -> Option<String> {
+    (!method.learns(task)).then(|| match task {
+        Task::Regression => "for classes only".into(),
+        Task::Classification => "for numbers only".into(),
+    })
+}
+
+/// All methods in their groups, with a line about each; those that `why_not` names are greyed, with the reason. True where another
+/// was chosen.
+pub fn method_ui(
+    ui: &mut egui::Ui,
+    label: &str,
+    name: &mut String,
+    why_not: &dyn Fn(&dyn Method) -> Option<String>,
+) -> bool {
     let before = name.clone();
-    let shown = ComboBox::from_label(label).width(150.0).selected_text(method_name(name)).show_ui(ui, |ui| {
-        for m in method::all().into_iter().filter(|m| m.learns(task)) {
-            ui.selectable_value(name, m.name().to_string(), m.title());
+    // A list that goes on below must look so.
+    let style = |style: &mut egui::Style| style.spacing.scroll = egui::style::ScrollStyle::solid();
+    let combo =
+        ComboBox::from_label(label).width(150.0).height(430.0).popup_style(egui::style::StyleModifier::new(style));
+    let shown = combo.selected_text(method_name(name)).show_ui(ui, |ui| {
+        let all = method::all();
+        for (family, title) in Family::ALL {
+            let of_family: Vec<_> = all.iter().filter(|m| m.family() == family).collect();
+            if of_family.is_empty() {
+                continue;
+            }
+            ui.label(RichText::new(title).small().strong());
+            for m in of_family {
+                let why = why_not(*m);
+                let line = one_method_ui(ui, *m, m.name() == before, why.as_deref());
+                if line.clicked() {
+                    *name = m.name().into();
+                }
+            }
+            ui.add_space(4.0);
         }
     });
     shown.response.on_hover_text("How the network's uncertainty is learnt. Another method restarts training.");
     *name != before
+}
+
+fn one_method_ui(ui: &mut egui::Ui, m: &dyn Method, chosen: bool, why_not: Option<&str>) -> egui::Response {
+    let line = ui.add_enabled(why_not.is_none(), egui::Button::selectable(chosen, m.title()));
+    let about = match why_not {
+        Some(why) => format!("{} ({why})", m.about()),
+        None => m.about().into(),
+    };
+    ui.horizontal(|ui| {
+        ui.add_space(18.0);
+        ui.label(RichText::new(about).small().weak());
+    });
+    // Once, when the list opens.
+    let opened = line.id.with("opened");
+    let pass = ui.ctx().cumulative_pass_nr();
+    let last = ui.data_mut(|data| std::mem::replace(data.get_temp_mut_or_default::<u64>(opened), pass));
+    if chosen && last + 1 < pass {
+        line.scroll_to_me(Some(egui::Align::Center));
+    }
+    match why_not {
+        Some(why) => line.on_disabled_hover_text(why),
+        None => line,
+    }
 }
 
 /// Another method in a draft, beside a training that runs: what an earlier choice took away for its own sake comes back.
@@ -132,8 +245,24 @@ mod tests {
     fn every_method_has_a_name_and_every_tip_its_default() {
         let names: Vec<&str> = METHODS.iter().map(|m| method_name(m.name())).collect();
         assert!(names.contains(&"VIFO-mean, all") && names.contains(&"VI-naive"), "{names:?}");
-        let wanted = "Weight of the regularizer on auxiliary inputs, which are drawn outside the data, too (VIFO); 0 = off. Recipe key method.eta_aux, default 0.0.";
+        let wanted = "Weight of the regularizer on auxiliary inputs, which are drawn outside the data, too (VIFO); 0 = off. Default 0.0.";
         assert_eq!(tip(key!(method.eta_aux)), wanted);
+    }
+
+    /// What the window shows of a key's help names no flag and no other key.
+    #[test]
+    fn tips_name_no_flag() {
+        let also = ["train.epochs", "train.budget", "train.schedule", "method.likelihood", "data.task", "data.missing"];
+        let also =
+            also.into_iter().chain(["net.hidden", "net.activation", "data.noise", "data.delimiter", "data.header"]);
+        let shown: Vec<&Key> =
+            keys::KEYS.iter().filter(|k| k.widget.is_some()).chain(also.filter_map(keys::find)).collect();
+        assert!(shown.len() > 30);
+        for key in shown {
+            let tip = tip(key);
+            let names_a_key = keys::KEYS.iter().any(|k| k.path.contains('.') && tip.contains(k.path));
+            assert!(!tip.contains("--") && !tip.contains('`') && !names_a_key, "{}: {tip}", key.path);
+        }
     }
 
     #[test]

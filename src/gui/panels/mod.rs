@@ -2,6 +2,7 @@
 
 pub mod banner;
 pub mod controls;
+mod cure;
 pub mod curves;
 pub mod data;
 pub mod examples;
@@ -15,3 +16,4 @@ pub mod results;
 pub mod runs;
 pub mod side;
 pub mod status;
+pub mod tour;

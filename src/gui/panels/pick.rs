@@ -74,7 +74,7 @@ impl PathPick {
             }
             // The library does not distinguish a system without dialogs from a cancelled one.
             Some(None) => {
-                banner.note("no file was chosen; where no dialog opened, this system has none (xdg-desktop-portal, zenity): type the path, or drop the file on the window");
+                banner.tell("no file was chosen; where no dialog opened, this system has none (xdg-desktop-portal, zenity): type the path, or drop the file on the window");
                 false
             }
             None => false,

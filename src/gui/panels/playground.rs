@@ -14,6 +14,7 @@ use crate::gui::theme::Colours;
 use crate::live::change::split;
 use crate::live::{Command, Group, Keep, Picture, View, WorkerState};
 use crate::recipe::{Recipe, Schedule, builtin};
+use crate::run::RunFolder;
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,8 @@ pub struct Playground {
     /// The recipe that the settings hold.
     stored: Option<Recipe>,
     fell_back: bool,
+    /// Another window has the session.
+    pub is_second: bool,
     /// The next frame fits the axes to everything.
     show_all: bool,
     /// A list was open in the last frame: a click beside it closes it and means no point.
@@ -164,6 +167,7 @@ impl Playground {
             view: View::default(),
             stored: None,
             fell_back: false,
+            is_second: false,
             show_all: false,
             popup_was_open: false,
             curves: super::curves::CurveCache::default(),
@@ -171,8 +175,9 @@ impl Playground {
         // Before the first step: its moment is kept, too.
         playground.send_look();
         // The last training goes on where the window was closed, if it was of this recipe.
-        let folder = crate::run::RunFolder::open(&playground.session);
-        let same = folder.and_then(|f| f.recipe()).is_ok_and(|r| r == playground.draft);
+        let folder = RunFolder::open(&playground.session);
+        playground.is_second = folder.as_ref().is_ok_and(RunFolder::is_held);
+        let same = folder.and_then(|f| f.recipe()).is_ok_and(|r| r == playground.draft) && !playground.is_second;
         if same && !fresh {
             let path = playground.session.clone();
             playground.group.send(Command::Resume { path, more: None, report: false, running: settings.running });
@@ -185,7 +190,7 @@ impl Playground {
 
     fn start(&mut self, running: bool) {
         let keep = Keep { path: self.session.clone(), force: true, report: false };
-        self.group.start(vec![self.draft.clone()], Some(keep), running);
+        self.group.start(vec![self.draft.clone()], Some(keep).filter(|_| !self.is_second), running);
     }
 
     /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
@@ -203,6 +208,22 @@ impl Playground {
         self.start(true);
     }
 
+    /// A key of the recipe to a value, both as a recipe has them; trains anew where a running training could not take it up.
+    ///
+    /// # Errors
+    /// Of the value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let mut table = Recipe::parse(&self.draft.to_toml()?, "recipe")?;
+        crate::recipe::keys::set(&mut table, key, value, "recipe")?;
+        let recipe = crate::method::checked(&table, "recipe")?;
+        self.draft = recipe;
+        let runs = matches!(self.group.state, WorkerState::Running | WorkerState::Paused);
+        if !runs || !self.waiting().is_empty() {
+            self.begin();
+        }
+        Ok(())
+    }
+
     /// Nothing is in training and nothing is about to be: a start was refused.
     pub fn is_empty(&self) -> bool {
         self.group.slots.is_empty() && !self.group.is_starting() && self.fell_back
@@ -217,11 +238,15 @@ impl Playground {
     }
 
     /// Takes over what a start has been waiting for, or drops it with the start.
-    fn follow_start(&mut self) {
+    fn follow_start(&mut self, banner: &mut Banner) {
         if self.group.is_starting() {
             return;
         }
         if self.group.begun != self.begun {
+            // Of the first start nobody knows yet what failed before it.
+            if self.begun > 0 {
+                banner.settled();
+            }
             self.begun = self.group.begun;
             self.take_numbers();
             if let Some(truth) = self.taking.take() {
@@ -248,7 +273,7 @@ impl Playground {
 
     pub fn poll(&mut self, interval: f64, settings: &mut Settings, banner: &mut Banner) {
         self.group.poll();
-        self.follow_start();
+        self.follow_start(banner);
         // Here, not on the page: another page may be in front from the start.
         if settings.pace.to_bits() != self.pace.to_bits() {
             self.pace = settings.pace;
@@ -362,7 +387,8 @@ impl Playground {
     /// The recipe's own points, taken over from its toy if need be.
     fn rows(&mut self) -> Option<&mut Vec<Vec<f64>>> {
         if self.draft.data.points.is_none() && self.draft.data.toy.is_some() {
-            let points = self.group.slots.first()?.points.to_recipe();
+            let mut points = self.group.slots.first()?.points.to_recipe();
+            points.iter_mut().flatten().for_each(|v| *v = edit::five_digits(*v));
             let data = &mut self.draft.data;
             (data.toy, data.points, data.noise) = (None, Some(points), None);
             (data.validation_fraction, data.test_fraction) = (0.0, 0.0);

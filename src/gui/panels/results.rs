@@ -95,6 +95,19 @@ enum Sub {
 }
 
 impl ResultsPage {
+    /// The folder of the run that is shown.
+    pub fn opened(&self) -> Option<PathBuf> {
+        self.run.as_ref().map(|run| run.folder.path.clone())
+    }
+
+    /// For the bar at the foot: the run, its method, what became of it, and where it was trained.
+    pub fn status(&self) -> Vec<String> {
+        let Some(run) = &self.run else { return vec!["no run is open".into()] };
+        let state = if self.removed { "removed" } else { run.state.word() };
+        let method = super::keys::method_name(&run.recipe.method.name);
+        [file_name(&run.folder.path).as_str(), method, state, &run.manifest.device].map(String::from).to_vec()
+    }
+
     /// Reads a run folder.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
         self.path.set(path);
@@ -140,6 +153,7 @@ impl ResultsPage {
         self.save.poll(banner);
         self.second.poll(banner);
         if let Some(run) = take_result(&mut self.reading, banner) {
+            banner.settled();
             self.show(ctx, run);
         }
         if let (Some(Some(pixels)), Some(own)) = (take_result(&mut self.own_images, banner), &mut self.own) {
@@ -355,7 +369,7 @@ impl ResultsPage {
         ui.add_space(2.0);
         ui.horizontal(|ui| {
             let width = (ui.available_width() - 370.0).min(800.0);
-            let enter = self.path.field_ui(ui, "run folder", "runs/NAME, as Train or `vifo fit` makes it", width);
+            let enter = self.path.field_ui(ui, "run folder", "a folder that a training made", width);
             let ready = self.path.path().is_some();
             let open = ui.add_enabled(ready, egui::Button::new("Open run")).on_hover_text("Read it, or read it again");
             if enter || open.clicked() {

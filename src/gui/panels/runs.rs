@@ -97,6 +97,25 @@ impl RunsPage {
         &self.seen
     }
 
+    pub fn ticked(&self) -> Vec<PathBuf> {
+        self.ticked.iter().cloned().collect()
+    }
+
+    /// Those of them that are there.
+    pub fn tick(&mut self, runs: &[PathBuf]) {
+        self.ticked.extend(runs.iter().cloned());
+    }
+
+    /// For the bar at the foot.
+    pub fn status(&self) -> String {
+        format!(
+            "{} in {}, {} ticked",
+            crate::base::counted::counted(self.seen.len(), "run"),
+            self.root.display(),
+            self.ticked.len()
+        )
+    }
+
     pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
         if self.actions.poll(ctx, banner) {
             for (from, to) in self.actions.moved() {
@@ -280,7 +299,7 @@ impl RunsPage {
         ui.add_space(40.0);
         ui.vertical_centered(|ui| {
             ui.heading("No runs here yet");
-            ui.label("vifo fit DATA.csv on the command line makes them, and so does the page Your data.");
+            ui.label("The page Your data makes them, and so does \"Save as run\" on the playground.");
             ui.label("They appear here automatically, from their first step on.");
             for note in &self.notes {
                 ui.weak(note);

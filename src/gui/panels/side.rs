@@ -12,19 +12,24 @@ use crate::gui::plots::navigate::{self, HINT, Reader};
 use crate::gui::plots::{axes, bands, map, read};
 use crate::gui::present;
 use crate::gui::settings::{MapKind, Settings};
-use crate::gui::theme::{self, Colours};
-use crate::live::{Command, Group, Picture, View};
+use crate::gui::theme::Colours;
+use crate::live::{Command, Group, Keep, Picture, View, kept_in};
 use crate::method::{self, vifo};
 use crate::recipe::Recipe;
+use crate::run::RunFolder;
 use crate::tables::number;
 use eframe::egui::{self, Color32};
 use egui_plot::PlotPoint;
+use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub struct SideBySide {
     pub group: Option<Group>,
     /// What the group was started with.
     started: Vec<Recipe>,
+    home: Option<PathBuf>,
+    /// The next start goes on with nothing.
+    anew: bool,
     textures: Vec<map::MapTexture>,
     interval: f64,
     pace: f64,
@@ -69,20 +74,44 @@ impl SideBySide {
 
     /// The next time that the page is in front it starts with what the playground has then.
     pub fn begin_anew(&mut self) {
-        self.group = None;
+        (self.group, self.anew) = (None, true);
+    }
+
+    /// Where its trainings are kept between two starts of the app.
+    pub fn kept(home: &Path) -> SideBySide {
+        SideBySide { home: Some(home.join("side")), ..SideBySide::default() }
+    }
+
+    /// Whether what is kept there are these trainings, and no other window has them.
+    fn can_resume(path: &Path, recipes: &[Recipe]) -> bool {
+        recipes.iter().enumerate().all(|(i, recipe)| {
+            let folder = RunFolder::open(&kept_in(path, i, recipes.len()));
+            folder.is_ok_and(|f| !f.is_held() && f.recipe().is_ok_and(|r| r == *recipe))
+        })
     }
 
     fn start(&mut self, ui: &egui::Ui, settings: &Settings, playground: &Playground, banner: &mut Banner) {
         let wake = ui.ctx().clone();
-        let group = match self.group.take() {
-            Some(group) => Ok(group),
-            None => Group::new("vifo side by side", move || wake.request_repaint()),
+        // A first start goes on with what the window was closed with.
+        let (group, is_first) = match self.group.take() {
+            Some(group) => (Ok(group), false),
+            None => (Group::new("vifo side by side", move || wake.request_repaint()), !self.anew),
         };
+        self.anew = false;
         match group {
             Ok(mut group) => {
                 self.started = settings.side.iter().map(|m| with_method(&playground.draft, m)).collect();
                 group.send(Command::View(look(self.interval)));
-                group.start(self.started.clone(), None, true);
+                let home = self.home.clone().filter(|_| !playground.is_second);
+                match home {
+                    Some(path) if is_first && Self::can_resume(&path, &self.started) => {
+                        group.send(Command::Resume { path, more: None, report: false, running: true });
+                    }
+                    home => {
+                        let keep = home.map(|path| Keep { path, force: true, report: false });
+                        group.start(self.started.clone(), keep, true);
+                    }
+                }
                 self.group = Some(group);
             }
             Err(e) => banner.error(e),
@@ -116,7 +145,7 @@ impl SideBySide {
                 ui.separator();
                 for i in 0..settings.side.len() {
                     let mut method = settings.side[i].clone();
-                    if keys::method_ui(ui, &format!("method {}", i + 1), &mut method, task) {
+                    if keys::method_ui(ui, &format!("method {}", i + 1), &mut method, &|m| keys::unsuited(m, task)) {
                         settings.side[i] = method;
                     }
                 }
@@ -199,9 +228,14 @@ impl SideBySide {
                         ui.horizontal(|ui| {
                             ui.strong(keys::method_name(method));
                             if let Some(last) = slot.run.last() {
-                                let test =
-                                    last.test_nll.or(last.validation_nll).map(|v| format!(", test NLL {}", number(v)));
-                                ui.weak(format!("loss {}{}", number(last.loss), test.unwrap_or_default()));
+                                let test = last.test_nll.or(last.validation_nll);
+                                if let Some(nll) = test {
+                                    let tip = "Negative log likelihood of rows that were held out, nats per row: lower is better, \
+                                               and the methods can be compared by it";
+                                    ui.label(format!("test NLL {}", number(nll))).on_hover_text(tip);
+                                }
+                                let tip = "Each method minimises a loss of its own: the numbers cannot be compared with each other";
+                                ui.weak(format!("own loss {}", number(last.loss))).on_hover_text(tip);
                             }
                         });
                         let x_label = slot.points.inputs.first().map_or("x", String::as_str);
@@ -257,13 +291,7 @@ impl SideBySide {
                                             .iter()
                                             .filter(|p| p[2] as usize == class)
                                             .map(|p| [p[0], p[1]]);
-                                        bands::points_ui(
-                                            plot,
-                                            &format!("class {class}"),
-                                            of,
-                                            Some(theme::class(class)),
-                                            Color32::WHITE,
-                                        );
+                                        bands::class_ui(plot, &format!("class {class}"), of, class);
                                     }
                                 });
                             }

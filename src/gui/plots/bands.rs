@@ -2,7 +2,7 @@
 
 use super::legend::{Entry, Mark, entry};
 use crate::gui::settings::BandOptions;
-use crate::gui::theme::Colours;
+use crate::gui::theme::{self, Colours};
 use crate::live::picture::Band;
 use eframe::egui::{Color32, Stroke};
 use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoint, PlotPoints, PlotUi, Points, VLine};
@@ -100,6 +100,21 @@ pub fn points_ui<'a>(
     fill: Option<Color32>,
     edge: Color32,
 ) {
+    marks_ui(plot, name, points, (fill, edge), MarkerShape::Circle);
+}
+
+/// Points of a class, by its colour and its shape.
+pub fn class_ui<'a>(plot: &mut PlotUi<'a>, name: &str, points: impl Iterator<Item = [f64; 2]>, class: usize) {
+    marks_ui(plot, name, points, (Some(theme::class(class)), Color32::WHITE), theme::class_marker(class));
+}
+
+fn marks_ui<'a>(
+    plot: &mut PlotUi<'a>,
+    name: &str,
+    points: impl Iterator<Item = [f64; 2]>,
+    (fill, edge): (Option<Color32>, Color32),
+    shape: MarkerShape,
+) {
     let mut points: Vec<PlotPoint> = points.map(PlotPoint::from).collect();
     let step = points.len().div_ceil(MOST_DRAWN).max(1);
     if step > 1 {
@@ -111,13 +126,15 @@ pub fn points_ui<'a>(
     }
     if points.len() <= 2000 {
         let rim = Points::new(name.to_string(), PlotPoints::Owned(points.clone())).id(format!("{name} rim"));
-        plot.points(
-            rim.radius(radius + 0.9).color(edge).filled(fill.is_some()).shape(MarkerShape::Circle).allow_hover(false),
-        );
+        plot.points(rim.radius(radius + 0.9).color(edge).filled(fill.is_some()).shape(shape).allow_hover(false));
     }
     if let Some(fill) = fill {
         plot.points(
-            Points::new(name.to_string(), PlotPoints::Owned(points)).radius(radius).color(fill).allow_hover(false),
+            Points::new(name.to_string(), PlotPoints::Owned(points))
+                .radius(radius)
+                .color(fill)
+                .shape(shape)
+                .allow_hover(false),
         );
     }
 }

@@ -22,11 +22,13 @@ pub struct Curve<'a> {
     pub x: &'a [f64],
     pub y: &'a [f64],
     pub sd: Option<&'a [f64]>,
+    /// Chooses colour and dash, so that one quantity looks the same wherever it is drawn; None = by its place in the list.
+    pub look: Option<usize>,
 }
 
 impl<'a> Curve<'a> {
     pub fn of(series: &'a Series) -> Curve<'a> {
-        Curve { name: Cow::Borrowed(&series.name), x: &series.x, y: &series.y, sd: series.sd.as_deref() }
+        Curve { name: Cow::Borrowed(&series.name), x: &series.x, y: &series.y, sd: series.sd.as_deref(), look: None }
     }
 
     pub fn named(self, name: impl Into<Cow<'a, str>>) -> Curve<'a> {
@@ -216,7 +218,8 @@ fn legend_ui<'a, 'b, 'm>(
     colour: &impl Fn(usize) -> Color32,
     marks: &'m [At],
 ) -> (Vec<(usize, &'b Curve<'a>)>, Vec<&'m At>) {
-    let mark = |i: usize| if style(i) == LineStyle::Solid { Mark::Line } else { Mark::Dashed };
+    let look = |i: usize| series[i].look.unwrap_or(i);
+    let mark = |i: usize| if style(look(i)) == LineStyle::Solid { Mark::Line } else { Mark::Dashed };
     let entries: Vec<Entry> = series
         .iter()
         .enumerate()
@@ -246,6 +249,8 @@ pub fn marked_curves_ui(
     colour: impl Fn(usize) -> Color32,
     marks: &[At],
 ) {
+    let look = |i: usize| series[i].look.unwrap_or(i);
+    let (colour, style) = (|i| colour(look(i)), |i| style(look(i)));
     let columns = ui.available_width().max(50.0) as usize;
     let before = ui.available_height();
     let (seen, marks) = legend_ui(ui, view.id, series, &colour, marks);

@@ -1,6 +1,7 @@
 //! The legend of a plot, in a row above it: a box inside would hide the newest points.
 
 use eframe::egui::{self, Color32, Pos2, Rect, Stroke, Vec2};
+use egui_plot::MarkerShape;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,6 +11,8 @@ pub enum Mark {
     Patch,
     Dot,
     Ring,
+    /// A class: its points have this shape.
+    Shape(MarkerShape),
     /// For what is drawn on a map: on a ground as dark.
     LineOnMap,
 }
@@ -24,8 +27,9 @@ pub fn entry(mark: Mark, colour: Color32, name: impl Into<String>) -> Entry {
     Entry { mark, colour, name: name.into() }
 }
 
-pub fn legend_ui(ui: &mut egui::Ui, entries: &[Entry]) {
-    marks_ui(ui, entries, None);
+/// Returns where it lies.
+pub fn legend_ui(ui: &mut egui::Ui, entries: &[Entry]) -> Rect {
+    marks_ui(ui, entries, None)
 }
 
 /// The same with names that can be clicked: `hidden` holds those whose curves are not drawn. A double click shows one alone, or
@@ -34,8 +38,8 @@ pub fn switches_ui(ui: &mut egui::Ui, entries: &[Entry], hidden: &mut BTreeSet<S
     marks_ui(ui, entries, Some(hidden));
 }
 
-fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeSet<String>>) {
-    ui.horizontal_wrapped(|ui| {
+fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeSet<String>>) -> Rect {
+    let shown = ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = Vec2::new(5.0, 1.0);
         for e in entries {
             let is_hidden = hidden.as_ref().is_some_and(|h| h.contains(&e.name));
@@ -81,6 +85,7 @@ fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeS
             }
         }
     });
+    shown.response.rect
 }
 
 fn draw(painter: &egui::Painter, at: Rect, mark: Mark, colour: Color32) {
@@ -106,8 +111,25 @@ fn draw(painter: &egui::Painter, at: Rect, mark: Mark, colour: Color32) {
         Mark::Dot => {
             painter.circle_filled(at.center(), 4.0, colour);
         }
+        Mark::Shape(shape) => shape_ui(painter, at.center(), shape, colour),
         Mark::Ring => {
             painter.circle_stroke(at.center(), 3.6, Stroke::new(1.4, colour));
         }
     }
+}
+
+/// As egui_plot draws it.
+fn shape_ui(painter: &egui::Painter, at: Pos2, shape: MarkerShape, colour: Color32) {
+    let to = |x: f32, y: f32| at + 4.6 * Vec2::new(x, y);
+    let corners = match shape {
+        MarkerShape::Square => vec![to(-0.8, -0.8), to(0.8, -0.8), to(0.8, 0.8), to(-0.8, 0.8)],
+        MarkerShape::Up => vec![to(0.0, -1.0), to(0.9, 0.7), to(-0.9, 0.7)],
+        MarkerShape::Diamond => vec![to(0.0, -1.0), to(1.0, 0.0), to(0.0, 1.0), to(-1.0, 0.0)],
+        MarkerShape::Down => vec![to(0.0, 1.0), to(-0.9, -0.7), to(0.9, -0.7)],
+        _ => {
+            painter.circle_filled(at, 4.0, colour);
+            return;
+        }
+    };
+    painter.add(egui::Shape::convex_polygon(corners, colour, Stroke::NONE));
 }

@@ -124,8 +124,8 @@ mod tests {
         let (x, y) = ([10.0, 20.0, 30.0], [3.0, f64::NAN, 1.0]);
         let other = ([28.0], [7.0]);
         let all = [
-            Curve { name: "loss".into(), x: &x, y: &y, sd: None },
-            Curve { name: "test NLL".into(), x: &other.0, y: &other.1, sd: Some(&[0.5]) },
+            Curve { name: "loss".into(), x: &x, y: &y, sd: None, look: None },
+            Curve { name: "test NLL".into(), x: &other.0, y: &other.1, sd: Some(&[0.5]), look: None },
         ];
         assert_eq!(curves(&all, "step", 29.5).as_deref(), Some("step 30\nloss: 1.000\ntest NLL: 7.000 ± 0.5000"));
         assert_eq!(curves(&all, "step", 18.0).as_deref(), Some("step 20\ntest NLL: 7.000 ± 0.5000"));

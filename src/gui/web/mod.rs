@@ -10,6 +10,7 @@ pub use files::{ask, hand_over, receive, show};
 
 use super::app::App;
 use super::link;
+use super::settings::Settings;
 use crate::base::fs::Mirror;
 use eframe::egui;
 use std::path::PathBuf;
@@ -77,7 +78,8 @@ pub fn start() {
             return;
         };
         let made = move |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
-            let settings = cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_default();
+            let settings =
+                cc.storage.and_then(|s| eframe::get_value(s, eframe::APP_KEY)).unwrap_or_else(Settings::first);
             let asked = hash().map(|hash| link::open(&hash)).transpose();
             let open = asked.as_ref().ok().cloned().flatten();
             let mut app = App::new(&cc.egui_ctx, settings, PathBuf::from(HOME), open, None)?;

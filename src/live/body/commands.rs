@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::slot::TrainerSlot;
 use crate::live::timeline::Timeline;
-use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState};
+use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState, kept_in};
 use crate::recipe::Recipe;
 use crate::workflow::Training;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Body {
     pub(super) fn obey(&mut self, command: Command) -> Result<()> {
@@ -104,21 +104,29 @@ impl Body {
             slots.push(TrainerSlot::new(Training::new(recipe, &device)?, device));
         }
         // Two cannot hold one folder.
-        let again = keep.as_ref().is_some_and(|k| self.holds(&k.path));
+        let lanes = slots.len();
+        let again = keep.as_ref().is_some_and(|k| (0..lanes).any(|i| self.holds(&kept_in(&k.path, i, lanes))));
         if again {
             self.leave();
         }
-        if let (Some(keep), Some(slot)) = (&keep, slots.first_mut())
-            && let Err(e) = slot.training.keep_in(&keep.path, keep.force)
-        {
-            if keep.report {
-                // Without a folder it would train for nothing.
-                if again {
-                    self.set_state(WorkerState::Empty);
+        if let Some(keep) = &keep {
+            for (i, slot) in slots.iter_mut().enumerate() {
+                let Err(e) = slot.training.keep_in(&kept_in(&keep.path, i, lanes), keep.force) else { continue };
+                if keep.report {
+                    // Without a folder it would train for nothing.
+                    if again {
+                        self.set_state(WorkerState::Empty);
+                    }
+                    return Err(e);
                 }
-                return Err(e);
+                self.tell(WorkerEvent::Failed(e));
             }
-            self.tell(WorkerEvent::Failed(e));
+            // Those of more trainings before would come back with these.
+            if lanes > 1 {
+                for path in several_in(&keep.path).skip(lanes).collect::<Vec<_>>() {
+                    crate::run::RunFolder::open(&path).and_then(|folder| folder.remove_own())?;
+                }
+            }
         }
         self.replace(slots, running);
         self.report_at_end = keep.is_some_and(|k| k.report);
@@ -126,15 +134,28 @@ impl Body {
     }
 
     fn resume(&mut self, path: &Path, more: Option<u32>, report: bool, running: bool) -> Result<()> {
-        let folder = crate::run::RunFolder::open(path)?;
-        let device = self.device(&folder.recipe()?.device)?;
-        let again = self.holds(path);
+        let paths: Vec<PathBuf> = match crate::recipe::is_run(path) {
+            true => vec![path.to_path_buf()],
+            false => several_in(path).collect(),
+        };
+        if paths.is_empty() {
+            crate::run::RunFolder::open(path)?;
+        }
+        let again = paths.iter().any(|path| self.holds(path));
+        let mut devices = vec![];
+        for path in &paths {
+            let folder = crate::run::RunFolder::open(path)?;
+            devices.push(self.device(&folder.recipe()?.device)?);
+        }
         if again {
             self.leave();
         }
-        match Training::resume_with(path, None, more, &device) {
-            Ok(training) => {
-                self.replace(vec![TrainerSlot::new(training, device)], running);
+        let resumed = paths.iter().zip(devices).map(|(path, device)| {
+            Training::resume_with(path, None, more, &device).map(|training| TrainerSlot::new(training, device))
+        });
+        match resumed.collect::<Result<Vec<_>>>() {
+            Ok(slots) => {
+                self.replace(slots, running);
                 self.report_at_end = report;
                 if report && matches!(self.state, WorkerState::Ended(_)) {
                     // Killed while it was tested: there is no step left that would end it.
@@ -238,4 +259,9 @@ impl Body {
         self.rows.clear();
         self.steps_left = None;
     }
+}
+
+/// The folders of several trainings that are kept in one.
+fn several_in(path: &Path) -> impl Iterator<Item = PathBuf> {
+    (0..).map(|lane| kept_in(path, lane, 2)).take_while(|path| crate::recipe::is_run(path))
 }

@@ -3,7 +3,7 @@
 use super::{Curvature, Posterior, PriorPrecision, gaussian_lambda, softmax_lambda};
 use crate::base::rng::{Draw, Stream};
 use crate::data::Task;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::method::{HostLayer, LayerForm, ModelSpec, Named, Outputs, Trained};
 use crate::ops::head::{gaussian_loss, softmax_loss};
 use rayon::prelude::*;
@@ -135,7 +135,11 @@ pub fn last_layers(setup: &ModelSpec, trained: &Trained, seed: u32) -> Result<Ve
             let (k, d) = sizes(setup);
             if (posterior.k(), posterior.d()) != (k, d) {
                 let found = format!("a last layer of {} x {}, not {k} x {d}", posterior.k(), posterior.d());
-                return Err(Error::run("checkpoint", found, "restore the run, or train again with `vifo fit`"));
+                return Err(Error::run(
+                    "checkpoint",
+                    found,
+                    either("restore the run, or train again with `vifo fit`", "restore the run, or train again"),
+                ));
             }
             if matches!(setup.outputs(), Outputs::Variances) {
                 return Ok(LastLayer::Variances(posterior));

@@ -4,7 +4,7 @@ use super::{Fit, bytes, fit_bytes, layer, sizes};
 use crate::data::Task;
 use crate::error::Result;
 use crate::method::{
-    Finish, HostLayer, Knob, KnobValue, Method, MethodOptions, ModelSpec, Need, Outputs, Trained, regularizer,
+    Family, Finish, HostLayer, Knob, KnobValue, Method, MethodOptions, ModelSpec, Need, Outputs, Trained, regularizer,
 };
 use crate::program::{Buf, Builder};
 use crate::recipe::{LaplacePredict, Recipe, Structure, key};
@@ -21,6 +21,12 @@ impl Method for Laplace {
     }
     fn title(&self) -> &'static str {
         "Last-layer Laplace"
+    }
+    fn family(&self) -> Family {
+        Family::LastLayer
+    }
+    fn about(&self) -> &'static str {
+        "A normal posterior over the last layer, fitted after training"
     }
     fn keys(&self) -> Vec<&'static str> {
         vec![
@@ -95,8 +101,11 @@ impl Method for Laplace {
             d - 1
         );
         let cheaper = match structure {
-            Structure::Kronecker => format!("lower method.members (now {members})"),
-            _ => format!("laplace.structure = \"kronecker\" takes {}", size(of(Structure::Kronecker))),
+            Structure::Kronecker => format!("lower {} (now {members})", key!(method.members).said()),
+            _ => {
+                let structure = key!(laplace.structure).said();
+                format!("{structure} = \"kronecker\" takes {}", size(of(Structure::Kronecker)))
+            }
         };
         vec![Need { what, bytes: of(structure), cheaper, on_host: true }]
     }

@@ -1,7 +1,7 @@
 //! calibration.json: what is in it, and whether it belongs to the run as it is now.
 
 use crate::base::fs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, either};
 use crate::metrics::conformal::Sets;
 use crate::metrics::temperature::{MOST, Temperature};
 use crate::run::RunFolder;
@@ -120,7 +120,10 @@ impl Calibration {
 
 fn again(run: &Path) -> String {
     let run = crate::base::visible::shell(&run.display().to_string());
-    format!("calibrate again with `vifo calibrate {run}`, or leave it out with `vifo predict --uncalibrated`")
+    either(
+        format!("calibrate again with `vifo calibrate {run}`, or leave it out with `vifo predict --uncalibrated`"),
+        "calibrate again",
+    )
 }
 
 /// The calibration of the run as it is now: None where it was never calibrated, an error where it has changed since.
@@ -152,7 +155,10 @@ pub fn fingerprint(folder: &RunFolder) -> Result<String> {
     let path = folder.best();
     let bytes = read(&path)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| {
-        let help = "the file is damaged: restore it, or train again with `vifo fit`";
+        let help = either(
+            "the file is damaged: restore it, or train again with `vifo fit`",
+            "the file is damaged: restore it, or calibrate again",
+        );
         Error::data(path.display().to_string(), format!("not a whole checkpoint: {e}"), "", help)
     })?;
     let mut all: Vec<_> = tensors.iter().collect();

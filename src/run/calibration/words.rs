@@ -1,6 +1,7 @@
 //! A calibration in words: what predict says of it, what it cannot guarantee, its table and its section of the report.
 
 use super::apply::gaussian_half_width;
+use crate::error::either;
 use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature::{LEAST_ROWS, MOST, Verdict};
 use crate::run::calibration::stored::{Calibration, Level, Source};
@@ -68,7 +69,7 @@ impl Calibration {
             }
         };
         let changed = if changed.is_empty() { changed } else { format!(": {changed}") };
-        format!("calibrated on {}{changed}; --uncalibrated turns it off", self.on())
+        format!("calibrated on {}{changed}{}", self.on(), either("; --uncalibrated turns it off", ""))
     }
 
     fn is_short(&self, level: &Level) -> bool {
@@ -81,9 +82,10 @@ impl Calibration {
             let what = if self.sets.is_some() { "every set holds all classes" } else { "every interval is infinite" };
             let n = conformal::least_rows(l.alpha);
             let needed = if n == 1 { "1 is".to_string() } else { format!("{n} are") };
-            let alpha = largest_level(self.rows).map_or_else(String::new, |a| format!("--alpha {a}, or "));
+            let alpha = largest_level(self.rows).map_or_else(String::new, |a| either(format!("--alpha {a}, or "), ""));
+            let cure = either(format!("use {alpha}--data FILE with more rows"), "hold out more validation rows");
             format!(
-                "{} calibration row{} cannot give {} % {}, {needed} needed: {what}; use {alpha}--data FILE with more rows",
+                "{} calibration row{} cannot give {} % {}, {needed} needed: {what}; {cure}",
                 self.rows,
                 if self.rows == 1 { "" } else { "s" },
                 l.percent(),
@@ -96,8 +98,9 @@ impl Calibration {
     pub(crate) fn empty_sets(&self, empty: usize, n: usize, level: &Level) -> Option<String> {
         (empty > 0).then(|| {
             format!(
-                "{empty} of {n} sets in set_{} are empty: no class is probable enough there (--sets aps leaves no set empty)",
-                level.percent()
+                "{empty} of {n} sets in set_{} are empty: no class is probable enough there{}",
+                level.percent(),
+                either(" (--sets aps leaves no set empty)", "")
             )
         })
     }
@@ -108,17 +111,19 @@ impl Calibration {
         out.extend(self.unchecked.then(|| NOT_COMPARED.into()));
         if self.source == Source::Validation {
             out.push(format!(
-                "the validation rows also chose when to stop, so that the guarantee of the {} is not exact: --data FILE with rows of their \
+                "the validation rows also chose when to stop, so that the guarantee of the {} is not exact: {} with rows of their \
                  own makes it so",
-                self.what()
+                self.what(),
+                either("--data FILE", "a file")
             ));
         }
         if self.source == Source::OutOfFold {
             out.push(format!(
                 "cross-conformal: each row was predicted by the one member that held it out, new rows are by all, so that the {} tend \
-                 to hold more than promised; what theory guarantees of such folds is at most twice the share of misses; --data FILE with \
+                 to hold more than promised; what theory guarantees of such folds is at most twice the share of misses; {} with \
                  rows of their own gives the exact guarantee",
-                self.what()
+                self.what(),
+                either("--data FILE", "a file")
             ));
         }
         out
@@ -191,7 +196,8 @@ impl Calibration {
 
     /// For a reader who sees no table.
     pub fn sentences(&self) -> Vec<String> {
-        let mut out = vec![format!("Fitted on {} by `vifo calibrate`; predictions use it.", self.on())];
+        let mut out =
+            vec![format!("Fitted on {}{}; predictions use it.", self.on(), either(" by `vifo calibrate`", ""))];
         out.extend(self.temperature_said().map(|t| format!("Class probabilities p^(1/T), normalised, with {t}.")));
         out.extend(self.levels.iter().map(|l| {
             let threshold = l.threshold.map_or("infinite".into(), number);

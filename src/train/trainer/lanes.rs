@@ -67,7 +67,7 @@ impl Trainer {
             if let Some((at, term)) = losses.bad {
                 let step = (self.step + at).saturating_sub(self.at);
                 let found = format!("the {term} is not a finite number");
-                self.lose(lane, Error::run(format!("step {step}"), found, self.plan.lane(lane).help()))?;
+                self.lose(lane, self.plan.lane(lane).diverged(format!("step {step}"), found))?;
             }
             all.push(losses);
         }

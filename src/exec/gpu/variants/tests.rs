@@ -147,7 +147,7 @@ fn what_does_not_fit_is_named() {
     let form = form(&op, Variant::Tile64x64, most_bytes(&small)).expect("a form");
     let (found, allowed, help) = beyond(&form, &small).expect("too large");
     assert_eq!(found, "conv2d_backward_weight_split needs 2363392 bytes of scratch memory");
-    assert_eq!((allowed.as_str(), help), ("1048576 bytes per buffer", CURE));
+    assert_eq!((allowed.as_str(), help), ("1048576 bytes per buffer", cure()));
     let small = wgpu::Limits { max_compute_workgroup_storage_size: 8192, ..wgpu::Limits::default() };
     let (found, allowed, _) = beyond(&form, &small).expect("too large");
     assert_eq!(found, "conv2d_backward_weight_split needs 10240 bytes of workgroup memory");

@@ -3,15 +3,65 @@
 use crate::data::encode::Missing;
 use crate::data::encode::meaning::Rules;
 use crate::data::images::is_images;
-use crate::data::inspect::images::{ImageReport, inspect_images};
+use crate::data::inspect::images::{ImageReport, Samples, inspect_with_samples};
 use crate::data::inspect::{Role, TableReport, inspect};
 use crate::data::table::Table;
 use crate::data::{Task, load};
 use crate::error::{Error, Result};
-use crate::recipe::{self, Likelihood, Recipe, builtin, keys};
+use crate::recipe::keys::Key;
+use crate::recipe::{self, Likelihood, Recipe, builtin, key, keys};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Value;
+
+/// How a file is read, where it is not found out: keys of a recipe with their values as it has them, "data.skip_lines" and "2".
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading(BTreeMap<&'static str, String>);
+
+impl Reading {
+    pub fn get(&self, key: &Key) -> Option<&str> {
+        self.0.get(key.path).map(String::as_str)
+    }
+
+    /// None takes it back.
+    pub fn put(&mut self, key: &Key, value: Option<String>) {
+        match value {
+            Some(value) => self.0.insert(key.path, value),
+            None => self.0.remove(key.path),
+        };
+    }
+
+    /// One more text of a key that holds a list of them.
+    pub fn add(&mut self, key: &Key, text: &str) {
+        let mut list = self.list(key);
+        list.push(Value::String(text.into()));
+        self.put(key, Some(Value::Array(list).to_string()));
+    }
+
+    fn list(&self, key: &Key) -> Vec<Value> {
+        let table = self.get(key).and_then(|text| format!("v = {text}").parse::<toml::Table>().ok());
+        table.and_then(|t| t.get("v").and_then(Value::as_array).cloned()).unwrap_or_default()
+    }
+
+    /// The kind that a column was given: "text".
+    pub fn kind(&self, column: &str) -> Option<String> {
+        let pairs = self.list(KINDS);
+        let pairs = pairs.iter().filter_map(Value::as_str).filter_map(|pair| pair.rsplit_once('='));
+        pairs.rev().find(|(name, _)| *name == column).map(|(_, kind)| kind.to_string())
+    }
+
+    pub fn put_kind(&mut self, column: &str, kind: Option<&str>) {
+        let mut list = self.list(KINDS);
+        list.retain(|pair| pair.as_str().and_then(|p| p.rsplit_once('=')).is_none_or(|(name, _)| name != column));
+        list.extend(kind.map(|kind| Value::String(format!("{column}={kind}"))));
+        let text = (!list.is_empty()).then(|| Value::Array(list).to_string());
+        self.put(KINDS, text);
+    }
+}
+
+/// Kinds of columns.
+const KINDS: &Key = keys::named("data.as");
 
 /// What the page's controls say; None stands for what `vifo fit` does by itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +81,12 @@ pub struct Choice {
     pub likelihood: Option<Likelihood>,
     /// One of `BESIDE`.
     pub beside: Option<usize>,
+    /// Columns.
+    pub group: Option<String>,
+    pub time: Option<String>,
+    pub weight: Option<String>,
+    /// What a cure of an error has set beside all these: keys of a recipe, and their values.
+    pub more: Vec<(&'static str, String)>,
 }
 
 /// What the page offers to train beside each other, to keep the better one: a name, and the variants.
@@ -56,6 +112,10 @@ impl Choice {
             budget: None,
             likelihood: None,
             beside: None,
+            group: None,
+            time: None,
+            weight: None,
+            more: vec![],
         }
     }
 }
@@ -70,8 +130,11 @@ pub struct Content {
 
 pub enum ContentKind {
     Table { table: Arc<Table>, report: Box<TableReport> },
-    Images(Box<ImageReport>),
+    Images { report: Box<ImageReport>, samples: Vec<Samples> },
 }
+
+/// Images of each class that the page shows.
+const SHOWN: usize = 8;
 
 /// Sets a key to a text, quoted where the key holds one.
 fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
@@ -81,8 +144,7 @@ fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
 }
 
 impl Content {
-    /// Of a table the first `skip_lines` lines are left out.
-    pub fn read(path: &Path, skip_lines: u32) -> Result<Content> {
+    pub fn read(path: &Path, reading: &Reading) -> Result<Content> {
         let name = path.display().to_string();
         if path.extension().is_some_and(|e| e == "toml") {
             let help = "drop it on the window, or paste it on the page Recipe";
@@ -96,8 +158,10 @@ impl Content {
             None => {
                 let mut base = toml::Table::new();
                 set(&mut base, if images { "data.images" } else { "data.file" }, &name)?;
-                if skip_lines > 0 && !images {
-                    set(&mut base, "data.skip_lines", &skip_lines.to_string())?;
+                // Each kind of file has its own.
+                let of_images = |key: &str| key == key!(data.skip_broken).path;
+                for (key, value) in reading.0.iter().filter(|(key, _)| of_images(key) == images) {
+                    set(&mut base, key, value)?;
                 }
                 base
             }
@@ -110,7 +174,11 @@ impl Content {
             choice.members = crate::method::checked(&whole, &name)?.method.members;
         }
         let kind = if images {
-            ContentKind::Images(Box::new(inspect_images(path)?))
+            {
+                let skip_broken = recipe.data.skip_broken;
+                let (report, samples) = inspect_with_samples(path, skip_broken, SHOWN)?;
+                ContentKind::Images { report: Box::new(report), samples }
+            }
         } else {
             let table = load::read(&recipe.data, path)?;
             let report = inspect(&table, None, None, &Rules::default())?;
@@ -135,7 +203,7 @@ impl Content {
     pub fn task(&self, choice: &Choice) -> Task {
         match &self.kind {
             ContentKind::Table { report, .. } => choice.task.unwrap_or(report.task),
-            ContentKind::Images(_) => Task::Classification,
+            ContentKind::Images { .. } => Task::Classification,
         }
     }
 
@@ -143,8 +211,8 @@ impl Content {
     pub fn obstacle(&self) -> Option<String> {
         match &self.kind {
             ContentKind::Table { report, .. } => report.plan.first().filter(|_| report.stops).map(ToString::to_string),
-            ContentKind::Images(report) if report.command.is_empty() => report.warnings.first().cloned(),
-            ContentKind::Images(_) => None,
+            ContentKind::Images { report, .. } if report.command.is_empty() => report.warnings.first().cloned(),
+            ContentKind::Images { .. } => None,
         }
     }
 
@@ -152,7 +220,7 @@ impl Content {
     pub fn usual_eta(&self, choice: &Choice) -> f64 {
         let task = match &self.kind {
             ContentKind::Table { report, .. } => report.task,
-            ContentKind::Images(_) => Task::Classification,
+            ContentKind::Images { .. } => Task::Classification,
         };
         let preset = self.recipe(&Choice { eta: None, ..choice.clone() }).ok().and_then(|r| r.method.eta);
         preset.unwrap_or_else(|| crate::method::find(&choice.method).map_or(0.0, |m| m.usual_eta(task)))
@@ -194,6 +262,16 @@ impl Content {
             let list = variants.iter().map(|v| Value::String(v.to_string())).collect();
             set(&mut table, "train.variants", &Value::Array(list).to_string())?;
         }
+        for (key, column) in
+            [("data.group", &choice.group), ("data.time", &choice.time), ("data.weight", &choice.weight)]
+        {
+            if let Some(column) = column {
+                set(&mut table, key, column)?;
+            }
+        }
+        for (key, value) in &choice.more {
+            set(&mut table, key, value)?;
+        }
         if matches!(self.kind, ContentKind::Table { .. }) {
             crate::method::preset(&mut table)?;
         }
@@ -218,7 +296,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.csv");
         crate::run::write_atomic(&path, text.as_bytes()).expect("written");
-        let content = Content::read(&path, 0).expect("a table");
+        let content = Content::read(&path, &Reading::default()).expect("a table");
         (dir, content)
     }
 
@@ -244,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_bundled_digits_bring_their_own_recipe() {
-        let content = Content::read(Path::new("digits"), 0).expect("bundled");
+        let content = Content::read(Path::new("digits"), &Reading::default()).expect("bundled");
         assert_eq!(content.choice.eta, Some(0.01), "assets/recipes/digits.toml");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.test_fraction, recipe.data.images), (0.2, Some("digits".into())));
@@ -255,12 +333,15 @@ mod tests {
     #[test]
     fn lines_above_the_header_are_left_out_and_the_recipe_says_so() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/iris.csv"));
-        let content = Content::read(path, 1).expect("a table");
+        let mut reading = Reading::default();
+        reading.put(key!(data.skip_lines), Some("1".into()));
+        let content = Content::read(path, &reading).expect("a table");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!(recipe.data.skip_lines, 1);
         let ContentKind::Table { table, .. } = &content.kind else { panic!("no table") };
         assert_eq!(table.columns.len(), 5);
-        let ContentKind::Table { table: whole, .. } = Content::read(path, 0).expect("a table").kind else {
+        let ContentKind::Table { table: whole, .. } = Content::read(path, &Reading::default()).expect("a table").kind
+        else {
             panic!("no table")
         };
         assert_eq!(whole.rows(), table.rows());

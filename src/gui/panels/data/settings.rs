@@ -64,7 +64,9 @@ pub fn training_ui(ui: &mut egui::Ui, content: &Content, choice: &mut Choice) {
             }
         })
         .response
-        .on_hover_text(keys::tip(key!(train.variants)));
+        .on_hover_text(
+            "Trains these beside each other and keeps the better one, by rows that each member has held out",
+        );
     (choice.budget, choice.likelihood, choice.beside) = (budget, likelihood, beside);
 }
 
@@ -118,4 +120,48 @@ pub fn columns_ui(ui: &mut egui::Ui, report: &TableReport, choice: &mut Choice) 
             choice.missing = Some(now);
         }
     }
+}
+
+/// Columns that say how rows are held out, and how much each counts.
+pub fn roles_ui(ui: &mut egui::Ui, report: &TableReport, choice: &mut Choice) {
+    let chosen = [&choice.group, &choice.time, &choice.weight].iter().filter(|c| c.is_some()).count();
+    let title =
+        if chosen > 0 { format!("Groups, time and weights ({chosen})") } else { "Groups, time and weights".into() };
+    egui::CollapsingHeader::new(title).id_salt("roles").show(ui, |ui| {
+        let all = [
+            ("groups", &mut choice.group, "Rows of one value (a patient, a site) stay in one part of the split"),
+            ("time column", &mut choice.time, "The last rows are the test part, those before them the validation part"),
+            ("weights", &mut choice.weight, "How much each row counts in the loss and in the metrics"),
+        ];
+        for (label, column, tip) in all {
+            let shown = column.as_deref().unwrap_or("none").to_string();
+            ComboBox::from_label(label)
+                .width(150.0)
+                .height(400.0)
+                .selected_text(shown)
+                .show_ui(ui, |ui| {
+                    ui.selectable_value(column, None, "none");
+                    for name in report.columns.iter().map(|c| &c.name).filter(|name| **name != report.target) {
+                        ui.selectable_value(column, Some(name.clone()), name);
+                    }
+                })
+                .response
+                .on_hover_text(format!("{tip}; such a column is no input"));
+        }
+    });
+}
+
+/// What a cure has set, to be taken back.
+pub fn more_ui(ui: &mut egui::Ui, choice: &mut Choice) {
+    let words = |path: &str| crate::recipe::keys::find(path).map_or_else(|| path.into(), |key| key.words());
+    let mut gone = None;
+    for (i, (key, value)) in choice.more.iter().enumerate() {
+        ui.horizontal(|ui| {
+            ui.label(format!("{}: {}", words(key), value.trim_matches('"')));
+            if ui.small_button("Take back").clicked() {
+                gone = Some(i);
+            }
+        });
+    }
+    gone.map(|i| choice.more.remove(i));
 }

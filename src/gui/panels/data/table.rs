@@ -1,55 +1,91 @@
 //! The preflight report of a table as a page.
 
+use super::content::Reading;
+use crate::data::inspect::sentence::Sentence;
 use crate::data::inspect::{ColumnKind, ColumnReport, LevelCount, Role, TableReport};
+use crate::error::Cure;
+use crate::gui::panels::cure;
 use crate::tables::number;
 use eframe::egui::{self, Align, Color32, Label, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 
-/// Columns whose tick is taken away go to `ignore`, and back.
-pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>) {
-    egui::ScrollArea::vertical().id_salt("table report").auto_shrink([false, false]).show(ui, |ui| {
-        let header = if report.header { "names in the first line" } else { "no names in the first line" };
-        ui.heading(super::file_name(std::path::Path::new(&report.file))).on_hover_text(&report.file);
-        ui.label(format!(
-            "{} rows, {} columns, separated by {}, {header}",
-            report.rows,
-            report.columns.len(),
-            report.delimiter
-        ));
-        warnings_ui(ui, &report.warnings.iter().map(|w| w.on_page()).collect::<Vec<_>>());
-        ui.add_space(4.0);
-        ui.strong(if report.stops { "Train would stop" } else { "What Train will do" });
-        for sentence in &report.plan {
-            ui.add(Label::new(sentence.on_page()).wrap());
-        }
-        if !report.classes.is_empty() {
-            let more = report.classes.len().saturating_sub(20);
-            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let shown = counts(&report.classes[..report.classes.len() - more]);
-            ui.add(Label::new(format!("Rows of each class: {shown}{rest}.")).wrap());
-        }
-        ui.add_space(6.0);
-        columns_ui(ui, report, ignore);
-    });
+/// What the page asks of the table: columns whose tick is taken away go to `ignore`, and back.
+pub struct Asked<'a> {
+    pub ignore: &'a mut Vec<String>,
+    pub reading: &'a mut Reading,
+    /// Part of the names of the columns that are listed.
+    pub search: &'a mut String,
+}
+
+/// Returns the cure that was clicked.
+pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, asked: Asked) -> Option<Cure> {
+    let scroll = egui::ScrollArea::vertical().id_salt("table report").auto_shrink([false, false]);
+    scroll
+        .show(ui, |ui| {
+            let header = if report.header { "names in the first line" } else { "no names in the first line" };
+            ui.heading(super::file_name(std::path::Path::new(&report.file))).on_hover_text(&report.file);
+            ui.label(format!(
+                "{} rows, {} columns, separated by {}, {header}",
+                report.rows,
+                report.columns.len(),
+                report.delimiter
+            ));
+            let mut cure = warnings_ui(ui, &report.warnings);
+            ui.add_space(4.0);
+            ui.strong(if report.stops { "Train would stop" } else { "What Train will do" });
+            for sentence in &report.plan {
+                cure = cure.take().or(sentence_ui(ui, sentence, ""));
+            }
+            if !report.classes.is_empty() {
+                let more = report.classes.len().saturating_sub(20);
+                let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let shown = counts(&report.classes[..report.classes.len() - more]);
+                ui.add(Label::new(format!("Rows of each class: {shown}{rest}.")).wrap());
+            }
+            ui.add_space(6.0);
+            columns_ui(ui, report, asked);
+            cure
+        })
+        .inner
+}
+
+/// A sentence, and a button for each of its cures; returns the one that was clicked.
+fn sentence_ui(ui: &mut egui::Ui, sentence: &Sentence, mark: &str) -> Option<Cure> {
+    let mut clicked = None;
+    ui.add(Label::new(format!("{mark}{sentence}")).wrap());
+    if !sentence.cures.is_empty() {
+        ui.horizontal_wrapped(|ui| {
+            ui.add_space(14.0);
+            for cure in &sentence.cures {
+                if ui.small_button(cure::button(cure)).on_hover_text(cure::tip(cure)).clicked() {
+                    clicked = Some(cure.clone());
+                }
+            }
+        });
+    }
+    clicked
 }
 
 /// Sentences on a ground that stands out, with a mark that colour alone does not carry.
-pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[&str]) {
+pub fn warnings_ui(ui: &mut egui::Ui, warnings: &[Sentence]) -> Option<Cure> {
     if warnings.is_empty() {
-        return;
+        return None;
     }
     let fill =
         if ui.visuals().dark_mode { Color32::from_rgb(0x4a, 0x3a, 0x0c) } else { Color32::from_rgb(0xfd, 0xf1, 0xc9) };
-    egui::Frame::NONE.fill(fill).inner_margin(6).corner_radius(4).show(ui, |ui| {
-        ui.set_width(ui.available_width());
-        let n = warnings.len();
-        ui.strong(if n == 1 { "1 warning".to_string() } else { format!("{n} warnings") });
-        egui::ScrollArea::vertical().id_salt("warnings").max_height(110.0).show(ui, |ui| {
-            for warning in warnings {
-                ui.add(Label::new(format!("⚠ {warning}")).wrap());
-            }
-        });
-    });
+    let frame = egui::Frame::NONE.fill(fill).inner_margin(6).corner_radius(4);
+    frame
+        .show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            let n = warnings.len();
+            ui.strong(if n == 1 { "1 warning".to_string() } else { format!("{n} warnings") });
+            let scroll = egui::ScrollArea::vertical().id_salt("warnings").max_height(110.0);
+            let each = |ui: &mut egui::Ui| {
+                warnings.iter().fold(None, |cure: Option<Cure>, warning| cure.or(sentence_ui(ui, warning, "⚠ ")))
+            };
+            scroll.show(ui, each).inner
+        })
+        .inner
 }
 
 fn counts(levels: &[LevelCount]) -> String {
@@ -59,13 +95,72 @@ fn counts(levels: &[LevelCount]) -> String {
 const HEADER: [&str; 11] =
     ["use", "column", "type", "role", "missing", "distinct", "min", "mean", "max", "sd", "most frequent, notes"];
 
-fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>) {
+/// From so many columns on one looks for them by name.
+const MANY: usize = 12;
+
+/// The columns whose names hold what is searched, and the ticks of all of them at once.
+fn search_ui(ui: &mut egui::Ui, report: &TableReport, asked: &mut Asked) -> Vec<usize> {
+    let n = report.columns.len();
+    if n < MANY {
+        asked.search.clear();
+        return (0..n).collect();
+    }
+    let listed = |search: &str| -> Vec<usize> {
+        let search = search.trim().to_lowercase();
+        (0..n).filter(|i| report.columns[*i].name.to_lowercase().contains(&search)).collect()
+    };
+    ui.horizontal_wrapped(|ui| {
+        let label = ui.label("search columns");
+        let field = egui::TextEdit::singleline(asked.search).desired_width(160.0).hint_text("part of a name");
+        ui.add(field).labelled_by(label.id);
+        let shown = listed(asked.search);
+        ui.label(format!("{} of {n}", shown.len()));
+        let all = ui.button("Use all").on_hover_text("Every column that is listed becomes an input").clicked();
+        let none = ui.button("Use none").on_hover_text("No column that is listed is an input").clicked();
+        if all || none {
+            let free = |c: &&ColumnReport| matches!(c.role, Role::Input | Role::Ignored);
+            for column in shown.iter().map(|i| &report.columns[*i]).filter(free) {
+                asked.ignore.retain(|c| *c != column.name);
+                if none {
+                    asked.ignore.push(column.name.clone());
+                }
+            }
+        }
+    });
+    listed(asked.search)
+}
+
+/// The kind of a column, and what else it may be read as.
+fn kind_ui(ui: &mut egui::Ui, column: &ColumnReport, reading: &mut Reading) {
+    let found = match column.kind {
+        ColumnKind::Number => "number",
+        ColumnKind::Text => "text",
+        ColumnKind::Date => "date",
+    };
+    let said = reading.kind(&column.name);
+    let button = ui.menu_button(found, |ui| {
+        for (kind, words) in
+            [(None, "as found"), (Some("number"), "number"), (Some("text"), "text"), (Some("date"), "date")]
+        {
+            if ui.selectable_label(said.as_deref() == kind, words).clicked() {
+                reading.put_kind(&column.name, kind);
+                ui.close();
+            }
+        }
+    });
+    button.response.on_hover_text("What the column is read as").accessible_name(format!("kind of {}", column.name));
+}
+
+// Long: the cells of a row from left to right.
+fn columns_ui(ui: &mut egui::Ui, report: &TableReport, mut asked: Asked) {
+    let shown = search_ui(ui, report, &mut asked);
     // The table scrolls by itself: only rows in sight are built.
     let height = ui.available_height().max(220.0);
     let width = |title: &str| match title {
         "use" => 34.0,
         "column" => 140.0,
-        "type" | "missing" | "distinct" => 58.0,
+        "type" => 70.0,
+        "missing" | "distinct" => 58.0,
         "role" => 68.0,
         _ => 68.0,
     };
@@ -93,20 +188,21 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, ignore: &mut Vec<String>)
             }
         })
         .body(|body| {
-            body.rows(22.0, report.columns.len(), |mut row| {
-                let column = &report.columns[row.index()];
-                row.col(|ui| use_ui(ui, column, ignore));
+            body.rows(22.0, shown.len(), |mut row| {
+                let column = &report.columns[shown[row.index()]];
+                row.col(|ui| use_ui(ui, column, asked.ignore));
                 let mut text = |text: &str| {
                     row.col(|ui| {
                         ui.add(Label::new(text).truncate());
                     });
                 };
                 text(&column.name);
-                text(match column.kind {
-                    ColumnKind::Number => "number",
-                    ColumnKind::Text => "text",
-                    ColumnKind::Date => "date",
-                });
+                row.col(|ui| kind_ui(ui, column, asked.reading));
+                let mut text = |text: &str| {
+                    row.col(|ui| {
+                        ui.add(Label::new(text).truncate());
+                    });
+                };
                 text(match column.role {
                     Role::Input => "input",
                     Role::Target => "target",

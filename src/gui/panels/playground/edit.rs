@@ -38,6 +38,15 @@ fn nearest(points: &[[f64; 3]], t: &PlotTransform, at: egui::Pos2) -> Option<usi
     all.filter(|(_, d)| *d < REACH).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
 }
 
+/// No mouse points more finely than five digits, and a recipe with sixteen cannot be read.
+fn rounded(at: PlotPoint) -> PlotPoint {
+    PlotPoint::new(five_digits(at.x), five_digits(at.y))
+}
+
+pub(super) fn five_digits(v: f64) -> f64 {
+    format!("{v:.4e}").parse().unwrap_or(v)
+}
+
 impl Playground {
     /// Finds the point under a press before the plot could pan.
     pub(super) fn grab(&mut self, ui: &egui::Ui, points: &[[f64; 3]]) {
@@ -148,10 +157,12 @@ impl Playground {
 fn change(rows: &mut Vec<Vec<f64>>, edit: Edit, task: Task, class: f64) -> Option<usize> {
     match edit {
         Edit::Add(at) => {
+            let at = rounded(at);
             rows.push(if task == Task::Classification { vec![at.x, at.y, class] } else { vec![at.x, at.y] });
             return Some(rows.len() - 1);
         }
         Edit::Move(i, at) => {
+            let at = rounded(at);
             if let Some(row) = rows.get_mut(i) {
                 (row[0], row[1]) = (at.x, at.y);
             }

@@ -3,6 +3,7 @@
 use super::Playground;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
+use crate::gui::panels::tour::{self, Target};
 use crate::gui::plots::legend::{Entry, Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, Reader};
 use crate::gui::plots::{axes, bands, map, read};
@@ -103,7 +104,8 @@ impl Playground {
                 entries.push(entry(Mark::Ring, colours.held_out, "validation points"));
             }
         }
-        legend_ui(ui, &entries);
+        let legend = legend_ui(ui, &entries);
+        tour::mark(ui.ctx(), Target::Legend, legend);
         self.grab(ui, &points);
         // On a narrow page the words above have more lines.
         let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
@@ -137,6 +139,7 @@ impl Playground {
             }
             self.edit(plot, &points, cross)
         });
+        tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
         self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
     }
 
@@ -202,7 +205,7 @@ impl Playground {
         let mut entries: Vec<Entry> = classes
             .iter()
             .enumerate()
-            .map(|(i, name)| entry(Mark::Dot, theme::class(i), format!("class {name}")))
+            .map(|(i, name)| entry(Mark::Shape(theme::class_marker(i)), theme::class(i), format!("class {name}")))
             .collect();
         if with_boundary {
             entries.push(match kind {
@@ -240,10 +243,11 @@ impl Playground {
                 );
                 for (class, name) in classes.iter().enumerate() {
                     let of = points.iter().filter(|p| p[2] as usize == class).map(|p| [p[0], p[1]]);
-                    bands::points_ui(plot, &format!("class {name}"), of, Some(theme::class(class)), Color32::WHITE);
+                    bands::class_ui(plot, &format!("class {name}"), of, class);
                 }
                 self.edit(plot, &points, cross)
             });
+            tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
             self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
             if let Some(most) = scale {
                 scale_ui(ui, most, height);

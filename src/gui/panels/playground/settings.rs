@@ -10,7 +10,6 @@ use crate::gui::settings::Settings;
 use crate::live::Command;
 use crate::program::Act;
 use crate::recipe::key;
-use crate::run::RunFolder;
 use crate::train::plan::USUAL_HIDDEN;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
 
@@ -41,7 +40,7 @@ impl Playground {
         ui.separator();
         ui.heading("Method, network, data").on_hover_text("A change here restarts training, after you confirm");
         let task = self.asked_task().unwrap_or(Task::Classification);
-        if keys::method_ui(ui, "method", &mut self.draft.method.name, task) {
+        if keys::method_ui(ui, "method", &mut self.draft.method.name, &|m| keys::unsuited(m, task)) {
             let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
             keys::choose_method(&mut self.draft, running);
         }
@@ -53,12 +52,10 @@ impl Playground {
         ui.separator();
         if ui
             .button("Save as run")
-            .on_hover_text(
-                "Writes a run folder with weights, figures and report, which `vifo predict` and `vifo compare` read",
-            )
+            .on_hover_text("Writes a run folder with weights, figures and report: the pages Results and Runs show it")
             .clicked()
         {
-            match RunFolder::claim(&settings.runs, &crate::run::recipe_name(&self.draft)) {
+            match crate::gui::panels::data::claim(&settings.runs, &crate::run::recipe_name(&self.draft)) {
                 Ok(path) => self.group.send(Command::Save { slot: 0, path, force: true }),
                 Err(e) => banner.error(e),
             }
@@ -190,17 +187,15 @@ impl Playground {
 }
 
 /// Keys in the words of the page: "data, network".
-fn what(keys: &[String]) -> String {
-    let mut words: Vec<&str> = vec![];
-    for key in keys {
+fn what(waiting: &[String]) -> String {
+    let mut words: Vec<String> = vec![];
+    for key in waiting {
         let word = match key.as_str() {
-            "method.name" => "method",
-            "method.members" => "members",
-            "seed" => "seed",
-            "device" => "device",
-            k if k.starts_with("data.") => "data",
-            k if k.starts_with("net.") => "network",
-            k => k,
+            "method.name" => "method".into(),
+            "method.members" => "members".into(),
+            k if k.starts_with("data.") => "data".into(),
+            k if k.starts_with("net.") => "network".into(),
+            k => crate::recipe::keys::find(k).map_or_else(|| k.into(), crate::recipe::keys::Key::words),
         };
         if !words.contains(&word) {
             words.push(word);

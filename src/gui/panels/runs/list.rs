@@ -153,8 +153,8 @@ pub fn words(column: &RunColumn) -> (String, String) {
     let fixed = |name: &str, tip: &str| (name.to_string(), tip.to_string());
     match column {
         RunColumn::Data => fixed("data", "Data set: the name of its file, or of the toy"),
-        RunColumn::Method => fixed("method", "Recipe key method.name"),
-        RunColumn::Seed => fixed("seed", "Recipe key seed"),
+        RunColumn::Method => fixed("method", "How its uncertainty is learnt"),
+        RunColumn::Seed => fixed("seed", "Same seed, same run"),
         RunColumn::State => fixed("state", "What its manifest says, and the last epoch that is on the disk"),
         RunColumn::Score => {
             fixed("RMSE or accuracy", "Of the test rows: RMSE in the target's unit, or the share that is right")

@@ -1,0 +1,51 @@
+//! What was left at the last start comes back; what a message offers is done.
+
+use super::App;
+use crate::error::Cure;
+use crate::gui::panels::pick::DialogKind;
+use crate::gui::settings::Tab;
+use crate::gui::shell;
+use eframe::egui;
+
+impl App {
+    /// The pages as they were left.
+    pub(super) fn reopen(&mut self, ctx: &egui::Context) {
+        if let Some(path) = self.settings.opened.clone().filter(|path| crate::recipe::is_run(path)) {
+            self.results.open(ctx, &path);
+        }
+        self.runs.tick(&self.settings.ticked);
+        self.recipe.edited.clone_from(&self.settings.edited);
+        if !self.settings.tour_seen {
+            self.tour.begin();
+        }
+    }
+
+    /// What the button of a message asks for.
+    pub(super) fn cure(&mut self, ctx: &egui::Context, cure: Cure) {
+        match cure {
+            Cure::Set { key, value } if self.settings.tab == Tab::Data => self.data.cure(ctx, &key, &value),
+            Cure::Set { key, value } => {
+                if let Err(e) = self.playground.set(&key, &value) {
+                    self.banner.error(e);
+                }
+            }
+            Cure::RunsFolder => {
+                self.choosing = Some(shell::ask(ctx, DialogKind::Folder, Some(self.settings.runs.clone())));
+            }
+        }
+    }
+
+    /// Once the window knows its monitor: neither its size nor the least of it may be more than the monitor has.
+    pub(super) fn fit_to_monitor(&mut self, ctx: &egui::Context) {
+        if self.fitted {
+            return;
+        }
+        let (monitor, inner) = ctx.input(|i| (i.viewport().monitor_size, i.viewport().inner_rect.map(|r| r.size())));
+        let Some(monitor) = monitor else { return };
+        self.fitted = true;
+        ctx.send_viewport_cmd(egui::ViewportCommand::MinInnerSize(crate::gui::least_size(monitor)));
+        if let Some(size) = inner.and_then(|inner| crate::gui::fitting_size(monitor, inner)) {
+            ctx.send_viewport_cmd(egui::ViewportCommand::InnerSize(size));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The first launch in four steps: the plot, the band, eta, and data of one's own. Shown once; asked for again at the top.
+
+use crate::gui::settings::Tab;
+use eframe::egui::{self, Align2, Color32, Key, Modifiers, Rect, RichText, Stroke};
+
+/// What a step points at. Whoever draws it says where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    Plot,
+    Legend,
+    Eta,
+    YourData,
+}
+
+struct Step {
+    target: Target,
+    title: &'static str,
+    text: &'static str,
+}
+
+const STEPS: [Step; 4] = [
+    Step {
+        target: Target::Plot,
+        title: "A network in training",
+        text: "It trains as you watch, on the points. Click beside them to add one, drag one to move it, right-click one to remove it: \
+               the training follows at once.",
+    },
+    Step {
+        target: Target::Legend,
+        title: "The band is what it does not know",
+        text: "A new point lies within the inner shade in 68 of 100 cases, within the outer in 95. Where there are no points the \
+               band should be wide; where it is narrow and wrong, the network is too sure.",
+    },
+    Step {
+        target: Target::Eta,
+        title: "How careful it is",
+        text: "eta pulls the predictions towards a prior, eta_aux also where there is no data. Raise them and the band opens; \
+               at 0 the network trusts its points alone. Other methods are in the list below.",
+    },
+    Step {
+        target: Target::YourData,
+        title: "Your own data",
+        text: "Open a table or a folder of images there: vifo says what is in it, and trains on it with one click.",
+    },
+];
+
+/// Where a target lies, for the tour of this frame.
+pub fn mark(ctx: &egui::Context, target: Target, rect: Rect) {
+    ctx.data_mut(|data| data.insert_temp(id(target), rect));
+}
+
+fn id(target: Target) -> egui::Id {
+    egui::Id::unique(("tour", target as u8))
+}
+
+#[derive(Default)]
+pub struct Tour {
+    /// None where it is not shown.
+    step: Option<usize>,
+}
+
+impl Tour {
+    pub fn begin(&mut self) {
+        self.step = Some(0);
+    }
+
+    pub fn is_shown(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// The page that it is about, while it is shown.
+    pub fn tab(&self) -> Option<Tab> {
+        self.step.map(|_| Tab::Playground)
+    }
+
+    /// True when it has ended, or was skipped.
+    pub fn tour_ui(&mut self, ctx: &egui::Context) -> bool {
+        let Some(at) = self.step else { return false };
+        let step = &STEPS[at];
+        let target = ctx.data(|data| data.get_temp::<Rect>(id(step.target)));
+        let screen = ctx.content_rect();
+        if let Some(rect) = target {
+            ring(ctx, rect.intersect(screen));
+        }
+        let mut go = keys(ctx);
+        let pos = beside(target.unwrap_or(screen), screen);
+        let area = egui::Area::new(egui::Id::unique("tour")).order(egui::Order::Foreground).constrain(true);
+        area.fixed_pos(pos).show(ctx, |ui| {
+            egui::Frame::window(ui.style()).show(ui, |ui| {
+                ui.set_width(SIZE.x.min(screen.width() - 40.0));
+                ui.label(RichText::new(step.title).strong().size(15.0));
+                ui.add(egui::Label::new(step.text).wrap());
+                ui.add_space(4.0);
+                ui.horizontal(|ui| {
+                    ui.weak(format!("{} of {}", at + 1, STEPS.len()));
+                    if ui.add_enabled(at > 0, egui::Button::new("Back")).clicked() {
+                        go = Some(Go::Back);
+                    }
+                    let last = at + 1 == STEPS.len();
+                    let next = ui.button(if last { "Done" } else { "Next" });
+                    if next.on_hover_text("Enter or the right arrow").clicked() {
+                        go = Some(Go::Next);
+                    }
+                    let tip = "Esc. \"Tour\" at the top shows it again";
+                    if !last && ui.button("Skip the tour").on_hover_text(tip).clicked() {
+                        go = Some(Go::Skip);
+                    }
+                });
+            });
+        });
+        self.step = match go {
+            None => Some(at),
+            Some(Go::Back) => Some(at.saturating_sub(1)),
+            Some(Go::Next) => Some(at + 1).filter(|next| *next < STEPS.len()),
+            Some(Go::Skip) => None,
+        };
+        self.step.is_none()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Go {
+    Back,
+    Next,
+    Skip,
+}
+
+/// Keys that the tour takes while it is shown.
+fn keys(ctx: &egui::Context) -> Option<Go> {
+    let pressed = |key| ctx.input_mut(|i| i.consume_key(Modifiers::NONE, key));
+    if pressed(Key::Escape) {
+        Some(Go::Skip)
+    } else if pressed(Key::ArrowRight) || pressed(Key::Enter) {
+        Some(Go::Next)
+    } else if pressed(Key::ArrowLeft) {
+        Some(Go::Back)
+    } else {
+        None
+    }
+}
+
+/// Of the box, about.
+const SIZE: egui::Vec2 = egui::vec2(340.0, 140.0);
+
+/// Beside the target where there is room, else over its middle.
+fn beside(target: Rect, screen: Rect) -> egui::Pos2 {
+    let gap = 14.0;
+    if target.right() + SIZE.x + 2.0 * gap < screen.right() {
+        egui::pos2(target.right() + gap, target.top())
+    } else if target.bottom() + SIZE.y + 2.0 * gap < screen.bottom() {
+        egui::pos2(target.left().min(screen.right() - SIZE.x - 2.0 * gap), target.bottom() + gap)
+    } else {
+        Align2::CENTER_CENTER.align_size_within_rect(SIZE, target.intersect(screen)).min
+    }
+}
+
+fn ring(ctx: &egui::Context, rect: Rect) {
+    let layer = egui::LayerId::new(egui::Order::Foreground, egui::Id::unique("tour ring"));
+    let stroke = Stroke::new(3.0, Color32::from_rgb(0xd5, 0x5e, 0x00));
+    ctx.layer_painter(layer).rect_stroke(rect.expand(3.0), 6.0, stroke, egui::StrokeKind::Outside);
+}
