@@ -20,7 +20,7 @@ use super::panels::status::{self, Pages};
 use super::panels::tour::{self, Target, Tour};
 use super::present::Present;
 use super::settings::{Ground, Settings, Tab};
-use super::{link, shell, theme};
+use super::{link, theme};
 use crate::base::words::speak_to_window;
 use crate::error::Result;
 use crate::live::{Job, WorkerState};
@@ -446,36 +446,6 @@ impl App {
         // As the button, which a run folder that its end completes does not have.
         if pressed(Key::R) && !group.kept {
             group.send(crate::live::Command::Reset);
-        }
-    }
-
-    /// Files that are dropped on the window are opened once they are there.
-    fn dropped(&mut self, ui: &egui::Ui) {
-        let files = ui.input(|i| i.raw.dropped_files.clone());
-        if !files.is_empty() {
-            self.receiving = Some(shell::receive(ui.ctx(), files));
-        }
-        if let Some(Some(path)) = take_result(&mut self.receiving, &mut self.banner) {
-            self.open_path(ui.ctx(), path);
-        }
-    }
-
-    /// A recipe goes to the playground, a run folder to the results, everything else is data.
-    fn open_path(&mut self, ctx: &egui::Context, path: PathBuf) {
-        if path.extension().is_some_and(|e| e == "toml") {
-            match Recipe::read(&path).and_then(|t| crate::method::checked(&t, &path.display().to_string())) {
-                Ok(recipe) => {
-                    self.playground.take_recipe(recipe);
-                    self.settings.tab = Tab::Playground;
-                }
-                Err(e) => self.banner.error(e),
-            }
-        } else if crate::recipe::is_run(&path) {
-            self.results.open(ctx, &path);
-            self.settings.tab = Tab::Results;
-        } else {
-            self.data.open(ctx, &path);
-            self.settings.tab = Tab::Data;
         }
     }
 }

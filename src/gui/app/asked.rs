@@ -2,10 +2,12 @@
 
 use super::App;
 use crate::error::Cure;
-use crate::gui::panels::pick::DialogKind;
+use crate::gui::panels::pick::{DialogKind, take_result};
 use crate::gui::settings::Tab;
 use crate::gui::shell;
+use crate::recipe::Recipe;
 use eframe::egui;
+use std::path::PathBuf;
 
 impl App {
     /// The pages as they were left.
@@ -46,6 +48,36 @@ impl App {
         ctx.send_viewport_cmd(egui::ViewportCommand::MinInnerSize(crate::gui::least_size(monitor)));
         if let Some(size) = inner.and_then(|inner| crate::gui::fitting_size(monitor, inner)) {
             ctx.send_viewport_cmd(egui::ViewportCommand::InnerSize(size));
+        }
+    }
+
+    /// Files that are dropped on the window are opened once they are there.
+    pub(super) fn dropped(&mut self, ui: &egui::Ui) {
+        let files = ui.input(|i| i.raw.dropped_files.clone());
+        if !files.is_empty() {
+            self.receiving = Some(shell::receive(ui.ctx(), files));
+        }
+        if let Some(Some(path)) = take_result(&mut self.receiving, &mut self.banner) {
+            self.open_path(ui.ctx(), path);
+        }
+    }
+
+    /// A recipe goes to the playground, a run folder to the results, everything else is data.
+    pub(super) fn open_path(&mut self, ctx: &egui::Context, path: PathBuf) {
+        if path.extension().is_some_and(|e| e == "toml") {
+            match Recipe::read(&path).and_then(|t| crate::method::checked(&t, &path.display().to_string())) {
+                Ok(recipe) => {
+                    self.playground.take_recipe(recipe);
+                    self.settings.tab = Tab::Playground;
+                }
+                Err(e) => self.banner.error(e),
+            }
+        } else if crate::recipe::is_run(&path) {
+            self.results.open(ctx, &path);
+            self.settings.tab = Tab::Results;
+        } else {
+            self.data.open(ctx, &path);
+            self.settings.tab = Tab::Data;
         }
     }
 }
