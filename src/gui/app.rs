@@ -255,7 +255,17 @@ impl App {
                     results: &self.results,
                     runs: &self.runs,
                 };
-                status::status_ui(ui, self.settings.tab, &pages);
+                let banner = &mut self.banner;
+                ui.horizontal(|ui| {
+                    // As high with a message as without.
+                    ui.set_min_height(22.0);
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        banner.note_ui(ui);
+                        ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                            status::status_ui(ui, self.settings.tab, &pages);
+                        });
+                    });
+                });
             });
             foot = bar.response.rect.height();
         }

@@ -128,7 +128,7 @@ keys! {
     }
 
     train: Train, restart {
-        epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; 0 keeps the weights of net.weights [default: 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images].";
+        epochs: Option<u32>, whole(0, 100_000_000), live, flag("epochs", "N"), "Passes over the training rows; 0 keeps the weights that it starts from [default: 200 for a table, or up to 1000 where 200 would be fewer than 3,000 steps, and 20 to 100 for images].";
         batch: Option<u32>, whole(1, 10_000_000), rebuild, flag("batch", "N"), "Rows per step [default: 32 for a table, 128 for images].";
         optimizer: Option<Optimizer>, rebuild, "How weights are stepped; adamw is adam whose weight decay is no part of the gradient [default: sgd for swa and swag, else adam].";
         lr: Option<f64>, above(0.0, 1e3), live, flag("lr", "X"), slider("learning rate", 1e-5, 1.0), usual(0.01), "Learning rate at the start [default: 0.01 for a table, 0.001 for images (0.05 with sgd)].";

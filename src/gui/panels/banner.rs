@@ -1,5 +1,5 @@
-//! What has just happened, in a box over the foot of the page, which stays where it is: one message at a time, the newest; older
-//! ones come back when it is closed. A success takes the errors before it away. Each stays until then and can be copied.
+//! What has just happened. The page stays where it is: what was done is told in the bar at the foot, what failed in a box over the
+//! page. One message at a time, the newest; older ones come back when it is closed. A success takes the errors before it away.
 
 use super::cure;
 use crate::error::{Cure, Error};
@@ -74,9 +74,29 @@ impl Banner {
         self.asked.take()
     }
 
-    /// `foot` points from the window's lower edge.
+    /// At the right of the bar at the foot: what was done.
+    pub fn note_ui(&mut self, ui: &mut egui::Ui) {
+        let Some(line) = self.lines.last().filter(|l| l.kind == Kind::Note) else { return };
+        let closed = ui.small_button("Close").clicked();
+        if ui.small_button("Copy message").clicked() {
+            ui.copy_text(line.text.clone());
+        }
+        if self.lines.len() > 1 {
+            ui.weak(format!("{} more", self.lines.len() - 1));
+        }
+        let width = (0.55 * ui.available_width()).max(80.0);
+        let size = egui::vec2(width, ui.available_height());
+        ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+            ui.add(Label::new(RichText::new(&line.text).strong()).truncate()).on_hover_text(&line.text);
+        });
+        if closed {
+            self.lines.pop();
+        }
+    }
+
+    /// Over the page, `foot` points above the window's lower edge: what failed; all where there is no bar.
     pub fn banner_ui(&mut self, ctx: &egui::Context, foot: f32) {
-        let Some(line) = self.lines.last() else { return };
+        let Some(line) = self.lines.last().filter(|l| l.kind == Kind::Error || foot == 0.0) else { return };
         let width = (ctx.content_rect().width() - 24.0).min(720.0);
         let area = egui::Area::new(egui::Id::unique("banner")).order(egui::Order::Foreground);
         let closed = area

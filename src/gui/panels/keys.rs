@@ -257,7 +257,7 @@ mod tests {
             also.into_iter().chain(["net.hidden", "net.activation", "data.noise", "data.delimiter", "data.header"]);
         let shown: Vec<&Key> =
             keys::KEYS.iter().filter(|k| k.widget.is_some()).chain(also.filter_map(keys::find)).collect();
-        assert!(shown.len() > 30);
+        assert!(shown.len() > 25);
         for key in shown {
             let tip = tip(key);
             let names_a_key = keys::KEYS.iter().any(|k| k.path.contains('.') && tip.contains(k.path));
