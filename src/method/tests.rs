@@ -23,7 +23,7 @@ fn a_wrong_name_is_refused_with_the_right_one() {
         checked(&t, "r.toml").expect_err("a wrong name").to_string()
     };
     assert!(error("vifo").ends_with("take \"vifo-mean\""));
-    assert!(error("multiSWAG").ends_with("with several members (method.members) it is multiSWAG"));
+    assert!(error("multiSWAG").ends_with("take \"swag\": with several members it is multiSWAG"));
     assert!(error("laplce").ends_with("did you mean \"laplace\"?"));
     assert!(error("xyz").ends_with("the default is \"vifo-mean\""));
     let said = "r.toml: method.name: \"xyz\" is not allowed; allowed: \"base\", \"swa\", \"swag\", ";
