@@ -351,7 +351,7 @@ fn frames_of_a_folder_are_predicted_as_they_come() {
     wait(&mut h, "thirty frames", |a| a.results.frames.count == 30);
     h.step();
     assert!(has(&h, "frame029.png") && has(&h, "30 images of camera") && has(&h, "the training images"));
-    let rate = h.get_by_label_contains("frames/s").accesskit_node().label().expect("a rate");
+    let rate = h.get_by_label_contains("frames/s").accesskit_node().value().expect("a rate");
     assert!(rate.split(' ').next().and_then(|r| r.parse::<f64>().ok()).is_some_and(|r| r > 5.0), "{rate}");
     let noise = image::GrayImage::from_fn(8, 8, |x, y| image::Luma([((x * 97 + y * 57) * 7919 % 256) as u8]));
     noise.save(camera.join("noise.png")).expect("saved");
