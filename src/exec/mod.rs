@@ -80,7 +80,8 @@ impl Device {
             "auto" => Ok(gpu::open(gpu::Choice::Auto).map_or(Device::Cpu, |gpu| Device::Auto(Arc::new(gpu)))),
             "gpu" => gpu(gpu::Choice::Hardware),
             "software" => gpu(gpu::Choice::Software),
-            names if names.contains(',') => Self::several(names),
+            // A name may have a comma of its own, as lavapipe's.
+            names if names.contains(',') && gpu::adapters().iter().all(|a| a.name != names) => Self::several(names),
             name => gpu(gpu::Choice::named(name)),
         }
     }
