@@ -162,6 +162,7 @@ pub fn rounded(v: f64, error: Option<f64>) -> String {
     let zero =
         |text: String| if text.trim_start_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text };
     match last {
+        _ if v.abs() >= 1e9 => format!("{v:.*e}", (v.abs().log10().floor() as i32 - last).clamp(0, 15) as usize),
         0..=9 => zero(grouped(&format!("{:.0}", (v / 10f64.powi(last)).round() * 10f64.powi(last)))),
         -7..0 => zero(grouped(&format!("{v:.*}", last.unsigned_abs() as usize))),
         _ if v == 0.0 => "0".into(),

@@ -32,7 +32,7 @@ impl Results {
 
 /// A share as a percentage, to the digits that its standard error leaves it.
 pub fn share_of(v: f64, error: Option<f64>) -> String {
-    format!("{} %", rounded(100.0 * v, Some(100.0 * error.unwrap_or(0.0005)).filter(|_| v.is_finite())))
+    format!("{} %", rounded(100.0 * v, Some(100.0 * error.unwrap_or(0.005)).filter(|_| v.is_finite())))
 }
 
 fn in_words(v: f64, m: &Metric) -> String {

@@ -328,7 +328,7 @@ fn digits_are_looked_at_and_shown_beside_their_predictions() {
     test.query_all_by_role(Role::Image).next().expect("an image").click();
     until(&mut test, "one alone", |t| has(t, "true class"));
     shot(&mut test, "results_one_image");
-    press(&mut test, "Close");
+    press(&mut test, "Close the image");
     press(&mut test, "Figures");
     until(&mut test, "the figures", |t| has(t, "figure reliability"));
     shot(&mut test, "results_images_figures");

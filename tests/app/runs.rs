@@ -226,7 +226,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     let (root, home) = (dirs[0].path(), dirs[1].path());
     let mut test = page(root, home, Ground::Light, SIZE, false);
     until(&mut test, "an empty folder", |t| says(t, "No runs here yet"));
-    assert!(says(&test, "vifo fit DATA.csv") && says(&test, "page Your data"));
+    assert!(says(&test, "The page Your data makes them"));
 
     let live = Live::begin(&root.join("live"));
     let epoch = |t: &Test| t.state().app().runs.seen().first().map_or(0, |s| s.epoch);

@@ -144,8 +144,8 @@ fn a_stopped_run_is_resumed_and_a_finished_one_goes_on() {
     until(&mut test, "a list", |t| count(t, "half") > 0);
     choose(&mut test, "half", "Resume");
     until(&mut test, "its results", |t| t.state().app().settings.tab == Tab::Results && says(t, "held-out rows"));
-    // To the bit what it would have been without the stop.
-    let results = |name: &str| std::fs::read_to_string(root.join(name).join("results.json")).expect("results");
+    // To the bit what it would have been without the stop; the notes are in the words of the window.
+    let results = |name: &str| RunFolder::open(&root.join(name)).and_then(|r| r.results()).expect("results").metrics;
     assert_eq!(results("half"), results("whole"));
 
     // From the page Results, for as many epochs more.

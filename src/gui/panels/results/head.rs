@@ -102,7 +102,12 @@ pub fn continue_ui(ui: &mut egui::Ui, run: &Run, removed: bool, more: &mut Optio
             asked.push(Asked::Resume { path: run.folder.path.clone(), more: Some(epochs) });
         }
         let label = ui.label("for");
-        let drag = DragValue::new(&mut epochs).range(1..=1_000_000).speed(1.0).suffix(" epochs");
+        let epochs_now = epochs;
+        let drag = DragValue::new(&mut epochs).range(1..=1_000_000).speed(1.0).suffix(if epochs_now == 1 {
+            " epoch"
+        } else {
+            " epochs"
+        });
         if ui.add(drag).labelled_by(label.id).changed() {
             *more = Some(epochs);
         }

@@ -101,7 +101,7 @@ impl Images {
                 });
             });
             ui.add_space(6.0);
-            ui.button("Close").clicked()
+            ui.button("Close the image").clicked()
         });
         if shown.inner || shown.should_close() {
             self.chosen = None;

@@ -7,7 +7,7 @@ use crate::tables::grouped;
 use eframe::egui::{self, Align, Color32, CornerRadius, Frame, Grid, Label, Layout, RichText};
 
 /// Points of a metric's name: a longer one takes two lines.
-const NAME: f32 = 168.0;
+const NAME: f32 = 150.0;
 
 pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     ui.add_space(4.0);
@@ -41,7 +41,7 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
 pub fn width(run: &Run) -> f32 {
     let has = |of: fn(&Metric) -> bool| run.results.as_ref().is_some_and(|r| r.metrics.iter().any(of));
     let more = [has(|m| m.calibrated.is_some()), has(|m| m.least_squares.is_some()), has(|m| m.boosting.is_some())];
-    410.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
+    424.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
 }
 
 /// What the notes say of the error bars, first and in a frame of its own.
@@ -82,7 +82,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
     let is_short = |m: &Metric| is_main(m) || m.name.contains("set_") || m.name.starts_with("auroc");
     let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
     let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
-        let grid = Grid::new(("results", id, part)).striped(true).spacing([12.0, 5.0]);
+        let grid = Grid::new(("results", id, part)).striped(true).spacing([9.0, 5.0]);
         egui::ScrollArea::horizontal().id_salt(("results across", id, part)).show(ui, |ui| {
             grid.show(ui, |ui| {
                 // The unit stands under the name.

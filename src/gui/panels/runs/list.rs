@@ -76,6 +76,9 @@ impl List {
         height: f32,
     ) -> Option<(Arc<Seen>, Wish)> {
         let (order, now) = (self.order(seen), SystemTime::now());
+        // A column of nothing would only take the others' room.
+        let has_tags = seen.iter().any(|s| !s.about.tags.is_empty());
+        let columns: Vec<&RunColumn> = columns.iter().filter(|c| has_tags || **c != RunColumn::Tags).collect();
         let mut wish = None;
         if order.is_empty() {
             ui.weak("No run passes the filter.");
@@ -84,9 +87,9 @@ impl List {
         let (gap, across) = (ui.spacing().item_spacing.y, ui.spacing().item_spacing.x);
         // In a small window the name would have nothing left: the others give way, and beyond that they scroll.
         let fixed = 22.0 + 96.0 + across * (columns.len() as f32 + 3.0);
-        let wanted: f32 = columns.iter().map(width).sum();
+        let wanted: f32 = columns.iter().map(|c| width(c)).sum();
         let room = (ui.available_width() - fixed - 1.6 * NAME).max(0.0);
-        let squeeze = (room / wanted.max(1.0)).clamp(0.66, 1.0);
+        let squeeze = (room / wanted.max(1.0)).clamp(0.62, 1.0);
         egui::ScrollArea::horizontal().id_salt("runs across").auto_shrink([false, true]).show(ui, |ui| {
             let mut table = TableBuilder::new(ui)
                 .id_salt(("runs", columns.len()))
@@ -97,13 +100,13 @@ impl List {
                 .max_scroll_height((height - ROW - gap).max(ROW))
                 .column(Column::exact(22.0))
                 .column(Column::remainder().at_least(NAME).clip(true));
-            for column in columns {
+            for column in &columns {
                 table = table.column(Column::exact(squeeze * width(column)).clip(true));
             }
             let table = table.column(Column::exact(96.0).clip(true)).header(ROW, |mut header| {
                 header.col(|_| {});
                 header.col(|ui| self.header_ui(ui, None));
-                for column in columns {
+                for &column in &columns {
                     header.col(|ui| {
                         ui.with_layout(side(is_number(column)), |ui| self.header_ui(ui, Some(column)));
                     });
@@ -115,7 +118,7 @@ impl List {
                     let run = &seen[order[row.index()]];
                     row.col(|ui| tick_ui(ui, run, ticked));
                     row.col(|ui| name_ui(ui, run));
-                    for column in columns {
+                    for &column in &columns {
                         row.col(|ui| {
                             ui.with_layout(side(is_number(column)), |ui| cell_ui(ui, run, column, now));
                         });
