@@ -14,7 +14,7 @@ const FEWEST: usize = 8;
 pub struct Timeline {
     /// By their steps.
     moments: Vec<Checkpoint>,
-    /// Least steps between two.
+    /// Least steps between two; `u64::MAX`: one alone is too large.
     apart: u64,
     best: Option<(f64, Checkpoint)>,
 }
@@ -35,7 +35,8 @@ fn bytes(checkpoint: &Checkpoint) -> usize {
 impl Timeline {
     /// Whether a moment is to be kept at this step.
     pub fn is_due(&self, step: u64) -> bool {
-        self.moments.last().is_none_or(|last| step >= last.step.saturating_add(self.apart.max(1)))
+        let far = |last: &Checkpoint| step >= last.step.saturating_add(self.apart.max(1));
+        self.apart != u64::MAX && self.moments.last().is_none_or(far)
     }
 
     pub fn push(&mut self, checkpoint: Checkpoint) {

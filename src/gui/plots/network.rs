@@ -8,6 +8,8 @@ use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Stroke, Vec2};
 
 /// Layers beyond so many are a table, no picture.
 const MOST_LAYERS: usize = 10;
+/// A picture that would be lower than so many points stands without its words, which a hover shows.
+const LOW: f32 = 180.0;
 /// Points for the words above and below a layer.
 const WORDS: f32 = 17.0;
 /// Points on the right for names and values of the outputs.
@@ -28,11 +30,11 @@ fn thousands(n: usize) -> String {
 
 /// What the network is, and what its outputs mean, in a line each.
 pub fn words(network: &Network, inputs: &[String]) -> Vec<String> {
-    let of = match network.members {
-        1 => String::new(),
-        n => format!(", the first of {n} like it"),
+    let numbers = thousands(network.parameters);
+    let mut first = match network.members {
+        1 => format!("{numbers} numbers are learnt."),
+        n => format!("The first of {n} networks, each with {numbers} numbers of its own."),
     };
-    let mut first = format!("{} numbers are learnt{of}.", thousands(network.parameters));
     if !network.input.is_empty() {
         let names = (0..network.input.len()).map(|i| inputs.get(i).map_or("x", String::as_str));
         let at: Vec<String> = names.zip(&network.input).map(|(n, v)| format!("{n} = {}", number(*v))).collect();
@@ -102,7 +104,9 @@ fn spoken(network: &Network) -> String {
 /// The picture, `height` points high.
 pub fn network_ui(ui: &mut egui::Ui, network: &Network, inputs: &[String], height: f32) {
     let before = ui.available_height();
-    for line in words(network, inputs) {
+    // Where there is little room, the picture has it.
+    let is_low = height < LOW;
+    for line in words(network, inputs).iter().filter(|_| !is_low) {
         ui.add(egui::Label::new(egui::RichText::new(line).small()).wrap());
     }
     let height = (height - (before - ui.available_height())).max(90.0);
@@ -161,7 +165,7 @@ pub fn network_ui(ui: &mut egui::Ui, network: &Network, inputs: &[String], heigh
     if let (Some(layer), Some(places)) = (network.layers.last(), columns.last()) {
         outputs_ui(&painter, network, layer, places, ink);
     }
-    if let Some(text) = pointed {
+    if let Some(text) = pointed.or_else(|| is_low.then(|| words(network, inputs).join("\n"))) {
         response.on_hover_text_at_pointer(text);
     }
 }
