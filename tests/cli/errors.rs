@@ -210,7 +210,7 @@ fn fit_names_what_is_wrong_with_a_method() {
     let rows: &[(&str, &[&str])] = &[
         ("--method dirichlet", &["method.name", "\"dirichlet\" with a regression", "a classification", "vifo-mean"]),
         ("--method multiswag", &["--method", "\"multiswag\"", "take \"swag\"", "members"]),
-        ("--method sgd", &["--method", "take \"base\" with train.optimizer"]),
+        ("--method sgd", &["--method", "take \"base\" with the optimizer"]),
         ("--method laplac", &["--method", "did you mean \"laplace\"?"]),
         ("--method swa --set train.patience=3", &["train.patience", "3 with swa", "allowed: 0", "leave it out"]),
         (
