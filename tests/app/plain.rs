@@ -3,7 +3,7 @@
 use super::desk::{Bench, bench, wait};
 use super::words::{button, press, table};
 use eframe::egui::accesskit::Role;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::NodeT;
 use vifo::exec::Device;
 use vifo::gui::app::Open;
 use vifo::gui::settings::{Settings, Tab};
