@@ -209,7 +209,8 @@ fn can_be_used(h: &mut Bench) {
     let began = app(h).playground.group.begun;
     let is_open = |name: Option<String>| name.is_some_and(|name| name.starts_with("Open "));
     let open = h.query_all_by_role(Role::Button).find(|n| is_open(n.accesskit_node().label()));
-    open.expect("an example to open").click();
+    // Not with the pointer: the page may be scrolled to its end.
+    open.expect("an example to open").click_accesskit();
     wait(h, "an example to train", |a| a.playground.group.begun > began && a.playground.group.is_running());
     app(h).settings.tab = Tab::Playground;
     h.step();
@@ -217,7 +218,7 @@ fn can_be_used(h: &mut Bench) {
     h.step();
     h.step();
     for (name, state) in [("Pause", WorkerState::Paused), ("Start", WorkerState::Running)] {
-        h.get_by_role_and_label(Role::Button, name).click();
+        h.get_by_role_and_label(Role::Button, name).click_accesskit();
         wait(h, name, |a| a.playground.group.state == state);
     }
 }
