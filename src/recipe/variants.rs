@@ -19,7 +19,8 @@ impl Recipe {
         }
         let own = format!("{place}: {}", keys::written(key!(train.variants).path));
         if texts.len() < 2 {
-            let help = format!("name another, or set {} by itself", texts[0]);
+            let help =
+                either(format!("name another, or set {} by itself", texts[0]), "name another, or set it by itself");
             return Err(Error::usage(own, "one variant", "two or more", help));
         }
         if !self.has_folds() {

@@ -155,7 +155,8 @@ fn every_error_of_a_recipe_speaks_plainly() {
         let trained = checked.and_then(|recipe| {
             let mut training = Training::new(&recipe, &Device::Cpu)?;
             said.extend(training.data.notes.iter().cloned());
-            training.advance(60).map(|_| ())
+            // What a recipe trains is known before its first step; a rate of 900 shows in the first ones.
+            if recipe.train.lr.is_some() { training.advance(60).map(|_| ()) } else { Ok(()) }
         });
         said.extend(trained.err().map(|e| e.to_string()));
     }

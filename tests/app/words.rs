@@ -88,6 +88,7 @@ fn the_export_asks_before_it_writes_over_and_enter_confirms() {
     press(&mut h, "Cancel");
     export(&mut h);
     press(&mut h, "Write files");
+    h.run_steps(2);
     assert!(kept());
     press(&mut h, "Write over them");
     wait(&mut h, "the files", |a| a.banner.texts().any(|t| t.starts_with("exported")));
@@ -208,8 +209,19 @@ fn methods_are_grouped_described_and_greyed_with_the_reason() {
 #[test]
 fn a_number_beyond_the_range_is_refused_with_the_range() {
     let key = keys::find("method.eta_aux").expect("a key");
-    let mut h =
-        Harness::new_ui_state(|ui, value: &mut f64| drop(vifo::gui::panels::keys::slider_ui(ui, key, value)), 1.0);
+    // The fonts are there from the second frame on.
+    let mut has_fonts = false;
+    let mut h = Harness::new_ui_state(
+        move |ui, value: &mut f64| match has_fonts {
+            true => drop(vifo::gui::panels::keys::slider_ui(ui, key, value)),
+            false => {
+                vifo::gui::theme::set_up(ui.ctx());
+                has_fonts = true;
+            }
+        },
+        1.0,
+    );
+    h.run_steps(2);
     let mut typed = |text: &str| {
         h.get_by_role(Role::SpinButton).click();
         h.run_steps(2);
