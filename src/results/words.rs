@@ -1,6 +1,5 @@
 //! What the metrics of one evaluation mean, in words.
 
-use crate::error::either;
 use crate::results::chance::{Chance, Judgement};
 use crate::results::{Better, FEW, Metric};
 use crate::tables::apart;
@@ -26,12 +25,10 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
         )),
         (None, Some(by)) if of_classes => Some(format!(
             "the network's classes are as good as always naming the commonest class, but its probabilities are worse \
-             than {constant} ({by}): {} may help",
-            either(CALIBRATE, "calibrating it")
+             than {constant} ({by}): {CALIBRATE} may help"
         )),
         (None, Some(by)) => Some(format!(
-            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {} may help",
-            either(CALIBRATE, "calibrating it")
+            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {CALIBRATE} may help"
         )),
         (None, None) => None,
     }
