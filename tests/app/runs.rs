@@ -233,7 +233,7 @@ fn a_run_that_another_thread_writes_appears_and_grows() {
     until(&mut test, "the run", |t| count(t, "live") > 0 && epoch(t) > 0);
     let first = epoch(&test);
     assert_eq!(test.state().app().runs.seen()[0].state, RunState::Training);
-    until(&mut test, "its next epochs", |t| epoch(t) > first && says(t, "training, epoch ") && says(t, " of 100000"));
+    until(&mut test, "its next epochs", |t| epoch(t) > first && says(t, "training, epoch ") && says(t, " of 100,000"));
     click(&mut test, Role::CheckBox, "Tick live");
     until(&mut test, "a word on its results", |t| says(t, "live: no results to compare (training)"));
     let curves = test.state().app().runs.series(&CurveOptions::default(), Spread::Sd);
