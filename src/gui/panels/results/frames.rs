@@ -112,7 +112,7 @@ impl FramesPage {
             .wrap(),
         );
         ui.horizontal(|ui| {
-            let width = (ui.available_width() - 300.0).min(500.0);
+            let width = (ui.available_width() - 430.0).min(500.0);
             let enter = self.folder.field_ui(ui, "image folder", "where the frames come", width);
             let dir = self.folder.path();
             let go = ui.add_enabled(dir.is_some(), egui::Button::new("Watch folder")).clicked();
@@ -148,6 +148,9 @@ impl FramesPage {
             ui.horizontal_top(|ui| self.shown.iter().skip(1).for_each(|shown| shown.small_ui(ui)));
         });
         for (name, why) in &self.skipped {
+            // What is wrong with it, without its folder and what to do: it is tried again by itself.
+            let why = why.split_once(&format!("{name}: ")).map_or(why.as_str(), |(_, why)| why);
+            let why = why.split("; ").next().unwrap_or(why);
             ui.add(
                 Label::new(RichText::new(format!("skipped {name}: {why}")).color(ui.visuals().warn_fg_color)).wrap(),
             );
