@@ -282,10 +282,7 @@ impl App {
                 self.page_ui(&mut ui.new_child(egui::UiBuilder::new().id_salt("page").max_rect(rect)));
             });
         }
-        if let Some(tab) = self.tour.tab() {
-            self.settings.tab = tab;
-        }
-        if self.tour.tour_ui(ui.ctx()) {
+        if self.tour.tour_ui(ui.ctx(), self.settings.tab) {
             self.settings.tour_seen = true;
         }
         self.banner.banner_ui(ui.ctx(), foot);
@@ -354,7 +351,7 @@ impl App {
                 }
             });
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
-                self.tour.begin();
+                self.settings.tab = self.tour.begin();
             }
             let tip = "An address that opens this training with its points, to the bit: for a colleague, a paper or a lecture";
             if ui.button("Copy link").on_hover_text(tip).clicked() {

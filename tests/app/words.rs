@@ -126,6 +126,11 @@ fn the_tour_is_shown_once_has_four_steps_and_comes_back_when_asked_for() {
     skipped.run_steps(5);
     press(&mut skipped, "Skip the tour");
     assert!(app(&mut skipped).settings.tour_seen);
+    // Whoever follows its last step is there.
+    press(&mut skipped, "Tour");
+    app(&mut skipped).settings.tab = Tab::Data;
+    skipped.run_steps(3);
+    assert!(app(&mut skipped).settings.tab == Tab::Data && skipped.query_by_label("1 of 4").is_none());
 }
 
 /// Windows from 1024 x 700 to 3840 x 2160 pixels, at scales 1 to 3: the tabs, the bar and each page's first controls are in the

@@ -18,7 +18,7 @@ impl App {
         self.runs.tick(&self.settings.ticked);
         self.recipe.edited.clone_from(&self.settings.edited);
         if !self.settings.tour_seen {
-            self.tour.begin();
+            self.settings.tab = self.tour.begin();
         }
     }
 

@@ -60,22 +60,23 @@ pub struct Tour {
 }
 
 impl Tour {
-    pub fn begin(&mut self) {
+    /// Returns the page that it is about.
+    pub fn begin(&mut self) -> Tab {
         self.step = Some(0);
+        Tab::Playground
     }
 
     pub fn is_shown(&self) -> bool {
         self.step.is_some()
     }
 
-    /// The page that it is about, while it is shown.
-    pub fn tab(&self) -> Option<Tab> {
-        self.step.map(|_| Tab::Playground)
-    }
-
-    /// True when it has ended, or was skipped.
-    pub fn tour_ui(&mut self, ctx: &egui::Context) -> bool {
+    /// True when it has ended, or was skipped: so it is by who goes to another page.
+    pub fn tour_ui(&mut self, ctx: &egui::Context, tab: Tab) -> bool {
         let Some(at) = self.step else { return false };
+        if tab != Tab::Playground {
+            self.step = None;
+            return true;
+        }
         let step = &STEPS[at];
         let target = ctx.data(|data| data.get_temp::<Rect>(id(step.target)));
         let screen = ctx.content_rect();
