@@ -340,16 +340,14 @@ impl App {
                     tour::mark(ui.ctx(), Target::YourData, shown.rect);
                 }
             }
-            ui.scope(|ui| {
-                let (name, next) = match self.settings.ground {
-                    Ground::System => ("Theme: system", Ground::Light),
-                    Ground::Light => ("Theme: light", Ground::Dark),
-                    Ground::Dark => ("Theme: dark", Ground::System),
-                };
-                if ui.button(name).on_hover_text("System, light or dark").clicked() {
-                    self.settings.ground = next;
-                }
-            });
+            let (name, next) = match self.settings.ground {
+                Ground::System => ("Theme: system", Ground::Light),
+                Ground::Light => ("Theme: light", Ground::Dark),
+                Ground::Dark => ("Theme: dark", Ground::System),
+            };
+            if ui.button(name).on_hover_text("System, light or dark").clicked() {
+                self.settings.ground = next;
+            }
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
                 self.settings.tab = self.tour.begin();
             }

@@ -60,6 +60,15 @@ impl ModelSpec {
 
     /// Records the forward pass over `rows` rows, which the members of a set share.
     pub fn record_prediction(&self, rows: u32) -> Result<PredictProgram> {
+        self.record_rows(rows, Builder::finish)
+    }
+
+    /// The same with each layer an op of its own.
+    pub fn record_layers(&self, rows: u32) -> Result<PredictProgram> {
+        self.record_rows(rows, Builder::finish_as_recorded)
+    }
+
+    fn record_rows(&self, rows: u32, finish: fn(Builder) -> Result<Program>) -> Result<PredictProgram> {
         let replicas = self.members * self.copies();
         let mut b = Builder::new(replicas, self.layout().total as u32);
         let (_, sets) = self.sets();
@@ -85,7 +94,7 @@ impl ModelSpec {
             }
             Features { buf: last.buf, replicas: last.replicas, width: last.cols() }
         });
-        let (program, outputs) = (b.finish()?, outputs.buf);
+        let (program, outputs) = (finish(b)?, outputs.buf);
         Ok(PredictProgram { program, x, weights, posterior, running, outputs, features, replicas, rows })
     }
 

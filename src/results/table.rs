@@ -99,7 +99,7 @@ mod tests {
         let metrics = vec![
             with("rmse", "price", 48_123.4, 1_210.0, Better::Lower),
             with("coverage_90", "", 0.8641, 0.0123, Better::Neither),
-            metric("ece_equal_mass", "", 0.02345, Better::Lower),
+            metric("ece_equal_mass", "", 0.02348, Better::Lower),
         ];
         let results = Results { set: "test".into(), rows: 500, metrics, notes: vec![], variants: vec![] };
         let t = results.table_in_words("ours");

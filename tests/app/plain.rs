@@ -137,7 +137,7 @@ fn every_error_of_a_recipe_speaks_plainly() {
         "[data]\nimages = \"digits\"\n[net]\nname = \"cnn\"\nwidths = [3]\n".into(),
         "[data]\nfile = \"nowhere.csv\"\n".into(),
         "[data]\npoints = [[0, 1], [1, 2]]\n[train]\nswa_start = 900\nepochs = 10\n[method]\nname = \"swag\"\neta_aux = 0\n".into(),
-        "[data]\ntoy = \"sinusoid\"\n[train]\nlr = 900.0\noptimizer = \"sgd\"\nepochs = 50\nwatch_test = true\n".into(),
+        "[data]\ntoy = \"sinusoid\"\n[train]\nlr = 900.0\nclip = 0\noptimizer = \"sgd\"\nepochs = 50\nwatch_test = true\n".into(),
     ];
     for method in vifo::method::METHODS {
         for toy in ["sinusoid", "moons"] {

@@ -194,8 +194,8 @@ fn stop(child: &mut Child) -> f64 {
 fn c5_a_long_epoch_is_left_within_two_seconds_and_resumed_to_the_bit() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();
-    table(d, "t.csv", 3000);
-    // Some seconds in one epoch of single rows.
+    table(d, "t.csv", 12000);
+    // A second and more in one epoch of single rows.
     let args =
         "fit t.csv --device cpu --members 2 --batch 1 --hidden 300,300 --epochs 2 --set train.patience=0 -q --out";
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The networks of a prediction as nodes: walks over the program that `ModelSpec::record_prediction` records, so that a layer is
+//! The networks of a prediction as nodes: walks over the program that `ModelSpec::record_layers` records, so that a layer is
 //! told once for training, prediction and export. What does not depend on a row, drawn weights and batch normalisation's
 //! statistics, comes from one run of that program on the CPU and is to the bit what `predict` takes.
 //!
@@ -54,7 +54,7 @@ pub fn networks(g: &mut Graph, x: Val, setup: &ModelSpec, trained: &Trained, see
     if setup.sets().1 > 1 {
         return Err(bug("several data sets"));
     }
-    let recorded = setup.record_prediction(1)?;
+    let recorded = setup.record_layers(1)?;
     let known = host_values(&recorded, setup, trained, seed)?;
     let image = setup.image.map(|i| (i.size.0 as usize, i.size.1 as usize, i.size.2 as usize));
     let input = Flow { val: x, shared: true, image };

@@ -30,9 +30,15 @@ fn admitted(text: &str, low: f64, high: f64, refused: &Cell<Option<f64>>) -> Opt
     None
 }
 
-/// Says under a field what it has refused, until something else is entered there.
-fn refusal_ui(ui: &mut egui::Ui, response: &egui::Response, refused: Option<f64>, (low, high): (f64, f64)) {
-    let id = response.id.with("refused");
+/// Says under a field what it has refused, until something else is entered there; `id` = a name of the field that stays, as a
+/// slider's response has another while something is typed into it.
+fn refusal_ui(
+    ui: &mut egui::Ui,
+    id: egui::Id,
+    response: &egui::Response,
+    refused: Option<f64>,
+    (low, high): (f64, f64),
+) {
     if let Some(value) = refused {
         ui.data_mut(|data| data.insert_temp(id, value));
     } else if response.changed() || response.dragged() {
@@ -64,10 +70,10 @@ pub fn slider_ui<N: egui::emath::Numeric>(ui: &mut egui::Ui, key: &Key, value: &
 
 /// A slider whose field refuses what is typed beyond `range`, and says so.
 pub fn checked_slider_ui(ui: &mut egui::Ui, slider: Slider, range: (f64, f64)) -> egui::Response {
-    let refused = Cell::new(None);
+    let (refused, id) = (Cell::new(None), ui.next_auto_id().with("refused"));
     let slider = slider.clamping(SliderClamping::Edits).update_while_editing(false);
     let response = ui.add(slider.custom_parser(|text| admitted(text, range.0, range.1, &refused)));
-    refusal_ui(ui, &response, refused.get(), range);
+    refusal_ui(ui, id, &response, refused.get(), range);
     response
 }
 
@@ -79,11 +85,11 @@ pub fn checked_drag_ui<N: egui::emath::Numeric>(
     speed: f64,
     label: egui::Id,
 ) -> egui::Response {
-    let refused = Cell::new(None);
+    let (refused, id) = (Cell::new(None), ui.next_auto_id().with("refused"));
     let drag = DragValue::new(value).range(N::from_f64(range.0)..=N::from_f64(range.1)).speed(speed);
     let drag = drag.update_while_editing(false).custom_parser(|text| admitted(text, range.0, range.1, &refused));
     let response = ui.add(drag).labelled_by(label);
-    refusal_ui(ui, &response, refused.get(), range);
+    refusal_ui(ui, id, &response, refused.get(), range);
     response
 }
 

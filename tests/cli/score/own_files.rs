@@ -32,7 +32,8 @@ fn a2_a4_targets_of_any_scale_come_back_from_the_file() {
         let shown =
             text.lines().find(|l| l.starts_with("rmse")).unwrap().split_whitespace().last().unwrap().to_string();
         let want = find(&ours, "rmse").unwrap().as_f64().unwrap();
-        assert!((shown.parse::<f64>().unwrap() / want - 1.0).abs() < 1e-3, "{shown} for {want}");
+        // To the digits that the standard error of 24 rows leaves: two at the least.
+        assert!((shown.parse::<f64>().unwrap() / want - 1.0).abs() < 0.05, "{shown} for {want}");
     }
 }
 

@@ -29,12 +29,12 @@ fn image_networks() {
         let aux = matches!(kind, Kind::Vifo(_)).then_some(AuxSource::Uniform);
         let s = setup(kind, Task::Classification, Act::Silu);
         for net in nets(kind.last(s.task, s.k), Act::Silu) {
-            // AlexNet is large: one objective will do for its layers. Its pools choose among 16,384 values: a kink like a
-            // ReLU's; the small cnn's are far from a change.
-            let activation = match net {
+            // AlexNet is large: one objective will do for its layers. Pools that choose among many values have a kink like a
+            // ReLU's; the smallest cnn's are far from a change.
+            let activation = match &net {
                 Net::AlexNet(_) if kind != Kind::Base => continue,
-                Net::AlexNet(_) | Net::PreResNet(_) => Act::Relu,
-                _ => Act::Silu,
+                Net::Cnn(cnn) if cnn.widths == [3, 2] => Act::Silu,
+                _ => Act::Relu,
             };
             let batch = if matches!(net, Net::AlexNet(_)) { 2 } else { 4 };
             let s = ModelSpec { net, aux, batch, ..s.clone() };

@@ -8,6 +8,9 @@ use crate::study::reproduce::uci::sets::{SETS, Set};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// What bench/tables/tuned.py has searched the settings of, by its name for the tool.
+const TUNED: &str = "_tuned";
+
 /// What bench/tables/peers.py runs, each by its defaults; another name stands for itself.
 const TOOLS: &[(&str, &str)] = &[
     ("cb", "CatBoost"),
@@ -44,9 +47,12 @@ pub struct Peers {
     pub methods: Vec<String>,
 }
 
-/// "CatBoost", or the name itself.
+/// "CatBoost", "CatBoost, tuned", or the name itself.
 pub fn title(method: &str) -> String {
-    TOOLS.iter().find(|t| t.0 == method).map_or(method, |t| t.1).into()
+    match method.strip_suffix(TUNED) {
+        Some(tool) => format!("{}, tuned", title(tool)),
+        None => TOOLS.iter().find(|t| t.0 == method).map_or(method, |t| t.1).into(),
+    }
 }
 
 impl Peers {
@@ -107,7 +113,8 @@ impl Peers {
             }
             rows.push(row);
         }
-        let mut methods: Vec<String> = TOOLS.iter().map(|t| t.0.to_string()).collect();
+        let known = TOOLS.iter().flat_map(|t| [t.0.to_string(), format!("{}{TUNED}", t.0)]);
+        let mut methods: Vec<String> = known.collect();
         methods.extend(rows.iter().map(|r| r.method.clone()));
         let mut seen: Vec<String> = vec![];
         methods.retain(|m| {
@@ -139,6 +146,16 @@ impl Peers {
         }
         self.methods.retain(|m| chosen.contains(m));
         Ok(self)
+    }
+
+    /// How the settings of those that are shown were come by.
+    pub fn settings(&self) -> &'static str {
+        let tuned = self.methods.iter().filter(|m| m.ends_with(TUNED)).count();
+        match tuned {
+            0 => "by their defaults",
+            _ if tuned == self.methods.len() => "tuned for as long as vifo's fit took",
+            _ => "by their defaults, and tuned for as long as vifo's fit took",
+        }
     }
 
     /// Split by split.

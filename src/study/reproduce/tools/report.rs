@@ -17,9 +17,10 @@ pub fn report(p: &Prepared) -> Result<ReproduceReport> {
     let peers = &p.request.peers;
     let all: Vec<Compared> = p.units.iter().filter_map(|u| compare(u.set(), &p.ours(u), peers)).collect();
     let heading = format!(
-        "tables: {} beside other tools by their defaults, mean over the same splits; ± is the standard error of the difference to \
-         vifo, split by split",
-        p.request.subject()
+        "tables: {} beside other tools {}, mean over the same splits; ± is the standard error of the difference to vifo, \
+         split by split",
+        p.request.subject(),
+        peers.settings()
     );
     let flat =
         ["dataset", "tool", "metric", "mean", "difference", "standard_error_of_difference", "splits", "versions"];
@@ -187,11 +188,10 @@ fn notes(p: &Prepared, all: &[Compared]) -> Vec<String> {
             ran.join(" and ")
         ));
     }
-    notes.push(
-        "the other tools: by their defaults; sd of the residuals for ridge and MLP, variance between trees for the forest; \
-         figures by bench/tables/peers.py"
-            .into(),
-    );
+    notes.push(format!(
+        "the other tools: {}; sd of the residuals for ridge and MLP, variance between trees for the forest; figures by bench/tables",
+        p.request.peers.settings()
+    ));
     notes
 }
 

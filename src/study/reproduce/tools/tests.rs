@@ -39,6 +39,17 @@ fn the_figures_in_the_program_can_be_read() {
 }
 
 #[test]
+fn tuned_tools_are_named_so() {
+    let of = |lines: &str| peers(lines).settings();
+    assert_eq!(super::peers::title("cb_unc_ens_tuned"), "CatBoost, 5 of mean and variance, tuned");
+    assert_eq!(of("yacht,3,rf,2,,,,,1,x 1\n"), "by their defaults");
+    assert_eq!(of("yacht,3,rf_tuned,2,,,,,1,x 1\n"), "tuned for as long as vifo's fit took");
+    let both = peers("yacht,3,rf_tuned,2,,,,,1,x 1\nyacht,3,cb,2,,,,,1,x 1\n");
+    assert_eq!(both.methods, ["cb", "rf_tuned"]);
+    assert!(both.settings().contains("defaults, and tuned"));
+}
+
+#[test]
 fn a_broken_line_is_named() {
     let of = |text: &str| Peers::of(text, "peers.csv").expect_err("refused").to_string();
     let line = |text: &str| of(&format!("{HEADER}yacht,3,cb,1,,,,,1,x 1\n{text}\n"));
