@@ -1,7 +1,7 @@
 """Tables of what peers.py and ours.py have measured: Markdown, losses first.
 
-    python table.py                         all sets that every named method has
-    python table.py --task classification   classes
+    python table.py                         vifo's default (D) and its peers by their defaults
+    python table.py --task classification   classes: docs/table_classes.md
     python table.py --methods cb,rf,gp,vifo:default,vifo:own
 """
 import argparse
@@ -42,11 +42,12 @@ def markdown(head, rows):
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--task", default="regression", choices=LOWER)
-    a.add_argument("--methods", help="with commas between them [default: all]")
+    a.add_argument("--methods", help="with commas between them [default: vifo:D and all peers]")
     a.add_argument("--against", default="cb", help="the method whose RMSE ours is divided by")
     a = a.parse_args()
     found = read(a.task)
-    methods = a.methods.split(",") if a.methods else sorted({m for s in found["nll"].values() for m in s})
+    known = sorted({m for s in found["nll"].values() for m in s if not m.startswith("vifo:")})
+    methods = a.methods.split(",") if a.methods else ["vifo:D", *known]
     ours = [m for m in methods if m.startswith("vifo:")]
     sets = sorted(s for s, by in found["nll"].items() if all(m in by for m in ours))
     value = lambda metric, s, m: np.mean(found[metric][s][m]) if m in found[metric][s] else np.nan
@@ -82,7 +83,8 @@ def main():
     markdown(["method", *best_of, *extra, "mean nll", "median s"], summary)
     for metric in SHOWN[a.task]:
         print(f"{metric}\n")
-        markdown(["set", *methods], [[s, *(f"{value(metric, s, m):.4g}" for m in methods)] for s in sets])
+        cell = lambda v: "" if np.isnan(v) else f"{v:.4g}"
+        markdown(["set", *methods], [[s, *(cell(value(metric, s, m)) for m in methods)] for s in sets])
 
 
 if __name__ == "__main__":

@@ -32,3 +32,36 @@ pub fn ended(_processes: &[u32]) -> Vec<u32> {
 pub fn process() -> u32 {
     if cfg!(target_arch = "wasm32") { 1 } else { std::process::id() }
 }
+
+/// Seconds of the processor that this process has had, all its threads together; None where the system does not tell.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn processor_seconds() -> Option<f64> {
+    let mut system = sysinfo::System::new().ok()?;
+    let own = sysinfo::Pid::from_u32(process());
+    system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&[own]), true);
+    Some(system.process(own)?.accumulated_cpu_time() as f64 / 1000.0)
+}
+
+#[cfg(target_arch = "wasm32")]
+pub fn processor_seconds() -> Option<f64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    /// Work takes processor time, waiting does not.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processor_time_is_that_of_work() {
+        let now = || super::processor_seconds().expect("Linux tells");
+        let began = now();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let waited = now() - began;
+        let mut sum = 0u64;
+        // Ends where work counts.
+        while now() - began < waited + 0.05 {
+            sum = std::hint::black_box(sum.wrapping_mul(31) + 7);
+        }
+        assert!(waited < 0.25, "{waited}");
+    }
+}

@@ -42,7 +42,7 @@ pub use preset::{preset, preset_of};
 pub use regularizer::Reg;
 pub use row::Row;
 pub use rules::{adapt, check, checked, degrees_of_freedom, leave_out, reads, usual_eta};
-pub use trained::{Named, SPREAD, Trained};
+pub use trained::{Named, SHARPNESS, SPREAD, Trained};
 pub use training::{AVERAGE, DataX, Head, TrainProgram};
 
 use crate::data::Task;

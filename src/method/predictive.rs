@@ -8,7 +8,7 @@ use super::student_mixture;
 use super::{ModelSpec, laplace};
 use crate::base::gamma::digamma;
 use crate::data::Task;
-use crate::metrics::{mutual_information, weighted};
+use crate::metrics::{self, mutual_information, temperature, weighted};
 use crate::ops::head::NOISE_EXP;
 use crate::ops::regularizer::sigma;
 
@@ -93,6 +93,7 @@ impl Predictive {
                 let one = |of: fn(&Classification) -> &[f64], k| rows(&all, from, of, k);
                 Predictive::Classification(Classification {
                     k: first.k,
+                    by_folds: first.by_folds,
                     probs: one(|c| &c.probs, first.k),
                     total: one(|c| &c.total, 1),
                     aleatoric: one(|c| &c.aleatoric, 1),
@@ -135,12 +136,33 @@ fn rows<P, T: Clone>(all: &[&P], from: &[From], of: fn(&P) -> &[T], width: usize
 #[derive(Debug, Clone, Default)]
 pub struct Classification {
     pub k: usize,
-    /// [n, k]: the average.
+    /// [n, k]: the average, or what an ensemble's training has sharpened it to (`SHARPNESS`).
     pub probs: Vec<f64>,
-    /// [n] each, in nats: H(p-bar), mean H(p_s), their difference.
+    /// [n] each, in nats: H(p-bar), mean H(p_s), their difference; in the same shares of its entropy where it was sharpened.
     pub total: Vec<f64>,
     pub aleatoric: Vec<f64>,
     pub epistemic: Vec<f64>,
+    /// The exponent that the members' folds gave.
+    pub by_folds: Option<f64>,
+}
+
+impl Classification {
+    /// p^(agreement folds), normalised, of each row, once.
+    pub fn sharpen(&mut self, [agreement, folds]: [f64; 2]) {
+        self.probs = temperature::apply(&self.probs, self.k, 1.0 / (agreement * folds));
+        self.by_folds = Some(folds);
+        let total = metrics::entropy(&self.probs, self.k);
+        for (i, after) in total.into_iter().enumerate() {
+            let before = std::mem::replace(&mut self.total[i], after);
+            let by = if before > 0.0 { after / before } else { 1.0 };
+            self.aleatoric[i] *= by;
+            self.epistemic[i] *= by;
+        }
+    }
+    /// [n, k] without the exponent of the folds: calibration makes its own of the same rows.
+    pub fn uncalibrated(&self) -> Vec<f64> {
+        temperature::apply(&self.probs, self.k, self.by_folds.unwrap_or(1.0))
+    }
 }
 
 impl Regression {

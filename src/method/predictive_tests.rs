@@ -137,3 +137,31 @@ fn a4_figures_are_true_in_the_targets_unit() {
         near(r.nll(&[3.0 * unit]), plain.nll(&[1.0]) + unit.ln());
     }
 }
+
+/// By hand: (0.8, 0.2)^2 is 0.64 to 0.04; the parts of the entropy keep their shares; a row without any keeps none.
+#[test]
+fn sharpened_classes_keep_the_shares_of_their_entropy() {
+    let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+    let h = entropy(0.8);
+    let mut c = Classification {
+        k: 2,
+        probs: vec![0.8, 0.2, 1.0, 0.0],
+        total: vec![h, 0.0],
+        aleatoric: vec![0.75 * h, 0.0],
+        epistemic: vec![0.25 * h, 0.0],
+        by_folds: None,
+    };
+    let plain = c.clone();
+    assert_eq!(c.uncalibrated(), plain.probs);
+    c.sharpen([1.25, 1.6]);
+    let p = 0.64 / 0.68;
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+    near(c.probs[0], p);
+    near(c.total[0], entropy(p));
+    near(c.aleatoric[0], 0.75 * entropy(p));
+    near(c.aleatoric[0] + c.epistemic[0], c.total[0]);
+    assert!(c.probs[2..] == [1.0, 0.0] && c.total[1] == 0.0 && c.aleatoric[1] == 0.0);
+    // Calibration sees the power of the agreement alone.
+    let (a, b) = (0.8f64.powf(1.25), 0.2f64.powf(1.25));
+    near(c.uncalibrated()[0], a / (a + b));
+}

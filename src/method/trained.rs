@@ -12,6 +12,9 @@ pub struct Named {
 
 /// Name of the factor [E, targets], alike for all members, by which an ensemble's predictions are drawn out about their mean.
 pub const SPREAD: &str = "pool.spread";
+/// Name of the two exponents [E, 2], alike for all members, by which an ensemble's class probabilities are sharpened: that of the
+/// members' agreement, and that of their folds.
+pub const SHARPNESS: &str = "pool.sharpness";
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trained {
@@ -39,6 +42,17 @@ impl Trained {
                 &values[..shape.get(1).copied().unwrap_or_default().min(values.len())]
             }
             _ => &[],
+        }
+    }
+
+    /// Exponents by agreement and by folds; None where the ensemble has no `SHARPNESS`, or where this is a single member.
+    pub fn sharpness(&self) -> Option<[f64; 2]> {
+        let Named { shape, values, .. } = self.posterior(SHARPNESS)?;
+        match values[..] {
+            [agreement, folds, ..] if shape.first().is_some_and(|members| *members > 1) => {
+                Some([f64::from(agreement), f64::from(folds)])
+            }
+            _ => None,
         }
     }
 

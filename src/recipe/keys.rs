@@ -165,6 +165,33 @@ pub fn said(path: &str) -> String {
     find(path).map_or_else(|| path.into(), Key::said)
 }
 
+/// A text that a run keeps from the command line, with the words of the window in place of its flags and keys.
+pub fn for_window(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_part) {
+        let (before, from) = rest.split_at(at);
+        let (word, after) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
+        // The full stop of a sentence is no part of a key.
+        let name = word.trim_end_matches('.');
+        out.push_str(before);
+        match name.strip_prefix("--").filter(|flag| !flag.is_empty()) {
+            Some(flag) => match KEYS.iter().find(|k| k.flag.is_some_and(|f| f.name == flag)) {
+                Some(key) => out.push_str(&key.words()),
+                None => out.push_str(&flag.replace('-', " ")),
+            },
+            None => match find(name).filter(|_| name.contains('.')) {
+                Some(key) => out.push_str(&key.words()),
+                None => out.push_str(name),
+            },
+        }
+        out.push_str(&word[name.len()..]);
+        rest = after;
+    }
+    out + rest
+}
+
 /// A key as it stands in a recipe's text, whose errors the window shows beside it: "[train] lr".
 pub fn written(path: &str) -> String {
     either(path, path.split_once('.').map_or_else(|| path.into(), |(section, key)| format!("[{section}] {key}")))
@@ -396,6 +423,18 @@ mod tests {
         for key in KEYS {
             assert!(key.is_allowed(&Recipe::default()), "{}", key.path);
         }
+    }
+
+    #[test]
+    fn what_the_command_line_said_has_the_windows_words() {
+        let said = |text: &str| for_window(text);
+        assert_eq!(
+            said("the inputs may tell little (compare with the baselines), or --lr is too high"),
+            "the inputs may tell little (compare with the baselines), or learning rate is too high"
+        );
+        assert_eq!(said("lower `--lr` (now 0.1), set train.clip=1."), "lower `learning rate` (now 0.1), set clip=1.");
+        assert_eq!(said("--no-such-flag 3 -- 90 % of data.csv, -0.5"), "no such flag 3 -- 90 % of data.csv, -0.5");
+        assert_eq!(said(""), "");
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Predictor {
     host_layers: Vec<Box<dyn HostLayer>>,
     /// Of each target, where the ensemble has one (`SPREAD`).
     spread: Vec<f32>,
+    /// Of classes (`SHARPNESS`).
+    sharpness: Option<[f64; 2]>,
 }
 
 impl Predictor {
@@ -79,6 +81,7 @@ impl Predictor {
             n_samples: 0,
             host_layers: vec![],
             spread: vec![],
+            sharpness: None,
         })
     }
 
@@ -100,6 +103,7 @@ impl Predictor {
             self.exec.write(*buf, &trained.posterior(name).ok_or_else(|| no_posterior(name))?.values)?;
         }
         self.spread = trained.spread().to_vec();
+        self.sharpness = trained.sharpness();
         self.n_samples = self.setup.method.n_samples(trained);
         self.host_layers = self.setup.method.host_layers(&self.setup, trained, self.seed)?;
         match self.running {
@@ -216,8 +220,9 @@ impl Predictor {
 
     fn predictive_of(&self, at: usize, outputs: &[f32], n: usize) -> Predictive {
         let mut predictive = self.setup.predictive_of(at, outputs, n, self.seed);
-        if let (Predictive::Regression(r), Some(spread)) = (&mut predictive, self.spread.get(at)) {
-            r.draw_out(f64::from(*spread));
+        match &mut predictive {
+            Predictive::Regression(r) => self.spread.get(at).into_iter().for_each(|s| r.draw_out(f64::from(*s))),
+            Predictive::Classification(c) => self.sharpness.into_iter().for_each(|s| c.sharpen(s)),
         }
         predictive
     }

@@ -198,12 +198,13 @@ fn fit(to: &mut Calibration, p: &Predictive, y: &[f64], alphas: &[f64], sets: Se
         }
         Predictive::Classification(c) => {
             let classes: Vec<usize> = y.iter().map(|&v| v as usize).collect();
-            let fitted = temperature::fit(&c.probs, &classes, c.k);
+            let probs = c.uncalibrated();
+            let fitted = temperature::fit(&probs, &classes, c.k);
             let broken =
                 || Error::run("calibrate", "a probability is no number", "train again with a lower learning rate");
             to.temperature = Some(fitted.ok_or_else(broken)?);
             to.sets = Some(sets);
-            c.probs.chunks(c.k).zip(&classes).map(|(p, &y)| sets.scores(p)[y]).collect()
+            probs.chunks(c.k).zip(&classes).map(|(p, &y)| sets.scores(p)[y]).collect()
         }
     };
     for &alpha in alphas {

@@ -26,7 +26,7 @@ fn classes(n: usize) -> (Classification, Vec<f64>) {
     }
     let total = metrics::entropy(&probs, 3);
     let y = (0..n).map(|i| ((i + usize::from(i % 5 == 0)) % 3) as f64).collect();
-    (Classification { k: 3, probs, aleatoric: total.clone(), epistemic: vec![0.0; n], total }, y)
+    (Classification { k: 3, probs, aleatoric: total.clone(), epistemic: vec![0.0; n], total, by_folds: None }, y)
 }
 
 fn encoder(target: Target) -> Encoder {
@@ -197,6 +197,7 @@ fn a_row_is_predicted_by_itself() {
         total: pick(&c.total, 1),
         aleatoric: pick(&c.aleatoric, 1),
         epistemic: pick(&c.epistemic, 1),
+        by_folds: None,
     });
     let labels = named(["a", "b", "c"]);
     let (a, _) = fitted.table(&all, &labels, &ids(60), None);

@@ -195,7 +195,7 @@ module.exports = async function ({ open, drop, check, out }) {
   check("it is evaluated on a second table", evaluated, (await whole.state()).results[3]);
 
   await drop(whole, "bars.zip", bars(out));
-  await whole.until("the images", (s) => s.tab === "Data" && s.data.open);
+  await whole.until("the images", (s) => s.tab === "Data" && s.data.open && s.data.open.includes("bars"));
   await whole.act("train", "3");
   check("images train to their results", await finished("bars"), (await whole.state()).results);
   await wait(1500);

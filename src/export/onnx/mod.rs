@@ -57,7 +57,7 @@ pub fn export(model: &Model, calibration: Option<&Calibration>) -> Result<ModelP
                 g.floats_named(DRAWS, &[replicas, samples, 1, setup.k as usize], &values)
             });
             let classes = predictive::classes(setup, &mut g, &z, draws.as_ref());
-            predictive::class_outputs(&mut g, labels, classes, valid, calibration);
+            predictive::class_outputs(&mut g, labels, classes, model.trained.sharpness(), valid, calibration);
         }
         _ => {
             for (at, target) in encoder.targets().enumerate() {

@@ -165,23 +165,47 @@ fn evidential(g: &mut Graph, z: &Val) -> Classes {
     Classes { probs, total, aleatoric, epistemic }
 }
 
-/// probabilities [n, k], predicted, entropy, aleatoric_entropy, mutual_information and the conformal sets.
+/// p^by, normalised.
+fn power(g: &mut Graph, p: &Val, by: f64) -> Val {
+    if by == 1.0 {
+        return p.clone();
+    }
+    let least = g.at_least(p, f64::from(f32::MIN_POSITIVE));
+    let log = g.log(&least);
+    let scaled = g.affine(&log, by, 0.0);
+    g.softmax(&scaled)
+}
+
+/// What an ensemble's training has sharpened: `method::predictive::Classification::sharpen`.
+fn sharpen(g: &mut Graph, c: Classes, [agreement, folds]: [f64; 2]) -> Classes {
+    let probs = power(g, &c.probs, agreement * folds);
+    let total = special::entropy(g, &probs);
+    // A row without any entropy keeps none.
+    let before = g.at_least(&c.total, f64::from(f32::MIN_POSITIVE));
+    let by = g.div(&total, &before);
+    let [aleatoric, epistemic] = [c.aleatoric, c.epistemic].map(|part| g.mul(&part, &by));
+    Classes { probs, total, aleatoric, epistemic }
+}
+
+/// probabilities [n, k], predicted, entropy, aleatoric_entropy, mutual_information and the conformal sets; `sharpness` = the
+/// pool's (`train::pool`), of which calibration does without the part of the folds.
 pub fn class_outputs(
     g: &mut Graph,
     labels: &[String],
     classes: Classes,
+    sharpness: Option<[f64; 2]>,
     valid: Option<&Val>,
     calibration: Option<&Calibration>,
 ) {
     let k = labels.len();
-    let Classes { probs: plain, mut total, aleatoric, epistemic } = classes;
-    let mut probs = plain.clone();
-    let temperature = calibration.and_then(|c| c.temperature).map_or(1.0, |t| t.value);
-    if temperature != 1.0 {
-        let least = g.at_least(&plain, f64::from(f32::MIN_POSITIVE));
-        let log = g.log(&least);
-        let cooled = g.affine(&log, 1.0 / temperature, 0.0);
-        probs = g.softmax(&cooled);
+    let uncalibrated = power(g, &classes.probs, sharpness.map_or(1.0, |[agreement, _]| agreement));
+    let classes = match sharpness {
+        Some(sharpness) => sharpen(g, classes, sharpness),
+        None => classes,
+    };
+    let Classes { mut probs, mut total, aleatoric, epistemic } = classes;
+    if let Some(temperature) = calibration.and_then(|c| c.temperature) {
+        probs = power(g, &uncalibrated, 1.0 / temperature.value);
         total = special::entropy(g, &probs);
     }
     let table = [Dim::Rows, Dim::Is(k)];
@@ -226,7 +250,7 @@ pub fn class_outputs(
     let Some(calibration) = calibration else { return };
     let sets = calibration.sets.unwrap_or(Sets::Aps);
     // Thresholds are of the probabilities before the temperature.
-    let scores = scores(g, sets, &plain);
+    let scores = scores(g, sets, &uncalibrated);
     for level in &calibration.levels {
         let q = g.scalar(level.q());
         let mut inside = g.node("LessOrEqual", &[&scores, &q]);

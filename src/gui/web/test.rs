@@ -104,7 +104,7 @@ pub fn note(app: &App) {
         "state": format!("{:?}", playground.group.state),
         "last": last(&playground.group),
         "priors": app.priors.group.as_ref().map(Group::step),
-        "data": { "state": format!("{:?}", app.data.group.state), "last": last(&app.data.group), "open": app.data.choice.is_some() },
+        "data": { "state": format!("{:?}", app.data.group.state), "last": last(&app.data.group), "open": app.data.choice.as_ref().and(app.data.opened()) },
         "results": app.results.run().map(|run| (&run.folder.path, run.state.word(), &run.calibration, run.evaluation.len())),
         "rows": app.results.rows(),
         "points": playground.points().len(),

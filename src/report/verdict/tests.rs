@@ -141,7 +141,14 @@ fn a_class_that_is_too_sure_is_named() {
         y.push(f64::from(u8::from(names_b == right)));
     }
     let zeros = vec![0.0; n];
-    let c = Classification { k: 2, probs, total: zeros.clone(), aleatoric: zeros.clone(), epistemic: zeros };
+    let c = Classification {
+        k: 2,
+        probs,
+        total: zeros.clone(),
+        aleatoric: zeros.clone(),
+        epistemic: zeros,
+        by_folds: None,
+    };
     let v = Verdict::new(&Predictive::Classification(c), &y, &encoder(Some(&["a", "b"])), None, "test rows");
     assert_eq!(v.tone(), Tone::Bad, "{}", v.headline());
     assert!(

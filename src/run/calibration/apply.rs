@@ -27,7 +27,7 @@ pub fn sizes(level: &Level, sets: Option<Sets>, p: &Predictive) -> Vec<f64> {
             .collect(),
         Predictive::Classification(c) => {
             let sets = sets.unwrap_or(Sets::Aps);
-            c.probs.chunks(c.k).map(|p| sets.set(p, level.q()).len() as f64).collect()
+            c.uncalibrated().chunks(c.k).map(|p| sets.set(p, level.q()).len() as f64).collect()
         }
     }
 }
@@ -42,9 +42,9 @@ impl Calibration {
     /// Probabilities at the temperature, and their entropy. The aleatoric entropy and the mutual information are the
     /// members' own, which no temperature of their average touches.
     pub fn tempered(&self, c: &Classification) -> Classification {
-        let probs = temperature::apply(&c.probs, c.k, self.temperature.map_or(1.0, |t| t.value));
+        let probs = temperature::apply(&c.uncalibrated(), c.k, self.temperature.map_or(1.0, |t| t.value));
         let total = metrics::entropy(&probs, c.k);
-        Classification { probs, total, ..c.clone() }
+        Classification { probs, total, by_folds: None, ..c.clone() }
     }
 
     /// predictions.csv of a calibrated run: as `tables::predictions`, with tempered probabilities and, at the end,
@@ -77,7 +77,7 @@ impl Calibration {
                     table.header.push(format!("set_{percent}"));
                     let sets = self.sets.unwrap_or(Sets::Aps);
                     let mut empty = 0;
-                    for (row, p) in table.rows.iter_mut().zip(c.probs.chunks(c.k)) {
+                    for (row, p) in table.rows.iter_mut().zip(c.uncalibrated().chunks(c.k)) {
                         let set = sets.set(p, level.q());
                         empty += usize::from(set.is_empty());
                         row.push(joined(&set, labels));
@@ -172,17 +172,17 @@ impl Calibration {
     fn conformal(&self, level: &Level, p: &Predictive, y: &[f64]) -> (f64, f64) {
         let sizes = sizes(level, self.sets, p);
         let size = sizes.iter().sum::<f64>() / sizes.len().max(1) as f64;
-        let inside = |i: usize| match p {
+        let inside: Vec<bool> = match p {
             Predictive::Regression(r) => {
-                let (low, high) = conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q());
-                low <= y[i] && y[i] <= high
+                let ends = (0..r.n()).map(|i| conformal::interval(r.mean[i], r.unadjusted_sd(i), level.q()));
+                ends.zip(y).map(|((low, high), y)| low <= *y && y <= &high).collect()
             }
             Predictive::Classification(c) => {
-                let set = self.sets.unwrap_or(Sets::Aps).set(&c.probs[i * c.k..(i + 1) * c.k], level.q());
-                set.contains(&(y[i] as usize))
+                let set = |p: &[f64]| self.sets.unwrap_or(Sets::Aps).set(p, level.q());
+                c.uncalibrated().chunks(c.k).zip(y).map(|(p, y)| set(p).contains(&(*y as usize))).collect()
             }
         };
-        let covered = (0..y.len()).filter(|&i| inside(i)).count() as f64 / y.len().max(1) as f64;
+        let covered = inside.iter().filter(|i| **i).count() as f64 / y.len().max(1) as f64;
         (covered, size)
     }
 

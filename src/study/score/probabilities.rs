@@ -75,7 +75,7 @@ pub fn read(table: &Table, columns: &Columns) -> Result<(Classification, bool, V
             }
             let total = metrics::entropy(&probs, 2);
             let (aleatoric, epistemic) = (total.clone(), vec![0.0; total.len()]);
-            Ok((Classification { k: 2, probs, total, aleatoric, epistemic }, false, vec![]))
+            Ok((Classification { k: 2, probs, total, aleatoric, epistemic, by_folds: None }, false, vec![]))
         }
         _ => Err(bug()),
     }
@@ -144,7 +144,7 @@ fn probabilities(table: &Table, columns: &[usize]) -> Result<(Classification, bo
     let parts = parts.filter(adds_up);
     let is_split = parts.is_some();
     let (aleatoric, epistemic) = parts.unwrap_or_else(|| (total.clone(), vec![0.0; total.len()]));
-    Ok((Classification { k, probs, total, aleatoric, epistemic }, is_split, notes))
+    Ok((Classification { k, probs, total, aleatoric, epistemic, by_folds: None }, is_split, notes))
 }
 
 /// A column of labels without a gap.

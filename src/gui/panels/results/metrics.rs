@@ -1,6 +1,7 @@
 //! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
+use crate::recipe::keys::for_window;
 use crate::report::compare::is_main;
 use crate::results::{Metric, Results, Said, said, title, with_button};
 use crate::tables::grouped;
@@ -22,7 +23,8 @@ pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     }
     let m = &run.manifest;
     list_ui(ui, "Calibration", &run.calibration);
-    list_ui(ui, "Notes on the data", &m.notes);
+    let notes: Vec<String> = m.notes.iter().map(|note| for_window(note)).collect();
+    list_ui(ui, "Notes on the data", &notes);
     list_ui(ui, "Changed while it trained", &m.changes);
 }
 
@@ -60,7 +62,7 @@ fn verdict_ui(ui: &mut egui::Ui, note: &str, came_to: Said) {
     Frame::NONE.fill(fill).inner_margin(6).corner_radius(CornerRadius::same(4)).show(ui, |ui| {
         ui.horizontal_top(|ui| {
             ui.strong(sign);
-            ui.add(Label::new(RichText::new(capital(note))).wrap());
+            ui.add(Label::new(RichText::new(capital(&for_window(note)))).wrap());
         });
     });
 }
@@ -110,7 +112,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
     }
     ui.weak("↑ more is better, ↓ less is better; ± is the standard error that so many rows leave");
     for note in results.notes.iter().filter(|n| said(n).is_none()) {
-        ui.add(Label::new(format!("Note: {}.", with_button(note.trim_end_matches('.')))).wrap());
+        ui.add(Label::new(format!("Note: {}.", for_window(&with_button(note.trim_end_matches('.'))))).wrap());
     }
 }
 

@@ -184,7 +184,8 @@ fn notes(p: &Prepared, all: &[Compared]) -> Vec<String> {
     }
     if !ran.is_empty() {
         notes.push(format!(
-            "seconds: the other tools ran on one thread each, vifo on {}; measured at different times",
+            "seconds: of the processor on one thread for the other tools, and for vifo where it has one, else of the clock: vifo on {}; \
+             measured at different times",
             ran.join(" and ")
         ));
     }
