@@ -1,4 +1,5 @@
-//! Pictures of every page of the app, drawn without a window: `cargo run --example app_pictures -- FOLDER [WIDTHxHEIGHT]`.
+//! Pictures of every page of the app, drawn without a window:
+//! `cargo run --example app_pictures -- FOLDER [WIDTHxHEIGHT [light|dark [SCALE]]]`, the size in pixels.
 //! docs/guide/app.md shows them; `docs/app-pictures` makes them.
 
 use eframe::egui;
@@ -21,6 +22,7 @@ struct Desk {
 struct Studio {
     out: PathBuf,
     size: [f32; 2],
+    scale: f32,
 }
 
 type Scene = Harness<'static, Desk>;
@@ -40,6 +42,7 @@ impl Studio {
         let desk = Desk { app: None, settings: Settings { hint_seen: true, ..settings }, open, home };
         Harness::builder()
             .with_size(self.size)
+            .with_pixels_per_point(self.scale)
             .with_max_steps(40)
             .with_render_cursor(false)
             .wgpu()
@@ -97,14 +100,16 @@ fn main() {
     let out = PathBuf::from(args.next().unwrap_or_else(|| "pictures".into()));
     let size = args.next().unwrap_or_else(|| "1280x800".into());
     let size: Vec<f32> = size.split('x').map(|v| v.parse().expect("WIDTHxHEIGHT")).collect();
+    let ground = if args.next().as_deref() == Some("dark") { Ground::Dark } else { Ground::Light };
+    let scale: f32 = args.next().map_or(1.0, |v| v.parse().expect("a scale"));
     std::fs::create_dir_all(&out).expect("a folder for the pictures");
     let out = out.canonicalize().expect("a folder for the pictures");
     // The pictures show paths: those of a folder of one's own.
     let desk = tempfile::tempdir().expect("a folder");
     std::fs::copy(CO2, desk.path().join("co2.csv")).expect("a copy of the bundled table");
     std::env::set_current_dir(desk.path()).expect("the folder");
-    let studio = Studio { out, size: [size[0], size[1]] };
-    let light = Settings { ground: Ground::Light, pace: 0.0, ..Settings::default() };
+    let studio = Studio { out, size: [size[0] / scale, size[1] / scale], scale };
+    let light = Settings { ground, pace: 0.0, ..Settings::default() };
     playground(&studio, &light);
     classes(&studio, &light);
     others(&studio, &light);

@@ -1,7 +1,7 @@
 """Tables of what peers.py and ours.py have measured: Markdown, losses first.
 
-    python table.py                         vifo's default (D) and its peers by their defaults
-    python table.py --task classification   classes: docs/table_classes.md
+    python table.py                         vifo's default and its peers by their defaults
+    python table.py --task classification > ../../docs/table_classes.md
     python table.py --methods cb,rf,gp,vifo:default,vifo:own
 """
 import argparse
@@ -31,7 +31,12 @@ def read(task):
     return found
 
 
+# vifo's default on regressions and on classes, by its name in results/ours.jsonl.
+DEFAULT = {"regression": "vifo:D", "classification": "vifo:S"}
+
+
 def markdown(head, rows):
+    head, *rows = [["vifo" if cell in DEFAULT.values() else cell for cell in row] for row in [head, *rows]]
     print("| " + " | ".join(head) + " |")
     print("|" + "---|" * len(head))
     for row in rows:
@@ -42,12 +47,12 @@ def markdown(head, rows):
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--task", default="regression", choices=LOWER)
-    a.add_argument("--methods", help="with commas between them [default: vifo:D and all peers]")
+    a.add_argument("--methods", help="with commas between them [default: vifo's default and all peers]")
     a.add_argument("--against", default="cb", help="the method whose RMSE ours is divided by")
     a = a.parse_args()
     found = read(a.task)
     known = sorted({m for s in found["nll"].values() for m in s if not m.startswith("vifo:")})
-    methods = a.methods.split(",") if a.methods else ["vifo:D", *known]
+    methods = a.methods.split(",") if a.methods else [DEFAULT[a.task], *known]
     ours = [m for m in methods if m.startswith("vifo:")]
     sets = sorted(s for s, by in found["nll"].items() if all(m in by for m in ours))
     value = lambda metric, s, m: np.mean(found[metric][s][m]) if m in found[metric][s] else np.nan
@@ -59,11 +64,16 @@ def main():
                                   and not np.isnan(value(metric, s, p))), default=(np.nan, ""))
                 if value(metric, s, m) > best:
                     lost.append([s, metric, f"{value(metric, s, m):.4g}", f"{best:.4g}", peer])
-        print(f"Where {m} is behind the best peer, of {len(sets)} sets:\n")
+        print(f"# {a.task.capitalize()}: {m.replace(DEFAULT[a.task], 'vifo')} beside other tools by their defaults, development sets\n")
+        print("Split 0 of each set, one thread; made by `python bench/tables/table.py" + f" --task {a.task}`.")
+        print("Names of the tools: bench/tables/README.md.\n")
+        print(f"Where it is behind the best peer, of {len(sets)} sets:\n")
         markdown(["set", "metric", m, "best peer", "which"], lost)
     summary = []
     for m in methods:
         row = [m]
+        ahead = [value("nll", s, ours[0]) <= value("nll", s, m) for s in sets if m in found["nll"][s]] if ours else []
+        row.append("" if m in ours else f"{sum(ahead)} of {len(ahead)}")
         for metric in LOWER[a.task]:
             have = [s for s in sets if m in found[metric][s]]
             best = sum(value(metric, s, m) <= np.nanmin([value(metric, s, p) for p in methods]) for s in have)
@@ -80,9 +90,9 @@ def main():
         summary.append(row)
     best_of = [f"best {metric}" for metric in LOWER[a.task]]
     extra = [f"rmse by {a.against}'s", "coverage of 90 %"] if a.task == "regression" else []
-    markdown(["method", *best_of, *extra, "mean nll", "median s"], summary)
+    markdown(["method", "nll at most its", *best_of, *extra, "mean nll", "median s"], summary)
     for metric in SHOWN[a.task]:
-        print(f"{metric}\n")
+        print(f"## {metric}\n")
         cell = lambda v: "" if np.isnan(v) else f"{v:.4g}"
         markdown(["set", *methods], [[s, *(cell(value(metric, s, m)) for m in methods)] for s in sets])
 

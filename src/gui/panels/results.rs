@@ -301,7 +301,7 @@ impl ResultsPage {
         egui::Panel::top("run path").show(ui, |ui| self.path_ui(ui));
         let mut asked = false;
         if let Some(run) = &self.run {
-            let width = metrics::width(run).min(0.4 * ui.available_width());
+            let width = metrics::width(run).min(0.47 * ui.available_width());
             egui::Panel::left("metrics").resizable(false).exact_size(width).show(ui, |ui| {
                 egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                     metrics::run_ui(ui, run);

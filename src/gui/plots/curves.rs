@@ -257,8 +257,10 @@ pub fn marked_curves_ui(
     let scale = if view.log { Scale::symlog(seen.iter().map(|(_, s)| s.y)) } else { Scale::LINEAR };
     let weight = view.smoothing.clamp(0.0, MOST_SMOOTHING);
     let height = (view.height - (before - ui.available_height())).max(80.0);
-    let mut plot =
-        axes::plot(ui, view.id.to_string(), view.x_label, view.y_label).height(height).allow_boxed_zoom(true);
+    // The last number under the axis needs room beyond its end.
+    let width = (ui.available_width() - 16.0).max(60.0);
+    let plot = axes::plot(ui, view.id.to_string(), view.x_label, view.y_label);
+    let mut plot = plot.width(width).height(height).allow_boxed_zoom(true);
     if scale.linear_below.is_some() {
         plot = plot
             .y_grid_spacer(move |input| scale.marks(input))
