@@ -432,6 +432,7 @@ fn a_killed_uci_command_goes_on_where_it_was() {
     assert!(!d.join("broken/uci/yacht-vifo-mean-x2-30000ep-b8.json").exists(), "it was not at its end");
     let child = spawn();
     wait(&d.join("broken/uci/yacht-vifo-mean-x2-30000ep-b8.json"));
+    wait(&state("energy"));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     let out = child.wait_with_output().expect("an end");
     let err = String::from_utf8_lossy(&out.stderr).to_string();
