@@ -134,22 +134,24 @@ fn base(i: usize, activation: u32) -> (MlpPass, u32) {
     (p, valid)
 }
 
+/// Each pair of an activation and a head is a pipeline of its own, which takes a software adapter a second to make: not all are tried.
 pub fn mlp_pass() -> Vec<Row> {
     let mut all = vec![];
     for i in 0..24 {
         let activation = [ACT_RELU, ACT_MISH, ACT_SILU, ACT_RELU, ACT_SELU][i % 5];
         let (p, valid) = base(i, activation);
         let noise_link = [NOISE_EXP, NOISE_SOFTPLUS][i / 2 % 2];
+        let plain = MlpPass { head: HEAD_GAUSSIAN, noise_link, ..p };
+        all.push(pass_row(with_widths(plain, &net(i, 2)), valid, false));
+    }
+    for i in 0..6 {
+        let (p, valid) = base(i, ACT_RELU);
         let (nu, constant) = (4.0, Student::constant_of(4.0) as f32);
-        let plain = with_widths(MlpPass { head: HEAD_GAUSSIAN, noise_link, ..p }, &net(i, 2));
-        all.push(pass_row(plain, valid, false));
-        if i % 4 == 0 {
-            all.push(pass_row(MlpPass { head: HEAD_STUDENT, nu, constant, ..plain }, valid, false));
-            for k in [2, 10, 32] {
-                let p = MlpPass { head: HEAD_SOFTMAX, k, ..p };
-                all.push(pass_row(with_widths(p, &net(i + 1, k)), valid, false));
-            }
-        }
+        let student = MlpPass { head: HEAD_STUDENT, nu, constant, noise_link: [NOISE_EXP, NOISE_SOFTPLUS][i % 2], ..p };
+        all.push(pass_row(with_widths(student, &net(i, 2)), valid, false));
+        let k = [2, 10, 32][i % 3];
+        let softmax = MlpPass { head: HEAD_SOFTMAX, k, activation: ACT_MISH, ..p };
+        all.push(pass_row(with_widths(softmax, &net(i + 1, k)), valid, false));
     }
     // VIFO's head: closed form, quadrature and samples, with auxiliary rows.
     for i in 0..16 {
