@@ -57,6 +57,11 @@ fn limits() -> wgpu::Limits {
     }
 }
 
+/// The program's ops as a GPU runs them, joined.
+pub fn ops(program: &Program) -> usize {
+    joined(program.clone()).steps.len()
+}
+
 /// The kernels that a replay of the program starts on hardware, `advance` first.
 pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
     let limits = limits();

@@ -452,7 +452,8 @@ const CHOICES: [(Variant, [u64; 3], u64); 7] = [
 /// The variant of an op on an adapter: the first of the table that its limits allow.
 pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
     if class == Class::Hardware && op.forms() == Forms::Shared {
-        return Variant::Shared;
+        let fits = beyond(&Form::with_lanes(op, TOGETHER), limits).is_none();
+        return if fits { Variant::Shared } else { Variant::Plain };
     }
     let (Class::Hardware, Some(p)) = (class, op.product()) else { return Variant::Plain };
     let fits = |variant: Variant, least: [u64; 3], groups: u64| {

@@ -44,9 +44,13 @@ fn join(program: &mut Program, i: usize) -> Option<()> {
         return None;
     }
     let layers = layers_of(program, i, z, dz)?;
+    // One layer has nothing to hand on.
+    if layers.len() < 2 {
+        return None;
+    }
     let (first, last) = (layers.first()?, layers.last()?);
     let widths = widths_of(&layers)?;
-    let activation = if layers.len() > 1 { first.f.activation } else { ACT_NONE };
+    let activation = first.f.activation;
     let [replicas, rows] = [first.f.replicas, first.f.rows];
     let tape_len = replicas as usize * widths.tape(activation, rows);
     let small = widths.products() <= MOST_PRODUCTS && rows <= MOST_ROWS && tape_len <= MOST_TAPE;
