@@ -1,55 +1,5 @@
-// needs: index, math, rng, step, regularizer
+// needs: index, math, rng, step, regularizer, head
 // Fused heads, one thread a row: per-row loss terms and the gradient of the outputs. Twin: src/ops/head.rs.
-
-const LIKELIHOOD_SOFTMAX: u32 = 0u;
-const LIKELIHOOD_STUDENT: u32 = 2u;
-const NOISE_EXP: u32 = 0u;
-const NOISE_SOFTPLUS: u32 = 1u;
-const EXPONENT_MAX: f32 = 30.0;
-
-// g and dg/dl of the noise link, clamped; the slope is 0 on the clamp.
-fn noise_variance(link: u32, l: f32) -> vec2<f32> {
-    if link == NOISE_SOFTPLUS {
-        let g = softplus(l);
-        if g < 1e-3 {
-            return vec2<f32>(1e-3, 0.0);
-        }
-        if g > 1e3 {
-            return vec2<f32>(1e3, 0.0);
-        }
-        return vec2<f32>(g, sigmoid(l));
-    }
-    let c = at_most(at_least(l, -10.0), 10.0);
-    let g = exp(c);
-    return vec2<f32>(g, select(0.0, g, c == l));
-}
-
-// -log N(y | m, g(l)), its slopes in m and l.
-fn gaussian_loss(link: u32, m: f32, l: f32, y: f32) -> vec3<f32> {
-    let g = noise_variance(link, l);
-    var log_g = at_most(at_least(l, -10.0), 10.0);
-    if link != NOISE_EXP {
-        log_g = log(g.x);
-    }
-    let e = y - m;
-    let q = e * e / g.x;
-    return vec3<f32>(0.5 * (q + log_g) + HALF_LOG_TAU, -e / g.x, 0.5 * (1.0 - q) / g.x * g.y);
-}
-
-// -log of Student's t at y, its slopes in the location m and in l.
-fn student_loss(link: u32, nu: f32, constant: f32, m: f32, l: f32, y: f32) -> vec3<f32> {
-    let g = noise_variance(link, l);
-    var log_g = at_most(at_least(l, -10.0), 10.0);
-    if link != NOISE_EXP {
-        log_g = log(g.x);
-    }
-    let e = y - m;
-    let far = 1.0 + e * e / (nu * g.x);
-    // A residual counts as in a Gaussian of this weight.
-    let weight = (nu + 1.0) / (nu * g.x * far);
-    let value = 0.5 * ((nu + 1.0) * log(far) + log_g) + constant;
-    return vec3<f32>(value, -weight * e, 0.5 * (1.0 - weight * e * e) / g.x * g.y);
-}
 
 struct SoftmaxHead {
     replicas: u32,
@@ -211,22 +161,6 @@ struct VifoHead {
 @group(0) @binding(5) var<storage, read_write> vifo_doutputs: array<f32>;
 @group(0) @binding(6) var<storage, read> vifo_args: StepArgs;
 
-// The Philox block last drawn: neighbouring elements share one.
-struct Normals {
-    draw: Draw,
-    block: u32,
-    values: vec4<f32>,
-}
-
-fn take_normal(normals: ptr<function, Normals>, element: u32) -> f32 {
-    let block = element / 4u;
-    if block != (*normals).block {
-        (*normals).block = block;
-        (*normals).values = draw_normals((*normals).draw, block);
-    }
-    return (*normals).values[element % 4u];
-}
-
 @compute @workgroup_size(64)
 fn vifo_head(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -250,193 +184,45 @@ fn vifo_head(
     }
     var term = vec3<f32>();
     if !is_data || b < n_valid {
+        var y = 0.0;
         if is_data {
-            let y = vifo_targets[r / p.share * p.data_rows + b];
-            if p.exact == 1u && p.likelihood == LIKELIHOOD_STUDENT {
-                term.x = student_expectation(at, y, weight);
-            } else if p.exact == 1u {
-                term.x = exact_expectation(at, y, weight);
-            } else {
-                let draw = Draw(vifo_args.seed, STREAM_HEAD, vifo_args.step, p.first_replica + r);
-                let first = b * vifo_args.n_samples * p.k;
-                if p.likelihood == LIKELIHOOD_SOFTMAX {
-                    term.x = sampled_softmax(at, u32(y), weight, draw, first);
-                } else {
-                    term.x = sampled_regression(at, y, weight, draw, first);
-                }
-            }
+            y = vifo_targets[r / p.share * p.data_rows + b];
         }
+        let draw = Draw(vifo_args.seed, STREAM_HEAD, vifo_args.step, p.first_replica + r);
+        let first = b * vifo_args.n_samples * p.k;
         let moments = (r * 2u + select(1u, 0u, is_data)) * 3u * p.k;
-        let reg = add_regularizer(at, moments, weight * select(vifo_args.eta_aux, vifo_args.eta, is_data));
-        term.y = select(0.0, reg, is_data);
-        term.z = select(reg, 0.0, is_data);
+        let eta = select(vifo_args.eta_aux, vifo_args.eta, is_data);
+        let row = VifoRow(
+            p.k,
+            p.likelihood,
+            p.noise_link,
+            p.sigma_link,
+            p.regularizer,
+            p.exact,
+            p.nu,
+            p.constant,
+            vifo_args.n_samples,
+            vifo_args.prior,
+        );
+        term = vifo_row(row, at, is_data, y, weight, eta, draw, first, moments);
     }
     vifo_terms[i * 3u] = term.x;
     vifo_terms[i * 3u + 1u] = term.y;
     vifo_terms[i * 3u + 2u] = term.z;
 }
 
-// The closed form for the exp link. Above EXPONENT_MAX it goes on along the tangent: finite, with the right pull.
-fn exact_expectation(at: u32, y: f32, scale: f32) -> f32 {
-    let link = vifo_params.sigma_link;
-    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
-    let sd = vec2<f32>(sigma(link, vifo_outputs[at + 2u]).x, sigma(link, vifo_outputs[at + 3u]).x);
-    let e = y - mu.x;
-    let q = e * e + sd.x * sd.x;
-    let x = 0.5 * sd.y * sd.y - mu.y;
-    let slope = exp(at_most(x, EXPONENT_MAX));
-    let value = select(slope, slope * (1.0 + x - EXPONENT_MAX), x > EXPONENT_MAX);
-    vifo_doutputs[at] = -scale * e * value;
-    vifo_doutputs[at + 1u] = scale * 0.5 * (1.0 - q * slope);
-    vifo_doutputs[at + 2u] = scale * sd.x * value;
-    vifo_doutputs[at + 3u] = scale * 0.5 * q * slope * sd.y;
-    return 0.5 * (q * value + mu.y) + HALF_LOG_TAU;
+fn head_output(at: u32) -> f32 {
+    return vifo_outputs[at];
 }
 
-// Nine nodes in the location and five in l, halves of a symmetric rule: (node, weight) of a standard normal.
-fn student_expectation(at: u32, y: f32, scale: f32) -> f32 {
-    let p = vifo_params;
-    var nine = array<vec2<f32>, 5>(
-        vec2<f32>(0.0, 4.063492063492064e-1),
-        vec2<f32>(1.023255663789133, 2.440975028949394e-1),
-        vec2<f32>(2.07684797867783, 4.991640676521787e-2),
-        vec2<f32>(3.20542900285647, 2.789141321231769e-3),
-        vec2<f32>(4.512745863399783, 2.234584400774658e-5),
-    );
-    var five = array<vec2<f32>, 3>(
-        vec2<f32>(0.0, 0.5333333333333333),
-        vec2<f32>(1.355626179974266, 0.22207592200561263),
-        vec2<f32>(2.8569700138728056, 0.01125741132772069),
-    );
-    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
-    let sd = vec2<f32>(sigma(p.sigma_link, vifo_outputs[at + 2u]).x, sigma(p.sigma_link, vifo_outputs[at + 3u]).x);
-    var loss = 0.0;
-    var dmu = vec2<f32>();
-    var dsigma = vec2<f32>();
-    // Node 4 is the middle one of nine, node 2 that of five.
-    for (var i = 0u; i < 9u; i++) {
-        let a = nine[select(i - 4u, 4u - i, i < 4u)] * vec2<f32>(select(1.0, -1.0, i < 4u), 1.0);
-        for (var j = 0u; j < 5u; j++) {
-            let b = five[select(j - 2u, 2u - j, j < 2u)] * vec2<f32>(select(1.0, -1.0, j < 2u), 1.0);
-            let e = vec2<f32>(a.x, b.x);
-            let weight = a.y * b.y;
-            let z = mu + sd * e;
-            let v = student_loss(p.noise_link, p.nu, p.constant, z.x, z.y, y);
-            loss += weight * v.x;
-            dmu += scale * weight * v.yz;
-            dsigma += scale * weight * v.yz * e;
-        }
-    }
-    vifo_doutputs[at] = dmu.x;
-    vifo_doutputs[at + 1u] = dmu.y;
-    vifo_doutputs[at + 2u] = dsigma.x;
-    vifo_doutputs[at + 3u] = dsigma.y;
-    return loss;
+fn head_moment(at: u32) -> f32 {
+    return vifo_moments[at];
 }
 
-fn sampled_regression(at: u32, y: f32, scale: f32, draw: Draw, first: u32) -> f32 {
-    let p = vifo_params;
-    let n = vifo_args.n_samples;
-    let share = scale / f32(n);
-    let mu = vec2<f32>(vifo_outputs[at], vifo_outputs[at + 1u]);
-    let sd = vec2<f32>(sigma(p.sigma_link, vifo_outputs[at + 2u]).x, sigma(p.sigma_link, vifo_outputs[at + 3u]).x);
-    var normals = Normals(draw, 0xffffffffu, vec4<f32>());
-    var loss = 0.0;
-    var dmu = vec2<f32>();
-    var dsigma = vec2<f32>();
-    for (var m = 0u; m < n; m++) {
-        let e0 = take_normal(&normals, first + 2u * m);
-        let e = vec2<f32>(e0, take_normal(&normals, first + 2u * m + 1u));
-        let z = mu + sd * e;
-        var v = vec3<f32>();
-        if p.likelihood == LIKELIHOOD_STUDENT {
-            v = student_loss(p.noise_link, p.nu, p.constant, z.x, z.y, y);
-        } else {
-            v = gaussian_loss(p.noise_link, z.x, z.y, y);
-        }
-        loss += v.x;
-        dmu += share * v.yz;
-        dsigma += share * v.yz * e;
-    }
-    vifo_doutputs[at] = dmu.x;
-    vifo_doutputs[at + 1u] = dmu.y;
-    vifo_doutputs[at + 2u] = dsigma.x;
-    vifo_doutputs[at + 3u] = dsigma.y;
-    return loss / f32(n);
+fn head_gradient(at: u32) -> f32 {
+    return vifo_doutputs[at];
 }
 
-// Twice over each sample: once for its log-sum-exp, kept with a running maximum, once for the gradient. The normals are
-// drawn again, because K is not known here and a thread has no memory of that size.
-fn sampled_softmax(at: u32, label: u32, scale: f32, draw: Draw, first: u32) -> f32 {
-    let p = vifo_params;
-    let n = vifo_args.n_samples;
-    let share = scale / f32(n);
-    var normals = Normals(draw, 0xffffffffu, vec4<f32>());
-    var loss = 0.0;
-    for (var m = 0u; m < n; m++) {
-        let element = first + m * p.k;
-        var top = 0.0;
-        var sum = 0.0;
-        var chosen = 0.0;
-        for (var c = 0u; c < p.k; c++) {
-            let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
-            let z = vifo_outputs[at + c] + sd * take_normal(&normals, element + c);
-            if c == 0u || z > top {
-                sum = sum * exp(select(top - z, 0.0, c == 0u)) + 1.0;
-                top = z;
-            } else {
-                sum += exp(z - top);
-            }
-            chosen = select(chosen, z, c == label);
-        }
-        loss += log(sum) + top - chosen;
-        for (var c = 0u; c < p.k; c++) {
-            let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
-            let e = take_normal(&normals, element + c);
-            let z = vifo_outputs[at + c] + sd * e;
-            let d = share * (exp(z - top) / sum - select(0.0, 1.0, c == label));
-            vifo_doutputs[at + c] += d;
-            vifo_doutputs[at + p.k + c] += d * e;
-        }
-    }
-    return loss / f32(n);
-}
-
-// Adds scale * dReg, carries dsigma on to rho, and returns Reg of the row.
-fn add_regularizer(at: u32, moments: u32, scale: f32) -> f32 {
-    let p = vifo_params;
-    let kind = p.regularizer;
-    let prior = vifo_args.prior;
-    var value = f32(p.k) * prior.constant;
-    var df = 0.0;
-    if kind == REG_EB || kind == REG_EB_ALL {
-        var s = 0.0;
-        for (var c = 0u; c < p.k; c++) {
-            if kind == REG_EB {
-                let mu = vifo_outputs[at + c];
-                let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]).x;
-                s += mu * mu + sd * sd;
-            } else {
-                s += vifo_moments[moments + p.k + c] + vifo_moments[moments + 2u * p.k + c];
-            }
-        }
-        let energy = eb_energy(prior, f32(p.k), s);
-        value += 0.5 * energy.x;
-        df = energy.y;
-    }
-    for (var c = 0u; c < p.k; c++) {
-        let sd = sigma(p.sigma_link, vifo_outputs[at + p.k + c]);
-        var term = vec3<f32>();
-        if kind != REG_NONE {
-            var column = vec3<f32>();
-            if kind >= REG_MEAN_ALL {
-                column = vec3<f32>(vifo_moments[moments + c], vifo_moments[moments + p.k + c], vifo_moments[moments + 2u * p.k + c]);
-            }
-            term = reg_term(kind, prior, vifo_outputs[at + c], sd.x * sd.x, column, df);
-        }
-        value += term.x;
-        vifo_doutputs[at + c] += scale * term.y;
-        vifo_doutputs[at + p.k + c] = (vifo_doutputs[at + p.k + c] + scale * term.z * 2.0 * sd.x) * sd.y;
-    }
-    return select(value, 0.0, kind == REG_NONE);
+fn set_head_gradient(at: u32, value: f32) {
+    vifo_doutputs[at] = value;
 }

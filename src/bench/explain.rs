@@ -2,7 +2,7 @@
 
 use super::{CASES, IMAGES, Prepared, image_case, no_case, setup};
 use crate::error::Result;
-use crate::exec::gpu::model::{CARDS, ModelledDispatch, dispatches};
+use crate::exec::gpu::model::{CARDS, ModelledDispatch, dispatches, ops};
 use crate::exec::gpu::{Gpu, GpuExecutor, Tuning};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Explained {
 impl Explained {
     fn of(name: &'static str, (plan, ..): Prepared) -> Result<Explained> {
         let program = plan.setup.record_training(u64::from(u32::MAX))?.program;
-        Ok(Explained { name, ops: program.steps.len(), dispatches: dispatches(&program) })
+        Ok(Explained { name, ops: ops(&program), dispatches: dispatches(&program) })
     }
 
     pub fn bytes(&self) -> f64 {

@@ -7,6 +7,7 @@ pub mod gpu;
 
 use crate::error::{Error, Result, either};
 use crate::ops::StepArgs;
+use crate::program::fuse::mlp::joined;
 use crate::program::{Buf, BufferInfo, Element, Program, Role};
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,6 +149,7 @@ impl Device {
     pub fn trainer(&self, part: usize, program: Program) -> Result<(Box<dyn Executor>, gpu::Forms)> {
         match self {
             Device::Gpu(gpu) => {
+                let program = joined(program);
                 let forms = gpu.tuned(&program)?;
                 Ok((Box::new(gpu::GpuExecutor::with_forms(program, gpu.clone(), &forms)?), forms))
             }

@@ -67,6 +67,18 @@ macro_rules! ops {
             pub fn forms(&self) -> Forms {
                 match self { $($(Op::$op(_) => <$family::$op as OpSpec>::FORMS,)+)* }
             }
+            /// Inputs and outputs that the plain kernel reads and writes as quadruples.
+            pub fn quads(&self) -> &'static [&'static str] {
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::QUADS,)+)* }
+            }
+            /// Constants of its pipelines.
+            pub fn settings(&self) -> Vec<(&'static str, u32)> {
+                match self { $($(Op::$op(p) => p.settings(),)+)* }
+            }
+            /// Additions and multiplications, where it tells them itself.
+            pub fn flops(&self) -> Option<f64> {
+                match self { $($(Op::$op(p) => p.flops(),)+)* }
+            }
             /// Whether a small tile is its plain form.
             pub fn is_tiled_only(&self) -> bool {
                 match self.forms() {
@@ -150,6 +162,8 @@ ops! {
     pooled [pooled_back]: ConvPoolForward, ConvPoolBackward;
     pool: MaxPool2Forward, MaxPool2Backward, AvgPoolForward, AvgPoolBackward;
     norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, BatchNormPull, Add;
+    mlp: MlpPass;
+    mlp_weights: MlpPack, MlpGradient;
     head: SoftmaxHead, GaussianHead, StudentHead, VifoHead;
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;

@@ -46,6 +46,8 @@ pub trait OpSpec: bytemuck::Pod {
     const READS_BYTES: bool;
     /// Kernels for GPU hardware besides the plain one.
     const FORMS: Forms = Forms::Plain;
+    /// Inputs and outputs that the plain kernel reads and writes as quadruples.
+    const QUADS: &'static [&'static str] = &[];
 
     fn grid(&self) -> Grid;
 
@@ -62,6 +64,16 @@ pub trait OpSpec: bytemuck::Pod {
 
     /// Calls the CPU kernel. It allocates nothing.
     fn run<T: Real>(&self, args: &StepArgs<T>, operands: Operands<'_, T>);
+
+    /// Constants of its pipelines, by their names in the shader: what a kernel should not branch on.
+    fn settings(&self) -> Vec<(&'static str, u32)> {
+        vec![]
+    }
+
+    /// Additions and multiplications, where neither a product nor the number of elements tells them.
+    fn flops(&self) -> Option<f64> {
+        None
+    }
 
     /// The matrix product that this is, if it is one: the GPU's choice of a form goes by its sizes.
     fn product(&self) -> Option<Product> {
@@ -212,6 +224,8 @@ pub enum Forms {
     /// Sums over rows cut into parts of `sums` numbers per channel; `combine` adds up the parts of what is a workgroup of the
     /// plain kernel.
     SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64 },
+    /// Work of a thread that on hardware several share: the plain kernel with other constants LANES and THREADS.
+    Shared,
 }
 
 /// Elements of an array of these sizes.

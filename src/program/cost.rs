@@ -55,7 +55,8 @@ impl Cost {
             (None, _) => {
                 let most = if matches!(op.grid(), Grid::Groups(_)) { f64::INFINITY } else { written };
                 let read: f64 = inputs.iter().map(|n| (*n as f64).min(most)).sum();
-                (FLOPS_PER_ELEMENT * written.max(if most > written { read } else { 0.0 }), 4.0 * (written + read))
+                let flops = FLOPS_PER_ELEMENT * written.max(if most > written { read } else { 0.0 });
+                (op.flops().unwrap_or(flops), 4.0 * (written + read))
             }
         };
         Cost { flops, bytes, ops: 1 }

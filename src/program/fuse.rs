@@ -1,19 +1,23 @@
 //! Rewrites a recorded program so that a step moves fewer bytes in fewer kernels: ops that hand a tensor on, which nobody else
 //! reads, become one op that never stores it. What the program computes stays the same but for the order of some sums.
 
+pub mod mlp;
 mod norms;
 mod pools;
 
 use super::{Buf, BufferInfo, Element, Program, Role, Step};
 
 pub fn fuse(program: &mut Program) {
-    let before = named(program);
     pools::fuse(program);
     norms::fuse(program);
-    // What no step names any more takes no memory.
-    let after = named(program);
-    for (i, info) in program.buffers.iter_mut().enumerate().take(before.len()) {
-        if before[i] && !after[i] {
+    forget_unnamed(program);
+}
+
+/// Scratch that no step names takes no memory.
+fn forget_unnamed(program: &mut Program) {
+    let named = named(program);
+    for (info, named) in program.buffers.iter_mut().zip(named) {
+        if info.role == Role::Scratch && !named {
             info.len = 1;
         }
     }

@@ -81,7 +81,8 @@ fn measured_forms_are_used_and_recorded() {
         assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).expect("UTF-8")
     };
-    let fit = "fit sinusoid --device software --epochs 3 -q --out";
+    // With dropout a small network keeps the products of its layers.
+    let fit = "fit sinusoid --device software --set net.dropout=0.1 --epochs 3 -q --out";
     let kernels = |name: &str| -> serde_json::Map<String, serde_json::Value> {
         let text = std::fs::read_to_string(dir.join(name).join("manifest.json")).expect("a manifest");
         let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -105,9 +106,9 @@ fn measured_forms_are_used_and_recorded() {
     let tiled = kernels("tiled");
     assert!(tiled.len() > 2 && tiled.values().all(|f| f == "32x32"), "{tiled:?}");
     let profile = ok("bench --profile --device software --only toy_vifo_aux");
-    assert!(profile.contains("linear_forward_tiled 32x32"), "{profile}");
+    assert!(profile.contains("mlp_pass"), "{profile}");
     // Killed, and resumed when other forms are thought the fastest.
-    let long = "fit sinusoid --device software --epochs 400 --set train.patience=0 --set train.checkpoint_seconds=0 \
+    let long = "fit sinusoid --device software --set net.dropout=0.1 --epochs 400 --set train.patience=0 --set train.checkpoint_seconds=0 \
                 --set train.evaluate_every=5 -q --out";
     ok(&format!("{long} whole"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_vifo"))

@@ -5,6 +5,7 @@
 mod common;
 mod custom_method;
 mod fused;
+mod fused_mlp;
 mod golden;
 mod layout_sync;
 mod method_gradients;

@@ -7,6 +7,7 @@ use crate::base::clock::{Duration, Instant};
 use crate::error::{Cure, Error, Result, either};
 use crate::ops::Op;
 use crate::program::Program;
+use crate::program::fuse::mlp::joined;
 use crate::system::cache;
 use crate::system::install::{Need, how};
 use std::collections::BTreeSet;
@@ -366,11 +367,13 @@ impl Gpu {
 
     /// Kernels that a replay of the program starts.
     pub fn dispatches(&self, program: &Program) -> usize {
+        let program = joined(program.clone());
         program.steps.iter().map(|step| self.form(&step.op).map_or(1, |f| f.kernels.len())).sum()
     }
 
     /// Which those are: "linear_forward_tiled 32x32".
     pub fn kernels(&self, program: &Program) -> BTreeSet<String> {
+        let program = joined(program.clone());
         let all = program.steps.iter().filter_map(|step| self.form(&step.op)).flat_map(|form| form.kernels);
         all.map(|k| k.name()).collect()
     }

@@ -23,6 +23,7 @@ use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::ops::{Op, StepArgs};
+use crate::program::fuse::mlp::joined;
 use crate::program::{Buf, BufferInfo, Program};
 use buffers::{Memory, preflight};
 use pipelines::{Pipeline, STEP_BYTES};
@@ -102,6 +103,10 @@ impl GpuExecutor {
     }
 
     fn make(program: Program, gpu: Arc<Gpu>, checks: Checks, wanted: &dyn Fn(&Op) -> Variant) -> Result<Self> {
+        Self::as_recorded(joined(program), gpu, checks, wanted)
+    }
+
+    fn as_recorded(program: Program, gpu: Arc<Gpu>, checks: Checks, wanted: &dyn Fn(&Op) -> Variant) -> Result<Self> {
         // The unchecked shaders rest on it, and a Program can be made without a Builder.
         crate::program::check::check(&program)?;
         let (plan, forms) = preflight(&gpu, &program, wanted)?;

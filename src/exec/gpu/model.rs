@@ -7,6 +7,7 @@ use super::tune::Forms as Measured;
 use super::variants::{Class, Variant, choose, form};
 use crate::ops::{Forms, Op};
 use crate::program::cost::touched;
+use crate::program::fuse::mlp::joined;
 use crate::program::{Program, Step};
 
 /// One kernel that a step starts.
@@ -56,6 +57,11 @@ fn limits() -> wgpu::Limits {
     }
 }
 
+/// The program's ops as a GPU runs them, joined.
+pub fn ops(program: &Program) -> usize {
+    joined(program.clone()).steps.len()
+}
+
 /// The kernels that a replay of the program starts on hardware, `advance` first.
 pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
     let limits = limits();
@@ -70,6 +76,7 @@ impl Gpu {
 }
 
 fn of_program(program: &Program, wanted: &dyn Fn(&Op) -> Variant, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {
+    let program = joined(program.clone());
     let advance = ModelledDispatch { kernel: "advance".into(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
     let all = program.steps.iter().flat_map(|step| of_step(step, wanted(&step.op), limits));
     std::iter::once(advance).chain(all.filter(|d| d.groups > 0)).collect()

@@ -1,7 +1,7 @@
 //! Shaders: composing a family from its fragments, and one cached pipeline an entry point and mode.
 
 use super::device::Gpu;
-use super::variants::{Kernel, Slot, Tile};
+use super::variants::{Kernel, Settings, Slot, Tile};
 use crate::error::{Error, Result};
 use crate::ops::step::STEP_WORDS;
 use std::collections::HashMap;
@@ -33,6 +33,8 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("conv_weight", shader!("common/conv_weight.wgsl")),
     ("norm_table", shader!("common/norm_table.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),
+    ("head", shader!("common/head.wgsl")),
+    ("mlp", shader!("common/mlp.wgsl")),
 ];
 
 /// Stem and text of every shader file with entry points.
@@ -90,8 +92,11 @@ pub(super) enum Shader {
     Parsed(Arc<Parsed>, Checks),
 }
 
+/// What a pipeline's constants are made from.
+pub(super) type Constants<'a> = (Option<Tile>, &'a [(&'static str, u32)]);
+
 /// Entry point, what its constants are made from, mode.
-type PipelineKey = (&'static str, Option<Tile>, Checks);
+type PipelineKey = (&'static str, Option<Tile>, Settings, Checks);
 
 #[derive(Default)]
 pub(super) struct Pipelines {
@@ -141,33 +146,41 @@ fn bindings(kernel: &Kernel, params: u64) -> Vec<Binding> {
     all
 }
 
+/// The constants of a pipeline by their names.
+pub(super) fn values((tile, settings): Constants) -> Vec<(&'static str, f64)> {
+    let settings = settings.iter().map(|(name, value)| (*name, f64::from(*value)));
+    tile.iter().flat_map(|t| t.constants()).chain(settings).collect()
+}
+
 impl Gpu {
     /// `params` = bytes of the op's parameters.
     pub(super) fn pipeline_of(&self, kernel: &Kernel, params: u64, checks: Checks) -> Result<Pipeline> {
-        self.pipeline(kernel.entry, kernel.module, kernel.tile, checks, &bindings(kernel, params))
+        let constants = (kernel.tile, &kernel.settings[..]);
+        self.pipeline(kernel.entry, kernel.module, constants, checks, &bindings(kernel, params))
     }
 
     /// Schedule, cursor, arguments.
     pub(super) fn pipeline_of_advance(&self, checks: Checks) -> Result<Pipeline> {
         let bindings = [Binding::Read(STEP_BYTES), Binding::ReadWrite(4), Binding::ReadWrite(STEP_BYTES)];
-        self.pipeline("advance", "step", None, checks, &bindings)
+        self.pipeline("advance", "step", (None, &[]), checks, &bindings)
     }
 
     fn pipeline(
         &self,
         entry: &'static str,
         module: &'static str,
-        tile: Option<Tile>,
+        constants: Constants,
         checks: Checks,
         bindings: &[Binding],
     ) -> Result<Pipeline> {
+        let key = (entry, constants.0, constants.1.to_vec(), checks);
         let mut cache = self.pipelines.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipeline) = cache.get(&(entry, tile, checks)) {
+        if let Some(pipeline) = cache.get(&key) {
             return Ok(pipeline.clone());
         }
         let module = self.module(module, checks)?;
-        let pipeline = self.build(entry, &module, tile, bindings)?;
-        cache.insert((entry, tile, checks), pipeline.clone());
+        let pipeline = self.build(entry, &module, constants, bindings)?;
+        cache.insert(key, pipeline.clone());
         Ok(pipeline)
     }
 
@@ -175,14 +188,14 @@ impl Gpu {
         &self,
         entry: &str,
         shader: &Shader,
-        tile: Option<Tile>,
+        constants: Constants,
         bindings: &[Binding],
     ) -> Result<Pipeline> {
-        let constants = tile.map(Tile::constants);
+        let values = values(constants);
         let (module, constants) = match shader {
-            Shader::Module(module) => (module.clone(), constants.as_ref().map_or(&[][..], |c| c)),
+            Shader::Module(module) => (module.clone(), &values[..]),
             #[cfg(not(target_arch = "wasm32"))]
-            Shader::Parsed(parsed, checks) => (self.translated(entry, parsed, tile, *checks)?, &[][..]),
+            Shader::Parsed(parsed, checks) => (self.translated(entry, parsed, &values, *checks)?, &[][..]),
         };
         self.creating(entry, || {
             let entries: Vec<_> = bindings.iter().enumerate().map(|(i, b)| b.entry(i)).collect();
@@ -215,10 +228,10 @@ impl Gpu {
         &self,
         entry: &str,
         parsed: &Parsed,
-        tile: Option<Tile>,
+        constants: &[(&str, f64)],
         checks: Checks,
     ) -> Result<wgpu::ShaderModule> {
-        let kernel = parsed.translate(entry, tile, checks).map_err(|e| bug(entry, e))?;
+        let kernel = parsed.translate(entry, constants, checks).map_err(|e| bug(entry, e))?;
         let [x, y, z] = kernel.threads;
         let descriptor = wgpu::ShaderModuleDescriptorPassthrough {
             label: Some(entry),

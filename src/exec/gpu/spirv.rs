@@ -3,7 +3,6 @@
 //! known that refuse such a kernel or crash on it; so the translation is done here, and the layouts are taken off.
 
 use super::pipelines::Checks;
-use super::variants::Tile;
 use naga::back::pipeline_constants::process_overrides;
 use naga::back::spv;
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
@@ -35,9 +34,9 @@ impl Parsed {
 
     /// # Errors
     /// The constants do not fit the shader, or naga cannot write it: a bug of ours.
-    pub fn translate(&self, entry: &str, tile: Option<Tile>, checks: Checks) -> Result<Translated, String> {
+    pub fn translate(&self, entry: &str, constants: &[(&str, f64)], checks: Checks) -> Result<Translated, String> {
         let stage = naga::ShaderStage::Compute;
-        let constants = tile.iter().flat_map(|t| t.constants()).map(|(n, v)| (n.to_string(), v)).collect();
+        let constants = constants.iter().map(|(n, v)| (n.to_string(), *v)).collect();
         let (module, info) =
             process_overrides(&self.module, &self.info, Some((stage, entry)), &constants).map_err(|e| e.to_string())?;
         let checked = checks == Checks::On;

@@ -1,6 +1,8 @@
 //! Hooks into a device for tests only. Public, because integration tests see the library as it is built for
 //! everybody: a cargo feature would build it twice. Hidden from the documentation, and used by nothing else.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::pipelines::values;
 use super::pipelines::{Binding, Checks, compose};
 use super::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
@@ -9,7 +11,8 @@ use super::variants::{Class, Form, Kernel, Variant, form_of_product};
 use super::{Gpu, GpuExecutor};
 use crate::error::Result;
 use crate::ops::{Op, Product};
-use std::sync::PoisonError;
+use crate::program::Program;
+use std::sync::{Arc, PoisonError};
 
 /// The device with the kernels that hardware would get, so that a test can run them in a whole program.
 pub fn as_hardware(gpu: Gpu) -> Gpu {
@@ -20,6 +23,12 @@ pub fn as_hardware(gpu: Gpu) -> Gpu {
 pub fn lose(gpu: &Gpu) {
     gpu.device.destroy();
     let _ = gpu.device.poll(wgpu::PollType::Poll);
+}
+
+/// The program op by op, as it was recorded.
+pub fn apart(program: Program, gpu: Arc<Gpu>, checks: Checks) -> Result<GpuExecutor> {
+    let of = gpu.clone();
+    GpuExecutor::as_recorded(program, gpu, checks, &|op| of.variants(op).1)
 }
 
 /// From now on no submit is of more operations than these, unless it is of one dispatch.
@@ -59,7 +68,7 @@ pub fn spirv_of(
     tile: Option<super::variants::Tile>,
     checks: Checks,
 ) -> std::result::Result<Vec<u32>, String> {
-    Ok(Parsed::of(composed)?.translate(entry, tile, checks)?.words)
+    Ok(Parsed::of(composed)?.translate(entry, &values((tile, &[])), checks)?.words)
 }
 
 /// Runs `fn word(i: u32) -> u32` of `body` for i in 0..count; the body's first line names its fragments.
@@ -76,7 +85,7 @@ pub fn probe_rewritten(gpu: &Gpu, body: &str, count: u32, rewrite: &dyn Fn(Strin
             if id.x < arrayLength(&probe_out) { probe_out[id.x] = word(id.x); }
         }";
     let module = gpu.shader("probe", &rewrite(compose("probe", &format!("{body}\n{kernel}"))?), Checks::On)?;
-    let pipeline = gpu.build("probe", &module, None, &[Binding::ReadWrite(4)])?;
+    let pipeline = gpu.build("probe", &module, (None, &[]), &[Binding::ReadWrite(4)])?;
     let bytes = count.max(1) as u64 * 4;
     let (out, bind_group) = gpu.creating("probe", || {
         let out = gpu.device.create_buffer(&wgpu::BufferDescriptor {

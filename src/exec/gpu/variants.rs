@@ -15,6 +15,8 @@ pub enum Variant {
     Tile64x16,
     /// Sums over rows cut into parts.
     Split,
+    /// What is a thread's work in the plain form is shared by several.
+    Shared,
 }
 
 /// What decides on the form before the sizes do.
@@ -50,8 +52,8 @@ impl Tile {
 }
 
 impl Variant {
-    pub const ALL: [Variant; 5] =
-        [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16, Variant::Split];
+    pub const ALL: [Variant; 6] =
+        [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16, Variant::Split, Variant::Shared];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -60,12 +62,13 @@ impl Variant {
             Variant::Tile32x32 => "32x32",
             Variant::Tile64x16 => "64x16",
             Variant::Split => "split",
+            Variant::Shared => "shared",
         }
     }
 
     pub fn tile(self) -> Option<Tile> {
         match self {
-            Variant::Plain | Variant::Split => None,
+            Variant::Plain | Variant::Split | Variant::Shared => None,
             Variant::Tile64x64 => Some(Tile { m: 64, n: 64 }),
             Variant::Tile32x32 => Some(Tile { m: 32, n: 32 }),
             Variant::Tile64x16 => Some(Tile { m: 64, n: 16 }),
@@ -90,6 +93,9 @@ pub type Bind = (Slot, u64);
 const NUMBER: u64 = 4;
 const QUAD: u64 = 16;
 
+/// Constants of a pipeline by their names.
+pub type Settings = Vec<(&'static str, u32)>;
+
 /// One dispatch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
@@ -98,6 +104,8 @@ pub struct Kernel {
     pub entry: &'static str,
     /// What the pipeline's constants are made from.
     pub tile: Option<Tile>,
+    /// Its other constants.
+    pub settings: Settings,
     pub binds: Vec<Bind>,
     pub groups: u64,
     /// Threads of a workgroup.
@@ -136,6 +144,10 @@ pub(super) fn cure() -> String {
 const PLAIN_MEMORY: u32 = 2048;
 /// Threads of a workgroup in the plain kernels.
 const GROUP_SIZE: u32 = 64;
+/// Lanes that share a thread's work, and threads of a workgroup: on software none, and as many as compute at a time; on hardware
+/// as many as a layer of 128 units has work for.
+const ALONE: (u32, u32) = (1, 8);
+const TOGETHER: (u32, u32) = (16, 64);
 
 impl Form {
     pub fn plain(op: &Op) -> Form {
@@ -143,14 +155,31 @@ impl Form {
         if let Some(form) = product.and_then(|p| form_of_product(op, &p, Variant::Tile32x32, u64::MAX)) {
             return form;
         }
+        if op.forms() == Forms::Shared {
+            return Form::with_lanes(op, ALONE);
+        }
+        Form::of_threads(op, GROUP_SIZE, 1, op.settings())
+    }
+
+    /// A kernel whose work of a thread is shared by `lanes` of the workgroup's `threads`.
+    fn with_lanes(op: &Op, (lanes, threads): (u32, u32)) -> Form {
+        let mut settings = op.settings();
+        settings.extend([("LANES", lanes), ("THREADS", threads)]);
+        Form::of_threads(op, threads, lanes.into(), settings)
+    }
+
+    fn of_threads(op: &Op, threads: u32, lanes: u64, settings: Settings) -> Form {
         let groups = match op.grid() {
-            Grid::Threads(n) => n.div_ceil(GROUP_SIZE.into()),
+            Grid::Threads(n) => (n * lanes).div_ceil(threads.into()),
             Grid::Groups(n) => n,
         };
+        let element = |name: &&str| if op.quads().contains(name) { QUAD } else { NUMBER };
         let step = op.uses_step().then_some((Slot::Step, NUMBER));
-        let binds = inputs(op, NUMBER).chain(outputs(op, NUMBER)).chain(step).collect();
-        let kernel =
-            Kernel { module: op.family(), entry: op.name(), tile: None, binds, groups, threads: GROUP_SIZE, memory: 0 };
+        let inputs = op.inputs().iter().enumerate().map(|(i, name)| (Slot::Input(i), element(name)));
+        let outputs = op.outputs().iter().enumerate().map(|(i, name)| (Slot::Output(i), element(name)));
+        let binds = inputs.chain(outputs).chain(step).collect();
+        let (module, entry) = (op.family(), op.name());
+        let kernel = Kernel { module, entry, tile: None, settings, binds, groups, threads, memory: 0 };
         Form { kernels: vec![kernel], scratch_bytes: 0 }
     }
 }
@@ -191,6 +220,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         module,
         entry: split,
         tile: Some(tile),
+        settings: vec![],
         binds: vec![(Slot::Input(0), QUAD), (Slot::Input(1), QUAD), (Slot::WriteScratch, QUAD)],
         groups: groups * parts,
         threads: tile.threads(),
@@ -201,6 +231,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         entry: combine,
         // Of the same module, which has the same constants.
         tile: Some(tile),
+        settings: vec![],
         binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
@@ -238,6 +269,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
         module,
         entry,
         tile: Some(tile),
+        settings: vec![],
         binds: inputs(op, QUAD)
             .chain(outputs(op, QUAD).take(own))
             .chain([(Slot::WriteScratch, QUAD)])
@@ -254,6 +286,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
             module,
             entry: combine,
             tile: Some(tile),
+            settings: vec![],
             binds: std::iter::once((Slot::ReadScratch, QUAD))
                 .chain(outputs(op, NUMBER).skip(own))
                 .chain(step())
@@ -286,6 +319,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
         module,
         entry: split,
         tile: None,
+        settings: vec![],
         binds: inputs(op, NUMBER).chain([(Slot::WriteScratch, NUMBER), (Slot::Step, NUMBER)]).collect(),
         groups: groups * parts,
         threads,
@@ -296,6 +330,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
         module,
         entry: combine,
         tile: None,
+        settings: vec![],
         binds: read.chain(outputs(op, NUMBER)).chain([(Slot::Step, NUMBER)]).collect(),
         groups: match op.grid() {
             Grid::Groups(n) | Grid::Threads(n) => n.div_ceil(COMBINED),
@@ -308,20 +343,34 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
 
 /// The form of an op in a variant; None where it has none. `most` = bytes that a binding may hold.
 pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
-    if variant == Variant::Plain {
-        return Some(Form::plain(op));
+    match (variant, op.forms()) {
+        (Variant::Plain, _) => return Some(Form::plain(op)),
+        (Variant::Shared, Forms::Shared) => return Some(Form::with_lanes(op, TOGETHER)),
+        _ => {}
     }
     form_of_product(op, &op.product()?, variant, most)
 }
 
 /// The same of an op that is such a product.
 pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most: u64) -> Option<Form> {
+    if matches!(variant, Variant::Plain | Variant::Shared) {
+        return None;
+    }
     match (op.forms(), variant.tile()) {
         (Forms::Tiled { module, entry, quads }, Some(tile)) => {
             let (entry, element) = if product.n.is_multiple_of(4) { (quads, QUAD) } else { (entry, NUMBER) };
             let binds = inputs(op, QUAD).chain(outputs(op, element)).collect();
             let groups = tiles_of(product, tile);
-            let kernel = Kernel { module, entry, tile: Some(tile), binds, groups, threads: tile.threads(), memory: 0 };
+            let kernel = Kernel {
+                module,
+                entry,
+                tile: Some(tile),
+                settings: vec![],
+                binds,
+                groups,
+                threads: tile.threads(),
+                memory: 0,
+            };
             Some(Form { kernels: vec![kernel], scratch_bytes: 0 })
         }
         (Forms::Fused { module, entry, combine, own }, Some(tile)) => {
@@ -402,6 +451,10 @@ const CHOICES: [(Variant, [u64; 3], u64); 7] = [
 
 /// The variant of an op on an adapter: the first of the table that its limits allow.
 pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
+    if class == Class::Hardware && op.forms() == Forms::Shared {
+        let fits = beyond(&Form::with_lanes(op, TOGETHER), limits).is_none();
+        return if fits { Variant::Shared } else { Variant::Plain };
+    }
     let (Class::Hardware, Some(p)) = (class, op.product()) else { return Variant::Plain };
     let fits = |variant: Variant, least: [u64; 3], groups: u64| {
         let form = form(op, variant, most_bytes(limits))?;

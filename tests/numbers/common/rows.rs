@@ -7,6 +7,7 @@ mod factor;
 mod heads;
 mod images;
 mod methods;
+mod mlp;
 mod norm;
 mod normed;
 mod optimizer;
@@ -144,6 +145,9 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::LinearForward(_) => linear_forward(),
         Op::LinearBackwardData(_) => linear_backward_data(),
         Op::LinearBackwardWeight(_) => linear_backward_weight(),
+        Op::MlpPass(_) => mlp::mlp_pass(),
+        Op::MlpPack(_) => mlp::mlp_pack(),
+        Op::MlpGradient(_) => mlp::mlp_gradient(),
         Op::SoftmaxHead(_) => softmax_head(),
         Op::GaussianHead(_) => gaussian_head(),
         Op::StudentHead(_) => student_head(),

@@ -35,7 +35,7 @@ fn a_wrong_kernel_is_seen() {
 }
 
 /// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
-const SLIPS: [(&str, &str, &str, &str, Variant); 28] = [
+const SLIPS: [(&str, &str, &str, &str, Variant); 34] = [
     ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
     ("conv_tiled", "pixel.x * p.stride", "pixel.x", "conv2d_forward", Variant::Tile32x32),
     ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
@@ -90,6 +90,12 @@ const SLIPS: [(&str, &str, &str, &str, Variant); 28] = [
     ),
     ("normed_back", "with_x * inverse_sd", "with_x", "norm_conv_backward", Variant::Tile32x32),
     ("normed_back", "/ tiles % p.replicas, lane", "% p.replicas, lane", "norm_conv_backward", Variant::Tile64x16),
+    ("mlp", "s11 = outer(s11, a1, w1)", "s11 = outer(s11, a0, w1)", "mlp_pass", Variant::Plain),
+    ("mlp", "first_row + 4u * t, outputs", "first_row, outputs", "mlp_pass", Variant::Shared),
+    ("mlp", "units > 2u),", "units > 3u),", "mlp_pass", Variant::Plain),
+    ("mlp", "job - job / blocks * blocks", "job % LANES", "mlp_pass", Variant::Shared),
+    ("mlp_weights", "ones == 6u", "ones == 7u", "mlp_gradient", Variant::Plain),
+    ("mlp_weights", "columns > 2u, columns", "columns > 1u, columns", "mlp_pack", Variant::Plain),
     ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
     ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
     ("norm_split", "at += LANES * step", "at += step", "batch_norm_sums", Variant::Split),

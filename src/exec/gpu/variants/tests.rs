@@ -4,7 +4,7 @@ use super::*;
 use crate::ops::Gradient;
 
 fn kernel(groups: u64, threads: u32) -> Kernel {
-    Kernel { module: "", entry: "", tile: None, binds: vec![], groups, threads, memory: 0 }
+    Kernel { module: "", entry: "", tile: None, settings: vec![], binds: vec![], groups, threads, memory: 0 }
 }
 
 /// A layer's op, the gradient of its input and that of its weights.
@@ -113,7 +113,7 @@ fn the_choice_stays_within_the_limits() {
     let forms = |name: &str| chosen.iter().filter(|(n, _)| *n == name).count();
     for op in crate::ops::all() {
         let least = match op.forms() {
-            Forms::Plain => 1,
+            Forms::Plain | Forms::Shared => 1,
             Forms::SplitSums { .. } => 2,
             Forms::Tiled { .. } | Forms::SplitGradient { .. } | Forms::Fused { .. } => 3,
         };
