@@ -7,6 +7,7 @@ pub mod font;
 pub mod fs;
 pub mod gamma;
 pub mod machine;
+pub mod names;
 #[cfg(target_arch = "wasm32")]
 pub mod peer;
 pub mod real;

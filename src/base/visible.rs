@@ -36,8 +36,25 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, &['\n', '\t'])
 }
 
-/// A word as a POSIX shell reads it back.
+/// A word as the system's own shell reads it back.
 pub(crate) fn shell(word: &str) -> String {
+    if super::names::WINDOWS { windows_shell(word) } else { posix_shell(word) }
+}
+
+/// A word as cmd.exe and PowerShell read it back, as far as both can: a percent sign and a dollar keep what they mean there.
+fn windows_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+\\".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    let word = visible(word).replace('"', "\"\"");
+    // A backslash at the end would take the quote behind it for a letter.
+    let end = word.chars().rev().take_while(|c| *c == '\\').count();
+    format!("\"{word}{}\"", "\\".repeat(end))
+}
+
+/// A word as a POSIX shell reads it back.
+pub(crate) fn posix_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_string();
@@ -61,5 +78,18 @@ mod tests {
         for text in ["Größe ± 2 [µm] ↑", "日本語", "C:\\data\\new", ""] {
             assert!(matches!(visible(text), Cow::Borrowed(t) if t == text));
         }
+    }
+
+    #[test]
+    fn words_are_quoted_as_each_shell_reads_them() {
+        assert_eq!(posix_shell("runs/a"), "runs/a");
+        assert_eq!(posix_shell(r"runs\a b"), r"'runs\a b'");
+        assert_eq!(posix_shell("it's"), "'it'\\''s'");
+        assert_eq!(windows_shell(r"C:\runs\größe-2"), r"C:\runs\größe-2");
+        assert_eq!(windows_shell(r"C:\my runs\a"), r#""C:\my runs\a""#);
+        assert_eq!(windows_shell(r"C:\my runs\"), r#""C:\my runs\\""#);
+        assert_eq!(windows_shell("say \"so\", it's"), "\"say \"\"so\"\", it's\"");
+        assert_eq!(windows_shell(""), "\"\"");
+        assert_eq!(shell("a b"), if cfg!(windows) { "\"a b\"" } else { "'a b'" });
     }
 }

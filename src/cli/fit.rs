@@ -278,8 +278,9 @@ fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, styl
         None => say("no test rows: set data.test_fraction or --test-file to see how good it is"),
     }
     say_line(&format!(
-        "run folder {0}: open {0}/report.html; predict with `vifo predict {1} {2}`",
+        "run folder {}: open {}; predict with `vifo predict {} {}`",
         path.display(),
+        path.join("report.html").display(),
         shell(path),
         if fitted.data.encoder.pixels.is_some() { "IMAGES" } else { "NEW.csv" }
     ));

@@ -21,11 +21,13 @@ mod serve;
 mod sweep;
 mod theory;
 
+use crate::base::names;
 use crate::base::visible::{visible, visible_lines};
 use crate::error::Error;
 use crate::tables::Format;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 
 #[derive(Parser)]
 #[command(
@@ -80,7 +82,8 @@ enum Verb {
 }
 
 pub fn run() -> anyhow::Result<()> {
-    let args = Args::try_parse().unwrap_or_else(|e| refuse(&e));
+    let given = with_native_paths(Args::command()).try_get_matches().and_then(|m| Args::from_arg_matches(&m));
+    let args = given.unwrap_or_else(|e| refuse(&e));
     if let Some(n) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(n)).build_global();
         pool.map_err(|e| Error::run("--threads", e.to_string(), "give a smaller number"))?;
@@ -102,6 +105,18 @@ pub fn run() -> anyhow::Result<()> {
         Verb::Theory(a) => theory::run(&a),
         Verb::App(a) => app::run(&a),
     }
+}
+
+/// Paths with the system's own sign between folders, however they were typed: messages show one kind alone.
+fn with_native_paths(command: clap::Command) -> clap::Command {
+    use clap::builder::{PathBufValueParser, TypedValueParser};
+    let path = std::any::TypeId::of::<PathBuf>();
+    let native = |arg: clap::Arg| match arg.get_value_parser().type_id() == path {
+        true => arg.value_parser(PathBufValueParser::new().map(|path| names::native(&path))),
+        false => arg,
+    };
+    let is_needed = names::WINDOWS;
+    if is_needed { command.mut_args(native).mut_subcommands(with_native_paths) } else { command }
 }
 
 /// Help and version print as clap has them; a wrong command line is one line like every other error.

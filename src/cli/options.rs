@@ -1,7 +1,7 @@
 //! Flags shared by commands, and how flags, recipe and built-in recipes become one `Recipe`.
 
 use super::{shell, tell};
-use crate::base::fs;
+use crate::base::{fs, names};
 pub use crate::data::images::is_images;
 use crate::error::{Error, Result};
 use crate::method::{self, check_name};
@@ -232,7 +232,7 @@ pub fn open_run(path: &Path, accept_changed: bool) -> Result<RunFolder> {
 
 /// A recipe file, a built-in recipe or a data file, as a checked table.
 pub fn input(name: &str) -> Result<Table> {
-    let path = Path::new(name);
+    let path = &names::native(Path::new(name));
     if path.extension().is_some_and(|e| e == "toml") {
         let table = Recipe::read(path)?;
         check_name(&table, &path.display().to_string())?;
@@ -240,8 +240,8 @@ pub fn input(name: &str) -> Result<Table> {
     }
     let is_run = recipe::is_run(path);
     if is_run && builtin::find(name).is_none() {
-        let help =
-            format!("resume with `vifo fit --resume {0}`, or repeat it with `vifo fit {0}/recipe.toml`", shell(path));
+        let (run, own) = (shell(path), shell(&path.join("recipe.toml")));
+        let help = format!("resume with `vifo fit --resume {run}`, or repeat it with `vifo fit {own}`");
         return Err(Error::usage(name, "is a run folder", "a table, an image set or a recipe", help));
     }
     let is_stdin = name == crate::data::source::STDIN;
@@ -262,6 +262,6 @@ pub fn input(name: &str) -> Result<Table> {
     }
     let mut table = Table::new();
     let key = if is_images(path) { "data.images" } else { "data.file" };
-    set(&mut table, key, name, Some(name.to_string()))?;
+    set(&mut table, key, name, Some(path.display().to_string()))?;
     Ok(table)
 }

@@ -118,8 +118,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             for (at, explained) in explained.iter().enumerate() {
                 say(&explained.table().render(tables::Format::Text));
                 let of = of_target(at).map_or_else(String::new, |of| format!("-{of}"));
-                let place = folder.path.display();
-                say_line(&format!("importance{of}.csv and figures/importance{of}.svg in {place}"));
+                let figure = folder.figures().join(format!("importance{of}.svg"));
+                say_line(&format!("importance{of}.csv in {}, and {}", folder.path.display(), figure.display()));
             }
         }
     }

@@ -314,7 +314,7 @@ fn show(r: &SweepReport, out: &Path, format: Format, style: Style) {
     }
     tell(&format!("tables {}, one line per run in {}", out.join("table.*").display(), out.join("runs.csv").display()));
     if r.figure {
-        tell(&format!("figure {} (and .png)", out.join("figures/sweep.svg").display()));
+        tell(&format!("figure {} (and .png)", out.join("figures").join("sweep.svg").display()));
     }
 }
 

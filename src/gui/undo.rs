@@ -76,6 +76,7 @@ impl<T: Clone> Undo<T> {
         let mut chosen = None;
         for (way, word, keys) in [(Way::Undo, "Undo", "Ctrl-Z"), (Way::Redo, "Redo", "Ctrl-Shift-Z or Ctrl-Y")] {
             let name = self.name(way);
+            let keys = if ui.ctx().os().is_mac() { keys.replace("Ctrl", "Cmd") } else { keys.into() };
             let tip =
                 name.map_or(format!("Nothing to {}", word.to_lowercase()), |name| format!("{word}: {name} ({keys})"));
             let button = ui.add_enabled(name.is_some(), egui::Button::new(word));

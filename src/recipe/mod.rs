@@ -20,7 +20,7 @@ pub use keys::{Baselines, Data, Laplace, Method, Net, Predict, PriorKeys, Recipe
 pub use places::{BUNDLED, STDIN, absolute, is_bundled, is_run};
 pub use variants::variant_place;
 
-use crate::base::fs;
+use crate::base::{fs, names};
 use crate::error::{Error, Result, either};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -42,8 +42,11 @@ pub fn no_name(name: &str) -> Option<String> {
     }
 }
 
-/// An error where a path holds what no file name of ours shall: a newline ends a line of a script.
+/// An error where a path holds what no file name of ours shall: a newline ends a line of a script, and "con" is no folder on Windows.
 pub fn plain_path(path: &Path, place: &str) -> Result<()> {
+    if let Some(found) = names::fault(path, names::WINDOWS) {
+        return Err(Error::usage(place, found, "", "choose another folder"));
+    }
     match path.to_string_lossy().chars().any(char::is_control) {
         true => {
             let found = format!("{:?} holds control characters", path.to_string_lossy());
@@ -80,7 +83,7 @@ impl Recipe {
                 // "digits" names a set inside the program, unless a folder of that name lies beside the recipe.
                 let is_no_file = *file == STDIN || BUNDLED.contains(&file.as_str());
                 if fs::exists(&beside) || !is_no_file {
-                    *file = beside.display().to_string();
+                    *file = names::native(&beside).display().to_string();
                 }
             }
         }

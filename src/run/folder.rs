@@ -1,7 +1,7 @@
 //! Names and files of a run folder.
 
 use super::parts::Read;
-use crate::base::fs;
+use crate::base::{fs, names};
 use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result, either};
@@ -137,7 +137,7 @@ impl RunFolder {
     /// side by side do not meet.
     pub fn claim(runs: &Path, name: &str) -> Result<PathBuf> {
         // A data file may be called anything; a folder of ours may not.
-        let name: String = name.chars().map(|c| if c.is_control() || "/\\".contains(c) { '_' } else { c }).collect();
+        let name = names::fitting(name, names::WINDOWS);
         fs::create_dir_all(runs).map_err(|e| Error::io(runs, "create", &e))?;
         for i in 1u64.. {
             let path = if i == 1 { runs.join(&name) } else { runs.join(format!("{name}-{i}")) };
@@ -205,16 +205,16 @@ impl RunFolder {
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        names::native(&self.path.join(name))
     }
     pub fn figures(&self) -> PathBuf {
         self.path.join("figures")
     }
     pub fn last(&self) -> PathBuf {
-        self.path.join(super::parts::LAST)
+        self.file(super::parts::LAST)
     }
     pub fn best(&self) -> PathBuf {
-        self.path.join(super::parts::BEST)
+        self.file(super::parts::BEST)
     }
 
     pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {

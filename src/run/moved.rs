@@ -1,7 +1,7 @@
 //! Data of a run that was moved: paths as seen from the run's folder, beside the absolute ones of its recipe.
 
 use super::RunFolder;
-use crate::base::fs;
+use crate::base::{fs, names};
 use crate::error::{Error, Result, either};
 use crate::recipe::{self, Data, FILE_KEYS, Recipe};
 use std::collections::BTreeMap;
@@ -31,12 +31,18 @@ pub fn relative(recipe: &Recipe, folder: &Path) -> BTreeMap<String, PathBuf> {
     paths(&mut recipe.clone()).into_iter().filter_map(seen).collect()
 }
 
-/// `to` as seen from the folder `base`, both absolute; None where they share nothing, as two drives do.
+/// `to` as seen from the folder `base`, both absolute; None where they share nothing, as two drives do. With "/" between folders,
+/// which every system takes: a run is moved to other systems, too.
 fn from(base: &Path, to: &Path) -> Option<PathBuf> {
     let (base, to): (Vec<Component>, Vec<Component>) = (base.components().collect(), to.components().collect());
     let common = base.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let up = std::iter::repeat_n(Component::ParentDir, base.len() - common);
-    (common > 0).then(|| up.chain(to[common..].iter().copied()).collect())
+    let seen: PathBuf = up.chain(to[common..].iter().copied()).collect();
+    let portable = |seen: PathBuf| match seen.to_str() {
+        Some(text) if names::WINDOWS => text.replace('\\', "/").into(),
+        _ => seen,
+    };
+    (common > 0).then(|| portable(seen))
 }
 
 /// Files that are gone are looked for where `relative` says, seen from `folder`.

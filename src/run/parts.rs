@@ -102,7 +102,7 @@ impl RunFolder {
     /// Reads a part and compares its sum.
     pub fn read_part(&self, name: &str) -> Result<Read> {
         const LOOKS: u32 = 4;
-        let path = self.path.join(name);
+        let path = self.file(name);
         let mut looks = 0;
         loop {
             let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
@@ -124,7 +124,7 @@ impl RunFolder {
 
     fn changed(&self, name: &str) -> Error {
         Error::data(
-            self.path.join(name).display().to_string(),
+            self.file(name).display().to_string(),
             "is not what vifo wrote: its SHA-256 differs from the one in manifest.json, so it was damaged, replaced or edited",
             "",
             either(

@@ -1,7 +1,7 @@
 //! Where a run may lie, and its recipe's paths as they hold from anywhere.
 
 use super::RunFolder;
-use crate::base::fs;
+use crate::base::{fs, names};
 use crate::error::{Error, Result, either};
 use crate::recipe::Recipe;
 use std::path::Path;
@@ -25,11 +25,13 @@ pub fn rename(folder: &RunFolder, name: &str) -> Result<std::path::PathBuf> {
     let name = name.trim();
     let is_plain = !name.is_empty()
         && !name.starts_with('.')
-        && !name.contains(|c: char| c.is_control() || "/\\:*?\"<>|".contains(c))
+        && !name.contains(|c: char| c.is_control() || names::FORBIDDEN.contains(c))
+        && !names::is_device(name)
         && !name.ends_with(['.', ' '])
         && name.len() <= 200;
     if !is_plain {
-        let allowed = "letters, digits and signs other than / \\ : * ? \" < > |, no point at either end";
+        let allowed =
+            "letters, digits and signs other than / \\ : * ? \" < > |, no point at either end, no device of Windows";
         return Err(Error::usage("name of a run", format!("'{name}'"), allowed, "choose another name"));
     }
     let from = fs::absolute(&folder.path).map_err(|e| Error::io(&folder.path, "find", &e))?;
@@ -90,7 +92,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let made = |name: &str| RunFolder::create(&dir.path().join(name)).expect("a new folder");
         let (run, other) = (made("run"), made("other"));
-        for bad in ["", " ", "a/b", "..", ".hidden", "a\nb", "a:b", "end."] {
+        for bad in ["", " ", "a/b", "..", ".hidden", "a\nb", "a:b", "end.", "Con", "nul.2"] {
             let said = rename(&run, bad).expect_err("no name").to_string();
             assert!(said.starts_with("name of a run: '"), "{said}");
         }

@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::{Calibration, RunFolder};
+use crate::base::names::is_device;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::exec::Device;
@@ -39,7 +40,7 @@ pub fn figures(folder: &RunFolder, names: &[String], at: usize) -> PathBuf {
 }
 
 /// The name of a target as a file name: letters, digits, points, minus and underscore stay; two that would be alike get
-/// their number.
+/// their number, and so does what Windows keeps for a device.
 pub fn file_name(names: &[String], at: usize) -> String {
     let plain = |name: &str| -> String {
         let keep = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
@@ -47,7 +48,7 @@ pub fn file_name(names: &[String], at: usize) -> String {
     };
     let own = plain(&names[at]);
     let alike = |name: &String| plain(name).eq_ignore_ascii_case(&own);
-    if own.is_empty() || names.iter().filter(|name| alike(name)).count() > 1 {
+    if own.is_empty() || is_device(&own) || names.iter().filter(|name| alike(name)).count() > 1 {
         format!("{own}_{}", at + 1)
     } else {
         own
@@ -180,8 +181,8 @@ mod tests {
 
     #[test]
     fn file_names_are_plain_and_distinct() {
-        let names = ["../a b".to_string(), "..\\a b".into(), "PE".into(), "pe".into(), "größe".into()];
-        let made: Vec<String> = (0..5).map(|at| file_name(&names, at)).collect();
-        assert_eq!(made, ["___a_b_1", "___a_b_2", "PE_3", "pe_4", "größe"]);
+        let names = ["../a b".to_string(), "..\\a b".into(), "PE".into(), "pe".into(), "größe".into(), "con".into()];
+        let made: Vec<String> = (0..6).map(|at| file_name(&names, at)).collect();
+        assert_eq!(made, ["___a_b_1", "___a_b_2", "PE_3", "pe_4", "größe", "con_6"]);
     }
 }

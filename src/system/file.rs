@@ -1,6 +1,6 @@
 //! Files that are whole or absent: every file of the program is written here, under a name of its own first.
 
-use crate::base::{fs, machine};
+use crate::base::{fs, machine, names};
 use crate::error::{Error, Result};
 use std::path::Path;
 
@@ -9,8 +9,15 @@ const TEMPORARY: &str = ".tmp-vifo-";
 
 /// Writes beside `path`, syncs, renames. A link at `path` is replaced, never followed; nothing is left behind where it fails.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    refuse_device(path, names::WINDOWS)?;
     let prefix = format!("{TEMPORARY}{}-", machine::process());
     fs::replace(path, bytes, &prefix).map_err(|e| Error::io(path, "write", &e))
+}
+
+/// Windows would write to a printer or a port, or to nothing at all, where a file is meant.
+fn refuse_device(path: &Path, windows: bool) -> Result<()> {
+    let place = || path.display().to_string();
+    names::fault(path, windows).map_or(Ok(()), |found| Err(Error::usage(place(), found, "", "choose another name")))
 }
 
 /// Rows of cells as CSV: RFC 4180 in UTF-8 with "\n" at the ends of lines, quotes where a cell needs them alone.
@@ -58,6 +65,9 @@ pub fn is_link(path: &Path) -> bool {
 /// Writes what a user named: a regular file as `write_atomic` does, through a link to where it points; a pipe or a device
 /// is written to, never replaced.
 pub fn write_to(path: &Path, bytes: &[u8]) -> Result<()> {
+    if names::is_sink(path, names::WINDOWS) {
+        return fs::write_into(path, bytes).map_err(|e| Error::io(path, "write", &e));
+    }
     match fs::metadata(path) {
         Ok(meta) if !meta.is_file() => fs::write_into(path, bytes).map_err(|e| Error::io(path, "write", &e)),
         Ok(_) => {
@@ -84,6 +94,13 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&outside).expect("read"), "kept");
         assert!(!is_link(&link));
         assert_eq!(link.metadata().expect("there").permissions().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn a_name_of_a_device_is_refused_where_it_is_one() {
+        let said = refuse_device(Path::new("aux.csv"), true).expect_err("a device").to_string();
+        assert_eq!(said, "aux.csv: \"aux.csv\" is a name that Windows keeps for a device; choose another name");
+        assert!(refuse_device(Path::new("aux.csv"), false).is_ok() && refuse_device(Path::new("a.csv"), true).is_ok());
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub enum Need {
     NvidiaVulkan,
     /// What a window is opened with.
     X11,
+    /// The program that opens files with what the desktop has for them.
+    Opener,
+    /// The program that asks for a file.
+    Dialogs,
 }
 
 impl System {
@@ -75,11 +79,24 @@ impl System {
             (Need::NvidiaVulkan, System::Debian) => "apt-get install nvidia-vulkan-icd libvulkan1",
             (Need::NvidiaVulkan, System::Fedora) => "dnf install xorg-x11-drv-nvidia-libs vulkan-loader",
             (Need::NvidiaVulkan, System::Arch) => "pacman -S nvidia-utils vulkan-icd-loader",
-            (Need::NvidiaVulkan, _) => "install the Vulkan part of NVIDIA's driver and the Vulkan loader",
+            (Need::NvidiaVulkan, System::Windows) => "install NVIDIA's driver anew: it brings Vulkan",
+            (Need::NvidiaVulkan, System::Mac) => "macOS draws with Metal, and has no driver of NVIDIA's",
+            (Need::NvidiaVulkan, System::Other) => "install the Vulkan part of NVIDIA's driver and the Vulkan loader",
             (Need::X11, System::Debian) => "apt-get install libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0",
             (Need::X11, System::Fedora) => "dnf install libX11-xcb libXcursor libXi libxkbcommon-x11",
             (Need::X11, System::Arch) => "pacman -S libx11 libxcursor libxi libxkbcommon-x11",
-            (Need::X11, _) => "install the libraries of X11: X11-xcb, Xcursor, Xi and xkbcommon-x11",
+            (Need::X11, System::Windows | System::Mac) => "start it where somebody is logged in at the screen",
+            (Need::X11, System::Other) => "install the libraries of X11: X11-xcb, Xcursor, Xi and xkbcommon-x11",
+            (Need::Opener, System::Windows | System::Mac) => "open it by hand",
+            (Need::Opener, System::Debian) => "open it by hand, or apt-get install xdg-utils",
+            (Need::Opener, System::Fedora) => "open it by hand, or dnf install xdg-utils",
+            (Need::Opener, System::Arch) => "open it by hand, or pacman -S xdg-utils",
+            (Need::Opener, System::Other) => "open it by hand, or install xdg-utils",
+            (Need::Dialogs, System::Windows | System::Mac) => "type the path, or drop the file on the window",
+            (Need::Dialogs, System::Debian) => "apt-get install zenity, type the path, or drop the file on the window",
+            (Need::Dialogs, System::Fedora) => "dnf install zenity, type the path, or drop the file on the window",
+            (Need::Dialogs, System::Arch) => "pacman -S zenity, type the path, or drop the file on the window",
+            (Need::Dialogs, System::Other) => "type the path, or drop the file on the window",
         }
     }
 }
@@ -112,11 +129,16 @@ mod tests {
     #[test]
     fn each_system_is_told_its_own() {
         use System::*;
-        for need in [Need::Driver, Need::Software, Need::NvidiaVulkan, Need::X11] {
+        for need in [Need::Driver, Need::Software, Need::NvidiaVulkan, Need::X11, Need::Opener, Need::Dialogs] {
             for (tool, owner) in [("apt-get", Debian), ("dnf", Fedora), ("pacman", Arch)] {
                 for system in [Windows, Mac, Debian, Fedora, Arch, Other] {
                     assert_eq!(system.how(need).contains(tool), system == owner, "{need:?} {system:?}");
                 }
+            }
+            for system in [Windows, Mac] {
+                let told = system.how(need);
+                let of_linux = ["X11", "xdg", "lavapipe", "Mesa"].iter().find(|word| told.contains(**word));
+                assert_eq!(of_linux, None, "{need:?} {system:?}: {told}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The program that a system opens files, folders and addresses with.
 
+use super::install::{Need, how};
 use crate::base::clock::{Duration, Instant};
 use crate::base::task;
 use crate::error::{Error, Result};
@@ -9,8 +10,8 @@ use std::process::{Command, Stdio};
 /// The command of this system, to which what is to be opened is added.
 fn command(is_address: bool) -> &'static [&'static str] {
     match () {
-        // `start` reads an address as it is; explorer takes a path with any sign in it.
-        () if cfg!(windows) && is_address => &["cmd", "/c", "start", ""],
+        // cmd's `start` would end an address at "&"; explorer takes a path with any sign in it.
+        () if cfg!(windows) && is_address => &["rundll32", "url.dll,FileProtocolHandler"],
         () if cfg!(windows) => &["explorer"],
         () if cfg!(target_os = "macos") => &["open"],
         () => &["xdg-open"],
@@ -37,13 +38,8 @@ fn started(command: &[&str], what: &OsStr) -> std::io::Result<std::process::Chil
 
 fn open_with(command: &[&str], what: &OsStr) -> Result<()> {
     const PATIENCE: Duration = Duration::from_secs(3);
-    let failed = |found: String| {
-        Error::run(
-            what.to_string_lossy(),
-            format!("cannot be opened: {found}"),
-            "open it by hand, or install xdg-utils",
-        )
-    };
+    let failed =
+        |found: String| Error::run(what.to_string_lossy(), format!("cannot be opened: {found}"), how(Need::Opener));
     let mut child = started(command, what).map_err(|e| failed(format!("{}: {e}", command[0])))?;
     let began = Instant::now();
     loop {
@@ -72,7 +68,8 @@ mod tests {
         let said = |command: &[&str]| open_with(command, OsStr::new("report.html")).expect_err("refused").to_string();
         let refused = said(&["false"]);
         assert!(
-            refused.starts_with("report.html: cannot be opened: false ended with") && refused.contains("xdg-utils")
+            refused.starts_with("report.html: cannot be opened: false ended with")
+                && refused.contains("open it by hand")
         );
         assert!(said(&["no-such-program-of-vifo"]).contains("no-such-program-of-vifo"));
     }

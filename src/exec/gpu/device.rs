@@ -150,7 +150,13 @@ fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
     let adapters = pollster::block_on(instance.enumerate_adapters(backends));
     let mut reported: Vec<_> = adapters.into_iter().map(|a| (AdapterReport::of(&a), a)).collect();
     reported.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
+    reported.dedup_by(|(twin, _), (first, _)| is_twin((&twin.pci, twin.backend), (&first.pci, first.backend)));
     (instance, reported)
+}
+
+/// Windows reaches a card by Vulkan and by DX12: at one place stands one card, which "gpu:0,gpu:1" must not take for two.
+fn is_twin(twin: (&str, &str), first: (&str, &str)) -> bool {
+    !twin.0.is_empty() && twin.0.eq_ignore_ascii_case(first.0) && twin.1 != first.1
 }
 
 /// What was last reported by the device outside of a call.
@@ -472,5 +478,21 @@ impl Gpu {
         }
         self.check()?;
         Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_two_interfaces_reach_is_one() {
+        assert!(is_twin(("0000:0A:00.0", "DX12"), ("0000:0a:00.0", "Vulkan")));
+        assert!(!is_twin(("0000:0b:00.0", "Vulkan"), ("0000:0a:00.0", "Vulkan")));
+        assert!(
+            !is_twin(("0000:0a:00.0", "DX12"), ("0000:0a:00.0", "DX12")),
+            "two that the system does not tell apart"
+        );
+        assert!(!is_twin(("", "DX12"), ("", "Vulkan")), "a system that does not tell");
     }
 }

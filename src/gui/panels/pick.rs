@@ -3,6 +3,7 @@
 use super::banner::Banner;
 use crate::gui::shell;
 use crate::live::Job;
+use crate::system::install::{Need, how};
 use eframe::egui::{self, Key, TextEdit};
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ impl PathPick {
             }
             // The library does not distinguish a system without dialogs from a cancelled one.
             Some(None) => {
-                banner.tell("no file was chosen; where no dialog opened, this system has none (xdg-desktop-portal, zenity): type the path, or drop the file on the window");
+                banner.tell(format!("no file was chosen; where no dialog opened: {}", how(Need::Dialogs)));
                 false
             }
             None => false,

@@ -176,7 +176,7 @@ pub fn for_people(key: &str, value: &Value) -> String {
     if !is_path(key) {
         return text;
     }
-    let parts: Vec<&str> = text.split('/').filter(|p| !p.is_empty()).collect();
+    let parts: Vec<&str> = text.split(std::path::is_separator).filter(|p| !p.is_empty()).collect();
     parts[parts.len().saturating_sub(2)..].join("/")
 }
 

@@ -2,7 +2,7 @@
 //! back into the queue at any time.
 
 use super::folder::SweepFolder;
-use crate::base::visible::shell;
+use crate::base::visible::posix_shell as shell;
 use crate::error::{Error, Result};
 use std::path::Path;
 use toml::{Table, Value};
