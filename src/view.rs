@@ -39,9 +39,10 @@ impl RunView {
         }
     }
 
-    /// Its epochs and their steps have changed while it goes on.
+    /// Its epochs and their steps have changed while it goes on, or what it runs on.
     pub fn change(&mut self, event: &Event) {
-        if let Event::Started { epochs, steps_per_epoch, .. } = event {
+        if let Event::Started { device, epochs, steps_per_epoch, .. } = event {
+            self.device.clone_from(device);
             (self.epochs, self.steps_per_epoch) = (*epochs, *steps_per_epoch);
         }
     }

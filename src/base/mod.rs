@@ -1,5 +1,5 @@
 //! The ground everything stands on: the scalar trait of the CPU kernels, their vector instructions, and random numbers; and what
-//! a browser does otherwise than an operating system: the clock, files, work beside the caller, the machine itself.
+//! a browser does otherwise than an operating system: the clock, files, waiting, work beside the caller, the machine itself.
 
 pub mod clock;
 pub mod counted;
@@ -15,6 +15,7 @@ pub mod rng;
 pub mod simd;
 pub mod task;
 pub mod visible;
+pub mod wait;
 pub mod words;
 
 pub use real::Real;

@@ -120,6 +120,15 @@ impl Device {
         matches!(self, Device::Cpu)
     }
 
+    /// Whether a GPU of it is gone, with all that was on it.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Device::Cpu => false,
+            Device::Gpu(gpu) | Device::Auto(gpu) => gpu.is_lost(),
+            Device::Several(gpus) => gpus.iter().any(|gpu| gpu.is_lost()),
+        }
+    }
+
     /// The device for a program of `replicas` networks: itself, or what `auto` chooses.
     pub fn choose(&self, program: &Program, replicas: usize) -> Chosen {
         let Device::Auto(gpu) = self else { return Chosen { device: self.clone(), reason: None } };

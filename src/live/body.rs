@@ -100,7 +100,7 @@ impl Body {
         if self.state == WorkerState::Running
             && let Err(e) = self.slice()
         {
-            self.fail(e);
+            self.go_on_or_fail(e);
         }
         self.snapshot_if_due();
         self.deliver();
@@ -310,7 +310,7 @@ impl Body {
                 Ok(snapshot) => slots.push(snapshot),
                 Err(e) => {
                     self.stale = false;
-                    self.fail(e);
+                    self.go_on_or_fail(e);
                     return;
                 }
             }

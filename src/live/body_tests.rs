@@ -65,7 +65,7 @@ fn losses_from_afar() -> Vec<(u64, u64)> {
     far.hear(&encoded(&Down::Commands(vec![start()])).expect("bytes")).expect("commands");
     let (mut found, mut ended) = (vec![], false);
     for turn in 0..100_000 {
-        let rests = far.turn().is_none();
+        let rests = far.turn().expect("no chore").is_none();
         if turn % 3 != 0 {
             continue;
         }
@@ -143,9 +143,53 @@ fn a_chore_is_done_from_afar() {
     for (given, wanted) in [(8, Some(4)), (9, None)] {
         let bytes = encoded(&Halve(given)).expect("bytes");
         far.hear(&encoded(&Down::Chore { name: Halve::NAME.into(), bytes }).expect("bytes")).expect("a chore");
-        far.turn();
+        far.turn().expect("a known chore");
         let done: Result<u32> = decoded(&far.tell().expect("told").expect("a result")).expect("a result");
         assert_eq!(done.ok(), wanted);
     }
-    assert!(far.hear(&encoded(&Down::Chore { name: "other".into(), bytes: vec![] }).expect("bytes")).is_err());
+    far.hear(&encoded(&Down::Chore { name: "other".into(), bytes: vec![] }).expect("bytes")).expect("a chore");
+    assert!(far.turn().is_err());
+}
+
+/// A GPU that is gone is told of, and its training goes on on the CPU: from the last moment that is kept, or from the first step.
+#[test]
+fn a_lost_gpu_leaves_its_training_to_the_cpu() {
+    for keeps in [true, false] {
+        let (commands, from_caller) = sync_channel(4);
+        let (to_caller, reports) = sync_channel(256);
+        let (slot, _looks) = sync_channel(1);
+        let Command::Start { mut recipes, .. } = start() else { panic!("a start") };
+        (recipes[0].device, recipes[0].train.epochs) = ("software".into(), Some(4000));
+        commands.send(Command::View(View { moments: keeps, ..View::default() })).expect("room");
+        commands.send(Command::Start { recipes, keep: None, running: true }).expect("room");
+        let mut body =
+            Body::new(Ends { commands: from_caller, reports: to_caller, looks: slot, wake: Arc::new(|| {}) });
+        let mut found = vec![];
+        let mut turn = |body: &mut Body| {
+            assert!(body.turn(false));
+            found.extend(reports.try_iter());
+            body.waiting = None;
+        };
+        while body.slots.first().is_none_or(|slot| slot.training.trainer.step() < 10) {
+            turn(&mut body);
+        }
+        let Some((_, Device::Gpu(gpu))) = &body.device else { panic!("a GPU") };
+        crate::exec::gpu::testing::lose(gpu);
+        while body.rest().is_some() {
+            turn(&mut body);
+        }
+        let back = found.iter().find_map(|report| match report {
+            WorkerEvent::WentBack { step, event: Event::Started { device, .. }, .. } => Some((*step, device.clone())),
+            _ => None,
+        });
+        let (step, device) = back.expect("it goes back");
+        assert_eq!(step > 0, keeps);
+        assert!(device.starts_with("CPU"), "{device}");
+        let said: Vec<_> = found.iter().filter(|r| matches!(r, WorkerEvent::Failed(_))).collect();
+        let [WorkerEvent::Failed(e)] = &said[..] else { panic!("{said:?}") };
+        let words = format!("training goes on on the CPU, from step {step}");
+        assert!(e.to_string().contains("device lost") && e.to_string().ends_with(&words), "{e}");
+        assert!(found.contains(&WorkerEvent::WorkerState(WorkerState::Ended(Ending::Finished))));
+        assert_eq!(body.slots[0].training.trainer.step(), 4000);
+    }
 }

@@ -84,7 +84,9 @@ pub struct Far {
     reports: Receiver<WorkerEvent>,
     looks: Receiver<Snapshot>,
     work: Work,
-    /// What has come of chores.
+    /// Names and bytes.
+    chores: VecDeque<(String, Vec<u8>)>,
+    /// What has come of them.
     done: VecDeque<Vec<u8>>,
 }
 
@@ -94,23 +96,30 @@ impl Far {
         let (to_caller, reports) = sync_channel(256);
         let (slot, looks) = sync_channel(1);
         let body = Body::new(Ends { commands: from_caller, reports: to_caller, looks: slot, wake: Arc::new(|| {}) });
-        Far { body, commands, backlog: VecDeque::new(), reports, looks, work, done: VecDeque::new() }
+        let (backlog, chores, done) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Far { body, commands, backlog, reports, looks, work, chores, done }
     }
 
-    /// Takes commands in, and does a chore.
+    /// Takes commands or a chore in, for the turns to come.
     ///
     /// # Errors
     /// They are none.
     pub fn hear(&mut self, bytes: &[u8]) -> Result<()> {
         match decoded(bytes)? {
             Down::Commands(commands) => self.backlog.extend(commands),
-            Down::Chore { name, bytes } => self.done.push_back((self.work)(&name, &bytes)?),
+            Down::Chore { name, bytes } => self.chores.push_back((name, bytes)),
         }
         Ok(())
     }
 
-    /// One turn of the body, and how long it then rests; None = until there are commands.
-    pub fn turn(&mut self) -> Option<Duration> {
+    /// A chore and one turn of the body, and how long it then rests; None = until there are commands.
+    ///
+    /// # Errors
+    /// There is no such chore.
+    pub fn turn(&mut self) -> Result<Option<Duration>> {
+        if let Some((name, bytes)) = self.chores.pop_front() {
+            self.done.push_back((self.work)(&name, &bytes)?);
+        }
         while let Some(command) = self.backlog.pop_front() {
             if let Err(TrySendError::Full(command)) = self.commands.try_send(command) {
                 self.backlog.push_front(command);
@@ -118,7 +127,8 @@ impl Far {
             }
         }
         self.body.turn(false);
-        if self.backlog.is_empty() { self.body.rest() } else { Some(Duration::ZERO) }
+        let is_idle = self.backlog.is_empty() && self.chores.is_empty();
+        Ok(if is_idle { self.body.rest() } else { Some(Duration::ZERO) })
     }
 
     /// What there is to report. What is not fetched waits, and comes thinned out, as for any caller.

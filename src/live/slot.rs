@@ -125,6 +125,16 @@ impl TrainerSlot {
         Ok(Some(step))
     }
 
+    /// Where its GPU is lost, goes on on the CPU from the last moment that is kept, or from the first step; that step.
+    pub fn leave_gpu(&mut self) -> Result<Option<u64>> {
+        if !self.device.is_lost() {
+            return Ok(None);
+        }
+        let step = self.training.leave_gpu(self.timeline.at(u64::MAX))?;
+        (self.device, self.painter) = (Device::Cpu, Painter::default());
+        Ok(Some(step))
+    }
+
     /// After the end: the schedule begins again with the weights that training ended with.
     pub fn go_on(&mut self) -> Result<()> {
         match self.training.trainer.ending() {

@@ -47,6 +47,9 @@ pub struct Training {
 /// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
 const FAR: f32 = 10.0;
 
+/// Why what was given a GPU trains on the CPU.
+const LOST: &str = "its GPU was lost";
+
 /// What a few targets far from all others do to normal noise.
 fn far_targets(recipe: &Recipe, data: &Loaded) -> Option<String> {
     let is_normal = data.task() == Task::Regression && recipe.method.likelihood == Likelihood::Gaussian;
@@ -386,6 +389,28 @@ impl Training {
         self.trainer.restore(then)?;
         self.rows.retain(|r| r.step <= then.step);
         Ok(())
+    }
+
+    /// Goes on on the CPU once its GPU is lost: from the later of `then`, a checkpoint in memory, and that of its folder, or where
+    /// there is neither from the first step. Returns the step; what came after it is forgotten.
+    pub fn leave_gpu(&mut self, then: Option<&Checkpoint>) -> Result<u64> {
+        if self.device.is_cpu() {
+            return Ok(self.trainer.step());
+        }
+        let folder = self.folder.as_ref().map(|(folder, _)| folder).filter(|folder| fs::is_file(folder.last()));
+        let saved = folder.map(|folder| Model::checkpoint(folder, LAST, self.trainer.plan())).transpose()?;
+        let Some(then) = then.into_iter().chain(&saved).max_by_key(|c| c.step) else {
+            self.restart(&self.recipe.clone(), &Device::Cpu)?;
+            self.trainer.explain(Some(LOST.into()));
+            return Ok(0);
+        };
+        self.device = Device::Cpu;
+        self.trainer = Trainer::new(self.trainer.plan(), &self.data, &self.device)?;
+        self.trainer.explain(Some(LOST.into()));
+        self.go_back(then)?;
+        self.note_change(then.step, &["device".into()]);
+        self.tell("training")?;
+        Ok(then.step)
     }
 
     /// Restarts with `recipe`, in the same folder if there is one.

@@ -2,7 +2,7 @@
 const http = require("http"), fs = require("fs"), path = require("path"), os = require("os");
 const { execFileSync, spawnSync } = require("child_process");
 const puppeteer = require("puppeteer-core");
-const training = require("./training.js");
+const training = require("./training.js"), gpu = require("./gpu.js");
 const [folder, vifo, out] = process.argv.slice(2).map((p) => path.resolve(p));
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".png": "image/png", ".webmanifest": "application/manifest+json" };
@@ -30,13 +30,17 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 (async () => {
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   const address = `http://127.0.0.1:${server.address().port}/`;
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), "vifo-page-"));
+  const homes = [];
   // The browser calls nobody but the page.
   const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-  const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: home, args: flags });
+  const launch = (...more) => {
+    homes.push(fs.mkdtempSync(path.join(os.tmpdir(), "vifo-page-")));
+    return puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: homes[homes.length - 1], args: [...flags, ...more] });
+  };
+  const browsers = [await launch()];
   const said = [];
   async function open(rest = "", size = { width: 1280, height: 800 }, before = undefined) {
-    const page = await browser.newPage();
+    const page = await browsers[browsers.length - 1].newPage();
     if (before) await page.evaluateOnNewDocument(before);
     await page.setViewport(size);
     page.on("console", (m) => { if (m.type() === "error") said.push(m.text()); });
@@ -175,10 +179,19 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     await offline.waitForFunction("window.loaded !== undefined", { timeout: 60000 }).catch(() => {});
     check("it opens without a network", (await offline.evaluate("window.loaded")) !== undefined);
     check("no error at the end", said.filter((t) => !t.includes("ERR_INTERNET_DISCONNECTED")).length === 0, said);
+    await offline.close();
+
+    // Where there is no WebGPU, as so far, that is said to whoever asks for it.
+    const none = await open();
+    await none.act("play", 'device = "gpu"\n');
+    check("a page without WebGPU says so", await none.until("its words", (s) => s.said.some((t) => t.includes("WebGPU"))), (await none.state()).said);
+    await none.close();
+    browsers.push(await launch("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"));
+    await gpu({ open, check, out });
   } finally {
-    await browser.close();
+    for (const browser of browsers) await browser.close();
     server.close();
-    fs.rmSync(home, { recursive: true, force: true });
+    homes.forEach((home) => fs.rmSync(home, { recursive: true, force: true }));
   }
   console.log(failed ? `${failed} failed` : "all hold");
   process.exit(failed ? 1 : 0);

@@ -123,3 +123,11 @@ impl Memory {
         })
     }
 }
+
+/// `Gpu`'s says why.
+#[cfg(target_arch = "wasm32")]
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.slots.iter().chain([&self.scratch]).for_each(wgpu::Buffer::destroy);
+    }
+}

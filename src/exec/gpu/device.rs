@@ -3,7 +3,7 @@
 use super::pipelines::Pipelines;
 use super::tune::Tuner;
 use super::variants::{Class, Form, form, most_bytes, on_offer};
-use crate::base::clock::{Duration, Instant};
+use crate::base::wait;
 use crate::error::{Cure, Error, Result, either};
 use crate::ops::Op;
 use crate::program::Program;
@@ -14,11 +14,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// How long one look at a device that works may take, and how long it may work on one submit, which is cut to a fraction of a
-/// second.
-const SLICE: Duration = Duration::from_secs(1);
-const HANG: Duration = Duration::from_secs(120);
 
 /// Which adapter to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +40,16 @@ impl Choice {
     }
 }
 
+/// A GPU as a browser hands it out: one that is no software.
+const BROWSERS: &str = "browser's GPU";
+
 /// What `vifo doctor` says of an adapter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdapterReport {
     pub name: String,
-    /// "Vulkan", "Metal", "DX12".
+    /// "Vulkan", "Metal", "DX12", "WebGPU".
     pub backend: &'static str,
-    /// "discrete GPU", "integrated GPU", "virtual GPU", "software", "other".
+    /// "discrete GPU", "integrated GPU", "browser's GPU" (which it does not tell more of), "virtual GPU", "software", "other".
     pub kind: &'static str,
     pub driver: String,
     /// "0000:65:00.0"; empty where the platform does not tell.
@@ -79,6 +77,7 @@ impl AdapterReport {
                 wgpu::Backend::Vulkan => "Vulkan",
                 wgpu::Backend::Metal => "Metal",
                 wgpu::Backend::Dx12 => "DX12",
+                wgpu::Backend::BrowserWebGpu => "WebGPU",
                 other => other.to_str(),
             },
             kind: match info.device_type {
@@ -86,6 +85,7 @@ impl AdapterReport {
                 wgpu::DeviceType::IntegratedGpu => "integrated GPU",
                 wgpu::DeviceType::VirtualGpu => "virtual GPU",
                 wgpu::DeviceType::Cpu => "software",
+                wgpu::DeviceType::Other if info.backend == wgpu::Backend::BrowserWebGpu => BROWSERS,
                 wgpu::DeviceType::Other => "other",
             },
             driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
@@ -100,7 +100,8 @@ impl AdapterReport {
                 if info.device_type == wgpu::DeviceType::Cpu { Class::Software } else { Class::Hardware },
                 &limits,
             ),
-            name: info.name,
+            // Browsers keep it to themselves, so that pages cannot tell their visitors apart.
+            name: if info.name.is_empty() { "the browser's".into() } else { info.name },
         }
     }
 
@@ -110,7 +111,7 @@ impl AdapterReport {
 
     /// Smaller is better; equal cards in the order of their places.
     fn rank(&self) -> (usize, &str) {
-        let kinds = ["discrete GPU", "integrated GPU", "virtual GPU", "other"];
+        let kinds = ["discrete GPU", "integrated GPU", BROWSERS, "virtual GPU", "other"];
         (kinds.iter().position(|k| *k == self.kind).unwrap_or(kinds.len()), &self.pci)
     }
 }
@@ -118,7 +119,7 @@ impl AdapterReport {
 /// The place of the adapter of that choice among these, which are sorted by rank.
 fn find(choice: &Choice, all: &[AdapterReport]) -> Option<usize> {
     let wanted = |report: &AdapterReport| match choice {
-        Choice::Auto => matches!(report.kind, "discrete GPU" | "integrated GPU"),
+        Choice::Auto => matches!(report.kind, "discrete GPU" | "integrated GPU" | BROWSERS),
         Choice::Hardware | Choice::Numbered(_) => !report.is_software(),
         Choice::Software => report.is_software(),
         Choice::Named(name) => {
@@ -133,7 +134,7 @@ fn find(choice: &Choice, all: &[AdapterReport]) -> Option<usize> {
 /// Every adapter of the platform's own compute interfaces (Vulkan, Metal, DX12); `WGPU_BACKEND` narrows them.
 /// The best come first: "gpu:1" is the second that is no software.
 pub fn adapters() -> Vec<AdapterReport> {
-    if cfg!(target_arch = "wasm32") {
+    if !wait::is_possible() {
         return vec![];
     }
     found().1.into_iter().map(|(report, _)| report).collect()
@@ -147,7 +148,7 @@ fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
     descriptor.backends = wgpu::Backends::from_env().unwrap_or(wgpu::Backends::PRIMARY);
     let backends = descriptor.backends;
     let instance = wgpu::Instance::new(descriptor);
-    let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+    let adapters = wait::block_on(instance.enumerate_adapters(backends));
     let mut reported: Vec<_> = adapters.into_iter().map(|a| (AdapterReport::of(&a), a)).collect();
     reported.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
     reported.dedup_by(|(twin, _), (first, _)| is_twin((&twin.pci, twin.backend), (&first.pci, first.backend)));
@@ -196,10 +197,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Errors
 /// `Error::Device`: no such adapter, or it refuses to open.
 pub fn open(choice: Choice) -> Result<Gpu> {
-    // There a read comes later, and `Executor::read` waits.
-    if cfg!(target_arch = "wasm32") {
-        let help = "use the device cpu here, or vifo on this computer";
-        return Err(Error::device("the device", "a page trains on the CPU", "", help));
+    if !wait::is_possible() {
+        return Err(cannot_wait());
     }
     let (_instance, mut all) = found();
     let reports: Vec<AdapterReport> = all.iter().map(|(report, _)| report.clone()).collect();
@@ -217,12 +216,22 @@ pub fn open(choice: Choice) -> Result<Gpu> {
     }
 }
 
+/// Of a browser: reading back is waiting.
+fn cannot_wait() -> Error {
+    let found = "this browser sets no program aside that waits for a GPU (JavaScript Promise Integration), or none beside its page";
+    Error::device("the device", found, "Chrome or Edge 137 or newer", "train on the CPU").curing(on_cpu())
+}
+
 /// The device that is always there, as one asks for it.
 fn cpu() -> String {
     either("use --device cpu", "train on the CPU")
 }
 
 fn none_found(choice: &Choice, names: &str) -> Error {
+    if cfg!(target_arch = "wasm32") {
+        let found = if names.is_empty() { "this browser hands out no GPU (WebGPU)" } else { "no adapter of this kind" };
+        return Error::device("the device", found, names, cpu()).curing(on_cpu());
+    }
     without(choice, names).curing(on_cpu())
 }
 
@@ -304,7 +313,7 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         required_limits: limits.clone(),
         ..Default::default()
     };
-    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).map_err(|e| {
+    let (device, queue) = wait::block_on(adapter.request_device(&descriptor)).map_err(|e| {
         Error::device(
             report.name.clone(),
             format!("cannot be opened: {e}"),
@@ -384,6 +393,11 @@ impl Gpu {
         all.map(|k| k.name()).collect()
     }
 
+    /// Whether it is gone, with all that was on it.
+    pub fn is_lost(&self) -> bool {
+        locked(&self.trouble).lost.is_some()
+    }
+
     /// `Err` once the device is lost or has reported an error outside of a call.
     pub(super) fn check(&self) -> Result<()> {
         let trouble = locked(&self.trouble);
@@ -411,35 +425,6 @@ impl Gpu {
         Ok(())
     }
 
-    /// Waits for a submission, or for all of them. A GPU that does not answer for `HANG` is given up: without a display no
-    /// watchdog does it. A software adapter takes the time that its work takes.
-    pub(super) fn wait(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
-        let began = Instant::now();
-        loop {
-            self.check()?;
-            let poll = wgpu::PollType::Wait { submission_index: submission.clone(), timeout: Some(SLICE) };
-            match self.guarded(|| self.device.poll(poll))? {
-                Ok(_) => return self.check(),
-                Err(wgpu::PollError::Timeout) if self.report.is_software() || began.elapsed() < HANG => {}
-                Err(e) => {
-                    let place = format!("device {}", self.report.name);
-                    let found = match e {
-                        wgpu::PollError::Timeout => format!("no answer for {} s", HANG.as_secs()),
-                        e => format!("waiting for it failed: {e}"),
-                    };
-                    return Err(Error::run(
-                        place,
-                        found,
-                        either(
-                            "resume with `vifo fit --resume RUN`, or with --device cpu",
-                            "resume, or train on the CPU",
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-
     /// wgpu panics where a driver loses the device within a call; here that is an error like any other.
     pub(super) fn guarded<T>(&self, call: impl FnOnce() -> T) -> Result<T> {
         catch_unwind(AssertUnwindSafe(call)).map_err(|_| {
@@ -454,8 +439,8 @@ impl Gpu {
         let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let made = self.guarded(create);
-        let invalid = pollster::block_on(validation.pop());
-        let out_of_memory = pollster::block_on(memory.pop());
+        let invalid = wait::block_on(validation.pop());
+        let out_of_memory = wait::block_on(memory.pop());
         let made = made?;
         if out_of_memory.is_some() {
             let help = either(

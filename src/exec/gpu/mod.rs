@@ -13,6 +13,7 @@ mod spirv;
 pub mod testing;
 mod tune;
 pub mod variants;
+mod wait;
 
 pub use device::{AdapterReport, Choice, Gpu, adapters, open};
 pub use pipelines::{Checks, FAMILIES, FRAGMENTS, compose};
@@ -31,6 +32,7 @@ use readback::Readback;
 use std::ops::Range;
 use std::sync::Arc;
 use variants::{Slot, Variant, dispatch};
+use wait::Submission;
 
 /// Rows of the schedule, and so the most steps of one submit.
 const SCHEDULE_ROWS: usize = 256;
@@ -181,7 +183,7 @@ impl GpuExecutor {
 
     /// Uploads these rows and submits one replay of the program for each: at once, or in pieces that no watchdog takes for a
     /// hang. Returns the last submission.
-    fn submit(&self, rows: &[StepArgs<f64>]) -> Result<wgpu::SubmissionIndex> {
+    fn submit(&self, rows: &[StepArgs<f64>]) -> Result<Submission> {
         self.gpu.check()?;
         let submission = self.gpu.guarded(|| {
             self.write_schedule(rows);
@@ -219,14 +221,14 @@ impl GpuExecutor {
         (from + (from..end).take_while(fits).count().max(1)).min(end)
     }
 
-    fn submit_piece(&self, dispatches: Range<usize>) -> wgpu::SubmissionIndex {
+    fn submit_piece(&self, dispatches: Range<usize>) -> Submission {
         let mut encoder =
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("run") });
         let mut pass =
             encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("run"), timestamp_writes: None });
         dispatches.for_each(|i| self.step[i % self.step.len()].encode(&mut pass));
         drop(pass);
-        self.gpu.queue.submit([encoder.finish()])
+        self.gpu.submit(Some(encoder.finish()))
     }
 }
 
@@ -280,9 +282,9 @@ impl Executor for GpuExecutor {
         for (i, piece) in whole.chunks(UPLOAD / 4).enumerate() {
             let submission = self.gpu.guarded(|| {
                 queue.write_buffer(buffer, (i * UPLOAD) as u64, piece.as_flattened());
-                queue.submit([])
+                self.gpu.submit(None)
             })?;
-            self.gpu.wait(Some(submission))?;
+            self.gpu.wait(submission)?;
         }
         if !rest.is_empty() {
             let mut last = [0; 4];
@@ -299,7 +301,7 @@ impl Executor for GpuExecutor {
 
     /// Two submits are under way at a time: one runs while the next is encoded.
     fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
-        let mut pending: Option<(wgpu::SubmissionIndex, usize, Instant)> = None;
+        let mut pending: Option<(Submission, usize, Instant)> = None;
         let mut rest = args;
         let mut free_at = Instant::now();
         while !rest.is_empty() || pending.is_some() {
@@ -307,7 +309,7 @@ impl Executor for GpuExecutor {
             rest = later;
             let next = if rows.is_empty() { None } else { Some((self.submit(rows)?, rows.len(), Instant::now())) };
             if let Some((submission, steps, since)) = std::mem::replace(&mut pending, next) {
-                self.gpu.wait(Some(submission))?;
+                self.gpu.wait(submission)?;
                 let took = free_at.max(since).elapsed();
                 free_at = Instant::now();
                 self.adapt(steps, took);

@@ -1,6 +1,7 @@
 //! From a buffer on the device back to the host: one staging buffer, grown where needed, and errors in place of panics.
 
 use super::device::Gpu;
+use super::wait::wake;
 use crate::error::{Error, Result, either};
 
 #[derive(Default)]
@@ -35,24 +36,35 @@ impl Readback {
             let mut encoder =
                 gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("read") });
             encoder.copy_buffer_to_buffer(from, 0, staging, 0, bytes);
-            gpu.queue.submit([encoder.finish()])
+            gpu.submit(Some(encoder.finish()))
         })?;
         gpu.check()?;
         let (done, mapped) = std::sync::mpsc::channel();
         gpu.guarded(|| {
             staging.map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
                 let _ = done.send(result);
+                wake();
             });
         })?;
-        gpu.wait(Some(submission))?;
-        // Another thread that shares the device may have collected the callback and be about to call it.
-        match mapped.recv_timeout(std::time::Duration::from_secs(10)) {
-            Ok(Ok(())) => {}
-            Ok(Err(e)) => return Err(failed(format!("reading failed: {e}"))),
-            Err(_) => return Err(failed("reading failed: the buffer was never mapped".into())),
+        gpu.wait(submission)?;
+        match gpu.heard(&mapped)? {
+            Some(Ok(())) => {}
+            Some(Err(e)) => {
+                gpu.check()?;
+                return Err(failed(format!("reading failed: {e}")));
+            }
+            None => return Err(failed("reading failed: the buffer was never mapped".into())),
         }
         let values = staging.get_mapped_range(0..bytes).map(|view| bytemuck::pod_collect_to_vec(&view[..]));
         staging.unmap();
         values.map_err(|e| failed(format!("reading failed: {e}")))
+    }
+}
+
+/// `Gpu`'s says why.
+#[cfg(target_arch = "wasm32")]
+impl Drop for Readback {
+    fn drop(&mut self) {
+        self.staging.iter().for_each(wgpu::Buffer::destroy);
     }
 }

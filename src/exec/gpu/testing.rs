@@ -15,8 +15,9 @@ use crate::program::Program;
 use std::sync::{Arc, PoisonError};
 
 /// The device with the kernels that hardware would get, so that a test can run them in a whole program.
-pub fn as_hardware(gpu: Gpu) -> Gpu {
-    Gpu { class: Class::Hardware, ..gpu }
+pub fn as_hardware(mut gpu: Gpu) -> Gpu {
+    gpu.class = Class::Hardware;
+    gpu
 }
 
 /// Destroys the device under its executors, so that a test can show what a lost device does.

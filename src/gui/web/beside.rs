@@ -1,6 +1,7 @@
 //! This program as one beside a page: what `web/training.js` calls.
 
 use crate::base::peer::Above;
+use crate::base::wait;
 use crate::error::{Error, Result};
 use crate::gui::panels::results::read::{Calibrate, Evaluate, Predict, TestImages};
 use crate::live::Chore;
@@ -43,6 +44,12 @@ pub fn hear(message: Vec<u8>, paths: Array, files: Array, times: Array, locked: 
     });
 }
 
+/// From now on `turn` and `finish` are called so that they may wait, and nothing is called before they have returned.
+#[wasm_bindgen]
+pub fn may_wait() {
+    wait::allow();
+}
+
 /// The page has taken the last message.
 #[wasm_bindgen]
 pub fn taken() {
@@ -52,11 +59,11 @@ pub fn taken() {
 /// A turn; returns the milliseconds until the next, below 0 where it waits for the page.
 ///
 /// # Panics
-/// What it has to tell cannot be written: a bug, which the page tells.
+/// It was handed a chore that it does not know, or what it has to tell cannot be written: bugs, which the page tells.
 #[wasm_bindgen]
 pub fn turn() -> f64 {
     with(|far, above| {
-        let rest = far.turn();
+        let rest = far.turn().unwrap_or_else(|e| panic!("{e}"));
         let message = if above.is_free() { far.tell().unwrap_or_else(|e| panic!("{e}")) } else { None };
         above.tell(message.as_deref());
         rest.map_or(-1.0, |rest| rest.as_secs_f64() * 1e3)

@@ -103,6 +103,7 @@ pub fn note(app: &App) {
         "step": playground.group.step(),
         "state": format!("{:?}", playground.group.state),
         "last": last(&playground.group),
+        "device": playground.group.slots.first().map(|slot| &slot.run.device),
         "priors": app.priors.group.as_ref().map(Group::step),
         "data": { "state": format!("{:?}", app.data.group.state), "last": last(&app.data.group), "open": app.data.choice.as_ref().and(app.data.opened()) },
         "results": app.results.run().map(|run| (&run.folder.path, run.state.word(), &run.calibration, run.evaluation.len())),
@@ -119,9 +120,11 @@ pub fn note(app: &App) {
 fn recipe(name: &str, changes: &str) -> Result<Recipe> {
     let mut table = Recipe::parse(builtin::find(name).unwrap_or_default(), name)?;
     for (section, keys) in Recipe::parse(changes, "the changes")? {
-        let own = table.entry(section).or_insert_with(|| toml::Table::new().into());
-        if let (Some(own), Some(keys)) = (own.as_table_mut(), keys.as_table()) {
-            own.extend(keys.clone());
+        match (table.get_mut(&section).and_then(|own| own.as_table_mut()), &keys) {
+            (Some(own), toml::Value::Table(keys)) => own.extend(keys.clone()),
+            _ => {
+                table.insert(section, keys);
+            }
         }
     }
     crate::method::checked(&table, name)

@@ -239,13 +239,33 @@ impl Body {
 
     fn device(&mut self, choice: &str) -> Result<Device> {
         match &self.device {
-            Some((name, device)) if name == choice => Ok(device.clone()),
+            Some((name, device)) if name == choice && !device.is_lost() => Ok(device.clone()),
             _ => {
                 let device = Device::open(choice)?;
                 self.device = Some((choice.into(), device.clone()));
                 Ok(device)
             }
         }
+    }
+
+    /// Trainings whose GPU is lost, of which `e` tells, go on on the CPU, and the caller is told. What else is wrong ends them.
+    pub(super) fn go_on_or_fail(&mut self, e: Error) {
+        let mut from = None;
+        for i in 0..self.slots.len() {
+            match self.slots[i].leave_gpu() {
+                Ok(None) => {}
+                Ok(Some(step)) => {
+                    from = from.or(Some(step));
+                    let event = self.slots[i].training.trainer.started();
+                    self.tell(WorkerEvent::WentBack { slot: i, step, event });
+                }
+                Err(e) => return self.fail(e),
+            }
+        }
+        let Some(step) = from else { return self.fail(e) };
+        let (lost, help) = (e.fault(), format!("training goes on on the CPU, from step {step}"));
+        self.tell(WorkerEvent::Failed(Error::run(&lost.place, &lost.found, help)));
+        (self.step_seconds, self.stale) = (0.0, true);
     }
 
     /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller reports what comes next.

@@ -2,6 +2,7 @@
 
 pub mod bounded;
 pub mod golden;
+pub mod parity;
 pub mod rows;
 pub mod runs;
 pub mod toy;

@@ -1,8 +1,8 @@
 //! Whole programs: step after step, cut anywhere, over large grids and with bad numbers in them.
 
-use super::{bounded_args, gpu, run};
-use crate::common::bounded::{Bounded, SLACK, drawn_error};
-use crate::common::rows::{self, Row};
+use super::gpu;
+use crate::common::parity::{run, steps_agree};
+use crate::common::rows::Row;
 use crate::common::toy::toy;
 use crate::common::{Tolerance, compare};
 use std::sync::Arc;
@@ -14,34 +14,10 @@ use vifo::ops::optimizer::L2Gradient;
 use vifo::ops::reduce::{SUM_BAD_STEP, SUM_WORDS};
 use vifo::ops::{Op, StepArgs};
 
-/// Three steps of a recorded training program, end to end: the errors that each op's bound allows, carried through all of
-/// them by the reference kernel, cover what the f32 executors do. SGD, because Adam divides by what may be zero within its error.
+/// Three steps of a training, with all that each op's bound allows carried through them.
 #[test]
 fn a_training_program_agrees() {
-    let toy = toy(2, &[7, 5], false);
-    let args: Vec<_> = toy.args(0..3).into_iter().map(|a| StepArgs { clip_norm: 1.0, ..a }).collect();
-    let mut oracle = CpuExecutor::<Bounded>::new(toy.program.clone());
-    for (buf, values) in &toy.start {
-        oracle.set(*buf, &values.iter().map(|v| Bounded::exact(*v)).collect::<Vec<_>>());
-    }
-    drawn_error(rows::NORMALS.0, rows::NORMALS.1);
-    args.iter().for_each(|a| oracle.step(&bounded_args(a)));
-    drawn_error(0.0, 0.0);
-    let mut cpu = CpuExecutor::<f32>::new(toy.program.clone());
-    let mut gpu = GpuExecutor::new(toy.program.clone(), gpu()).expect("an executor");
-    for (name, executor) in [("CPU f32", &mut cpu as &mut dyn Executor), ("GPU", &mut gpu)] {
-        toy.load(executor);
-        executor.run(&args).expect("three steps");
-        for (what, buf) in [("sums", toy.sums), ("weights", toy.weights)] {
-            let want: Vec<f64> = oracle.get(buf).iter().map(|b| b.value).collect();
-            let bounds: Vec<f64> = oracle.get(buf).iter().map(|b| SLACK * b.error).collect();
-            let got = executor.read(buf).expect("a read");
-            let report = compare(&format!("{name} {what}"), &got, &want, Tolerance::Each(&bounds))
-                .unwrap_or_else(|e| panic!("{e}"));
-            let (size, bound) = (want[report.at].abs(), bounds[report.at]);
-            println!("{name} {what}: {:.5} of the tolerance, which is {bound:.1e} on {size:.1e}", report.share);
-        }
-    }
+    print!("{}", steps_agree(&gpu(), 3).unwrap_or_else(|e| panic!("{e}")));
 }
 
 /// Adam on the whole toy: a run repeats itself bit for bit, and steps cut into other submits are the same steps. With

@@ -1,7 +1,8 @@
 //! The harness itself: a wrong parameter, a slip in a shader, one wrong byte make it fail.
 
-use super::{Shares, bounded_args, check_row, check_row_on, gpu, run};
+use super::{check_row, gpu};
 use crate::common::bounded::{Bounded, SLACK};
+use crate::common::parity::{Shares, bounded_args, check_row_on, run};
 use crate::common::rows::rows;
 use crate::common::{Tolerance, compare};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Batch statistics of channels far from zero, which want a bound of their own.
 
-use super::{gpu, run};
+use super::gpu;
 use crate::common::bounded::U;
+use crate::common::parity::run;
 use crate::common::rows::Row;
 use crate::common::{Tolerance, compare};
 use vifo::base::rng::Draw;
