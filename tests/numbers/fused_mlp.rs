@@ -9,19 +9,19 @@ use vifo::program::fuse::mlp::joined;
 
 /// A built-in recipe, keys on top of it, and the steps that are saved; None where nothing is joined.
 const CASES: [(&str, &str, Option<usize>); 14] = [
-    ("sinusoid", "method.name = base", Some(15)),
-    ("sinusoid", "method.name = base\nnet.activation = mish\nmethod.members = 3", Some(15)),
+    ("sinusoid", "method.eta_aux = 0\nmethod.name = base", Some(15)),
+    ("sinusoid", "method.eta_aux = 0\nmethod.name = base\nnet.activation = mish\nmethod.members = 3", Some(15)),
     ("sinusoid", "method.eta_aux = 1.0", Some(15)),
     ("sinusoid", "method.expectation = sampled\ntrain.batch = 32", Some(15)),
     ("sinusoid", "method.likelihood = student-t\nnet.activation = silu", Some(15)),
-    ("sinusoid", "method.name = vi-mean", Some(15)),
-    ("sinusoid", "method.name = vifo-l2\ntrain.optimizer = sgd", Some(15)),
-    ("moons", "method.name = base\nnet.hidden = [9]\nmethod.members = 2", Some(3)),
+    ("sinusoid", "method.eta_aux = 0\nmethod.name = vi-mean", Some(15)),
+    ("sinusoid", "method.eta_aux = 0\nmethod.name = vifo-l2\ntrain.optimizer = sgd", Some(15)),
+    ("moons", "method.eta_aux = 0\nmethod.name = base\nnet.hidden = [9]\nmethod.members = 2", Some(3)),
     ("moons", "method.name = vifo-eb\nnet.hidden = [17, 9]\nnet.activation = selu", Some(6)),
     ("moons", "net.embedding = periodic\nnet.input_scale = true\nnet.hidden = [12, 12]", Some(7)),
     ("moons", "net.hidden = []", None),
     ("moons", "method.name = vifo-mean_all", None),
-    ("moons", "method.name = dropout", None),
+    ("moons", "method.eta_aux = 0\nmethod.name = dropout", None),
     ("moons", "net.parametric = true", None),
 ];
 
