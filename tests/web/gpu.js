@@ -4,12 +4,11 @@ const path = require("path");
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // As if the software adapter were a card, for what comes after.
-const as_card = (worker) => worker.evaluate(`Object.defineProperty(GPUAdapterInfo.prototype, "isFallbackAdapter", { get: () => false })`);
+const as_card = (worker) => worker.evaluate(`Object.defineProperty(GPUAdapterInfo.prototype, "isFallbackAdapter", { get: () => false }) && 0`);
 
 module.exports = async function ({ open, check, out }) {
-  const opened = async (recipe, each = () => {}) => {
+  const opened = async (recipe) => {
     const page = await open();
-    page.on("workercreated", each);
     await page.act("play", recipe);
     return page;
   };
@@ -36,7 +35,11 @@ module.exports = async function ({ open, check, out }) {
   check("software is taken only when asked for", (await auto.state()).device.startsWith("CPU"), (await auto.state()).device);
   await auto.close();
   const chosen = async (hidden) => {
-    const page = await opened(`${long}[net]\nhidden = ${hidden}\n`, as_card);
+    // The device is opened anew where the one before had another name.
+    const page = await opened(`device = "cpu"\n${long}`);
+    await page.until("steps", (s) => s.step > 0 && s.device?.startsWith("CPU"));
+    for (const worker of page.workers()) await as_card(worker);
+    await page.act("play", `${long}[net]\nhidden = ${hidden}\n`);
     await page.until("steps", (s) => s.step > 2 && s.device?.includes("chosen"), 180000);
     const { device } = await page.state();
     await page.close();
