@@ -61,7 +61,7 @@ mod tests {
         let mut b = Builder::new(1, 1);
         b.buffer("x", 8, Role::Input);
         let bytes = b.bytes("images", 1000);
-        b.buffer("y", 5, Role::Scratch);
+        b.buffer("y", 5, Role::Input);
         let plan = plan(&b.finish().expect("a sound program"));
         assert_eq!((plan.elements(), plan.slot[bytes.0 as usize]), (13, usize::MAX));
     }

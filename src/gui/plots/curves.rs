@@ -241,6 +241,9 @@ pub fn curves_ui(ui: &mut egui::Ui, view: &CurvesView, series: &[Curve], colour:
     marked_curves_ui(ui, view, series, colour, &[]);
 }
 
+/// The last number under the axis needs room beyond its end.
+const BEYOND: f32 = 16.0;
+
 /// The same with marks.
 pub fn marked_curves_ui(
     ui: &mut egui::Ui,
@@ -257,8 +260,7 @@ pub fn marked_curves_ui(
     let scale = if view.log { Scale::symlog(seen.iter().map(|(_, s)| s.y)) } else { Scale::LINEAR };
     let weight = view.smoothing.clamp(0.0, MOST_SMOOTHING);
     let height = (view.height - (before - ui.available_height())).max(80.0);
-    // The last number under the axis needs room beyond its end.
-    let width = (ui.available_width() - 16.0).max(60.0);
+    let width = (ui.available_width() - BEYOND).max(60.0);
     let plot = axes::plot(ui, view.id.to_string(), view.x_label, view.y_label);
     let mut plot = plot.width(width).height(height).allow_boxed_zoom(true);
     if scale.linear_below.is_some() {
