@@ -128,11 +128,9 @@ module.exports = async function ({ open, drop, check, out }) {
   const page = await trains("", "100000", small);
   const [smooth, pressed] = [await smoothness(page, 10), await clicks(page)];
   console.log("    beside the page:", JSON.stringify([smooth, pressed]));
-  // Drawing in software takes most of these times, and more on a slow or busy machine; a page that waited for its training would
-  // stand still for seconds.
-  check("frames come while a table trains, 95 of 100 within 400 ms", smooth.frames.p95 < 400, smooth.frames);
-  check("the page's thread is late by less than 200 ms in 95 of 100", smooth.late.p95 < 200, smooth.late);
-  check("a click is seen within 600 ms", pressed.middle < 600, pressed);
+  check("frames come while a table trains, 95 of 100 within 150 ms", smooth.frames.p95 < 150, smooth.frames);
+  check("the page's thread is late by less than 100 ms in 95 of 100", smooth.late.p95 < 100, smooth.late);
+  check("a click is seen within 200 ms", pressed.middle < 200, pressed);
 
   const size = "memory.buffer.byteLength / 1048576";
   const held = () => Promise.all([page, ...page.workers()].map((of) => of.evaluate(size)));
