@@ -49,6 +49,8 @@
 
 // Shapes stand in brackets, [R, rows, k]: they are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
+// What clippy.toml disallows: functions of the system's C library. A test may ask it, as a witness of its own.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod api;
 pub mod data;

@@ -124,7 +124,7 @@ pub fn number(v: f64) -> String {
     } else if !(1e-4..1e6).contains(&size) {
         format!("{v:.3e}")
     } else {
-        let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
+        let digits = (3 - libm::log10(size).floor() as i32).clamp(0, 7) as usize;
         format!("{v:.digits$}")
     }
 }
@@ -156,17 +156,17 @@ pub fn readable(v: f64) -> String {
 pub fn rounded(v: f64, error: Option<f64>) -> String {
     let Some(error) = error.filter(|e| e.is_finite() && *e > 0.0 && v.is_finite()) else { return readable(v) };
     // Of the second digit of the error, once it is rounded itself: 0.0996 is 0.10.
-    let place = |e: f64| e.log10().floor() as i32 - 1;
+    let place = |e: f64| libm::log10(e).floor() as i32 - 1;
     let mut last = place(error);
     last = place((error / 10f64.powi(last)).round() * 10f64.powi(last));
     let zero =
         |text: String| if text.trim_start_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text };
     match last {
-        _ if v.abs() >= 1e9 => format!("{v:.*e}", (v.abs().log10().floor() as i32 - last).clamp(0, 15) as usize),
+        _ if v.abs() >= 1e9 => format!("{v:.*e}", (libm::log10(v.abs()).floor() as i32 - last).clamp(0, 15) as usize),
         0..=9 => zero(grouped(&format!("{:.0}", (v / 10f64.powi(last)).round() * 10f64.powi(last)))),
         -7..0 => zero(grouped(&format!("{v:.*}", last.unsigned_abs() as usize))),
         _ if v == 0.0 => "0".into(),
-        _ => format!("{v:.*e}", (v.abs().log10().floor() as i32 - last).clamp(0, 15) as usize),
+        _ => format!("{v:.*e}", (libm::log10(v.abs()).floor() as i32 - last).clamp(0, 15) as usize),
     }
 }
 

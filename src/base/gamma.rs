@@ -31,7 +31,7 @@ pub fn ln_gamma<T: Real>(x: T) -> T {
         &[1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0, 1.0 / 156.0],
         r * r,
     );
-    let half_log_tau = T::of(0.5 * (2.0 * std::f64::consts::PI).ln());
+    let half_log_tau = T::of(0.5 * libm::log(2.0 * std::f64::consts::PI));
     (x - T::of(0.5)) * x.ln() - x + half_log_tau + r * tail - product.ln()
 }
 

@@ -113,19 +113,19 @@ impl Real for f64 {
     common!(f64);
     #[inline(always)]
     fn exp(self) -> Self {
-        f64::exp(self)
+        libm::exp(self)
     }
     #[inline(always)]
     fn ln(self) -> Self {
-        f64::ln(self)
+        libm::log(self)
     }
     #[inline(always)]
     fn ln_1p_unit(self) -> Self {
-        f64::ln_1p(self)
+        libm::log1p(self)
     }
     #[inline(always)]
     fn cos_sin_turns(self) -> (Self, Self) {
-        let (sin, cos) = (std::f64::consts::TAU * (self - self.round_ties_even())).sin_cos();
+        let (sin, cos) = libm::sincos(std::f64::consts::TAU * (self - self.round_ties_even()));
         (cos, sin)
     }
 }

@@ -1,8 +1,11 @@
 //! Vector instructions: what the processor has, asked in this one place, and `wide!`, which compiles a function once for
 //! each set and asks at the call which copy to run.
 
-/// What the processor can do.
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What the processor can do, the smaller first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Isa {
     Plain,
     #[cfg(target_arch = "x86_64")]
@@ -11,20 +14,38 @@ pub enum Isa {
     Avx512,
 }
 
+/// The largest set that kernels use, as `Isa as u8`.
+static MOST: AtomicU8 = AtomicU8::new(u8::MAX);
+
 impl Isa {
-    /// The largest set that the processor has.
+    /// All sets of this architecture, the smaller first.
+    pub const ALL: &[Isa] = &[
+        Isa::Plain,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512,
+    ];
+
+    /// The largest set that the processor has and `use_at_most` allows.
     #[inline(always)]
     pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
-            if Isa::Avx512.is_here() {
+            let most = MOST.load(Ordering::Relaxed);
+            if most >= Isa::Avx512 as u8 && Isa::Avx512.is_here() {
                 return Isa::Avx512;
             }
-            if Isa::Avx2.is_here() {
+            if most >= Isa::Avx2 as u8 && Isa::Avx2.is_here() {
                 return Isa::Avx2;
             }
         }
         Isa::Plain
+    }
+
+    /// From here on kernels are those of a processor that has no more than this: to time them beside the largest.
+    pub fn use_at_most(self) {
+        MOST.store(self as u8, Ordering::Relaxed);
     }
 
     /// Whether the processor has this set.

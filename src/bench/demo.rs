@@ -115,7 +115,7 @@ pub fn run(
         let Some(mut panel) = band(&fitted, &fitted.data, device, title, Some((-1.5 * PI, 1.5 * PI)))? else {
             return Ok(None);
         };
-        panel.truth = Some(panel.x.iter().map(|x| 2.0 * x.sin()).collect());
+        panel.truth = Some(panel.x.iter().map(|x| 2.0 * libm::sin(*x)).collect());
         let sd = sd_by_region(&panel);
         if name == vifo::MEAN.name {
             outside.1 = sd[2];

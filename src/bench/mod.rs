@@ -80,6 +80,8 @@ pub struct Bench {
 /// GFLOP/s of the CPU's matrix product.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct GemmRates {
+    /// The vector instructions of its kernels.
+    pub isa: &'static str,
     /// At 1024^3.
     pub one_thread: f64,
     /// At 1024^3: what a step of a big network could reach.
@@ -98,6 +100,7 @@ impl GemmRates {
             Error::run("matrix product", format!("no thread to time it on: {e}"), "free some memory or threads")
         })?;
         Ok(GemmRates {
+            isa: Isa::detect().name(),
             one_thread: one.install(|| gemm_rate(1024, 1024, 1024)),
             all_threads: gemm_rate(1024, 1024, 1024),
             threads: rayon::current_num_threads(),
@@ -113,9 +116,9 @@ impl GemmRates {
     fn slow(&self, vectors: bool) -> Option<String> {
         (vectors && self.one_thread < GEMM_SLOW).then(|| {
             format!(
-                "warning: one thread multiplies matrices at {:.1} GFLOP/s, below {GEMM_SLOW:.0} in spite of AVX2: either \
+                "warning: one thread multiplies matrices at {:.1} GFLOP/s, below {GEMM_SLOW:.0} in spite of {}: either \
                  the machine is very busy, or the tile in ops/gemm was compiled badly",
-                self.one_thread
+                self.one_thread, self.isa
             )
         })
     }
@@ -332,7 +335,7 @@ fn quantile(v: &mut [f64], q: f64) -> f64 {
 }
 
 fn waves<T: Real>(n: usize) -> Vec<T> {
-    (0..n).map(|i| T::of((i as f64 * 0.37).sin())).collect()
+    (0..n).map(|i| T::of(libm::sin(i as f64 * 0.37))).collect()
 }
 
 fn gemm_error() -> f64 {
@@ -409,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_slow_matrix_product_is_named_only_where_vectors_exist() {
-        let rates = |one_thread| GemmRates { one_thread, all_threads: 0.0, threads: 2, small: 0.0 };
+        let rates = |one_thread| GemmRates { isa: "AVX2", one_thread, all_threads: 0.0, threads: 2, small: 0.0 };
         assert!(rates(7.0).slow(true).is_some_and(|w| w.contains("7.0 GFLOP/s")));
         assert!(rates(7.0).slow(false).is_none());
         assert!(rates(200.0).slow(true).is_none());

@@ -1,6 +1,7 @@
 //! `vifo bench`: parity, then medians, on this machine.
 
 use super::{hand_over, say, show, tell};
+use crate::base::simd::Isa;
 use crate::bench;
 use crate::error::Error;
 use crate::exec::Device;
@@ -22,6 +23,9 @@ pub struct Args {
     /// Seconds per case
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
+    /// Kernels of a processor without larger vector instructions: sse2, avx2, avx512
+    #[arg(long, value_name = "ISA")]
+    isa: Option<String>,
     /// What a step of each case asks of a GPU: dispatches, bytes, operations, and the time that they take at the least on some
     /// cards. Counted, not measured: no GPU is needed. With --only the kernels, too
     #[arg(long, conflicts_with_all = ["json", "what"])]
@@ -85,7 +89,29 @@ fn methods(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// --isa, for all that follows.
+fn limit(isa: &str) -> Result<(), Error> {
+    let here: Vec<&Isa> = Isa::ALL.iter().filter(|isa| isa.is_here()).collect();
+    let short = |isa: &Isa| isa.name().to_lowercase().replace('-', "");
+    match here.iter().find(|set| short(set) == isa.to_lowercase().replace('-', "")) {
+        Some(set) => set.use_at_most(),
+        None => {
+            let names = here.into_iter().map(short).collect::<Vec<_>>().join(", ");
+            return Err(Error::usage(
+                "--isa",
+                format!("{isa:?}"),
+                format!("what this processor has: {names}"),
+                "choose one of them",
+            ));
+        }
+    }
+    Ok(())
+}
+
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    if let Some(isa) = &args.isa {
+        limit(isa)?;
+    }
     if args.explain {
         return explain(args);
     }
@@ -112,9 +138,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let g = &b.gemm;
     let prose = prose(args.format);
     prose(&format!(
-        "matrix product on the CPU: {:.0} GFLOP/s with one thread, {:.0} with {} at 1024x1024x1024; {:.0} with one at \
+        "matrix product on the CPU ({}): {:.0} GFLOP/s with one thread, {:.0} with {} at 1024x1024x1024; {:.0} with one at \
          100x50x50 (n = 25 each)\n\n",
-        g.one_thread, g.all_threads, g.threads, g.small
+        g.isa, g.one_thread, g.all_threads, g.threads, g.small
     ));
     if let Some(warning) = g.warning() {
         prose(&format!("{warning}\n\n"));

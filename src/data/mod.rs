@@ -144,7 +144,7 @@ fn five_digits(value: f64) -> String {
             format!("{value:.3e}")
         };
     }
-    let decimals = (4 - size.log10().floor() as i32).clamp(0, 7) as usize;
+    let decimals = (4 - libm::log10(size).floor() as i32).clamp(0, 7) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }

@@ -11,8 +11,8 @@ impl ToyKind {
     /// The curve without its noise; None for classes.
     pub fn truth(self) -> Option<fn(f64) -> f64> {
         match self {
-            ToyKind::Sinusoid => Some(|x| 2.0 * x.sin()),
-            ToyKind::Heteroscedastic => Some(f64::sin),
+            ToyKind::Sinusoid => Some(|x| 2.0 * libm::sin(x)),
+            ToyKind::Heteroscedastic => Some(libm::sin),
             ToyKind::Cubic => Some(|x| x.powi(3)),
             _ => None,
         }
@@ -101,12 +101,12 @@ fn build(
             ToyKind::Sinusoid => {
                 let at = sinusoid_x(i, rng);
                 x.push(at);
-                y.push(2.0 * at.sin() + noise * rng.normal());
+                y.push(2.0 * libm::sin(at) + noise * rng.normal());
             }
             ToyKind::Heteroscedastic => {
                 let at = 10.0 * rng.uniform();
                 x.push(at);
-                y.push(at.sin() + noise * (1.0 + at) * rng.normal());
+                y.push(libm::sin(at) + noise * (1.0 + at) * rng.normal());
             }
             ToyKind::Cubic => {
                 let at = 8.0 * rng.uniform() - 4.0;
@@ -134,12 +134,12 @@ const BLOBS: [[f64; 2]; 3] = [[0.0, 1.0], [-0.87, -0.5], [0.87, -0.5]];
 /// centres of the clouds.
 fn class_point(kind: ToyKind, class: usize, u: f64) -> [f64; 2] {
     match (kind, class) {
-        (ToyKind::Moons, 0) => [(PI * u).cos(), (PI * u).sin()],
-        (ToyKind::Moons, _) => [1.0 - (PI * u).cos(), 0.5 - (PI * u).sin()],
+        (ToyKind::Moons, 0) => [libm::cos(PI * u), libm::sin(PI * u)],
+        (ToyKind::Moons, _) => [1.0 - libm::cos(PI * u), 0.5 - libm::sin(PI * u)],
         (ToyKind::Blobs, class) => BLOBS[class],
         (_, class) => {
             let radius = if class == 0 { 1.0 } else { 0.5 };
-            [radius * (TAU * u).cos(), radius * (TAU * u).sin()]
+            [radius * libm::cos(TAU * u), radius * libm::sin(TAU * u)]
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
             let toy = make(ToyKind::Sinusoid, gap, 100, Some(0.0), 1);
             assert_eq!(toy.x.iter().filter(|&&x| x < 0.0).count(), 50);
             assert!(toy.x.iter().all(|x| (inner..=0.75 * PI).contains(&x.abs())));
-            assert!(toy.x.iter().zip(&toy.y).all(|(x, y)| (y - 2.0 * x.sin()).abs() < 1e-12));
+            assert!(toy.x.iter().zip(&toy.y).all(|(x, y)| (y - 2.0 * libm::sin(*x)).abs() < 1e-12));
         }
     }
 
@@ -164,8 +164,8 @@ mod tests {
         let n = 20_000;
         type Curve = fn(f64) -> (f64, f64);
         let curves: [(ToyKind, Curve); 3] = [
-            (ToyKind::Sinusoid, |x| (2.0 * x.sin(), 0.1)),
-            (ToyKind::Heteroscedastic, |x| (x.sin(), 0.05 + 0.05 * x)),
+            (ToyKind::Sinusoid, |x| (2.0 * libm::sin(x), 0.1)),
+            (ToyKind::Heteroscedastic, |x| (libm::sin(x), 0.05 + 0.05 * x)),
             (ToyKind::Cubic, |x| (x.powi(3), 3.0)),
         ];
         for (kind, curve) in curves {
@@ -181,10 +181,10 @@ mod tests {
         let rings = make(ToyKind::Rings, Gap::Figure, 40, Some(0.0), 2);
         let moons = make(ToyKind::Moons, Gap::Figure, 40, Some(0.0), 2);
         for i in 0..40 {
-            let radius = rings.x[2 * i].hypot(rings.x[2 * i + 1]);
+            let radius = libm::hypot(rings.x[2 * i], rings.x[2 * i + 1]);
             assert!((radius - if rings.y[i] == 0.0 { 1.0 } else { 0.5 }).abs() < 1e-12);
             let centre = if moons.y[i] == 0.0 { (0.0, 0.0) } else { (1.0, 0.5) };
-            assert!(((moons.x[2 * i] - centre.0).hypot(moons.x[2 * i + 1] - centre.1) - 1.0).abs() < 1e-12);
+            assert!((libm::hypot(moons.x[2 * i] - centre.0, moons.x[2 * i + 1] - centre.1) - 1.0).abs() < 1e-12);
         }
     }
 

@@ -43,7 +43,7 @@ impl Axis {
         // A lower threshold would blow up the noise around zero.
         let typical_small = quantile(&sizes, 0.25).unwrap_or(1.0);
         // Six decades are as many as a reader can use.
-        let threshold = 10f64.powf(typical_small.max(largest * 1e-6).log10().floor());
+        let threshold = libm::pow(10f64, libm::log10(typical_small.max(largest * 1e-6)).floor());
         let (low, high) = extent(values.iter().copied()).unwrap_or((0.0, 1.0));
         Self::symlog_from(threshold, low, high, pixels, gap)
     }
@@ -54,7 +54,7 @@ impl Axis {
         let (low, high) = widen(low, high);
         let (a, b) = (apply(scale, low), apply(scale, high));
         let pad = (b - a) * 0.05;
-        let invert = |u: f64| u.clamp(-500.0, 500.0).sinh() * threshold;
+        let invert = |u: f64| libm::sinh(u.clamp(-500.0, 500.0)) * threshold;
         let (low, high) = (invert(a - pad), invert(b + pad));
         let mut axis = Axis { low, high, scale, ticks: Vec::new() };
         axis.ticks = label(&axis.symlog_ticks(threshold, low.abs().max(high.abs()), pixels, gap));
@@ -63,7 +63,7 @@ impl Axis {
 
     /// Of several candidate sets the one with most ticks whose labels do not collide.
     fn symlog_ticks(&self, threshold: f64, largest: f64, pixels: f64, gap: f64) -> Vec<f64> {
-        let decades = ((largest / threshold).log10().ceil().clamp(0.0, 12.0)) as i32;
+        let decades = (libm::log10(largest / threshold).ceil().clamp(0.0, 12.0)) as i32;
         let powers = |steps: &[f64], first: i32, every: usize| -> Vec<f64> {
             let positive: Vec<f64> = (first..=decades + 1)
                 .step_by(every)
@@ -101,7 +101,7 @@ impl Axis {
 fn apply(scale: Scale, value: f64) -> f64 {
     match scale {
         Scale::Linear => value,
-        Scale::SymLog { threshold } => (value / threshold).asinh(),
+        Scale::SymLog { threshold } => libm::asinh(value / threshold),
     }
 }
 
@@ -173,7 +173,7 @@ fn nice_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     if !(rough > 0.0 && rough.is_finite()) {
         return Vec::new();
     }
-    let power = 10f64.powf(rough.log10().floor());
+    let power = libm::pow(10f64, libm::log10(rough).floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
     let first = (low / step - 1e-9).ceil();

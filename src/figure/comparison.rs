@@ -78,7 +78,7 @@ impl ComparisonScale {
     /// As the axis has it.
     fn place(self, v: f64) -> f64 {
         match self {
-            ComparisonScale::Log if v > 0.0 => v.log10(),
+            ComparisonScale::Log if v > 0.0 => libm::log10(v),
             ComparisonScale::Log => f64::NAN,
             _ => v,
         }
@@ -113,15 +113,15 @@ fn log_ticks(axis: &Axis, pixels: f64) -> Vec<Tick> {
     let mut best: Vec<Tick> = vec![];
     if axis.high - axis.low < 1.0 {
         // Less than a decade may hold none of the steps below.
-        let mut even = Axis::linear(10f64.powf(axis.low), 10f64.powf(axis.high), 5).ticks;
-        even.iter_mut().for_each(|t| t.value = t.value.log10());
+        let mut even = Axis::linear(libm::pow(10f64, axis.low), libm::pow(10f64, axis.high), 5).ticks;
+        even.iter_mut().for_each(|t| t.value = libm::log10(t.value));
         best = if even.windows(2).all(apart) { even } else { best };
     }
     for (steps, every) in STEPS.iter().map(|s| (*s, 1)).chain([(STEPS[0], 2), (STEPS[0], 4), (STEPS[0], 8)]) {
         let powers = (first..=last).filter(|p| p.rem_euclid(every) == 0);
         let values = powers.flat_map(|p| steps.iter().map(move |s| s * 10f64.powi(p)));
         let mut ticks: Vec<Tick> = values
-            .map(|v| Tick { value: v.log10(), label: log_label(v) })
+            .map(|v| Tick { value: libm::log10(v), label: log_label(v) })
             .filter(|t| (axis.low..=axis.high).contains(&t.value))
             .collect();
         ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -254,11 +254,11 @@ mod tests {
     #[test]
     fn ratios_have_round_ticks_that_stand_apart() {
         for (low, high) in [(0.98, 1.02), (0.5, 8.0), (0.01, 90.0), (0.9, 1.3), (1e-9, 1e12), (2.0, 2.0)] {
-            let axis = ComparisonScale::Log.axis((f64::log10(low), f64::log10(high)), 420.0);
+            let axis = ComparisonScale::Log.axis((libm::log10(low), libm::log10(high)), 420.0);
             assert!(axis.ticks.len() >= 2, "{low} to {high}: {axis:?}");
             for t in &axis.ticks {
                 let shown: f64 = t.label.replace('−', "-").parse().expect("a number");
-                assert!((shown.log10() - t.value).abs() < 1e-9, "{low} to {high}: {t:?}");
+                assert!((libm::log10(shown) - t.value).abs() < 1e-9, "{low} to {high}: {t:?}");
             }
         }
     }

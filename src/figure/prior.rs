@@ -122,7 +122,7 @@ impl Figure for PriorFigure {
             Shared {
                 x: x_limits(xs),
                 y,
-                log_from: Some(if size > 0.0 { 10f64.powf(size.log10().round()) } else { 1.0 }),
+                log_from: Some(if size > 0.0 { libm::pow(10f64, libm::log10(size).round()) } else { 1.0 }),
             }
         } else {
             Shared { x: x_limits(xs), y: y_limits(&data, &samples), log_from: None }

@@ -4,7 +4,7 @@ use super::*;
 
 /// Deterministic noise in -1..1.
 pub fn noise(i: usize) -> f64 {
-    let v = (i as f64 * 12.9898).sin() * 43758.5453;
+    let v = libm::sin(i as f64 * 12.9898) * 43758.5453;
     2.0 * (v - v.floor()) - 1.0
 }
 
@@ -19,9 +19,9 @@ pub fn grid(n: usize, low: f64, high: f64) -> Vec<f64> {
 
 pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
     let x = grid(200, -4.0, 4.0);
-    let truth: Vec<f64> = x.iter().map(|x| (2.0 * x).sin() + 0.3 * x).collect();
+    let truth: Vec<f64> = x.iter().map(|x| libm::sin(2.0 * x) + 0.3 * x).collect();
     let away = |x: f64| (x.abs() - 2.0).max(0.0);
-    let mean: Vec<f64> = x.iter().zip(&truth).map(|(x, t)| t * (-away(*x)).exp()).collect();
+    let mean: Vec<f64> = x.iter().zip(&truth).map(|(x, t)| t * libm::exp(-away(*x))).collect();
     let train_x: Vec<f64> = (0..60).map(|i| 2.0 * noise(i)).collect();
     BandPanel {
         title: title.into(),
@@ -30,7 +30,7 @@ pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
         members: (0..members)
             .map(|m| mean.iter().zip(&x).map(|(y, x)| y + 0.5 * away(*x) * normal(m)).collect())
             .collect(),
-        train_y: train_x.iter().enumerate().map(|(i, x)| (2.0 * x).sin() + 0.3 * x + 0.15 * normal(i)).collect(),
+        train_y: train_x.iter().enumerate().map(|(i, x)| libm::sin(2.0 * x) + 0.3 * x + 0.15 * normal(i)).collect(),
         x,
         mean,
         truth: Some(truth),
@@ -80,7 +80,7 @@ pub fn curves_figure(log: bool) -> CurvesFigure {
         let y: Vec<f64> = x
             .iter()
             .enumerate()
-            .map(|(i, t)| end + (start - end) * (-t / 30.0).exp() + 0.03 * normal(i + k * 999))
+            .map(|(i, t)| end + (start - end) * libm::exp(-t / 30.0) + 0.03 * normal(i + k * 999))
             .collect();
         let sd = sd.then(|| y.iter().map(|y| 0.1 + 0.1 * y.abs()).collect());
         Series { name: format!("method {k}, training loss"), x, y, sd }
@@ -132,7 +132,7 @@ pub fn reliability_figure() -> ReliabilityFigure {
 
 pub fn coverage_figure() -> CoverageFigure {
     let levels = grid(19, 0.05, 0.95);
-    let bend = |p: f64| levels.iter().map(|l: &f64| l.powf(p)).collect();
+    let bend = |p: f64| levels.iter().map(|l: &f64| libm::pow(*l, p)).collect();
     let observed = vec![("VIFO".into(), bend(1.05)), ("base".into(), bend(1.8)), ("ensemble".into(), bend(0.75))];
     CoverageFigure { title: "Coverage of central intervals".into(), levels: levels.clone(), observed }
 }
@@ -197,7 +197,7 @@ pub fn comparison_figure(rows: usize, tools: usize) -> ComparisonFigure {
     let scales = [ComparisonScale::Log, ComparisonScale::SymLog, ComparisonScale::Linear];
     let mark = |p: usize, k: usize, i: usize| match (p, value(p, k, i)) {
         _ if k + 1 == tools && i == 1 => (f64::NAN, f64::NAN, f64::NAN),
-        (0, v) => (v.exp(), v.exp() - 0.4, v.exp() + 0.4),
+        (0, v) => (libm::exp(v), libm::exp(v) - 0.4, libm::exp(v) + 0.4),
         (1, v) => (9.0 * v.powi(3), 9.0 * v.powi(3) - 1.0, 9.0 * v.powi(3) + 1.0),
         (_, v) => (0.9 + 0.05 * v, f64::NAN, f64::NAN),
     };
@@ -252,7 +252,7 @@ pub fn histogram_figure() -> HistogramFigure {
 
 pub fn roc_figure() -> RocFigure {
     let fpr = grid(200, 0.0, 1.0);
-    let bend = |p: f64| fpr.iter().map(|f: &f64| f.powf(p)).collect::<Vec<_>>();
+    let bend = |p: f64| fpr.iter().map(|f: &f64| libm::pow(*f, p)).collect::<Vec<_>>();
     let curves =
         [("VIFO", 0.1), ("ensemble of 10", 0.2), ("base", 0.4)].map(|(n, p)| (n.to_owned(), fpr.clone(), bend(p)));
     RocFigure { title: "Out-of-distribution detection by entropy".into(), curves: curves.into() }
@@ -262,8 +262,8 @@ pub fn roc_figure() -> RocFigure {
 pub fn sheet_image(i: usize, side: usize, c: usize) -> SheetImage {
     let middle = (side as f64 - 1.0) / 2.0;
     let value = |x: usize, y: usize, c: usize| {
-        let r = (x as f64 - middle).hypot(y as f64 - middle) / middle;
-        let ring = (-((r - 0.5 - 0.2 * noise(i)) * 5.0).powi(2)).exp();
+        let r = libm::hypot(x as f64 - middle, y as f64 - middle) / middle;
+        let ring = libm::exp(-((r - 0.5 - 0.2 * noise(i)) * 5.0).powi(2));
         let ground = 0.35 + 0.25 * noise(i + 99 * c) * (x + y) as f64 / (2 * side) as f64;
         (255.0 * (ground + 0.6 * ring * (1.0 + noise(7 * i + c)) / 2.0).clamp(0.0, 1.0)) as u8
     };
@@ -300,10 +300,10 @@ pub fn heat_figure(n: usize) -> HeatFigure {
     let panel = |i: usize| {
         let (nx, ny) = (120, 100);
         let value = |x: f64, y: f64| {
-            let p = 1.0 / (1.0 + (-(3.0 * y - 3.0 * (1.5 * x).sin())).exp());
+            let p = 1.0 / (1.0 + libm::exp(-(3.0 * y - 3.0 * libm::sin(1.5 * x))));
             match i % 3 {
                 0 => p,
-                1 => -(p * p.max(1e-12).ln() + (1.0 - p) * (1.0 - p).max(1e-12).ln()),
+                1 => -(p * libm::log(p.max(1e-12)) + (1.0 - p) * libm::log((1.0 - p).max(1e-12))),
                 _ => 0.04 * (x * x + y * y).sqrt() * (1.0 - (2.0 * p - 1.0).abs()),
             }
         };
@@ -324,7 +324,7 @@ pub fn heat_figure(n: usize) -> HeatFigure {
     let point = |i: usize| {
         let x = 2.2 * noise(i);
         let class = i % 2;
-        (x, (1.5 * x).sin() + if class == 1 { 0.6 } else { -0.6 } + 0.25 * normal(i), class)
+        (x, libm::sin(1.5 * x) + if class == 1 { 0.6 } else { -0.6 } + 0.25 * normal(i), class)
     };
     HeatFigure {
         title: "Two classes".into(),

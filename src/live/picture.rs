@@ -84,7 +84,7 @@ pub struct Band {
 
 impl Band {
     pub fn total_sd(&self, i: usize) -> f64 {
-        self.aleatoric_sd[i].hypot(self.epistemic_sd[i])
+        libm::hypot(self.aleatoric_sd[i], self.epistemic_sd[i])
     }
 }
 

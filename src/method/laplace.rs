@@ -76,7 +76,7 @@ pub fn probit(z: &[f64], var: &[f64]) -> Vec<f64> {
 fn softmax(z: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut p: Vec<f64> = z.collect();
     let top = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    p.iter_mut().for_each(|v| *v = (*v - top).exp());
+    p.iter_mut().for_each(|v| *v = libm::exp(*v - top));
     let sum: f64 = p.iter().sum();
     p.iter_mut().for_each(|v| *v /= sum);
     p
@@ -143,7 +143,7 @@ impl Posterior {
     /// log lik - 1/2 [ logdet(H + delta I) - P log delta + delta |W|^2 ].
     pub fn log_evidence(&self, delta: f64) -> f64 {
         // The two logarithms as one: their difference keeps its digits where delta dwarfs H.
-        let occam: f64 = self.spectrum.values().map(|h| (h / delta).ln_1p()).sum();
+        let occam: f64 = self.spectrum.values().map(|h| libm::log1p(h / delta)).sum();
         self.log_likelihood - 0.5 * (occam + delta * self.squared_norm())
     }
 

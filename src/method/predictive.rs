@@ -230,13 +230,13 @@ impl Regression {
                 return term;
             }
             if term > top {
-                (top, sum) = (term, sum * (top - term).exp() + 1.0);
+                (top, sum) = (term, sum * libm::exp(top - term) + 1.0);
             } else if term > f64::NEG_INFINITY {
-                sum += (term - top).exp();
+                sum += libm::exp(term - top);
             }
         }
-        let mean = if parts.len() == 1 { top } else { top + (sum / parts.len() as f64).ln() };
-        if top == f64::NEG_INFINITY { top } else { mean - (self.spread * self.scale).ln() }
+        let mean = if parts.len() == 1 { top } else { top + libm::log(sum / parts.len() as f64) };
+        if top == f64::NEG_INFINITY { top } else { mean - libm::log(self.spread * self.scale) }
     }
     /// Mean of -log p(y), in the unit of y.
     pub fn nll(&self, y: &[f64]) -> f64 {
@@ -346,7 +346,7 @@ impl ModelSpec {
             (_, Some(own)) => own(self, z, c),
             (Outputs::Sigmas, _) => sigma(link, f64::from(z[k + c])).0,
             (Outputs::Variances, _) => f64::from(z[k + c]).max(0.0).sqrt(),
-            _ => (f64::from(z[k + c]) + (2.0 * f64::from(z[2 * k + c])).exp()).sqrt(),
+            _ => (f64::from(z[k + c]) + libm::exp(2.0 * f64::from(z[2 * k + c]))).sqrt(),
         })
     }
 
@@ -460,14 +460,14 @@ impl ModelSpec {
 
 /// In nats.
 fn entropy(p: &[f64]) -> f64 {
-    p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+    p.iter().filter(|p| **p > 0.0).map(|p| -p * libm::log(*p)).sum()
 }
 
 fn softmax(z: &mut [f64]) {
     let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
     for v in z.iter_mut() {
-        *v = (*v - top).exp();
+        *v = libm::exp(*v - top);
         sum += *v;
     }
     for v in z.iter_mut() {

@@ -80,15 +80,19 @@ impl Reg {
         match self {
             Reg::Naive => {
                 let v = keys.variance.unwrap_or(variance);
-                Prior { p0: v, p1: 0.0, p2: 0.0, constant: 0.5 * (v.ln() - 1.0) }
+                Prior { p0: v, p1: 0.0, p2: 0.0, constant: 0.5 * (libm::log(v) - 1.0) }
             }
             Reg::Mean | Reg::MeanAll => {
                 // gamma + alpha = gamma / a.
-                Prior { p0: keys.gamma, p1: keys.a, p2: 0.0, constant: 0.5 * (keys.gamma / keys.a).ln() - 0.5 }
+                Prior { p0: keys.gamma, p1: keys.a, p2: 0.0, constant: 0.5 * libm::log(keys.gamma / keys.a) - 0.5 }
             }
             Reg::Mv | Reg::MvAll => {
                 let (alpha, beta) = (keys.alpha.unwrap_or(MV_ALPHA), keys.beta.unwrap_or(MV_BETA));
-                let c = libm::lgamma(alpha) - libm::lgamma(alpha + 0.5) - alpha * beta.ln() - 0.5 * keys.d.ln() - 0.5;
+                let c = libm::lgamma(alpha)
+                    - libm::lgamma(alpha + 0.5)
+                    - alpha * libm::log(beta)
+                    - 0.5 * libm::log(keys.d)
+                    - 0.5;
                 Prior { p0: alpha, p1: beta, p2: keys.d, constant: c }
             }
             Reg::Eb | Reg::EbAll => {

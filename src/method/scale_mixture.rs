@@ -74,7 +74,7 @@ impl Integrand {
     /// v + g(x).
     #[inline(always)]
     fn variance(&self, x: f64) -> f64 {
-        self.v + if self.link == NOISE_SOFTPLUS { softplus(x) } else { x.exp() }
+        self.v + if self.link == NOISE_SOFTPLUS { softplus(x) } else { libm::exp(x) }
     }
     /// The same of x and e^x.
     #[inline(always)]
@@ -83,7 +83,7 @@ impl Integrand {
             + if self.link != NOISE_SOFTPLUS {
                 e
             } else if x < 30.0 {
-                e.ln_1p()
+                libm::log1p(e)
             } else {
                 x
             }
@@ -91,17 +91,17 @@ impl Integrand {
     /// Logarithm.
     fn log(&self, x: f64) -> f64 {
         let s = self.variance(x);
-        -0.5 * s.ln() - self.half_square / s - 0.5 * (x - self.l).powi(2) * self.precision
+        -0.5 * libm::log(s) - self.half_square / s - 0.5 * (x - self.l).powi(2) * self.precision
     }
     /// With T = (y - m)^2 / 2s and u = g' / s, the logarithm has u (T - 1/2) - (x - l) / sd^2 and
     /// u ((c - u) (T - 1/2) - u T) - 1 / sd^2, c = g'' / g'.
     #[inline(always)]
     fn slopes(&self, x: f64) -> Slopes {
         let (g, slope, c) = if self.link == NOISE_SOFTPLUS {
-            let (g, sigmoid) = (softplus(x), 1.0 / (1.0 + (-x).exp()));
+            let (g, sigmoid) = (softplus(x), 1.0 / (1.0 + libm::exp(-x)));
             (g, sigmoid, 1.0 - sigmoid)
         } else {
-            let g = x.exp();
+            let g = libm::exp(x);
             (g, g, 1.0)
         };
         let s = self.v + g;
@@ -115,9 +115,9 @@ impl Integrand {
     fn last_rise(&self) -> f64 {
         let g = (2.0 * self.half_square - self.v).max(f64::MIN_POSITIVE);
         match self.link {
-            NOISE_SOFTPLUS if g < 30.0 => g.exp_m1().ln(),
+            NOISE_SOFTPLUS if g < 30.0 => libm::log(libm::expm1(g)),
             NOISE_SOFTPLUS => g,
-            _ => g.ln(),
+            _ => libm::log(g),
         }
     }
 }
@@ -176,7 +176,7 @@ impl ScaleMixture {
         if self.sd > WIDEST {
             return self.with_bounds(&f, f64::NEG_INFINITY);
         }
-        let norm = -LN_TWO_PI - self.sd.ln();
+        let norm = -LN_TWO_PI - libm::log(self.sd);
         if let Some(highest) = self.far_out(&f) {
             return self.with_bounds(&f, highest + norm);
         }
@@ -212,7 +212,7 @@ impl ScaleMixture {
         let top = f.log(best);
         let at = f.slopes(best);
         let width = (high - low).min(1.0 / at.first.abs()).min((std::f64::consts::TAU / at.second.abs()).sqrt());
-        (top < FAR_OUT).then(|| top + width.max(f64::MIN_POSITIVE).ln())
+        (top < FAR_OUT).then(|| top + libm::log(width.max(f64::MIN_POSITIVE)))
     }
 
     /// With u = g' / (v + g) and T0 = (y - m)^2 / 2v, the second derivative is at most T0 u (1 - u) (1 - 2u) - 1 / sd^2, and
@@ -227,7 +227,7 @@ impl ScaleMixture {
         if f.precision < flat {
             return Shape::Unknown;
         }
-        let edge = f.v.ln();
+        let edge = libm::log(f.v);
         if edge <= low {
             return Shape::Concave(low);
         }
@@ -275,21 +275,21 @@ impl ScaleMixture {
         let (low, high) = self.bounds();
         let (centre, width) = self.mode(f, from);
         let mut h = (STEP * width).min(0.8);
-        let e0 = centre.exp();
+        let e0 = libm::exp(centre);
         let s0 = f.variance_of(centre, e0);
         let (t0, p0) = (f.half_square / s0, (centre - f.l).powi(2));
         // Relative to the centre; e = e^x.
         let term = |x: f64, e: f64| {
             let inverse = 1.0 / f.variance_of(x, e);
             let exponent = t0 - f.half_square * inverse + 0.5 * (p0 - (x - f.l).powi(2)) * f.precision;
-            exponent.exp() * (s0 * inverse).sqrt()
+            libm::exp(exponent) * (s0 * inverse).sqrt()
         };
-        let top = norm - 0.5 * s0.ln() - t0 - 0.5 * p0 * f.precision;
+        let top = norm - 0.5 * libm::log(s0) - t0 - 0.5 * p0 * f.precision;
         let mut sum = 1.0;
         let mut counts = [0; 2];
         let mut ends = [low, high];
         let mut is_cut = !(low < f.l && f.l < high);
-        let growth = h.exp();
+        let growth = libm::exp(h);
         for (side, (sign, growth)) in [(-1.0, 1.0 / growth), (1.0, growth)].into_iter().enumerate() {
             let mut e = e0;
             loop {
@@ -311,17 +311,17 @@ impl ScaleMixture {
         }
         if is_cut {
             let panel = (8.0 * width).min(6.0);
-            let inside = quadrature::panels(ends[0], ends[1], panel, |x| term(x, x.exp()));
-            return self.with_bounds(f, top + inside.ln());
+            let inside = quadrature::panels(ends[0], ends[1], panel, |x| term(x, libm::exp(x)));
+            return self.with_bounds(f, top + libm::log(inside));
         }
         // From -left to right; halving doubles both.
         let [mut left, mut right] = counts;
         if sum.is_nan() || left.max(right) == MAX_STEPS {
-            return top + (h * sum).ln();
+            return top + libm::log(h * sum);
         }
         for _ in 0..HALVINGS {
             let first = centre - (f64::from(left) - 0.5) * h;
-            let (mut e, growth) = (first.exp(), h.exp());
+            let (mut e, growth) = (libm::exp(first), libm::exp(h));
             let mut between = 0.0;
             for k in 0..left + right {
                 between += term(first + f64::from(k) * h, e);
@@ -333,7 +333,7 @@ impl ScaleMixture {
                 break;
             }
         }
-        top + (h * sum).ln()
+        top + libm::log(h * sum)
     }
 
     /// log p from log of the integral between the bounds: beyond them g is constant, and the normal's tails are the rest.
@@ -345,7 +345,7 @@ impl ScaleMixture {
         if top == f64::NEG_INFINITY {
             return top;
         }
-        top + ((below - top).exp() + (between - top).exp() + (above - top).exp()).ln()
+        top + libm::log(libm::exp(below - top) + libm::exp(between - top) + libm::exp(above - top))
     }
 
     /// log of the integral between the bounds, whatever its shape: the trapezoidal rule over all that may count, or panels
@@ -367,7 +367,7 @@ impl ScaleMixture {
         let first = values.iter().position(counts).map_or(0, |i| i.saturating_sub(1));
         let last = values.iter().rposition(counts).map_or(values.len() - 1, |i| (i + 1).min(values.len() - 1));
         let (start, end) = (from + first as f64 * h, from + last as f64 * h);
-        let relative = |x: f64| (f.log(x) - top).exp();
+        let relative = |x: f64| libm::exp(f.log(x) - top);
         if counts(&values[first]) || counts(&values[last]) {
             // At a bound it may rise steeply.
             let scale = |x: f64| {
@@ -375,9 +375,9 @@ impl ScaleMixture {
                 12.0 / (at.first.abs() + at.second.abs().sqrt())
             };
             let panel = self.sd.min(4.0).min((end - start) / 3.0).min(scale(start)).min(scale(end));
-            return top + quadrature::panels(start, end, panel, relative).ln();
+            return top + libm::log(quadrature::panels(start, end, panel, relative));
         }
-        let mut sum: f64 = values[first..=last].iter().map(|v| (v - top).exp()).sum();
+        let mut sum: f64 = values[first..=last].iter().map(|v| libm::exp(v - top)).sum();
         let mut steps = last - first;
         for _ in 0..HALVINGS {
             let between: f64 = (0..steps).map(|k| relative(start + (k as f64 + 0.5) * h)).sum();
@@ -387,7 +387,7 @@ impl ScaleMixture {
                 break;
             }
         }
-        top + (h * sum).ln()
+        top + libm::log(h * sum)
     }
 
     /// E g(L). With the exp link in closed form, the bounds included: e^low Phi + e^(l + sd^2 / 2) (Phi - Phi) + e^high Phi.
@@ -404,16 +404,16 @@ impl ScaleMixture {
         }
         let shift = l + 0.5 * sd * sd;
         if l - FAR * sd > low && l + sd * sd + FAR * sd < high {
-            return shift.exp();
+            return libm::exp(shift);
         }
         let (z_low, z_high) = ((low - l) / sd, (high - l) / sd);
-        let tail = |z: f64| (shift + log_normal_cdf(z)).exp();
+        let tail = |z: f64| libm::exp(shift + log_normal_cdf(z));
         // In the tail that keeps the digits.
         let between = match z_low > sd {
             true => tail(sd - z_low) - tail(sd - z_high),
             false => tail(z_high - sd) - tail(z_low - sd),
         };
-        low.exp() * normal_cdf(z_low) + between + high.exp() * normal_cdf(-z_high)
+        libm::exp(low) * normal_cdf(z_low) + between + libm::exp(high) * normal_cdf(-z_high)
     }
 
     /// y as a mixture of normals about m: (weight, variance) of each, weights summing to 1. For what is smooth in L and asks for
@@ -437,7 +437,7 @@ impl ScaleMixture {
             // The trapezoidal rule: the normal asks for a step of 0.9 sd, the rest of the integrand for 0.45.
             let h = 0.9f64.min(0.45 / sd);
             let last = (REACH / h).floor() as i32;
-            let weight = |k: i32| (-0.5 * (f64::from(k) * h).powi(2)).exp();
+            let weight = |k: i32| libm::exp(-0.5 * (f64::from(k) * h).powi(2));
             let sum: f64 = (-last..=last).map(weight).sum();
             (-last..=last).for_each(|k| at(weight(k) / sum, l + sd * h * f64::from(k)));
         }
@@ -452,11 +452,11 @@ impl ScaleMixture {
         let mut nodes = vec![];
         while from < to {
             let end = (from + (6.0 * sd).min(from.max(7.0))).min(to);
-            let normal = |x: f64| (-0.5 * ((x - l) / sd).powi(2)).exp();
+            let normal = |x: f64| libm::exp(-0.5 * ((x - l) / sd).powi(2));
             nodes.extend(quadrature::legendre_20(from, end).map(|(x, weight)| (weight * normal(x), x)));
             from = end;
         }
-        let scale = (sd * (0.5 * LN_TWO_PI).exp()).recip();
+        let scale = (sd * libm::exp(0.5 * LN_TWO_PI)).recip();
         let sum: f64 = below + above + nodes.iter().map(|n| n.0 * scale).sum::<f64>();
         for (share, x) in [(below, low), (above, high)] {
             if share > 0.0 {
@@ -469,17 +469,17 @@ impl ScaleMixture {
 
 /// log N(., s) at half the squared distance from the mean.
 pub(super) fn log_normal(half_square: f64, s: f64) -> f64 {
-    -0.5 * (LN_TWO_PI + s.ln()) - half_square / s
+    -0.5 * (LN_TWO_PI + libm::log(s)) - half_square / s
 }
 
 fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
+    x.max(0.0) + libm::log1p(libm::exp(-x.abs()))
 }
 
 /// Lambert's W of z >= 0 to a few per cent: w e^w = z.
 fn lambert(z: f64) -> f64 {
-    let l = z.ln_1p();
-    l * (1.0 - l.ln_1p() / (2.0 + l))
+    let l = libm::log1p(z);
+    l * (1.0 - libm::log1p(l) / (2.0 + l))
 }
 
 /// softplus(x) = 1e-3 and 1e3.

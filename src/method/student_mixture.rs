@@ -52,7 +52,7 @@ impl Lattice {
 /// How far left and right of 0 the density exp(-a (w + e^-w)) of W falls by so many nats: w + e^-w - 1 = nats / a.
 fn reach(a: f64, (left, right): (f64, f64)) -> (f64, f64) {
     let (left, right) = (left / a, right / a);
-    ((left + (2.0 * left).sqrt()).ln_1p(), right + (2.0 * right).sqrt().min(1.0))
+    (libm::log1p(left + (2.0 * left).sqrt()), right + (2.0 * right).sqrt().min(1.0))
 }
 
 /// log p(y) in nats, to 1e-7 (against scipy and a fine grid; see the tests). The scale mixture is that of a normal noise, its
@@ -66,15 +66,15 @@ pub fn log_density(part: &ScaleMixture, nu: f64, y: f64) -> f64 {
     let is_point = part.is_normal() || (part.l.is_infinite() && part.sd.is_finite());
     if is_point && part.v == 0.0 {
         let g = part.noise(part.l);
-        let far = (2.0 * half_square / (nu * g)).ln_1p();
-        return -0.5 * ((nu + 1.0) * far + g.ln()) - Student::constant_of(nu);
+        let far = libm::log1p(2.0 * half_square / (nu * g));
+        return -0.5 * ((nu + 1.0) * far + libm::log(g)) - Student::constant_of(nu);
     }
     if !is_point && part.l.is_infinite() {
         return f64::NAN;
     }
     let a = 0.5 * nu;
     let step = f64::min(0.42, 1.1 / (nu + 1.0).sqrt());
-    let constant = a * a.ln() - ln_gamma(a);
+    let constant = a * libm::log(a) - ln_gamma(a);
     // All of L that may count in a tail: the likelihood rises with it by no more than e^aL.
     let (low, high) = part.bounds();
     let square = part.sd * part.sd;
@@ -92,7 +92,7 @@ pub fn log_density(part: &ScaleMixture, nu: f64, y: f64) -> f64 {
         (least, most) = (least.min(*g), most.max(*g));
     }
     let (left, right) = reach(a, (DEEP, DEEP));
-    let span = (least.ln() - left, most.max(d * d).ln() + right, step);
+    let span = (libm::log(least) - left, libm::log(most.max(d * d)) + right, step);
     constant + lattice_sum(part.v, half_square, a, &inner, span)
 }
 
@@ -106,49 +106,49 @@ fn one_lattice(part: &ScaleMixture, half_square: f64, a: f64, ends: (f64, f64), 
     let of_l = ((ends.1 - ends.0) / fine).ceil() as usize + 1;
     let (left, right) = reach(a, (DEEP, DEEP));
     let from = ends.0 - left;
-    let to = ends.1.max((2.0 * half_square).ln()) + right;
+    let to = ends.1.max(libm::log(2.0 * half_square)) + right;
     let of_x = ((to - from) / coarse).ceil() as usize + 1;
     let last = (of_x - 1) * each;
-    let mut e = (left - last as f64 * fine).exp();
-    let growth = fine.exp();
+    let mut e = libm::exp(left - last as f64 * fine);
+    let growth = libm::exp(fine);
     let mut table = Vec::with_capacity(of_l + last);
     for _ in 0..of_l + last {
-        table.push((-a * e).exp());
+        table.push(libm::exp(-a * e));
         e *= growth;
     }
     // e^aL N(L; l, sd^2) about its greatest, which lies at l + a sd^2.
     let weight = |k: usize| {
         let z = (ends.0 + k as f64 * fine - l) / sd - a * sd;
-        (-0.5 * z * z).exp()
+        libm::exp(-0.5 * z * z)
     };
     let weights: Vec<f64> = (0..of_l).map(weight).collect();
     // Up to e^a from: e^-ax and e^x.
-    let (mut power, mut s, mut sum) = (1.0, from.exp(), 0.0);
-    let (decay, growth) = ((-a * coarse).exp(), coarse.exp());
+    let (mut power, mut s, mut sum) = (1.0, libm::exp(from), 0.0);
+    let (decay, growth) = (libm::exp(-a * coarse), libm::exp(coarse));
     for n in 0..of_x {
         let at = &table[last - n * each..];
         let inner: f64 = weights.iter().zip(at).map(|(w, t)| w * t).sum();
         let variance = part.v + s;
-        sum += inner * power * (-half_square / variance).exp() / variance.sqrt();
+        sum += inner * power * libm::exp(-half_square / variance) / variance.sqrt();
         power *= decay;
         s *= growth;
     }
     if sum < LEAST_SUM {
         return f64::NAN;
     }
-    (sum * fine * coarse / sd).ln() - LN_TWO_PI + a * (l + 0.5 * a * sd * sd - from)
+    libm::log(sum * fine * coarse / sd) - LN_TWO_PI + a * (l + 0.5 * a * sd * sd - from)
 }
 
 /// log of the sum over x of step * N(d; 0, v + e^x) times the weights that L gives e^(a (log g - x)) exp(-a g / e^x), `inner` its (log weight, g).
 fn lattice_sum(v: f64, half_square: f64, a: f64, inner: &[(f64, f64)], (from, to, step): (f64, f64, f64)) -> f64 {
-    let of_l: Vec<(f64, f64)> = inner.iter().map(|(weight, g)| (weight + a * g.ln(), a * g)).collect();
+    let of_l: Vec<(f64, f64)> = inner.iter().map(|(weight, g)| (weight + a * libm::log(*g), a * g)).collect();
     let count = ((to - from) / step).ceil().clamp(1.0, 1e5) as usize;
     let mut top = f64::NEG_INFINITY;
     // (log of what does not depend on L, e^-x)
     let mut of_x = Vec::with_capacity(count + 1);
     for i in 0..=count {
         let x = from + i as f64 * step;
-        let s = x.exp();
+        let s = libm::exp(x);
         let rest = log_normal(half_square, v + s) - a * x;
         let inverse = 1.0 / s;
         let best = of_l.iter().map(|(weight, ag)| weight - ag * inverse).fold(f64::NEG_INFINITY, f64::max);
@@ -163,11 +163,11 @@ fn lattice_sum(v: f64, half_square: f64, a: f64, inner: &[(f64, f64)], (from, to
         for (weight, ag) in &of_l {
             let term = weight - ag * inverse + rest - top;
             if term > -NOTHING {
-                sum += term.exp();
+                sum += libm::exp(term);
             }
         }
     }
-    top + (sum * step).ln()
+    top + libm::log(sum * step)
 }
 
 /// (log weight, g) of L between `from` and `to`, a bound of g with all that lies beyond it.
@@ -176,7 +176,7 @@ fn nodes_of_l(part: &ScaleMixture, a: f64, (from, to): (f64, f64)) -> Vec<(f64, 
     let (l, sd) = (part.l, part.sd);
     let log_weight = |x: f64| {
         let z = (x - l) / sd;
-        -0.5 * (z * z + LN_TWO_PI) - sd.ln()
+        -0.5 * (z * z + LN_TWO_PI) - libm::log(sd)
     };
     let mut nodes = vec![];
     if from == low {
@@ -186,14 +186,14 @@ fn nodes_of_l(part: &ScaleMixture, a: f64, (from, to): (f64, f64)) -> Vec<(f64, 
         nodes.push((log_normal_cdf((l - high) / sd), part.noise(high)));
     }
     if nodes.is_empty() && sd <= NARROW {
-        return HERMITE_9.iter().map(|(x, weight)| (weight.ln(), part.noise(l + sd * x))).collect();
+        return HERMITE_9.iter().map(|(x, weight)| (libm::log(*weight), part.noise(l + sd * x))).collect();
     }
     if nodes.is_empty() {
         // A normal asks for 0.9 sd; the rest, of which the log has its next branch point pi off the real line, for 0.5, less where a multiplies it.
         let count = ((to - from) / (0.9 * sd).min(0.5).min(1.35 / a.sqrt())).ceil();
         let step = (to - from) / count;
         let all = (0..=count as usize).map(|i| from + i as f64 * step);
-        nodes.extend(all.map(|x| (log_weight(x) + step.ln(), part.noise(x))));
+        nodes.extend(all.map(|x| (log_weight(x) + libm::log(step), part.noise(x))));
         return nodes;
     }
     // g(L)^a grows by at most e^40 in a panel; softplus(L) is L far out, and doubles in one.
@@ -201,7 +201,7 @@ fn nodes_of_l(part: &ScaleMixture, a: f64, (from, to): (f64, f64)) -> Vec<(f64, 
     let longest = |at: f64| if part.link == NOISE_EXP { panel } else { at.max(panel) };
     while at < to {
         let end = (at + (6.0 * sd).min(longest(at))).min(to);
-        nodes.extend(legendre_20(at, end).map(|(x, weight)| (log_weight(x) + weight.ln(), part.noise(x))));
+        nodes.extend(legendre_20(at, end).map(|(x, weight)| (log_weight(x) + libm::log(weight), part.noise(x))));
         at = end;
     }
     nodes
@@ -220,16 +220,17 @@ pub fn nodes(part: &ScaleMixture, nu: f64, lattice: Lattice, mut take: impl FnMu
         return take(1.0, f64::NAN);
     }
     let a = 0.5 * nu;
-    let of_l: Vec<(f64, f64)> = inner.iter().map(|(weight, g)| (weight.ln() + a * g.ln(), a * g)).collect();
+    let of_l: Vec<(f64, f64)> =
+        inner.iter().map(|(weight, g)| (libm::log(*weight) + a * libm::log(*g), a * g)).collect();
     let ((left, right), step) = (reach(a, lattice.ends()), lattice.step(nu));
-    let (from, to) = (least.ln() - left, most.ln() + right);
+    let (from, to) = (libm::log(least) - left, libm::log(most) + right);
     let count = ((to - from) / step).ceil().clamp(1.0, 1e5) as usize;
     let all: Vec<(f64, f64)> = (0..=count)
         .map(|i| {
             let x = from + i as f64 * step;
-            let s = x.exp();
+            let s = libm::exp(x);
             let (rest, inverse) = (a - a * x, 1.0 / s);
-            let weight: f64 = of_l.iter().map(|(weight, ag)| (weight - ag * inverse + rest).exp()).sum();
+            let weight: f64 = of_l.iter().map(|(weight, ag)| libm::exp(weight - ag * inverse + rest)).sum();
             (weight, s)
         })
         .collect();

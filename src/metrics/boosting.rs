@@ -171,7 +171,7 @@ fn boost(train: &Columns, held: Option<&Columns>, is_class: bool, trees: usize) 
     let first = train.y.first().copied().unwrap_or(0.0);
     if train.y.iter().all(|y| *y == first) {
         // As if one row more had been of the other side.
-        let odds = (train.y.len() as f64 + 1.0).ln();
+        let odds = libm::log(train.y.len() as f64 + 1.0);
         return Ok(Booster::Constant(if !is_class {
             first
         } else if first > 0.5 {
@@ -303,7 +303,7 @@ impl Boosting {
     /// Class probabilities [n, k] of `x` [n, d]: those of the boosters, divided by their sum.
     pub fn probabilities(&self, x: &[f32], n: usize) -> Result<Vec<f64>> {
         let of_class: Vec<Vec<f64>> = self.outputs(x, n)?;
-        let probability = |odds: f64| 1.0 / (1.0 + (-odds).exp());
+        let probability = |odds: f64| 1.0 / (1.0 + libm::exp(-odds));
         let row = |i: usize| -> Vec<f64> {
             if self.classes == 2 {
                 let p = probability(of_class[0][i]);

@@ -21,7 +21,7 @@ fn mean_over_rows(probs: &[f64], y: &[usize], k: usize, f: impl Fn(&[f64], usize
 /// normal f64). NaN for no rows, shapes that disagree, a label >= k or a NaN probability. MATH.md section 7, NLL.
 pub fn nll(probs: &[f64], y: &[usize], k: usize) -> f64 {
     // Not f64::max, which would turn NaN into the floor.
-    mean_over_rows(probs, y, k, |p, c| -(if p[c] < P_FLOOR { P_FLOOR } else { p[c] }).ln())
+    mean_over_rows(probs, y, k, |p, c| -libm::log(if p[c] < P_FLOOR { P_FLOOR } else { p[c] }))
 }
 
 /// Share of rows, in 0..=1, whose largest probability is that of the true class; ties go to the lowest index. NaN as in
@@ -92,7 +92,7 @@ fn rows(probs: &[f64], k: usize) -> impl Iterator<Item = &[f64]> {
 
 fn entropy_of(p: &[f64]) -> f64 {
     // Adding 0 turns the -0 of a certain row into 0.
-    0.0 - sum_of(p.iter().map(|&p| if p == 0.0 { 0.0 } else { p * p.ln() }))
+    0.0 - sum_of(p.iter().map(|&p| if p == 0.0 { 0.0 } else { p * libm::log(p) }))
 }
 
 fn max_and_argmax(p: &[f64]) -> (f64, usize) {
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn nll_is_the_mean_log_and_the_floor_keeps_it_finite() {
-        assert_near(nll(&[0.5, 0.5, 0.25, 0.75], &[0, 0], 2), (2f64.ln() + 4f64.ln()) / 2.0, 1e-15);
-        assert_near(nll(&[0.0, 1.0], &[0], 2), -f64::MIN_POSITIVE.ln(), 1e-15);
-        assert_near(nll(&[1e-307, 1.0], &[0], 2), 307.0 * 10f64.ln(), 1e-14);
+        assert_near(nll(&[0.5, 0.5, 0.25, 0.75], &[0, 0], 2), (libm::log(2f64) + libm::log(4f64)) / 2.0, 1e-15);
+        assert_near(nll(&[0.0, 1.0], &[0], 2), -libm::log(f64::MIN_POSITIVE), 1e-15);
+        assert_near(nll(&[1e-307, 1.0], &[0], 2), 307.0 * libm::log(10f64), 1e-14);
         assert_eq!(nll(&[0.0, 1.0], &[1], 2), 0.0);
     }
 
@@ -141,7 +141,7 @@ mod tests {
     fn entropy_counts_zero_probability_as_zero() {
         let h = entropy(&[1.0, 0.0, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25], 4);
         assert_eq!(h[0].to_bits(), 0.0f64.to_bits());
-        assert_near(h[1], 4f64.ln(), 1e-15);
+        assert_near(h[1], libm::log(4f64), 1e-15);
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let agree = mutual_information(&[0.3, 0.7, 0.3, 0.7, 0.3, 0.7], 3, 1, 2);
         assert!(agree.epistemic[0] >= 0.0 && agree.epistemic[0] < 1e-15);
         let differ = mutual_information(&[1.0, 0.0, 0.0, 1.0], 2, 1, 2);
-        assert_near(differ.epistemic[0], 2f64.ln(), 1e-15);
+        assert_near(differ.epistemic[0], libm::log(2f64), 1e-15);
         assert_eq!(differ.aleatoric[0], 0.0);
     }
 
@@ -184,7 +184,7 @@ mod tests {
             let mean = |j: usize| (0..s).map(|m| at(m, j)).sum::<f64>() / s as f64;
             let kl: f64 = (0..s)
                 .flat_map(|m| (0..k).map(move |j| (m, j)))
-                .map(|(m, j)| at(m, j) * (at(m, j) / mean(j)).ln() / s as f64)
+                .map(|(m, j)| at(m, j) * libm::log(at(m, j) / mean(j)) / s as f64)
                 .sum();
             assert_near(d.epistemic[i], kl, 1e-13);
             assert_near(d.total[i], d.aleatoric[i] + d.epistemic[i], 1e-13);

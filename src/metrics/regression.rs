@@ -39,18 +39,18 @@ impl Mixture<'_> {
         let (mut max, mut sum) = (f64::NEG_INFINITY, 0.0);
         for (w, m, sd) in self.parts() {
             // One logarithm for both, but where the quotient has lost its digits.
-            let scale = if w >= sd * f64::MIN_POSITIVE { (w / sd).ln() } else { w.ln() - sd.ln() };
+            let scale = if w >= sd * f64::MIN_POSITIVE { libm::log(w / sd) } else { libm::log(w) - libm::log(sd) };
             let term = scale - 0.5 * ((y - m) / sd).powi(2) - HALF_LN_TWO_PI;
             if term.is_nan() {
                 return term;
             }
             if term > max {
-                (max, sum) = (term, sum * (max - term).exp() + 1.0);
+                (max, sum) = (term, sum * libm::exp(max - term) + 1.0);
             } else if term > f64::NEG_INFINITY {
-                sum += (term - max).exp();
+                sum += libm::exp(term - max);
             }
         }
-        if sum > 0.0 { max + sum.ln() } else { max }
+        if sum > 0.0 { max + libm::log(sum) } else { max }
     }
 
     /// E y.
@@ -101,7 +101,7 @@ impl Mixture<'_> {
         let upper = q > 0.5;
         // Weights sum to one only up to rounding, which a far tail would feel.
         let total: f64 = self.weights.iter().sum();
-        let log_target = ((if upper { 1.0 - q } else { q }) * total).ln();
+        let log_target = libm::log((if upper { 1.0 - q } else { q }) * total);
         let least_sd = self.parts().map(|(_, _, sd)| sd).fold(f64::INFINITY, f64::min);
         let tolerance = |y: f64| 2.5e-13 * y.abs().max(0.1 * least_sd);
         // A normal of the mixture's mean and variance is near enough for Newton to end after three or four evaluations.
@@ -116,7 +116,7 @@ impl Mixture<'_> {
                 break;
             }
             let tail = self.tail(y, upper);
-            let excess = if upper { log_target - tail.ln() } else { tail.ln() - log_target };
+            let excess = if upper { log_target - libm::log(tail) } else { libm::log(tail) - log_target };
             if excess == 0.0 {
                 return y;
             }

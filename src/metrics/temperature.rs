@@ -38,7 +38,7 @@ pub struct Temperature {
 /// log p with the floor of `classification::nll`, so that a probability of 0 has a logarithm.
 fn log(p: f64) -> f64 {
     // Not f64::max, which would turn NaN into the floor.
-    if p < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { p }.ln()
+    libm::log(if p < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { p })
 }
 
 /// Sums over rows at beta = 1/T: the NLL, its first two derivatives in beta, and the squares of each row's first.
@@ -57,14 +57,14 @@ fn sums(logs: &[f64], y: &[usize], k: usize, beta: f64) -> Sums {
         let top = l.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
         for l in l {
-            let (w, d) = ((beta * (l - top)).exp(), l - top);
+            let (w, d) = (libm::exp(beta * (l - top)), l - top);
             sum += w;
             first += w * d;
             second += w * d * d;
         }
         let mean = first / sum;
         let slope = mean - (l[c] - top);
-        s.nll += sum.ln() - beta * (l[c] - top);
+        s.nll += libm::log(sum) - beta * (l[c] - top);
         s.slope += slope;
         s.curvature += (second / sum - mean * mean).max(0.0);
         s.squares += slope * slope;
@@ -136,7 +136,7 @@ pub fn apply(probs: &[f64], k: usize, t: f64) -> Vec<f64> {
     }
     for row in out.chunks_exact_mut(k) {
         let top = row.iter().copied().fold(f64::NEG_INFINITY, |a, p| a.max(log(p)));
-        row.iter_mut().for_each(|p| *p = ((log(*p) - top) / t).exp());
+        row.iter_mut().for_each(|p| *p = libm::exp((log(*p) - top) / t));
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|p| *p /= sum);
     }
@@ -158,7 +158,7 @@ mod tests {
         let (mut probs, mut y) = (vec![], vec![]);
         for _ in 0..n {
             let z: Vec<f64> = (0..K).map(|_| 1.5 * rng.normal()).collect();
-            let p: Vec<f64> = z.iter().map(|z| z.exp()).collect();
+            let p: Vec<f64> = z.iter().map(|z| libm::exp(*z)).collect();
             let sum: f64 = p.iter().sum();
             let mut u = rng.uniform() * sum;
             y.push(
@@ -222,7 +222,7 @@ mod tests {
         // Every row wrong: for ever less.
         let t = fit(&sure, &[1; 50], 2).unwrap();
         assert_eq!((t.value, t.verdict), (MOST, Verdict::AtMost));
-        assert!(t.nll_after < t.nll_before && t.nll_after > 2f64.ln());
+        assert!(t.nll_after < t.nll_before && t.nll_after > libm::log(2f64));
         let t = fit(&sure[..18], &[1; 9], 2).unwrap();
         assert_eq!((t.value, t.verdict), (1.0, Verdict::FewRows));
         // Certain and right, certain and wrong: probabilities of 0 have a floor.

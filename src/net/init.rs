@@ -30,7 +30,7 @@ fn start(layout: &Layout, draw: &Draw, w: &mut [f32]) {
             ViewKind::Beta => w[part].fill(0.0),
             ViewKind::VbllMean { .. } | ViewKind::LogScale { .. } | ViewKind::LogNoise => {
                 let shift = match view.kind {
-                    ViewKind::LogScale { .. } => -0.5 * (view.fan_in() as f32).ln(),
+                    ViewKind::LogScale { .. } => -0.5 * libm::logf(view.fan_in() as f32),
                     ViewKind::LogNoise => -1.0,
                     _ => 0.0,
                 };

@@ -85,7 +85,7 @@ fn bend(net: &Mlp, draw: &impl Fn(u32) -> Draw, rows: usize, mut x: Vec<f32>, w:
             let element = to.bias + unit as u32;
             // Shares that are uniform on the simplex: exponential numbers over their sum.
             let shares: [f64; MIXED as usize] =
-                std::array::from_fn(|j| -f64::from(1.0 - draw(OF_SHARES + j as u32).uniform(element)).ln());
+                std::array::from_fn(|j| -libm::log(f64::from(1.0 - draw(OF_SHARES + j as u32).uniform(element))));
             let mixed: f64 = (0..MIXED)
                 .zip(shares)
                 .map(|(j, share)| {

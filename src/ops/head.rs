@@ -166,7 +166,7 @@ pub fn gaussian_loss<T: Real>(link: u32, m: T, l: T, y: T) -> (T, T, T) {
     let log_g = if link == NOISE_EXP { l.at_least(T::of(-10.0)).at_most(T::of(10.0)) } else { g.ln() };
     let e = y - m;
     let q = e * e / g;
-    let value = half * (q + log_g + T::of((2.0 * std::f64::consts::PI).ln()));
+    let value = half * (q + log_g + T::of(libm::log(2.0 * std::f64::consts::PI)));
     (value, -e / g, half * (T::one() - q) / g * slope)
 }
 

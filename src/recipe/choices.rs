@@ -214,7 +214,7 @@ impl Strength {
     /// The share of the strength at the share `t` of the steps.
     pub fn share(self, t: f64) -> f64 {
         match self {
-            Strength::FlatCosine if t > 0.5 => 0.5 * (1.0 + (std::f64::consts::TAU * (t - 0.5)).cos()),
+            Strength::FlatCosine if t > 0.5 => 0.5 * (1.0 + libm::cos(std::f64::consts::TAU * (t - 0.5))),
             _ => 1.0,
         }
     }

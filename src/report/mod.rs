@@ -208,7 +208,7 @@ pub fn learning_curves(dir: &Path, name: &str, rows: &[EpochRow], target_sd: f64
     if rows.iter().any(|r| r.validation_nll.is_some()) {
         all.push(series(
             "validation NLL",
-            rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - target_sd.ln())).collect(),
+            rows.iter().map(|r| r.validation_nll.map_or(f64::NAN, |v| v - libm::log(target_sd))).collect(),
         ));
     }
     let figure = CurvesFigure {

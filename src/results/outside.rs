@@ -57,7 +57,7 @@ pub fn aurocs(metrics: &[Metric]) -> impl Iterator<Item = (&'static str, f64)> {
 
 /// Absolute rounding of a mutual information: it is the difference of two entropies of up to ln k.
 pub(crate) fn mutual_information_error(k: usize) -> f64 {
-    metrics::ROUNDING * (k.max(2) as f64).ln()
+    metrics::ROUNDING * libm::log(k.max(2) as f64)
 }
 
 /// In- against out-of-distribution, by maximum probability, total entropy and mutual information (in-distribution positive).

@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn least_squares_that_do_better_are_named() {
         let n = 60;
-        let line: Vec<f64> = (0..n).map(|i| (f64::from(i) * 0.7).sin()).collect();
-        let y: Vec<f64> = line.iter().enumerate().map(|(i, x)| 3.0 * x + 0.1 * (i as f64 * 1.9).cos()).collect();
+        let line: Vec<f64> = (0..n).map(|i| libm::sin(f64::from(i) * 0.7)).collect();
+        let y: Vec<f64> = line.iter().enumerate().map(|(i, x)| 3.0 * x + 0.1 * libm::cos(i as f64 * 1.9)).collect();
         let x = Dataset {
             x: line.iter().map(|x| *x as f32).collect::<Vec<_>>().into(),
             y: vec![0.0; 60],

@@ -90,7 +90,7 @@ mod tests {
         let notes = classification(&p, &y, None).notes.join("\n");
         assert!(notes.contains("accuracy 0.2500 ± 0.06847 (27 %)"), "{notes}");
         // nll: 10 terms of -ln 0.6, 30 of -ln 0.4; sd = (ln 0.6 - ln 0.4) sqrt(10 * 30 / (40 * 39)), over sqrt 40.
-        let error = (0.6f64 / 0.4).ln() * (300.0f64 / (40.0 * 39.0)).sqrt() / 40f64.sqrt();
+        let error = libm::log(0.6f64 / 0.4) * (300.0f64 / (40.0 * 39.0)).sqrt() / 40f64.sqrt();
         assert!(notes.contains(&format!("± {} nats", number(error))), "{notes}");
         // All of four right is no certainty: (4 + 2) / (4 + 4) = 3/4, sqrt(3/16 / 8).
         let sure = Classification { k: 2, probs: [0.9, 0.1].repeat(4), epistemic: vec![0.0; 4], ..Default::default() };

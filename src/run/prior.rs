@@ -94,5 +94,5 @@ pub fn curves(
 /// A draw of Student's t from two of a standard normal (Bailey 1994): with r^2 = a^2 + b^2 it is a / r sqrt(nu (e^(r^2 / nu) - 1)).
 fn student(nu: f64, a: f64, b: f64) -> f64 {
     let square = a * a + b * b;
-    if square == 0.0 { 0.0 } else { a * (nu * (square / nu).exp_m1() / square).sqrt() }
+    if square == 0.0 { 0.0 } else { a * (nu * libm::expm1(square / nu) / square).sqrt() }
 }

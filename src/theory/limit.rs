@@ -48,7 +48,7 @@ impl Unit {
 }
 
 fn normal_pdf(t: f64) -> f64 {
-    (-0.5 * t * t).exp() / (2.0 * std::f64::consts::PI).sqrt()
+    libm::exp(-0.5 * t * t) / (2.0 * std::f64::consts::PI).sqrt()
 }
 
 /// w relu(u x).

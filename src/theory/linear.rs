@@ -98,7 +98,7 @@ fn trace_of_product(a: &Mat, b: &Mat) -> f64 {
 
 fn log_determinant(a: &Mat) -> Result<f64> {
     let eigen = a.clone().try_symmetric_eigen(f64::EPSILON, SWEEPS).ok_or_else(|| failed("a covariance"))?;
-    Ok(eigen.eigenvalues.iter().map(|v| v.ln()).sum())
+    Ok(eigen.eigenvalues.iter().map(|v| libm::log(*v)).sum())
 }
 
 impl Problem {
@@ -110,7 +110,7 @@ impl Problem {
     }
 
     fn log_density(&self, square: f64) -> f64 {
-        -0.5 * (square / self.noise + (2.0 * std::f64::consts::PI * self.noise).ln())
+        -0.5 * (square / self.noise + libm::log(2.0 * std::f64::consts::PI * self.noise))
     }
 
     /// The ELBO over theta: E_q log p(y | theta' x) with E (y - theta' x)^2 = (y - w' x)^2 + tr(V x x'), less

@@ -64,7 +64,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// E_q[-log p(y|z)] and its derivatives by (mu_0, mu_1, s_0, s_1). Two logits enter by their difference alone, which is
 /// N(mu_0 - mu_1, s_0^2 + s_1^2): one integral, by nine Gauss-Hermite points.
 fn loss(mu: [f64; 2], s: [f64; 2], y: f64) -> (f64, [f64; 4]) {
-    let (difference, sd) = (mu[0] - mu[1], s[0].hypot(s[1]));
+    let (difference, sd) = (mu[0] - mu[1], libm::hypot(s[0], s[1]));
     let (mut value, mut slope, mut slope_sd) = (0.0, 0.0, 0.0);
     for (node, weight) in HERMITE_9 {
         let z = -y * (difference + sd * node);

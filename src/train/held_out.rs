@@ -123,7 +123,7 @@ fn fold(setup: &ModelSpec, m: u32, rows: usize) -> Vec<usize> {
 /// its own sd.
 pub(super) fn row_nll(predictives: &[Predictive], rows: &Dataset, target_sd: f64) -> Vec<f64> {
     let of = predictives.len();
-    let shift = if of == 1 { target_sd.ln() } else { 0.0 };
+    let shift = if of == 1 { libm::log(target_sd) } else { 0.0 };
     let one = |row: usize| {
         let of_target = |(at, predictive): (usize, &Predictive)| {
             let y = rows.y[row * of + at];
@@ -160,7 +160,7 @@ pub(super) fn score(predictive: &Predictive, target_sd: f64, y: &[f32], weights:
         Predictive::Regression(r) => {
             let y: Vec<f64> = y.iter().map(|&v| v as f64).collect();
             let squares = r.mean.iter().zip(&y).map(|(m, y)| (m - y).powi(2));
-            (r.weighted_nll(&y, weights) + target_sd.ln(), weighted::mean(squares, weights).sqrt() * target_sd)
+            (r.weighted_nll(&y, weights) + libm::log(target_sd), weighted::mean(squares, weights).sqrt() * target_sd)
         }
         Predictive::Classification(c) => {
             let y: Vec<usize> = y.iter().map(|&v| v as usize).collect();

@@ -240,8 +240,8 @@ impl TrainingPlan {
         let t = self.share_done(step);
         let factor = match self.schedule {
             Schedule::Constant => 1.0,
-            Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
-            Schedule::Coslog4 => 0.5 * (1.0 - (std::f64::consts::TAU * (1.0 + 15.0 * t).log2()).cos()),
+            Schedule::Cosine => 0.5 * (1.0 + libm::cos(std::f64::consts::PI * t)),
+            Schedule::Coslog4 => 0.5 * (1.0 - libm::cos(std::f64::consts::TAU * libm::log2(1.0 + 15.0 * t))),
             Schedule::Step => {
                 if t < 0.5 {
                     1.0
@@ -271,7 +271,7 @@ impl TrainingPlan {
         } else {
             1.0
         };
-        let bias = |beta: f32| 1.0 - ((beta as f64 * 1e6).round() / 1e6).powf(step as f64 + 1.0);
+        let bias = |beta: f32| 1.0 - libm::pow((beta as f64 * 1e6).round() / 1e6, step as f64 + 1.0);
         StepArgs {
             step: step as u32,
             epoch,
@@ -317,7 +317,7 @@ pub fn usual_lr(is_image: bool, optimizer: Optimizer) -> f64 {
 
 /// Numbers that each of `levels` levels becomes: 1.6 K^0.56 as in fastai, 16 at most.
 fn width_of(levels: usize) -> u32 {
-    (1.6 * (levels as f64).powf(0.56)).round().clamp(1.0, 16.0) as u32
+    (1.6 * libm::pow(levels as f64, 0.56)).round().clamp(1.0, 16.0) as u32
 }
 
 /// The network that the recipe names, or the one that suits the data.

@@ -82,7 +82,7 @@ fn exponents(pool: &Classification, alone: &Classification, classes: &[usize]) -
     let agreement = if own > 0.0 { (total / own).clamp(1.0, 4.0) } else { 1.0 };
     let q = temperature::fit(&alone.probs, classes, alone.k).map_or(1.0, |t| 1.0 / t.value);
     let n = classes.len() as f64;
-    [agreement, q.clamp(Q.0, Q.1)].map(|v| v.powf(n / (n + HALF_OF_CLASSES)))
+    [agreement, q.clamp(Q.0, Q.1)].map(|v| libm::pow(v, n / (n + HALF_OF_CLASSES)))
 }
 
 /// `pool` = what all members say of the rows `some`; `alone` = of all rows what those say that held them out; y of `some`. In
@@ -108,7 +108,7 @@ fn factor(pool: &Regression, alone: &Regression, some: &[usize], y: &[f64]) -> f
         if inside(middle) { high = middle } else { low = middle }
     }
     let weight = n as f64 / (n as f64 + HALF);
-    (1.0 - share).max(0.25).sqrt() * high.powf(weight)
+    (1.0 - share).max(0.25).sqrt() * libm::pow(high, weight)
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
         for (apart, q) in [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (1.0, 0.9), (1.0, 1.1)] {
             let s = factor(&pool(n, apart), &alone, &some, &targets(n, q));
             let between = apart * apart / 4.0;
-            let expected = (1.0 / (1.0 + between)).sqrt() * f64::powf(q, 1000.0 / 1300.0);
+            let expected = (1.0 / (1.0 + between)).sqrt() * libm::pow(q, 1000.0 / 1300.0);
             // The least q is found between two rows: half a row of 1000 is 0.0005 / (1.645 density(1.645)) = 0.003 of it.
             assert!((s - expected).abs() < 3e-3, "{apart} {q}: {s} is not {expected}");
         }
@@ -147,7 +147,7 @@ mod tests {
     /// Two members that say p and 1 - p, or both p, of classes drawn by p.
     fn classes(n: usize, p: f64, apart: bool) -> (Classification, Vec<usize>) {
         let pair = |p: f64| [p, 1.0 - p].repeat(n);
-        let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+        let entropy = |p: f64| -p * libm::log(p) - (1.0 - p) * libm::log(1.0 - p);
         let average = if apart { 0.5 } else { p };
         let (total, own) = (entropy(average), entropy(p));
         let pool = Classification {
@@ -163,15 +163,18 @@ mod tests {
 
     #[test]
     fn classes_become_as_sure_as_the_members_are() {
-        let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+        let entropy = |p: f64| -p * libm::log(p) - (1.0 - p) * libm::log(1.0 - p);
         let (apart, y) = classes(1000, 0.9, true);
         let (alone, _) = classes(1000, 0.9, false);
         let [agreement, folds] = exponents(&apart, &alone, &y);
-        assert!((agreement - (2f64.ln() / entropy(0.9)).sqrt()).abs() < 1e-9 && folds == 1.0, "{agreement} {folds}");
+        assert!(
+            (agreement - (libm::log(2f64) / entropy(0.9)).sqrt()).abs() < 1e-9 && folds == 1.0,
+            "{agreement} {folds}"
+        );
         // Members that say 0.87 of what is so in 0.9 of the rows: (0.9 / 0.1) = (0.87 / 0.13)^q.
         let (meek, _) = classes(1000, 0.87, false);
         let [agreement, folds] = exponents(&meek, &meek, &y);
-        let q = 9f64.ln() / (87f64 / 13.0).ln();
+        let q = libm::log(9f64) / libm::log(87f64 / 13.0);
         assert!((agreement - 1.0).abs() < 1e-9 && (folds - q.sqrt()).abs() < 1e-6, "{agreement} {folds}");
         // A pool without a doubt.
         let (sure, y) = classes(10, 1.0 - 1e-300, false);

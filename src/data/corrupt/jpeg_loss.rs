@@ -51,7 +51,7 @@ impl JpegLoss {
         for (u, row) in cosines.iter_mut().enumerate() {
             for (x, value) in row.iter_mut().enumerate() {
                 let norm = if u == 0 { 0.125f64.sqrt() } else { 0.5 };
-                *value = norm * (std::f64::consts::PI * ((2 * x + 1) * u) as f64 / 16.0).cos();
+                *value = norm * libm::cos(std::f64::consts::PI * ((2 * x + 1) * u) as f64 / 16.0);
             }
         }
         JpegLoss { luma: steps(&LUMA), chroma: steps(&CHROMA), cosines }

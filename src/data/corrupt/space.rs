@@ -22,7 +22,7 @@ pub(crate) fn gaussian_blur(from: &[u8], shape: Shape, sigma: f64, to: &mut [u8]
 
 fn gaussian(x: &[f64], (h, w, c): Shape, sigma: f64) -> Vec<f64> {
     let radius = (4.0 * sigma + 0.5) as isize;
-    let kernel: Vec<f64> = (-radius..=radius).map(|d| (-0.5 * (d as f64 / sigma).powi(2)).exp()).collect();
+    let kernel: Vec<f64> = (-radius..=radius).map(|d| libm::exp(-0.5 * (d as f64 / sigma).powi(2))).collect();
     let total: f64 = kernel.iter().sum();
     let near = |i: usize, d: usize, len: usize| (i as isize + d as isize - radius).clamp(0, len as isize - 1) as usize;
     let mut tall = vec![0.0; x.len()];

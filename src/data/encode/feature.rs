@@ -349,7 +349,7 @@ impl FeatureKind {
                 out[0] = c.trend.scaled(parts.years) as f32;
                 let turns = [(c.year, parts.of_year), (c.week, f64::from(parts.weekday) / 7.0), (c.day, parts.of_day)];
                 for (i, (_, turn)) in turns.iter().filter(|(used, _)| *used).enumerate() {
-                    (out[1 + 2 * i], out[2 + 2 * i]) = ((TAU * turn).sin() as f32, (TAU * turn).cos() as f32);
+                    (out[1 + 2 * i], out[2 + 2 * i]) = (libm::sin(TAU * turn) as f32, libm::cos(TAU * turn) as f32);
                 }
             }
             // The middle of each circle.

@@ -347,7 +347,7 @@ impl Walk<'_> {
         let mean = self.gathered(weights, p.stride, p.mean, n_in * k)?;
         let scale = self.gathered(weights, p.stride, p.log_scale, n_in * k)?;
         let noise = self.gathered(weights, p.stride, p.log_noise, k)?;
-        let variance: Vec<f32> = scale.iter().map(|s| (2.0 * f64::from(*s)).exp() as f32).collect();
+        let variance: Vec<f32> = scale.iter().map(|s| libm::exp(2.0 * f64::from(*s)) as f32).collect();
         let mean = self.g.floats(&[self.replicas, n_in, k], &mean);
         let variance = self.g.floats(&[self.replicas, n_in, k], &variance);
         let noise = self.g.floats(&[self.replicas, 1, k], &noise);

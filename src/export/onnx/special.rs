@@ -83,7 +83,7 @@ fn normal_cdf(g: &mut Graph, z: &Val) -> Val {
 /// Where g is held constant (`ops::head::noise_variance`).
 fn bounds(link: u32) -> (f64, f64) {
     // softplus(x) = 1e-3 and 1e3.
-    if link == NOISE_SOFTPLUS { ((1e-3f64).exp_m1().ln(), 1e3) } else { (-10.0, 10.0) }
+    if link == NOISE_SOFTPLUS { (libm::log(libm::expm1(1e-3)), 1e3) } else { (-10.0, 10.0) }
 }
 
 /// Least sd of L that is told from 0: g changes by less than 1e-9 of itself.

@@ -18,7 +18,7 @@ const LINE: f32 = 16.0;
 
 /// 1, 2 or 5 times a power of ten, at least `step`.
 fn nice(step: f64) -> f64 {
-    let power = 10f64.powf(step.log10().floor());
+    let power = libm::pow(10f64, libm::log10(step).floor());
     let factor = step / power;
     power * [1.0, 2.0, 5.0].into_iter().find(|f| *f >= factor - 1e-9).unwrap_or(10.0)
 }
@@ -40,7 +40,7 @@ fn label(mark: GridMark) -> String {
     if value.abs() >= 1e6 || (step > 0.0 && step < 1e-6) {
         return format!("{value:e}");
     }
-    let decimals = if step > 0.0 { (-step.log10().floor()).clamp(0.0, 6.0) as usize } else { 3 };
+    let decimals = if step > 0.0 { (-libm::log10(step).floor()).clamp(0.0, 6.0) as usize } else { 3 };
     let text = format!("{value:.decimals$}");
     // Half a rounding error below zero is zero.
     if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".into() } else { text }

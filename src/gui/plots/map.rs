@@ -16,7 +16,7 @@ pub struct MapTexture {
 /// Values of an uncertainty and the largest that the colours reach.
 pub fn values(map: &Map, kind: MapKind) -> (&[f64], f64) {
     match kind {
-        MapKind::Entropy => (&map.total, (map.k.max(2) as f64).ln()),
+        MapKind::Entropy => (&map.total, libm::log(map.k.max(2) as f64)),
         _ => (&map.epistemic, map.epistemic.iter().copied().fold(1e-3, f64::max)),
     }
 }

@@ -20,7 +20,7 @@ pub fn band(band: &Band, names: (&str, &str), x: f64) -> Option<String> {
     let t = if width > 0.0 { (x - band.x[a]) / width } else { 0.0 };
     let at = |v: &[f64]| v[a] + t * (v[b] - v[a]);
     let (mean, aleatoric, epistemic) = (at(&band.mean), at(&band.aleatoric_sd), at(&band.epistemic_sd));
-    let sd = aleatoric.hypot(epistemic);
+    let sd = libm::hypot(aleatoric, epistemic);
     Some(format!(
         "{} {}\n{}: mean {}\nsd {} (aleatoric {}, epistemic {})\n95 % from {} to {}",
         names.0,

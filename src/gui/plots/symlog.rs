@@ -52,19 +52,19 @@ impl Scale {
         }
         // A power of ten, so that the axis does not creep while values come in.
         let c = low.max(high * 1e-4);
-        Scale { linear_below: Some(10f64.powf(c.log10().floor())) }
+        Scale { linear_below: Some(libm::pow(10f64, libm::log10(c).floor())) }
     }
 
     pub fn to(&self, y: f64) -> f64 {
         match self.linear_below {
-            Some(c) => (y / (2.0 * c)).asinh() / std::f64::consts::LN_10,
+            Some(c) => libm::asinh(y / (2.0 * c)) / std::f64::consts::LN_10,
             None => y,
         }
     }
 
     pub fn back(&self, t: f64) -> f64 {
         match self.linear_below {
-            Some(c) => 2.0 * c * (t * std::f64::consts::LN_10).sinh(),
+            Some(c) => 2.0 * c * libm::sinh(t * std::f64::consts::LN_10),
             None => t,
         }
     }
@@ -97,9 +97,9 @@ impl Scale {
 
     /// Zero, then the powers of ten, the widest steps first, then 2 and 5 of each: in the order in which they are to be labelled.
     fn decades(&self, c: f64, low: f64, high: f64) -> Vec<f64> {
-        let first = c.log10().round() as i32;
+        let first = libm::log10(c).round() as i32;
         // Powers beyond what the axis shows are not looked at.
-        let top = self.back(low.abs().max(high.abs())).abs().log10().ceil().min(308.0) as i32;
+        let top = libm::log10(self.back(low.abs().max(high.abs())).abs()).ceil().min(308.0) as i32;
         let mut all = vec![0.0];
         let mut push = |factor: f64, decade: i32| {
             let t = self.to(factor * 10f64.powi(decade));
@@ -124,7 +124,7 @@ impl Scale {
         if !(rough.is_finite() && rough > 0.0) {
             return vec![];
         }
-        let decade = 10f64.powf(rough.log10().floor());
+        let decade = libm::pow(10f64, libm::log10(rough).floor());
         let steps = [10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1].map(|f| f * decade);
         let of = |step: f64| -> Vec<f64> {
             let (first, last) = ((from / step).ceil() as i64, (to / step).floor() as i64);

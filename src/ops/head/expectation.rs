@@ -203,7 +203,7 @@ pub fn exact_expectation<T: Real>(mu: &[T], sigma: &[T], y: T, scale: T, dmu: &m
     dsigma[0] += scale * sigma[0] * value;
     dmu[1] += scale * half * (T::one() - q * slope);
     dsigma[1] += scale * half * q * slope * sigma[1];
-    half * (q * value + mu[1] + T::of((2.0 * std::f64::consts::PI).ln()))
+    half * (q * value + mu[1] + T::of(libm::log(2.0 * std::f64::consts::PI)))
 }
 
 #[cfg(test)]

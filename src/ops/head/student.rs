@@ -51,7 +51,7 @@ impl<T: Real> Student<T> {
 impl Student<f64> {
     /// log Gamma(nu/2) - log Gamma((nu + 1)/2) + 1/2 log(pi nu), nats; nu >= 2.
     pub fn constant_of(nu: f64) -> f64 {
-        ln_gamma(0.5 * nu) - ln_gamma(0.5 * (nu + 1.0)) + 0.5 * (std::f64::consts::PI * nu).ln()
+        ln_gamma(0.5 * nu) - ln_gamma(0.5 * (nu + 1.0)) + 0.5 * libm::log(std::f64::consts::PI * nu)
     }
 }
 

@@ -69,7 +69,7 @@ pub fn gaussian<T: Real>(y: &[T], t: T, weight: T, dy: &mut [T]) -> T {
     dy[1] = weight * half * precision;
     let q = (e * e + y[1]) * precision;
     dy[2] = weight * (T::one() - q);
-    half * q + y[2] + half * T::of((2.0 * std::f64::consts::PI).ln())
+    half * q + y[2] + half * T::of(libm::log(2.0 * std::f64::consts::PI))
 }
 
 #[inline(always)]

@@ -125,9 +125,9 @@ fn verdicts(p: &Prepared, all: &[Compared]) -> TextTable {
             }
         };
         let ratio = |at: usize| {
-            let logs: Vec<f64> = cells(at).iter().map(|(theirs, own)| (theirs.mean / own.mean).ln()).collect();
+            let logs: Vec<f64> = cells(at).iter().map(|(theirs, own)| libm::log(theirs.mean / own.mean)).collect();
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-            if logs.is_empty() { String::new() } else { format!("{:.3}", mean.exp()) }
+            if logs.is_empty() { String::new() } else { format!("{:.3}", libm::exp(mean)) }
         };
         table.rows.push(vec![name, count(RMSE), count(NLL), count(CRPS), ratio(RMSE), ratio(CRPS)]);
     }
