@@ -6,6 +6,7 @@ use super::copy::CopyAs;
 use super::export::Exports;
 use super::gallery::Example;
 use super::panels::banner::Banner;
+use super::panels::controls::{self, Anew};
 use super::panels::curves::CurvesPage;
 use super::panels::data::DataPage;
 use super::panels::examples::{Chosen, ExamplesPage};
@@ -439,7 +440,10 @@ impl App {
         if pressed(Key::Space) {
             match self.settings.tab {
                 Tab::Playground => return self.playground.toggle(),
-                _ => super::panels::controls::toggle(group),
+                _ => {
+                    let anew = controls::toggle(group);
+                    controls::again(group, anew);
+                }
             }
         }
         if group.state == WorkerState::Empty {
@@ -450,7 +454,13 @@ impl App {
         }
         // As the button, which a run folder that its end completes does not have.
         if pressed(Key::R) && !group.kept {
-            group.send(crate::live::Command::Reset);
+            let anew = Some(Anew::Again { running: group.is_running() });
+            match self.settings.tab {
+                Tab::Playground => self.playground.begin_anew(anew),
+                _ => {
+                    controls::again(group, anew);
+                }
+            }
         }
     }
 }

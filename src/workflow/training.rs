@@ -13,7 +13,7 @@ use crate::exec::{Chosen, Device};
 use crate::method::Trained;
 use crate::recipe::{Likelihood, Recipe};
 use crate::run::Fitted;
-use crate::run::folder::{Manifest, RunFolder};
+use crate::run::folder::{Asked, Manifest, RunFolder};
 use crate::run::model::Model;
 use crate::run::moved;
 use crate::run::parts::{BEST, LAST};
@@ -42,6 +42,8 @@ pub struct Training {
     recipe_is_new: bool,
     /// What was changed in the course of it: a fresh run of the recipe would not repeat this one.
     changes: Vec<String>,
+    /// What its recipe said where a time has decided.
+    asked: Option<Asked>,
 }
 
 /// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
@@ -78,6 +80,7 @@ impl Training {
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
+        let asked = Asked::of(recipe);
         let (recipe, said) = budget::settle(recipe, &data, device)?;
         data.notes.extend(said);
         let recipe = &recipe;
@@ -119,6 +122,7 @@ impl Training {
             saved: Instant::now(),
             recipe_is_new: false,
             changes: vec![],
+            asked,
         })
     }
 
@@ -163,7 +167,7 @@ impl Training {
         let training = Self::of(&recipe, data, device);
         device.resume_forms(None);
         let mut training = training?;
-        training.changes = before.changes;
+        (training.changes, training.asked) = (before.changes, before.asked);
         if before.sums.is_empty() {
             Arc::make_mut(&mut training.data).notes.push(Model::WITHOUT_SUMS.into());
         }
@@ -195,6 +199,8 @@ impl Training {
                 "say how many epochs to train on",
             ));
         }
+        // No time has decided on these.
+        self.asked = None;
         let mut recipe = self.recipe.clone();
         recipe.train.epochs = Some(more);
         // Before anything is changed: such a length may not suit the method.
@@ -269,6 +275,7 @@ impl Training {
             state: state.into(),
             notes: data.notes.clone(),
             changes: self.changes.clone(),
+            asked: self.asked.clone(),
             epochs_before: self.trainer.epochs_before(),
             relative: moved::relative(&self.recipe, &folder.path),
             kernels: self.trainer.forms(),

@@ -1,7 +1,7 @@
 //! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
-use super::controls;
+use super::controls::{self, Anew};
 use super::keys;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
@@ -45,8 +45,12 @@ pub struct Playground {
     pub presented: bool,
     /// The guided example that is in training, whose words stand above the plot.
     pub lesson: Option<&'static Example>,
-    /// What `truth` becomes once the start that was asked for has succeeded.
-    taking: Option<Option<ToyKind>>,
+    /// Of the start that was asked for, until it has succeeded or was refused.
+    taking: Option<Taking>,
+    /// The number of the training that is shown, under which it can be brought back.
+    training: u64,
+    /// The last number that was given.
+    trainings: u64,
     /// Trainings that have begun, as far as they are followed here.
     begun: u64,
     /// Where the plot's points lay on the screen in the last frame; for tests, and for the mouse.
@@ -78,6 +82,12 @@ pub struct Playground {
     /// A list was open in the last frame: a click beside it closes it and means no point.
     popup_was_open: bool,
     pub curves: super::curves::CurveCache,
+}
+
+/// What is so once a start has succeeded.
+struct Taking {
+    truth: Option<ToyKind>,
+    training: u64,
 }
 
 /// The first launch: the paper's toy, slowly enough to watch.
@@ -148,7 +158,9 @@ impl Playground {
             ask_present: false,
             presented: false,
             lesson: None,
-            taking: Some(draft.data.toy),
+            taking: Some(Taking { truth: draft.data.toy, training: 1 }),
+            training: 1,
+            trainings: 1,
             begun: 0,
             history: history::History::new(&draft),
             draft,
@@ -183,29 +195,61 @@ impl Playground {
             playground.group.send(Command::Resume { path, more: None, report: false, running: settings.running });
         } else {
             playground.fell_back = true;
-            playground.start(true);
+            playground.group.start(vec![playground.draft.clone()], playground.keep(), true);
         }
         Ok(playground)
     }
 
-    fn start(&mut self, running: bool) {
+    fn keep(&self) -> Option<Keep> {
         let keep = Keep { path: self.session.clone(), force: true, report: false };
-        self.group.start(vec![self.draft.clone()], Some(keep).filter(|_| !self.is_second), running);
+        Some(keep).filter(|_| !self.is_second)
+    }
+
+    /// What is in training is put aside: Undo brings it back.
+    fn start(&mut self, truth: Option<ToyKind>, running: bool) {
+        self.group.send(Command::Aside(self.training()));
+        self.trainings += 1;
+        self.taking = Some(Taking { truth, training: self.trainings });
+        self.group.start(vec![self.draft.clone()], self.keep(), running);
+    }
+
+    /// The number of the training that is shown, or of the one that is about to be.
+    fn training(&self) -> u64 {
+        self.taking.as_ref().map_or(self.training, |t| t.training)
     }
 
     /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
     pub fn take_recipe(&mut self, recipe: Recipe) {
-        self.taking = Some(recipe.data.toy);
         self.lesson = None;
         self.draft = recipe;
         self.history.doing("open a recipe", true);
-        self.start(true);
+        self.start(self.draft.data.toy, true);
     }
 
     /// From step 0 with what the controls say. The curve behind points that were moved stays.
     pub fn begin(&mut self) {
-        self.taking = Some(self.curve());
-        self.start(true);
+        if !self.is_empty() {
+            self.history.doing("train from step 0", true);
+        }
+        self.start(self.curve(), true);
+    }
+
+    /// What a button has asked for.
+    pub fn begin_anew(&mut self, anew: Option<Anew>) {
+        match anew {
+            Some(Anew::First) if self.is_empty() => self.begin(),
+            Some(Anew::Again { running }) => {
+                // What waits for consent goes on waiting.
+                let draft = self.draft.clone();
+                if let Some(recipe) = self.group.slots.first().and_then(|l| l.recipe.as_deref()) {
+                    self.draft = recipe.clone();
+                }
+                self.history.doing("train from step 0", true);
+                self.start(self.truth, running);
+                self.draft = draft;
+            }
+            _ => {}
+        }
     }
 
     /// A key of the recipe to a value, both as a recipe has them; trains anew where a running training could not take it up.
@@ -231,10 +275,8 @@ impl Playground {
 
     /// As `controls::toggle`; where nothing is in training it begins with what the controls say.
     pub fn toggle(&mut self) {
-        match self.group.state {
-            WorkerState::Empty if self.is_empty() => self.begin(),
-            _ => controls::toggle(&mut self.group),
-        }
+        let anew = controls::toggle(&mut self.group);
+        self.begin_anew(anew);
     }
 
     /// Takes over what a start has been waiting for, or drops it with the start.
@@ -249,8 +291,8 @@ impl Playground {
             }
             self.begun = self.group.begun;
             self.take_numbers();
-            if let Some(truth) = self.taking.take() {
-                (self.truth, self.asked, self.show_all) = (truth, None, true);
+            if let Some(taking) = self.taking.take() {
+                (self.truth, self.training, self.asked, self.show_all) = (taking.truth, taking.training, None, true);
             }
             (self.looks_at, self.input) = (None, None);
             self.send_look();
@@ -292,7 +334,7 @@ impl Playground {
         if failed && self.group.slots.is_empty() && !self.fell_back {
             // The last session cannot be gone on with (another window holds it, its file is gone): begin anew.
             self.fell_back = true;
-            self.start(true);
+            self.group.start(vec![self.draft.clone()], self.keep(), true);
         }
         for path in self.group.saved.drain(..) {
             banner.note(format!("saved: {}", path.display()));

@@ -193,7 +193,7 @@ impl ResultsPage {
         }
         self.gallery.poll(banner);
         self.frames.in_front(std::mem::take(&mut self.frames_seen));
-        self.frames.poll(ctx, banner);
+        self.frames.poll(ctx, self.run.as_ref().map(|r| &r.folder), banner);
         self.follow(ctx);
         for view in [&mut self.own, &mut self.other].into_iter().flatten() {
             view.poll(banner);

@@ -1,11 +1,11 @@
 //! Methods side by side: two to four trainings in step, on the playground's points, with the same seed and linked axes.
 
 use super::banner::Banner;
-use super::controls::controls_ui;
+use super::controls::{again, controls_ui};
 use super::keys;
 use super::playground::{Playground, band_options_ui};
 use crate::data::Task;
-use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
+use crate::gui::export::{Exports, Plottable, band_panel, map_panel};
 use crate::gui::film::Scene;
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, HINT, Reader};
@@ -138,7 +138,10 @@ impl SideBySide {
         egui::Panel::top("side controls").show(ui, |ui| {
             ui.horizontal_wrapped(|ui| {
                 let can_begin = self.group.as_ref().is_some_and(|g| !g.is_starting());
-                let begin = self.group.as_mut().is_some_and(|group| controls_ui(ui, group, can_begin));
+                let begin = self.group.as_mut().is_some_and(|group| {
+                    let anew = controls_ui(ui, group, can_begin);
+                    again(group, anew)
+                });
                 if begin {
                     self.start(ui, settings, playground, banner);
                 }
@@ -176,7 +179,7 @@ impl SideBySide {
             self.pace = settings.pace;
             group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
         }
-        self.offer(exports);
+        self.offer(settings, exports);
     }
 
     // Long: the panel from top to bottom.
@@ -308,14 +311,15 @@ impl SideBySide {
     /// The plots alone, with what starts and pauses them.
     pub fn present_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, leave: &mut bool) {
         if let Some(group) = &mut self.group {
-            present::head_ui(ui, group, "", leave);
+            let anew = present::head_ui(ui, group, "", leave);
+            again(group, anew);
         }
         self.plots_ui(ui, settings, false);
     }
 
     /// Its plots, still and in motion, where they are asked for.
-    pub fn offer(&self, exports: &mut Exports) {
-        exports.offer(|| self.plottables());
+    pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
+        exports.offer(|| self.plottables(settings));
         exports.films.offer(|| self.scene());
     }
 
@@ -328,15 +332,19 @@ impl SideBySide {
         Scene { stem: "side_by_side".into(), title: "Predictions of several methods".into(), names, ..Scene::of(group) }
     }
 
-    fn plottables(&self) -> Vec<Plottable> {
+    fn plottables(&self, settings: &Settings) -> Vec<Plottable> {
         let Some(group) = &self.group else { return vec![] };
-        let (mut panels, mut maps, mut points) = (vec![], vec![], vec![]);
+        let (mut panels, mut maps, mut points, mut classes) = (vec![], vec![], vec![], vec![]);
         for (slot, look) in group.slots.iter().zip(&group.snapshot.slots) {
             let name = keys::method_name(slot.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
             points = slot.points.train.clone();
             match &look.picture {
                 Picture::Band(band) => panels.push(band_panel(name, band, &slot.points.train, None)),
-                Picture::Map(map) => maps.extend(map_panels(name, map).into_iter().take(2)),
+                Picture::Map(map) => {
+                    let known = &slot.points.classes;
+                    classes = (0..map.k).map(|i| known.get(i).map_or_else(|| i.to_string(), String::clone)).collect();
+                    maps.push(map_panel(name, map, settings.map, true, &classes));
+                }
                 Picture::None => {}
             }
         }
@@ -346,7 +354,10 @@ impl SideBySide {
             (false, _) => {
                 vec![Plottable::bands("side_by_side", "Predictions of several methods", labels(0), target, panels)]
             }
-            (_, false) => vec![Plottable::maps("side_by_side", (labels(0), labels(1)), maps, &points)],
+            (_, false) => {
+                let labels = (labels(0), labels(1));
+                vec![Plottable::maps("side_by_side", settings.map, labels, maps, &points, &classes)]
+            }
             _ => vec![],
         }
     }

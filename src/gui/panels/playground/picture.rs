@@ -256,7 +256,7 @@ impl Playground {
     }
 
     /// Names of the classes; the recipe's points count them by number.
-    pub(super) fn classes(&self, k: usize) -> Vec<String> {
+    pub fn classes(&self, k: usize) -> Vec<String> {
         let known = self.group.slots.first().map_or(&[][..], |l| l.points.classes.as_slice());
         // A class that waits for a restart has points already.
         let drawn = self.draft.data.points.iter().flatten().filter_map(|r| r.get(2)).fold(0.0, |most, c| c.max(most));
