@@ -341,13 +341,15 @@ impl App {
                     tour::mark(ui.ctx(), Target::YourData, shown.rect);
                 }
             }
-            let (name, next) = match self.settings.ground {
-                Ground::System => ("Theme: system", Ground::Light),
-                Ground::Light => ("Theme: light", Ground::Dark),
-                Ground::Dark => ("Theme: dark", Ground::System),
+            let (now, next, then) = match self.settings.ground {
+                Ground::System => ("system", "light", Ground::Light),
+                Ground::Light => ("light", "dark", Ground::Dark),
+                Ground::Dark => ("dark", "system", Ground::System),
             };
-            if ui.button(name).on_hover_text("System, light or dark").clicked() {
-                self.settings.ground = next;
+            let button = ui.button("Theme").on_hover_text(format!("Theme: {now}. Click for {next}"));
+            button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Theme: {now}")));
+            if button.clicked() {
+                self.settings.ground = then;
             }
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
                 self.settings.tab = self.tour.begin();

@@ -72,9 +72,7 @@ impl Plottable {
             MapKind::Entropy => "Total entropy over the inputs",
             MapKind::MutualInformation => "Mutual information over the inputs",
         };
-        let class = |(i, name): (usize, &String)| {
-            (name.clone(), theme::class_figure_marker(i), theme::class_ink(i))
-        };
+        let class = |(i, name): (usize, &String)| (name.clone(), theme::class_figure_marker(i), theme::class_ink(i));
         let figure = PlaneFigure {
             title: title.into(),
             x_label: labels.0.into(),

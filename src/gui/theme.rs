@@ -110,6 +110,11 @@ pub fn heat(share: f64) -> Color32 {
 
 pub const GAP: f32 = 8.0;
 
+/// Bars that show where more is than fits: tables across, whose columns would end at the edge without a sign.
+pub fn seen_bars(ui: &mut egui::Ui) {
+    ui.spacing_mut().scroll = egui::style::ScrollStyle::thin();
+}
+
 /// Fonts, text sizes and spacing, once at the start.
 pub fn set_up(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::empty();

@@ -99,7 +99,20 @@ impl Cameras {
         let mut child = Command::new(&self.program)
             .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
             .args(kind)
-            .args(["-i", &device.input, "-an", "-vf", &filter, "-q:v", "3", "-c:v", "mjpeg", "-f", "image2pipe", "pipe:1"])
+            .args([
+                "-i",
+                &device.input,
+                "-an",
+                "-vf",
+                &filter,
+                "-q:v",
+                "3",
+                "-c:v",
+                "mjpeg",
+                "-f",
+                "image2pipe",
+                "pipe:1",
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

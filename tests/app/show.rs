@@ -425,7 +425,9 @@ fn a_camera_is_switched_on_watched_and_switched_off() {
     h.step();
     app(&mut h).results.frames.camera.cameras = cameras.clone();
     click(&mut h, "Camera");
-    wait(&mut h, "a word that there is none", |a| a.banner.texts().any(|t| t.contains("there is none on this machine")));
+    wait(&mut h, "a word that there is none", |a| {
+        a.banner.texts().any(|t| t.contains("there is none on this machine"))
+    });
     std::fs::write(cameras.nodes.join("video0"), "").expect("a device");
     std::fs::write(cameras.nodes.join("video2"), "").expect("a device");
     std::fs::write(dir.path().join("busy"), "").expect("written");

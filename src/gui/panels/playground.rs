@@ -26,7 +26,7 @@ mod present;
 mod settings;
 mod timeline;
 
-pub use picture::band_options_ui;
+pub use picture::{band_options_ui, limits};
 
 /// Points between the picture and what stands below it: the slider over time.
 const BETWEEN: f32 = 30.0;

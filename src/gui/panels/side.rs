@@ -3,7 +3,7 @@
 use super::banner::Banner;
 use super::controls::{again, controls_ui};
 use super::keys;
-use super::playground::{Playground, band_options_ui};
+use super::playground::{Playground, band_options_ui, limits as limits_of};
 use crate::data::Task;
 use crate::gui::export::{Exports, Plottable, band_panel, map_panel};
 use crate::gui::film::Scene;
@@ -11,7 +11,7 @@ use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, HINT, Reader};
 use crate::gui::plots::{axes, bands, map, read};
 use crate::gui::present;
-use crate::gui::settings::{MapKind, Settings};
+use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::Colours;
 use crate::live::{Command, Group, Keep, Picture, View, kept_in};
 use crate::method::{self, vifo};
@@ -45,6 +45,18 @@ pub fn with_method(base: &Recipe, method: &str) -> Recipe {
     }
     recipe.name = Some(method.into());
     recipe
+}
+
+/// What all plots show of y: the points, and of the bands what lies within the points' range beyond them. Far bands would squeeze the
+/// data; a double click shows them whole.
+fn limits(group: &Group, options: &BandOptions) -> (f64, f64) {
+    let of_slots = group.slots.iter().zip(&group.snapshot.slots).filter_map(|(slot, look)| match &look.picture {
+        Picture::Band(band) => limits_of(band, &slot.points.train, options),
+        _ => None,
+    });
+    let (low, high) = of_slots.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (a, b)| (l.min(a), h.max(b)));
+    let edge = 0.03 * (high - low);
+    if low < high { (low - edge, high + edge) } else { (-1.0, 1.0) }
 }
 
 fn look(interval: f64) -> View {
@@ -221,6 +233,7 @@ impl SideBySide {
         let width = (ui.available_width() - 8.0 * (columns as f32 - 1.0)) / columns as f32;
         let height = (ui.available_height() / rows as f32 - 30.0).max(120.0);
         let link = egui::Id::unique("side by side");
+        let limits = limits(group, &settings.bands);
         for row in 0..rows {
             ui.horizontal(|ui| {
                 for i in row * columns..((row + 1) * columns).min(n) {
@@ -247,14 +260,9 @@ impl SideBySide {
                         let plot = plot.width(width).height(height).link_axis(link, true);
                         match &look.picture {
                             Picture::Band(band) => {
-                                let shown =
-                                    slot.points.train.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| {
-                                        (l.min(p[1]), h.max(p[1]))
-                                    });
-                                let reach = (shown.1 - shown.0).max(1e-6);
-                                // Far bands would squeeze the data; a double click shows them whole.
+                                let (low, high) = limits;
                                 let plot = plot
-                                    .default_y_bounds(shown.0 - reach, shown.1 + reach)
+                                    .default_y_bounds(low, high)
                                     .default_x_bounds(band.x[0], band.x[band.x.len() - 1]);
                                 let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x);
                                 let name = format!("Predictive band of {}", keys::method_name(method));

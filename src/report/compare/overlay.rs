@@ -145,7 +145,9 @@ mod tests {
     #[test]
     fn seeds_of_one_budget_share_a_group() {
         let text = |seed: u32| {
-            format!("seed = {seed}\n[data]\nfile = \"a.csv\"\n[train]\nbudget = \"5s\"\nbatch = 16\n[method]\nmembers = 32\n")
+            format!(
+                "seed = {seed}\n[data]\nfile = \"a.csv\"\n[train]\nbudget = \"5s\"\nbatch = 16\n[method]\nmembers = 32\n"
+            )
         };
         let settled = |seed: u32, epochs: u32| -> Recipe {
             let asked = recipe(&text(seed));

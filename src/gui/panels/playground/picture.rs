@@ -139,7 +139,7 @@ impl Playground {
             }
             self.edit(plot, &points, cross)
         });
-        tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
+        tour::mark(ui.ctx(), Target::Plot, with_axes(shown.response.rect));
         self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
     }
 
@@ -247,7 +247,7 @@ impl Playground {
                 }
                 self.edit(plot, &points, cross)
             });
-            tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
+            tour::mark(ui.ctx(), Target::Plot, with_axes(shown.response.rect));
             self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
             if let Some(most) = scale {
                 scale_ui(ui, most, height);
@@ -265,8 +265,13 @@ impl Playground {
     }
 }
 
+/// A plot with the numbers of its axes.
+fn with_axes(rect: egui::Rect) -> egui::Rect {
+    egui::Rect::from_min_max(rect.min - egui::vec2(52.0, 0.0), rect.max + egui::vec2(0.0, 36.0))
+}
+
 /// What a band must show: the points and, at most one and a half times their range further, the wider band.
-fn limits(band: &crate::live::picture::Band, points: &[[f64; 3]], options: &BandOptions) -> Option<(f64, f64)> {
+pub fn limits(band: &crate::live::picture::Band, points: &[[f64; 3]], options: &BandOptions) -> Option<(f64, f64)> {
     let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| (l.min(p[1]), h.max(p[1])));
     let reach = 1.5 * (high - low).max(1e-6);
     let edge = |sign: f64| {

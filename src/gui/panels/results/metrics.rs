@@ -1,6 +1,7 @@
 //! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
+use crate::gui::theme::seen_bars;
 use crate::recipe::keys::for_window;
 use crate::report::compare::is_main;
 use crate::results::{Metric, Results, Said, said, title, with_button};
@@ -85,6 +86,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
     let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
     let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
         let grid = Grid::new(("results", id, part)).striped(true).spacing([9.0, 5.0]);
+        seen_bars(ui);
         egui::ScrollArea::horizontal().id_salt(("results across", id, part)).show(ui, |ui| {
             grid.show(ui, |ui| {
                 // The unit stands under the name.
