@@ -184,7 +184,13 @@ impl App {
         self.exports.films.poll(&mut self.banner);
         self.recipe.poll(&mut self.banner);
         self.settings.running = self.playground.group.is_running();
-        self.settings.opened = self.results.opened();
+        if !self.results.is_reading() {
+            (self.settings.opened, self.settings.part) = (self.results.opened(), self.results.part());
+        }
+        if !self.data.is_reading() {
+            self.settings.data = self.data.left();
+        }
+        self.settings.filter.clone_from(self.runs.filter());
         self.settings.ticked = self.runs.ticked();
         self.settings.edited.clone_from(&self.recipe.edited);
         if let Some(path) = self.data.take_finished() {
