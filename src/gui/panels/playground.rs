@@ -1,7 +1,6 @@
 //! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
-use super::controls::{self, Anew};
 use super::keys;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
@@ -12,13 +11,14 @@ use crate::gui::plots::{curves, map, navigate, network};
 use crate::gui::settings::{Below, Settings};
 use crate::gui::theme::Colours;
 use crate::live::change::split;
-use crate::live::{Command, Group, Keep, Picture, View, WorkerState};
+use crate::live::{Command, Group, Picture, View};
 use crate::recipe::{Recipe, Schedule, builtin};
 use crate::run::RunFolder;
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
 
+mod begin;
 mod edit;
 mod history;
 mod picture;
@@ -198,85 +198,6 @@ impl Playground {
             playground.group.start(vec![playground.draft.clone()], playground.keep(), true);
         }
         Ok(playground)
-    }
-
-    fn keep(&self) -> Option<Keep> {
-        let keep = Keep { path: self.session.clone(), force: true, report: false };
-        Some(keep).filter(|_| !self.is_second)
-    }
-
-    /// What is in training is put aside: Undo brings it back.
-    fn start(&mut self, truth: Option<ToyKind>, running: bool) {
-        self.group.send(Command::Aside(self.training()));
-        self.trainings += 1;
-        self.taking = Some(Taking { truth, training: self.trainings });
-        self.group.start(vec![self.draft.clone()], self.keep(), running);
-    }
-
-    /// The number of the training that is shown, or of the one that is about to be.
-    fn training(&self) -> u64 {
-        self.taking.as_ref().map_or(self.training, |t| t.training)
-    }
-
-    /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
-    pub fn take_recipe(&mut self, recipe: Recipe) {
-        self.lesson = None;
-        self.draft = recipe;
-        self.history.doing("open a recipe", true);
-        self.start(self.draft.data.toy, true);
-    }
-
-    /// From step 0 with what the controls say. The curve behind points that were moved stays.
-    pub fn begin(&mut self) {
-        if !self.is_empty() {
-            self.history.doing("train from step 0", true);
-        }
-        self.start(self.curve(), true);
-    }
-
-    /// What a button has asked for.
-    pub fn begin_anew(&mut self, anew: Option<Anew>) {
-        match anew {
-            Some(Anew::First) if self.is_empty() => self.begin(),
-            Some(Anew::Again { running }) => {
-                // What waits for consent goes on waiting.
-                let draft = self.draft.clone();
-                if let Some(recipe) = self.group.slots.first().and_then(|l| l.recipe.as_deref()) {
-                    self.draft = recipe.clone();
-                }
-                self.history.doing("train from step 0", true);
-                self.start(self.truth, running);
-                self.draft = draft;
-            }
-            _ => {}
-        }
-    }
-
-    /// A key of the recipe to a value, both as a recipe has them; trains anew where a running training could not take it up.
-    ///
-    /// # Errors
-    /// Of the value.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let mut table = Recipe::parse(&self.draft.to_toml()?, "recipe")?;
-        crate::recipe::keys::set(&mut table, key, value, "recipe")?;
-        let recipe = crate::method::checked(&table, "recipe")?;
-        self.draft = recipe;
-        let runs = matches!(self.group.state, WorkerState::Running | WorkerState::Paused);
-        if !runs || !self.waiting().is_empty() {
-            self.begin();
-        }
-        Ok(())
-    }
-
-    /// Nothing is in training and nothing is about to be: a start was refused.
-    pub fn is_empty(&self) -> bool {
-        self.group.slots.is_empty() && !self.group.is_starting() && self.fell_back
-    }
-
-    /// As `controls::toggle`; where nothing is in training it begins with what the controls say.
-    pub fn toggle(&mut self) {
-        let anew = controls::toggle(&mut self.group);
-        self.begin_anew(anew);
     }
 
     /// Takes over what a start has been waiting for, or drops it with the start.
@@ -460,7 +381,8 @@ impl Playground {
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));
         });
         egui::CentralPanel::default().show(ui, |ui| {
-            if !self.embedded && self.lesson.is_none() {
+            let pictured = self.is_pictured();
+            if !self.embedded && self.lesson.is_none() && pictured {
                 self.hint_ui(ui, settings);
             }
             // Where there is little room, the picture has it.
@@ -468,7 +390,11 @@ impl Playground {
             let height = ui.available_height();
             let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
             let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
-            let plot_height = (if curves_too { height * 0.62 - BETWEEN } else { height - 4.0 }).max(160.0);
+            let plot_height = match curves_too {
+                true if pictured => (height * 0.62 - BETWEEN).max(160.0),
+                true => 40.0,
+                false => (height - 4.0).max(160.0),
+            };
             match picture {
                 Picture::None => self.no_picture_ui(ui, plot_height),
                 Picture::Band(band) => self.band_ui(ui, settings, plot_height, &band, names.as_ref()),
@@ -486,6 +412,11 @@ impl Playground {
         self.send_changes();
         self.send_look();
         self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
+    }
+
+    /// Whether there is, or will be, a plot of the data: of more than two inputs there is none.
+    fn is_pictured(&self) -> bool {
+        self.group.slots.first().is_none_or(|l| !l.points.ranges.is_empty())
     }
 
     /// Learning curves, or the network.

@@ -95,12 +95,11 @@ impl ResultsPage {
         self.reading.is_some()
     }
 
-    /// The part of the page that is shown, for the next start.
+    /// For the next start.
     pub fn part(&self) -> Sub {
         self.tab
     }
 
-    /// The run that was open, and the part of the page.
     pub fn come_back(&mut self, ctx: &egui::Context, path: &Path, part: Sub) {
         self.left = Some(part);
         self.open(ctx, path);

@@ -117,7 +117,7 @@ impl Playground {
         if let Some((low, high)) = y_limits {
             plot = plot.include_y(low).include_y(high);
         }
-        let still = self.grabbed.is_none();
+        let still = self.grabbed.is_none() && !tour::is_over(ui.ctx());
         let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x).filter(|_| still);
         let reader = Reader {
             own_double_click: true,
@@ -228,7 +228,7 @@ impl Playground {
             if std::mem::take(&mut self.show_all) {
                 plot = plot.reset();
             }
-            let still = self.grabbed.is_none();
+            let still = self.grabbed.is_none() && !tour::is_over(ui.ctx());
             let read = |at: PlotPoint| read::map(picture, (x_label, y_label), &classes, (at.x, at.y)).filter(|_| still);
             let reader = Reader {
                 own_double_click: true,

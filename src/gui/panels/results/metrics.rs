@@ -24,7 +24,9 @@ pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     }
     let m = &run.manifest;
     list_ui(ui, "Calibration", &run.calibration);
-    let notes: Vec<String> = m.notes.iter().map(|note| for_window(note)).collect();
+    // That numbers are read as numbers is no news.
+    let is_news = |note: &&String| !(note.starts_with("column") && note.ends_with(": number"));
+    let notes: Vec<String> = m.notes.iter().filter(is_news).map(|note| for_window(note)).collect();
     list_ui(ui, "Notes on the data", &notes);
     list_ui(ui, "Changed while it trained", &m.changes);
 }
@@ -44,7 +46,7 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
 pub fn width(run: &Run) -> f32 {
     let has = |of: fn(&Metric) -> bool| run.results.as_ref().is_some_and(|r| r.metrics.iter().any(of));
     let more = [has(|m| m.calibrated.is_some()), has(|m| m.least_squares.is_some()), has(|m| m.boosting.is_some())];
-    424.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
+    436.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
 }
 
 /// What the notes say of the error bars, first and in a frame of its own.
