@@ -90,7 +90,6 @@ impl ResultsPage {
         self.run.as_ref().map(|run| run.folder.path.clone())
     }
 
-    /// Whether a run is on its way.
     pub fn is_reading(&self) -> bool {
         self.reading.is_some()
     }

@@ -193,25 +193,6 @@ fn same(a: &[Arc<Seen>], b: &[Arc<Seen>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b) || alike(a, b))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_read_as_percentages_and_methods_by_their_names() {
-        assert_eq!(percent("0.896 ± 0.012"), "89.6 ± 1.2 %");
-        assert_eq!(percent("0.896 (0.871 to 0.921) (2 of 3)"), "89.6 (87.1 to 92.1) % (2 of 3)");
-        assert_eq!(percent("0.9 (2 of 3)"), "90 % (2 of 3)");
-        assert_eq!(
-            (percent("1.000"), percent("undefined"), percent("-")),
-            ("100.0 %".into(), "undefined".into(), "-".into())
-        );
-        assert_eq!(group_name("base eta=default"), format!("{} eta=default", method_name("base")));
-        assert_eq!(group_name("vifo-mean, 3 seeds"), format!("{}, 3 seeds", method_name("vifo-mean")));
-        assert_eq!(group_name("concrete-1"), "concrete-1");
-    }
-}
-
 /// Whatever can be compared is: one that cannot be read does not hide the others.
 fn compare(runs: &[Arc<Seen>]) -> Result<Found> {
     let (mut all, mut notes) = (vec![], vec![]);
@@ -234,4 +215,23 @@ fn compare(runs: &[Arc<Seen>]) -> Result<Found> {
     let comparison = compare::compare(all, &[], notes)?;
     let notes = comparison.notes.clone();
     Ok((Some(comparison), notes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_percentages_and_methods_by_their_names() {
+        assert_eq!(percent("0.896 ± 0.012"), "89.6 ± 1.2 %");
+        assert_eq!(percent("0.896 (0.871 to 0.921) (2 of 3)"), "89.6 (87.1 to 92.1) % (2 of 3)");
+        assert_eq!(percent("0.9 (2 of 3)"), "90 % (2 of 3)");
+        assert_eq!(
+            (percent("1.000"), percent("undefined"), percent("-")),
+            ("100.0 %".into(), "undefined".into(), "-".into())
+        );
+        assert_eq!(group_name("base eta=default"), format!("{} eta=default", method_name("base")));
+        assert_eq!(group_name("vifo-mean, 3 seeds"), format!("{}, 3 seeds", method_name("vifo-mean")));
+        assert_eq!(group_name("concrete-1"), "concrete-1");
+    }
 }
