@@ -1,10 +1,9 @@
 //! The cameras of this machine, through ffmpeg where it is installed: its frames come down a pipe, and the latest of them lies in a
 //! folder of its own. ffmpeg ends with whoever reads the pipe.
 
-use super::file::write_atomic;
 use super::install::{Need, how};
 use crate::base::clock::{Duration, Instant};
-use crate::base::task;
+use crate::base::{fs, task};
 use crate::error::{Error, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -72,13 +71,13 @@ impl Cameras {
 
     /// /dev/video0 and on, by their numbers. A camera has further nodes, which give no images: they stand behind.
     fn of_nodes(&self) -> Vec<Device> {
-        let names = std::fs::read_dir(&self.nodes).into_iter().flatten().flatten().map(|e| e.file_name());
+        let names = fs::read_dir(&self.nodes).into_iter().flatten().flatten().map(|e| e.file_name());
         let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("video")?.parse::<u32>().ok();
         let mut numbers: Vec<u32> = names.filter_map(number).collect();
         numbers.sort_unstable();
         let device = |n: u32| {
             let path = self.nodes.join(format!("video{n}")).display().to_string();
-            let named = std::fs::read_to_string(format!("/sys/class/video4linux/video{n}/name"));
+            let named = fs::read_to_string(format!("/sys/class/video4linux/video{n}/name"));
             let name = named.map_or(path.clone(), |name| format!("{} ({path})", name.trim()));
             Device { name, input: path }
         };
@@ -96,6 +95,7 @@ impl Cameras {
             () => &["-f", "v4l2"],
         };
         let filter = format!("fps={RATE}");
+        let dir = fs::Passing::new().map_err(|e| Error::io(&std::env::temp_dir(), "create a folder in", &e))?;
         let mut child = Command::new(&self.program)
             .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
             .args(kind)
@@ -118,7 +118,6 @@ impl Cameras {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|e| self.missing(&e))?;
-        let dir = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), "create a folder in", &e))?;
         let state = Arc::new(State::default());
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let camera = Camera { child, dir, state: state.clone() };
@@ -173,8 +172,9 @@ impl State {
         let (mut cut, mut block) = (Cut::default(), vec![0; 1 << 16]);
         while let Ok(n @ 1..) = from.read(&mut block) {
             let Some(image) = cut.take(&block[..n]) else { continue };
-            // A full disk loses a frame: the next may have room.
-            if write_atomic(frame, &image).is_ok() {
+            // Whole for whoever looks, and not to outlast the machine. A full disk loses a frame: the next may have room.
+            let part = frame.with_extension("part");
+            if fs::write(&part, &image).and_then(|()| fs::rename(&part, frame)).is_ok() {
                 self.frames.fetch_add(1, Ordering::Release);
             }
         }
@@ -209,7 +209,7 @@ impl Cut {
 /// A camera that is on. Dropping it switches it off.
 pub struct Camera {
     child: Child,
-    dir: tempfile::TempDir,
+    dir: fs::Passing,
     state: Arc<State>,
 }
 

@@ -5,13 +5,12 @@ use crate::base::clock::Instant;
 use crate::base::counted::counted;
 use crate::base::fs;
 use crate::base::fs::File;
-use crate::data::Task;
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
 use crate::error::{Error, Result, either};
 use crate::exec::{Chosen, Device};
 use crate::method::Trained;
-use crate::recipe::{Likelihood, Recipe};
+use crate::recipe::Recipe;
 use crate::run::Fitted;
 use crate::run::folder::{Asked, Manifest, RunFolder};
 use crate::run::model::Model;
@@ -23,6 +22,7 @@ use crate::train::session::Session;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, MOST_ROWS, Steps, Trainer, thin, weights};
 use crate::train::{memory, pool};
 use crate::workflow::budget;
+use crate::workflow::far::far_targets;
 use crate::workflow::fit::test_and_report;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,27 +46,8 @@ pub struct Training {
     asked: Option<Asked>,
 }
 
-/// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
-const FAR: f32 = 10.0;
-
 /// Why what was given a GPU trains on the CPU.
 const LOST: &str = "its GPU was lost";
-
-/// What a few targets far from all others do to normal noise.
-fn far_targets(recipe: &Recipe, data: &Loaded) -> Option<String> {
-    let is_normal = data.task() == Task::Regression && recipe.method.likelihood == Likelihood::Gaussian;
-    // Training targets are standardised.
-    let far = data.train.y.iter().filter(|y| is_normal && recipe.data.standardise && y.abs() > FAR).count();
-    (far > 0).then(|| {
-        format!(
-            "{} of '{}' beyond {FAR} standard deviations of the mean: error bars of all rows widen; correct what is wrong, or let it \
-             count less ({})",
-            counted(far, "training value"),
-            data.encoder.target_names(),
-            either("--likelihood student-t", "Student's t as noise")
-        )
-    })
-}
 
 impl Training {
     /// At its first step, with random weights or those of the recipe's file, kept in memory alone.

@@ -398,7 +398,8 @@ fn false_ffmpeg(dir: &std::path::Path) -> vifo::system::camera::Cameras {
         digit(i).save(dir.join(format!("{i}.jpg"))).expect("saved");
     }
     let script = format!(
-        "#!/bin/sh\ncd {0}\nif [ -e busy ]; then echo '/dev/video0: Device or resource busy' >&2; exit 1; fi\necho \"$@\" > said\necho $$ > pid\n\
+        "#!/bin/sh\ncd {0}\nif [ -e busy ]; then echo '/dev/video0: Device or resource busy' >&2; exit 1; fi\n\
+         echo \"$@\" > said\necho $$ > pid\n\
          while true; do cat 0.jpg 1.jpg 2.jpg || exit; sleep 0.02; done\n",
         dir.display()
     );
