@@ -113,7 +113,7 @@ impl HeatFigure {
     }
 }
 
-fn draw_colour_bar(s: &mut Svg, area: Rect, axis: &Axis, label: &str) {
+pub fn draw_colour_bar(s: &mut Svg, area: Rect, axis: &Axis, label: &str) {
     let steps = 64;
     let step = area.height() / f64::from(steps);
     let cells: Vec<_> = (0..steps)

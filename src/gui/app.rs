@@ -1,8 +1,8 @@
 //! The app's state and its frame: tabs above, the page below, the status bar at the foot.
 
 mod asked;
+mod keys;
 
-use super::copy::CopyAs;
 use super::export::Exports;
 use super::gallery::Example;
 use super::panels::banner::Banner;
@@ -23,7 +23,7 @@ use super::settings::{Ground, Settings, Tab};
 use super::{link, theme};
 use crate::base::words::speak_to_window;
 use crate::error::Result;
-use crate::live::{Job, WorkerState};
+use crate::live::Job;
 use crate::recipe::Recipe;
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 use std::path::PathBuf;
@@ -183,7 +183,13 @@ impl App {
         self.exports.films.poll(&mut self.banner);
         self.recipe.poll(&mut self.banner);
         self.settings.running = self.playground.group.is_running();
-        self.settings.opened = self.results.opened();
+        if !self.results.is_reading() {
+            (self.settings.opened, self.settings.part) = (self.results.opened(), self.results.part());
+        }
+        if !self.data.is_reading() {
+            self.settings.data = self.data.left();
+        }
+        self.settings.filter.clone_from(self.runs.filter());
         self.settings.ticked = self.runs.ticked();
         self.settings.edited.clone_from(&self.recipe.edited);
         if let Some(path) = self.data.take_finished() {
@@ -340,13 +346,15 @@ impl App {
                     tour::mark(ui.ctx(), Target::YourData, shown.rect);
                 }
             }
-            let (name, next) = match self.settings.ground {
-                Ground::System => ("Theme: system", Ground::Light),
-                Ground::Light => ("Theme: light", Ground::Dark),
-                Ground::Dark => ("Theme: dark", Ground::System),
+            let (now, next, then) = match self.settings.ground {
+                Ground::System => ("system", "light", Ground::Light),
+                Ground::Light => ("light", "dark", Ground::Dark),
+                Ground::Dark => ("dark", "system", Ground::System),
             };
-            if ui.button(name).on_hover_text("System, light or dark").clicked() {
-                self.settings.ground = next;
+            let button = ui.button("Theme").on_hover_text(format!("Theme: {now}. Click for {next}"));
+            button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Theme: {now}")));
+            if button.clicked() {
+                self.settings.ground = then;
             }
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
                 self.settings.tab = self.tour.begin();
@@ -404,54 +412,6 @@ impl App {
             self.side.begin_anew();
         }
         self.settings.map = example.map().unwrap_or(self.settings.map);
-    }
-
-    /// Keys that work on every page, unless a text is being written.
-    fn keys(&mut self, ui: &egui::Ui) {
-        if ui.input_mut(|i| i.consume_shortcut(&OPEN)) {
-            self.settings.tab = Tab::Data;
-            self.data.choose_file(ui.ctx());
-        }
-        if ui.input_mut(|i| i.consume_shortcut(&EXPORT)) {
-            self.exports.ask();
-        }
-        if ui.input_mut(|i| i.consume_shortcut(&COPY_IMAGE)) {
-            self.exports.copies.ask(CopyAs::Image);
-        }
-        let before = self.present.is_on();
-        self.present.keys(ui, egui::Popup::is_any_open(ui.ctx()) || self.exports.is_open());
-        if self.present.is_on() && !before {
-            self.settings.tab = Present::tab(self.settings.tab);
-        }
-        if ui.egui_wants_keyboard_input() {
-            return;
-        }
-        let pressed = |key: Key| ui.input_mut(|i| i.consume_key(Modifiers::NONE, key));
-        let group = match self.settings.tab {
-            Tab::SideBySide => self.side.group.as_mut(),
-            Tab::Priors => self.priors.group.as_mut(),
-            Tab::Data => Some(&mut self.data.group),
-            Tab::Playground => Some(&mut self.playground.group),
-            // No page that shows no training may change one.
-            _ => None,
-        };
-        let Some(group) = group else { return };
-        if pressed(Key::Space) {
-            match self.settings.tab {
-                Tab::Playground => return self.playground.toggle(),
-                _ => super::panels::controls::toggle(group),
-            }
-        }
-        if group.state == WorkerState::Empty {
-            return;
-        }
-        if pressed(Key::S) {
-            group.send(crate::live::Command::Step(1));
-        }
-        // As the button, which a run folder that its end completes does not have.
-        if pressed(Key::R) && !group.kept {
-            group.send(crate::live::Command::Reset);
-        }
     }
 }
 

@@ -6,11 +6,14 @@ use super::panels::banner::Banner;
 use super::panels::pick::{DialogKind, take_result};
 use super::panels::playground::Playground;
 use super::settings::{CurveOptions, MapKind, Settings};
-use super::shell;
+use super::{shell, theme};
 use crate::base::fs;
 use crate::error::{Error, Result};
-use crate::figure::{self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PriorFigure};
+use crate::figure::{
+    self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PlaneFigure, PlanePanel, PriorFigure,
+};
 use crate::gui::plots::curves::Curve;
+use crate::gui::plots::map;
 use crate::live::picture::{Band, Map};
 use crate::live::{Job, Picture};
 use eframe::egui;
@@ -55,8 +58,30 @@ impl Plottable {
         Plottable::of(stem, bands_figure(title, x_label, y_label, panels))
     }
 
-    pub fn maps(stem: &str, labels: (&str, &str), panels: Vec<HeatPanel>, points: &[[f64; 3]]) -> Plottable {
-        Plottable::of(stem, maps_figure("Uncertainty over the inputs", labels, panels, points))
+    /// Maps as they are on the screen; `classes` = their names.
+    pub fn maps(
+        stem: &str,
+        kind: MapKind,
+        labels: (&str, &str),
+        panels: Vec<PlanePanel>,
+        points: &[[f64; 3]],
+        classes: &[String],
+    ) -> Plottable {
+        let title = match kind {
+            MapKind::Probability => "Classes by their probability, pale where it is not sure",
+            MapKind::Entropy => "Total entropy over the inputs",
+            MapKind::MutualInformation => "Mutual information over the inputs",
+        };
+        let class = |(i, name): (usize, &String)| (name.clone(), theme::class_figure_marker(i), theme::class_ink(i));
+        let figure = PlaneFigure {
+            title: title.into(),
+            x_label: labels.0.into(),
+            y_label: labels.1.into(),
+            panels,
+            points: points.iter().map(|p| (p[0], p[1], p[2] as usize)).collect(),
+            classes: classes.iter().enumerate().map(class).collect(),
+        };
+        Plottable::of(stem, figure)
     }
 
     pub fn priors(stem: &str, figure: PriorFigure) -> Plottable {
@@ -76,7 +101,9 @@ impl Plottable {
                 all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), target, vec![panel]));
             }
             Some(Picture::Map(map)) => {
-                all.push(Plottable::maps("map", (name(0), name(1)), map_panels("", map), &points))
+                let classes = playground.classes(map.k);
+                let panel = map_panel("", map, settings.map, settings.boundary, &classes);
+                all.push(Plottable::maps("map", settings.map, (name(0), name(1)), vec![panel], &points, &classes))
             }
             _ => {}
         }
@@ -138,7 +165,35 @@ pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<f
     }
 }
 
-/// Probability, entropy and mutual information of one map.
+/// A map as it is on a light screen.
+pub fn map_panel(title: &str, map: &Map, kind: MapKind, with_boundary: bool, classes: &[String]) -> PlanePanel {
+    let colours = map::colours(map, kind, false).iter().map(|c| (c.r(), c.g(), c.b())).collect();
+    let segments = if with_boundary { map::boundary(map) } else { vec![] };
+    let of_class = |i: usize| {
+        let name = classes.get(i).map_or_else(|| i.to_string(), String::clone);
+        (format!("probability of class {name}"), map.probs.iter().skip(i).step_by(map.k.max(1)).copied().collect())
+    };
+    let (values, scale) = match kind {
+        MapKind::Probability => ((0..map.k).map(of_class).collect(), None),
+        _ => {
+            let (values, most) = map::values(map, kind);
+            let name = if kind == MapKind::Entropy { "total entropy, nats" } else { "mutual information, nats" };
+            (vec![(name.into(), values.to_vec())], Some((most, "nats".into())))
+        }
+    };
+    PlanePanel {
+        title: title.into(),
+        x_range: map.x_range,
+        y_range: map.y_range,
+        n: map.n,
+        colours,
+        values,
+        boundary: segments.iter().map(|s| s.map(|p| (p.x, p.y))).collect(),
+        scale,
+    }
+}
+
+/// Probability, entropy and mutual information of one map, for a film.
 pub fn map_panels(prefix: &str, map: &Map) -> Vec<HeatPanel> {
     let k = map.k.max(1);
     let first: Vec<f64> = match k {

@@ -3,6 +3,9 @@
 
 pub mod app;
 pub mod bench;
+/// A camera is a program of the window alone.
+#[cfg_attr(target_arch = "wasm32", path = "web/camera.rs")]
+pub mod camera;
 pub mod copy;
 pub mod export;
 pub mod film;

@@ -1,6 +1,6 @@
 //! A plot alone on the screen, in large type: for a lecture, a poster, a projector. F5 or a button begins it, Esc ends it.
 
-use super::panels::controls::{state_text, toggle};
+use super::panels::controls::{Anew, state_text, toggle};
 use super::settings::Tab;
 use super::shell;
 use crate::live::{Group, WorkerState};
@@ -85,14 +85,13 @@ fn fitting(size: egui::Vec2) -> f32 {
     (fits * 10.0).floor() / 10.0
 }
 
-/// Start or pause, the step, and the way out. True where Start was pressed and nothing is there to start.
-pub fn head_ui(ui: &mut egui::Ui, group: &mut Group, what: &str, leave: &mut bool) -> bool {
-    let mut begin = false;
+/// Start or pause, the step, and the way out; and what is left to the owner.
+pub fn head_ui(ui: &mut egui::Ui, group: &mut Group, what: &str, leave: &mut bool) -> Option<Anew> {
+    let mut anew = None;
     ui.horizontal(|ui| {
         let name = if group.state == WorkerState::Running { "Pause" } else { "Start" };
         if ui.add_enabled(!group.is_starting(), egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).clicked() {
-            begin = group.state == WorkerState::Empty;
-            toggle(group);
+            anew = toggle(group);
         }
         ui.label(format!("{}, step {}", state_text(group), group.step()));
         if !what.is_empty() {
@@ -103,5 +102,5 @@ pub fn head_ui(ui: &mut egui::Ui, group: &mut Group, what: &str, leave: &mut boo
             *leave |= ui.small_button("Leave").on_hover_text("Back to the page (Esc)").clicked();
         });
     });
-    begin
+    anew
 }

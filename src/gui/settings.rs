@@ -140,6 +140,19 @@ impl Default for CurveOptions {
     }
 }
 
+/// Parts of the page Results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum Sub {
+    #[default]
+    Predictions,
+    Images,
+    Classes,
+    Figures,
+    Second,
+    Live,
+    Report,
+}
+
 /// A column of the list of runs, beside the name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RunColumn {
@@ -200,6 +213,12 @@ pub struct Settings {
     pub tour_seen: bool,
     /// The run on the page Results.
     pub opened: Option<PathBuf>,
+    /// The part of that page that is shown.
+    pub part: Sub,
+    /// What is open on the page Your data, how it is read, and what its controls say: JSON.
+    pub data: Option<String>,
+    /// What the list of runs is narrowed to.
+    pub filter: String,
     /// Runs that are ticked on the page Runs.
     pub ticked: Vec<PathBuf>,
     /// What stands on the page Recipe where it is not the playground's own.
@@ -235,6 +254,9 @@ impl Default for Settings {
             hint_seen: false,
             tour_seen: true,
             opened: None,
+            part: Sub::default(),
+            data: None,
+            filter: String::new(),
             ticked: vec![],
             edited: None,
         }

@@ -59,6 +59,11 @@ impl Colours {
 
 /// The colour of a class: the same in a map, its points and its legend.
 pub fn class(i: usize) -> Color32 {
+    colour(class_ink(i))
+}
+
+/// The same for a figure.
+pub fn class_ink(i: usize) -> Ink {
     const CLASSES: [Ink; 7] = [
         palette::BLUE,
         palette::ORANGE,
@@ -68,7 +73,7 @@ pub fn class(i: usize) -> Color32 {
         palette::SKY,
         palette::YELLOW,
     ];
-    colour(CLASSES[i % CLASSES.len()])
+    CLASSES[i % CLASSES.len()]
 }
 
 /// The ground of the window, which is cleared to it: panels and plots have none of their own, for a software adapter takes as long for
@@ -77,9 +82,14 @@ pub fn ground(visuals: &egui::Visuals) -> Color32 {
     Color32::from_gray(if visuals.dark_mode { 27 } else { 250 })
 }
 
-/// The shape of a class's points: that of the figures.
+/// The shape of a class's points in a figure.
+pub fn class_figure_marker(i: usize) -> Marker {
+    MARKERS[i % MARKERS.len()]
+}
+
+/// The same on the screen.
 pub fn class_marker(i: usize) -> MarkerShape {
-    match MARKERS[i % MARKERS.len()] {
+    match class_figure_marker(i) {
         Marker::Circle | Marker::Cross => MarkerShape::Circle,
         Marker::Square => MarkerShape::Square,
         Marker::Triangle => MarkerShape::Up,
@@ -99,6 +109,11 @@ pub fn heat(share: f64) -> Color32 {
 }
 
 pub const GAP: f32 = 8.0;
+
+/// Bars that show where more is than fits: tables across, whose columns would end at the edge without a sign.
+pub fn seen_bars(ui: &mut egui::Ui) {
+    ui.spacing_mut().scroll = egui::style::ScrollStyle::thin();
+}
 
 /// Fonts, text sizes and spacing, once at the start.
 pub fn set_up(ctx: &egui::Context) {

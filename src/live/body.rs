@@ -2,6 +2,7 @@
 //! slices.
 
 use super::picture::View;
+use super::shelf::Shelf;
 use super::slot::TrainerSlot;
 use super::speed::Speed;
 use super::worker::{Command, Ends, Snapshot, Wake, WorkerEvent, WorkerState};
@@ -34,6 +35,9 @@ pub struct Body {
     /// As the recipe names it, and opened.
     device: Option<(String, Device)>,
     slots: Vec<TrainerSlot>,
+    shelf: Shelf,
+    /// Under which number the present trainings are put aside when others take their place.
+    aside: Option<u64>,
     report_at_end: bool,
     /// The first training's run is complete, or over: its folder is not this program's any more.
     closed: bool,
@@ -68,6 +72,8 @@ impl Body {
             wake,
             device: None,
             slots: vec![],
+            shelf: Shelf::default(),
+            aside: None,
             report_at_end: false,
             closed: false,
             state: WorkerState::Empty,

@@ -65,7 +65,7 @@ pub fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 /// The files and folders that a command may read or write there.
 pub fn paths_of(command: &Command) -> Vec<PathBuf> {
     match command {
-        Command::Start { recipes, keep, .. } => {
+        Command::Start { recipes, keep, .. } | Command::BringBack { recipes, keep, .. } => {
             let kept = keep.as_ref().map(|k| k.path.clone());
             recipes.iter().flat_map(files_of).chain(kept).collect()
         }

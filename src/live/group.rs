@@ -118,6 +118,14 @@ impl Group {
         self.worker.send(Command::Start { recipes, keep, running });
     }
 
+    /// The training that was put aside under `number`, as it was; `recipes` from step 0 where it is there no longer.
+    pub fn bring_back(&mut self, number: u64, recipes: Vec<Recipe>, keep: Option<Keep>) {
+        self.sent = None;
+        self.starting = Some(Starting { recipes: None, kept: false });
+        self.folder.clone_from(&keep);
+        self.worker.send(Command::BringBack { number, recipes, keep });
+    }
+
     /// Goes on with a run folder to its end, which completes it; for `more` epochs where it has come to one.
     pub fn resume(&mut self, path: PathBuf, more: Option<u32>) {
         self.sent = None;

@@ -20,6 +20,7 @@ pub mod network;
 mod office;
 pub mod picture;
 pub mod pieces;
+mod shelf;
 pub mod slot;
 mod speed;
 pub mod sweep;

@@ -98,6 +98,47 @@ fn a_group_keeps_its_moments_and_goes_on_from_them() {
     assert!(g.errors.is_empty(), "{:?}", g.errors);
 }
 
+/// Put aside and brought back, in the folder that another has had meanwhile, a training goes on to the same bits.
+#[test]
+fn a_training_that_was_put_aside_comes_back_as_it_was() {
+    let losses = |g: &Group| g.slots[0].run.rows.iter().map(|r| r.loss.to_bits()).collect::<Vec<u64>>();
+    let of = recipe(&[("train.epochs", "60")]);
+    let mut whole = group();
+    whole.start(vec![of.clone()], None, true);
+    wait(&mut whole, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
+    let home = tempfile::tempdir().expect("a folder");
+    let keep = || Some(Keep { path: home.path().join("session"), force: true, report: false });
+    let mut g = group();
+    g.send(Command::View(View { moments: true, interval: 0.01, ..View::default() }));
+    g.send(Command::Pace(Some(400.0)));
+    g.start(vec![of.clone()], keep(), true);
+    wait(&mut g, "some of it", |g| g.step() > 30);
+    g.send(Command::Pause);
+    wait(&mut g, "a pause", |g| g.state == WorkerState::Paused);
+    g.send(Command::Aside(1));
+    g.start(vec![recipe(&[("seed", "2")])], keep(), true);
+    wait(&mut g, "another", |g| g.state == WorkerState::Running && g.snapshot.step > 5);
+    g.send(Command::Aside(2));
+    g.bring_back(1, vec![of.clone()], keep());
+    wait(&mut g, "the first", |g| !g.is_starting() && g.state == WorkerState::Paused && g.step() > 30);
+    assert!(g.step() < 180 && g.slots[0].recipe.as_deref() == Some(&of));
+    wait(&mut g, "its moments", |g| g.snapshot.slots[0].moments.len() > 3);
+    g.send(Command::Pace(None));
+    g.send(Command::Run);
+    wait(&mut g, "the end", |g| matches!(g.state, WorkerState::Ended(_)));
+    wait(&mut g, "all rows", |g| g.slots[0].run.rows.len() == whole.slots[0].run.rows.len());
+    assert_eq!(losses(&g), losses(&whole));
+    // The other one runs on where it was; what nobody put aside begins at step 0.
+    g.bring_back(2, vec![of.clone()], keep());
+    wait(&mut g, "the second", |g| g.state == WorkerState::Running && g.snapshot.step > 5);
+    assert_eq!(g.slots[0].recipe.as_ref().map(|r| r.seed), Some(2));
+    g.bring_back(7, vec![of.clone()], keep());
+    wait(&mut g, "a fresh one", |g| g.slots[0].recipe.as_ref().is_some_and(|r| r.seed == 1) && !g.is_starting());
+    drop(g);
+    let session = crate::run::RunFolder::open(&home.path().join("session")).expect("a run");
+    assert_eq!(session.recipe().expect("a recipe").seed, 1, "the folder is of the last one");
+}
+
 /// What the picture shows is what predictions are made of: for each method, and for each kind of layer.
 #[test]
 fn the_outputs_of_the_picture_are_those_of_the_program() {

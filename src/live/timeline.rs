@@ -33,6 +33,11 @@ fn bytes(checkpoint: &Checkpoint) -> usize {
 }
 
 impl Timeline {
+    /// What it takes in memory.
+    pub fn bytes(&self) -> usize {
+        self.moments.iter().chain(self.best.as_ref().map(|(_, c)| c)).map(bytes).sum()
+    }
+
     /// Whether a moment is to be kept at this step.
     pub fn is_due(&self, step: u64) -> bool {
         let far = |last: &Checkpoint| step >= last.step.saturating_add(self.apart.max(1));

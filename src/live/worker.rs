@@ -21,6 +21,14 @@ pub enum Command {
         keep: Option<Keep>,
         running: bool,
     },
+    /// What is in training when the next one takes its place is put aside under this number, as it stands.
+    Aside(u64),
+    /// Brings back what was put aside under `number`, as it was; where it is there no longer, trains `recipes` from step 0.
+    BringBack {
+        number: u64,
+        recipes: Vec<Recipe>,
+        keep: Option<Keep>,
+    },
     /// Goes on with a run folder.
     Resume {
         path: PathBuf,
@@ -229,7 +237,8 @@ impl Worker {
     fn flush(&mut self) {
         if self.line.is_none() {
             // Only what begins a training needs another thread.
-            let begins = |c: &Command| matches!(c, Command::Start { .. } | Command::Resume { .. });
+            let begins =
+                |c: &Command| matches!(c, Command::Start { .. } | Command::BringBack { .. } | Command::Resume { .. });
             self.backlog.retain(begins);
             if self.backlog.is_empty() {
                 return;

@@ -172,6 +172,14 @@ pub fn for_window(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(is_part) {
         let (before, from) = rest.split_at(at);
+        // A placeholder means nothing without its flag.
+        if let Some((of, after)) =
+            ["group", "time", "weight"].iter().find_map(|of| Some((of, from.strip_prefix(&format!("--{of} COLUMN"))?)))
+        {
+            out.push_str(&format!("{before}a column of {of}s"));
+            rest = after;
+            continue;
+        }
         let (word, after) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
         // The full stop of a sentence is no part of a key.
         let name = word.trim_end_matches('.');

@@ -43,6 +43,7 @@ const NOT_THE_DATA: [&str; 11] = [
 #[derive(Debug, Clone)]
 pub struct ComparedRun {
     pub path: PathBuf,
+    /// As it was asked for, where a time has decided on numbers.
     pub recipe: Recipe,
     pub results: Results,
     pub rows: Vec<EpochRow>,

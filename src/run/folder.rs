@@ -5,7 +5,7 @@ use crate::base::{fs, names};
 use crate::data::encode::Encoder;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result, either};
-use crate::recipe::{Recipe, plain_path};
+use crate::recipe::{Budget, Recipe, plain_path};
 use crate::system::csv_text;
 use crate::system::file::{is_link, sweep_remains};
 pub use crate::system::write_atomic;
@@ -34,6 +34,9 @@ pub struct Manifest {
     /// What was changed by hand while it trained: a fresh run of its recipe would not repeat it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// Where a time decided them: what the recipe asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Epochs of the trainings before, where the run was continued after its end: the recipe's come on top of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epochs_before: u32,
@@ -51,6 +54,27 @@ pub struct Manifest {
     pub sha256: String,
 }
 
+/// What a recipe with a time said before the time was made numbers, which differ from machine to machine and from seed to seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub budget: String,
+    pub epochs: Option<u32>,
+    pub batch: Option<u32>,
+    pub members: u32,
+    pub variants: Option<Vec<String>>,
+}
+
+impl Asked {
+    /// None where no time decides anything.
+    pub fn of(recipe: &Recipe) -> Option<Asked> {
+        let train = &recipe.train;
+        // What the number of rows decides is the same each time.
+        train.budget().ok()?.filter(|budget| matches!(budget, Budget::Seconds(_)))?;
+        let (epochs, batch, variants) = (train.epochs, train.batch, train.variants.clone());
+        Some(Asked { budget: train.budget.clone()?, epochs, batch, members: recipe.method.members, variants })
+    }
+}
+
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -58,6 +82,17 @@ fn is_zero(n: &u32) -> bool {
 impl Manifest {
     pub fn version() -> (String, String) {
         (env!("CARGO_PKG_VERSION").into(), env!("VIFO_GIT").into())
+    }
+
+    /// The recipe as it was asked for: what tells runs apart, and groups their seeds.
+    pub fn as_asked(&self, recipe: Recipe) -> Recipe {
+        let Some(asked) = self.asked.clone() else { return recipe };
+        let mut recipe = recipe;
+        let train = &mut recipe.train;
+        (train.budget, train.epochs) = (Some(asked.budget), asked.epochs);
+        (train.batch, train.variants) = (asked.batch, asked.variants);
+        recipe.method.members = asked.members;
+        recipe
     }
 
     /// Whether the run was trained on these data: the same values, or the same bytes where only they are known.

@@ -24,6 +24,7 @@ fn tell(folder: &RunFolder) {
         state: "stopped".into(),
         notes: vec![],
         changes: vec![],
+        asked: None,
         kernels: Default::default(),
         epochs_before: 0,
         relative: Default::default(),

@@ -53,7 +53,7 @@ pub struct Seen {
     pub path: PathBuf,
     /// Of the folder.
     pub name: String,
-    /// None where it cannot be read.
+    /// As it was asked for, where a time has decided on numbers; None where it cannot be read.
     pub recipe: Option<Recipe>,
     /// SHA-256 of the data file; empty for a toy.
     pub hash: String,
@@ -217,7 +217,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         about,
         rows,
         modified: stamps[..3].iter().flatten().map(|s| s.0).max(),
-        recipe,
+        recipe: recipe.map(|r| manifest.as_ref().map_or(r.clone(), |m| m.as_asked(r))),
         path,
         notes,
         stamps,
@@ -250,6 +250,7 @@ mod tests {
             state: state.into(),
             notes: vec![],
             changes: vec![],
+            asked: None,
             kernels: Default::default(),
             epochs_before: 0,
             relative: Default::default(),

@@ -29,6 +29,8 @@ pub enum Need {
     Opener,
     /// The program that asks for a file.
     Dialogs,
+    /// The program that reads cameras.
+    Ffmpeg,
 }
 
 impl System {
@@ -97,6 +99,12 @@ impl System {
             (Need::Dialogs, System::Fedora) => "dnf install zenity, type the path, or drop the file on the window",
             (Need::Dialogs, System::Arch) => "pacman -S zenity, type the path, or drop the file on the window",
             (Need::Dialogs, System::Other) => "type the path, or drop the file on the window",
+            (Need::Ffmpeg, System::Windows) => "winget install ffmpeg",
+            (Need::Ffmpeg, System::Mac) => "brew install ffmpeg",
+            (Need::Ffmpeg, System::Debian) => "apt-get install ffmpeg",
+            (Need::Ffmpeg, System::Fedora) => "dnf install ffmpeg-free",
+            (Need::Ffmpeg, System::Arch) => "pacman -S ffmpeg",
+            (Need::Ffmpeg, System::Other) => "install ffmpeg",
         }
     }
 }
@@ -129,7 +137,8 @@ mod tests {
     #[test]
     fn each_system_is_told_its_own() {
         use System::*;
-        for need in [Need::Driver, Need::Software, Need::NvidiaVulkan, Need::X11, Need::Opener, Need::Dialogs] {
+        let of_system = [Need::Driver, Need::Software, Need::NvidiaVulkan, Need::X11, Need::Opener, Need::Dialogs];
+        for need in of_system.into_iter().chain([Need::Ffmpeg]) {
             for (tool, owner) in [("apt-get", Debian), ("dnf", Fedora), ("pacman", Arch)] {
                 for system in [Windows, Mac, Debian, Fedora, Arch, Other] {
                     assert_eq!(system.how(need).contains(tool), system == owner, "{need:?} {system:?}");

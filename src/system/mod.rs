@@ -2,6 +2,8 @@
 //! to stop. Nothing here depends on networks, data or runs.
 
 pub mod cache;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod camera;
 pub mod file;
 pub mod install;
 pub mod memory;

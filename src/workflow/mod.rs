@@ -4,6 +4,7 @@ mod budget;
 pub mod calibrate;
 pub mod evaluate;
 pub mod explain;
+mod far;
 pub mod fit;
 pub mod frames;
 pub mod training;

@@ -5,15 +5,14 @@ use crate::base::clock::Instant;
 use crate::base::counted::counted;
 use crate::base::fs;
 use crate::base::fs::File;
-use crate::data::Task;
 use crate::data::load::{self, Loaded};
 use crate::data::table::Table;
 use crate::error::{Error, Result, either};
 use crate::exec::{Chosen, Device};
 use crate::method::Trained;
-use crate::recipe::{Likelihood, Recipe};
+use crate::recipe::Recipe;
 use crate::run::Fitted;
-use crate::run::folder::{Manifest, RunFolder};
+use crate::run::folder::{Asked, Manifest, RunFolder};
 use crate::run::model::Model;
 use crate::run::moved;
 use crate::run::parts::{BEST, LAST};
@@ -23,6 +22,7 @@ use crate::train::session::Session;
 use crate::train::{Checkpoint, Ending, EpochRow, Event, MOST_ROWS, Steps, Trainer, thin, weights};
 use crate::train::{memory, pool};
 use crate::workflow::budget;
+use crate::workflow::far::far_targets;
 use crate::workflow::fit::test_and_report;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,29 +42,12 @@ pub struct Training {
     recipe_is_new: bool,
     /// What was changed in the course of it: a fresh run of the recipe would not repeat this one.
     changes: Vec<String>,
+    /// What its recipe said where a time has decided.
+    asked: Option<Asked>,
 }
-
-/// Beyond so many standard deviations a target's value is a slip of the pen or of another kind than the rest.
-const FAR: f32 = 10.0;
 
 /// Why what was given a GPU trains on the CPU.
 const LOST: &str = "its GPU was lost";
-
-/// What a few targets far from all others do to normal noise.
-fn far_targets(recipe: &Recipe, data: &Loaded) -> Option<String> {
-    let is_normal = data.task() == Task::Regression && recipe.method.likelihood == Likelihood::Gaussian;
-    // Training targets are standardised.
-    let far = data.train.y.iter().filter(|y| is_normal && recipe.data.standardise && y.abs() > FAR).count();
-    (far > 0).then(|| {
-        format!(
-            "{} of '{}' beyond {FAR} standard deviations of the mean: error bars of all rows widen; correct what is wrong, or let it \
-             count less ({})",
-            counted(far, "training value"),
-            data.encoder.target_names(),
-            either("--likelihood student-t", "Student's t as noise")
-        )
-    })
-}
 
 impl Training {
     /// At its first step, with random weights or those of the recipe's file, kept in memory alone.
@@ -78,6 +61,7 @@ impl Training {
     }
 
     fn of(recipe: &Recipe, mut data: Loaded, device: &Device) -> Result<Training> {
+        let asked = Asked::of(recipe);
         let (recipe, said) = budget::settle(recipe, &data, device)?;
         data.notes.extend(said);
         let recipe = &recipe;
@@ -119,6 +103,7 @@ impl Training {
             saved: Instant::now(),
             recipe_is_new: false,
             changes: vec![],
+            asked,
         })
     }
 
@@ -163,7 +148,7 @@ impl Training {
         let training = Self::of(&recipe, data, device);
         device.resume_forms(None);
         let mut training = training?;
-        training.changes = before.changes;
+        (training.changes, training.asked) = (before.changes, before.asked);
         if before.sums.is_empty() {
             Arc::make_mut(&mut training.data).notes.push(Model::WITHOUT_SUMS.into());
         }
@@ -195,6 +180,8 @@ impl Training {
                 "say how many epochs to train on",
             ));
         }
+        // No time has decided on these.
+        self.asked = None;
         let mut recipe = self.recipe.clone();
         recipe.train.epochs = Some(more);
         // Before anything is changed: such a length may not suit the method.
@@ -269,6 +256,7 @@ impl Training {
             state: state.into(),
             notes: data.notes.clone(),
             changes: self.changes.clone(),
+            asked: self.asked.clone(),
             epochs_before: self.trainer.epochs_before(),
             relative: moved::relative(&self.recipe, &folder.path),
             kernels: self.trainer.forms(),

@@ -122,23 +122,50 @@ fn a_point_that_is_dragged_is_one_entry_and_its_name_is_told() {
 }
 
 #[test]
-fn what_was_opened_goes_and_the_recipe_before_begins_again() {
-    let mut h = running(Settings::default());
-    let first = app(&mut h).playground.draft.clone();
+fn what_took_the_place_of_a_training_goes_and_the_training_comes_back_as_it_was() {
+    let mut h = running(Settings { pace: 0.0, ..Settings::default() });
+    wait(&mut h, "some steps", |a| step_of(a) > 200);
+    click(&mut h, "Pause");
+    settle(&mut h);
+    let (first, step) = (app(&mut h).playground.draft.clone(), step_of(app(&mut h)));
+    let seen = |a: &App| a.playground.group.snapshot.slots.first().map(|l| (l.moments.clone(), l.best));
+    let rows = |a: &App| a.playground.group.slots[0].run.rows.len();
+    let (moments, curve) = (seen(app(&mut h)), rows(app(&mut h)));
+    let is_back = move |a: &App| {
+        let slots = &a.playground.group.snapshot.slots;
+        a.playground.group.state == WorkerState::Paused
+            && step_of(a) == step
+            && slots.first().is_some_and(|l| matches!(l.picture, Picture::Band(_)) && !l.moments.is_empty())
+    };
     let mut moons = Recipe::parse("[data]\ntoy = \"moons\"\n[net]\nhidden = [8]\n", "t")
         .and_then(|t| Recipe::from_table(&t, "t"))
         .expect("a recipe");
     moons.name = Some("moons".into());
-    app(&mut h).playground.take_recipe(moons);
-    wait(&mut h, "a map", |a| {
-        a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)))
-    });
+    app(&mut h).playground.take_recipe(moons.clone());
+    let is_map =
+        |a: &App| a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(l.picture, Picture::Map(_)));
+    wait(&mut h, "a map", is_map);
+    wait(&mut h, "steps of it", |a| step_of(a) > 20);
+    let of_map = step_of(app(&mut h));
     h.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    wait(&mut h, "a band", |a| {
-        a.playground.group.snapshot.slots.first().is_some_and(|l| matches!(l.picture, Picture::Band(_)))
-    });
+    wait(&mut h, "the band at its step", is_back);
     assert_eq!(app(&mut h).playground.draft, first);
+    assert_eq!((seen(app(&mut h)), rows(app(&mut h))), (moments, curve), "with its moments and its curve");
     assert!(app(&mut h).playground.truth.is_some(), "with its curve");
+    h.key_press_modifiers(Modifiers::COMMAND, Key::Y);
+    wait(&mut h, "the map again, where it was", |a| is_map(a) && step_of(a) >= of_map);
+    assert_eq!(app(&mut h).playground.draft, moons);
+    click(&mut h, "Undo");
+    wait(&mut h, "the band at its step", is_back);
+    // So do steps that a click has thrown away.
+    click(&mut h, "Reset");
+    wait(&mut h, "step 0", |a| step_of(a) == 0 && a.playground.group.state == WorkerState::Paused);
+    settle(&mut h);
+    click(&mut h, "Undo");
+    wait(&mut h, "the band at its step", is_back);
+    click(&mut h, "Start");
+    wait(&mut h, "it goes on", |a| step_of(a) > step);
+    assert!(app(&mut h).banner.texts().next().is_none());
 }
 
 fn band(app: &App) -> Vec<f64> {

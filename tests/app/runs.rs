@@ -153,7 +153,7 @@ fn runs_are_listed_compared_and_opened() {
 
     // Their curves, for the page Learning curves: one group of two seeds.
     let series = test.state().app().runs.series(&CurveOptions::default(), Spread::Sd);
-    assert_eq!(series.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(), ["vifo-mean, 2 seeds"]);
+    assert_eq!(series.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(), ["VIFO-mean, 2 seeds"]);
     let loss = series[0].1.iter().find(|s| s.name == "loss").expect("a loss");
     let rows = |i: usize| {
         let seen = test.state().app().runs.seen();

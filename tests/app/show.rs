@@ -389,3 +389,64 @@ fn wait_for(h: &mut Bench, what: &str, so: impl Fn(&Bench) -> bool) {
         h.step();
     }
 }
+
+/// What stands in for ffmpeg: it writes the arguments down, then a stream of digits, and goes on until nobody reads.
+#[cfg(target_os = "linux")]
+fn false_ffmpeg(dir: &std::path::Path) -> vifo::system::camera::Cameras {
+    use std::os::unix::fs::PermissionsExt;
+    for i in 0..3 {
+        digit(i).save(dir.join(format!("{i}.jpg"))).expect("saved");
+    }
+    let script = format!(
+        "#!/bin/sh\ncd {0}\nif [ -e busy ]; then echo '/dev/video0: Device or resource busy' >&2; exit 1; fi\n\
+         echo \"$@\" > said\necho $$ > pid\n\
+         while true; do cat 0.jpg 1.jpg 2.jpg || exit; sleep 0.02; done\n",
+        dir.display()
+    );
+    let program = dir.join("ffmpeg");
+    std::fs::write(&program, script).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let nodes = dir.join("dev");
+    std::fs::create_dir(&nodes).expect("a folder");
+    vifo::system::camera::Cameras { program, nodes }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_camera_is_switched_on_watched_and_switched_off() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let run = digits_run(dir.path());
+    let cameras = false_ffmpeg(dir.path());
+    let settings = Settings { runs: dir.path().join("runs"), ..Settings::default() };
+    let open = Some(vifo::gui::app::Open::Run(run));
+    let mut h = sized(settings, open, [1280.0, 800.0]);
+    wait_for(&mut h, "the run", |h| has(h, "Live images"));
+    h.get_by_label("Live images").click();
+    h.step();
+    h.step();
+    app(&mut h).results.frames.camera.cameras = cameras.clone();
+    click(&mut h, "Camera");
+    wait(&mut h, "a word that there is none", |a| {
+        a.banner.texts().any(|t| t.contains("there is none on this machine"))
+    });
+    std::fs::write(cameras.nodes.join("video0"), "").expect("a device");
+    std::fs::write(cameras.nodes.join("video2"), "").expect("a device");
+    std::fs::write(dir.path().join("busy"), "").expect("written");
+    click(&mut h, "Camera");
+    wait(&mut h, "ffmpeg's own words", |a| a.banner.texts().any(|t| t.contains("Device or resource busy")));
+    std::fs::remove_file(dir.path().join("busy")).expect("there");
+    click(&mut h, "Camera");
+    wait(&mut h, "frames", |a| a.results.frames.count > 5);
+    h.step();
+    let said = std::fs::read_to_string(dir.path().join("said")).expect("arguments");
+    assert!(said.contains("-f v4l2 -i ") && said.contains("video0 "), "{said}");
+    assert!(has(&h, "video0 so far") && has(&h, "frames/s") && has(&h, "the training images"));
+    let pid = || std::fs::read_to_string(dir.path().join("pid")).expect("a process").trim().to_string();
+    let lives = |pid: &str| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    let first = pid();
+    assert!(lives(&first));
+    click(&mut h, "Stop watching");
+    h.step();
+    assert!(!lives(&first), "the camera is off");
+    assert!(has(&h, "which camera"), "of two, one is chosen");
+}

@@ -295,7 +295,8 @@ fn a_second_window_says_that_it_is_one() {
     assert!(said.iter().any(|s| s.starts_with("Another window of vifo has the last session")), "{said:?}");
 }
 
-/// What is put away at the end is there at the next start: the open run, ticks, an edited recipe, and the steps of side by side.
+/// What is put away at the end is there at the next start: the open run and its part of the page, the open table and what was chosen for
+/// it, ticks, a filter, an edited recipe, and the steps of side by side.
 #[test]
 fn every_page_comes_back_as_it_was_left() {
     let mut h = bench(Settings { tab: Tab::SideBySide, pace: 0.0, ..Settings::default() }, None);
@@ -314,6 +315,20 @@ fn every_page_comes_back_as_it_was_left() {
     wait(&mut h, "the run in the list", |a| a.runs.seen().len() == 1);
     app(&mut h).runs.tick(std::slice::from_ref(&run));
     app(&mut h).recipe.edited = Some("seed = 4".into());
+    app(&mut h).runs.narrow("data:sinusoid");
+    let table = runs.path().join("t.csv");
+    let rows: String = (0..40).map(|i| format!("{i},{},{}\n", i * i % 7, 2 * i + i % 3)).collect();
+    std::fs::write(&table, format!("a,b,y\n{rows}")).expect("a table");
+    app(&mut h).data.open(&ctx, &table);
+    wait(&mut h, "the table", |a| a.data.choice.is_some());
+    let choice = app(&mut h).data.choice.as_mut().expect("choices");
+    (choice.ignore, choice.eta, choice.members) = (vec!["b".into()], Some(0.2), 3);
+    let choice = choice.clone();
+    app(&mut h).settings.tab = Tab::Results;
+    wait(&mut h, "the run", |a| a.results.opened().is_some());
+    h.run_steps(2);
+    h.get_by_label("Report").click();
+    h.run_steps(2);
     app(&mut h).settings.tab = Tab::SideBySide;
     wait(&mut h, "settings", |a| {
         a.settings.opened.is_some() && a.settings.ticked.len() == 1 && a.settings.edited.is_some()
@@ -327,8 +342,11 @@ fn every_page_comes_back_as_it_was_left() {
     wait(&mut h, "the trainings", |a| at(a) >= before);
     assert!(at(app(&mut h)) < before + 2000 || before > 2000, "gone on with, not begun anew");
     wait(&mut h, "the run", |a| a.results.opened().as_deref() == Some(run.as_path()));
+    wait(&mut h, "the table", |a| a.data.opened().is_some() && !a.data.is_reading());
     let app = app(&mut h);
     assert_eq!((app.runs.ticked(), app.recipe.edited.as_deref()), (vec![run.clone()], Some("seed = 4")));
+    assert_eq!((app.data.choice.clone(), app.runs.filter().as_str()), (Some(choice), "data:sinusoid"));
+    assert_eq!(app.results.part(), vifo::gui::settings::Sub::Report);
 }
 
 #[test]

@@ -32,6 +32,21 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
     patiently(names::WINDOWS, || std::fs::rename(&from, &to))
 }
 
+/// A folder of one's own in the place that the system has for such, as long as this value.
+pub struct Passing(tempfile::TempDir);
+
+impl Passing {
+    /// # Errors
+    /// The system has no such place, or no room there.
+    pub fn new() -> Result<Passing> {
+        tempfile::Builder::new().prefix("vifo-").tempdir().map(Passing)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
 /// On Windows a file is refused while another program looks at it, as those that search for viruses do with every new one.
 fn patiently(windows: bool, mut act: impl FnMut() -> Result<()>) -> Result<()> {
     const TRIES: u32 = 20;

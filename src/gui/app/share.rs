@@ -28,7 +28,7 @@ impl App {
             _ => self.playground.present_ui(ui, &mut self.settings, &mut leave),
         });
         match self.settings.tab {
-            Tab::SideBySide => self.side.offer(&mut self.exports),
+            Tab::SideBySide => self.side.offer(&self.settings, &mut self.exports),
             _ => self.playground.offer(&self.settings, &mut self.exports),
         }
         self.exports.dialog_ui(ui, &mut self.banner);

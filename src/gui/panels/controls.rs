@@ -4,23 +4,44 @@ use crate::live::{Command, Group, WorkerState};
 use crate::train::Ending;
 use eframe::egui;
 
-/// Start what is paused, pause what runs, restart what has ended. Where nothing is there yet, its owner may start something.
-pub fn toggle(group: &mut Group) {
+/// What a button asks of the owner of the trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anew {
+    /// Nothing is there to control, and Start was pressed.
+    First,
+    /// Back to step 0; `running` from there.
+    Again { running: bool },
+}
+
+/// Start what is paused, pause what runs; what has ended, or is not there yet, its owner may begin.
+pub fn toggle(group: &mut Group) -> Option<Anew> {
     match group.state {
         WorkerState::Running => group.send(Command::Pause),
         WorkerState::Paused => group.send(Command::Run),
+        WorkerState::Empty => return Some(Anew::First),
         // A finished run folder is a result: only a new training may follow it.
         WorkerState::Ended(_) | WorkerState::Failed | WorkerState::Stopped if !group.kept => {
-            group.send(Command::Reset);
-            group.send(Command::Run);
+            return Some(Anew::Again { running: true });
         }
         _ => {}
     }
+    None
 }
 
-/// True where nothing is there to control and Start was pressed: `can_begin` tells whether that is possible.
-pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> bool {
-    let mut begin = false;
+/// Back to step 0, where nothing is to be brought back; true where nothing is there and its owner may start something.
+pub fn again(group: &mut Group, anew: Option<Anew>) -> bool {
+    if let Some(Anew::Again { running }) = anew {
+        group.send(Command::Reset);
+        if running {
+            group.send(Command::Run);
+        }
+    }
+    anew == Some(Anew::First)
+}
+
+/// What is left to the owner, `can_begin` where nothing is there yet.
+pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> Option<Anew> {
+    let mut anew = None;
     ui.horizontal(|ui| {
         let (name, tip) = match group.state {
             WorkerState::Running => ("Pause", "Hold training where it is (Space)"),
@@ -34,8 +55,7 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
         };
         if ui.add_enabled(ready, egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).on_hover_text(tip).clicked()
         {
-            begin = group.state == WorkerState::Empty;
-            toggle(group);
+            anew = toggle(group);
         }
         let can_step = matches!(group.state, WorkerState::Running | WorkerState::Paused);
         if ui
@@ -49,7 +69,7 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
         let ready = ready && group.state != WorkerState::Empty;
         if !group.kept && ui.add_enabled(ready, reset).on_hover_text("Back to step 0 with fresh weights (R)").clicked()
         {
-            group.send(Command::Reset);
+            anew = Some(Anew::Again { running: group.is_running() });
         }
         if ui
             .add_enabled(can_step, egui::Button::new("Stop"))
@@ -59,7 +79,7 @@ pub fn controls_ui(ui: &mut egui::Ui, group: &mut Group, can_begin: bool) -> boo
             group.send(Command::Stop);
         }
     });
-    begin
+    anew
 }
 
 /// "running", "paused at step 3", in words.

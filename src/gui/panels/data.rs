@@ -23,7 +23,7 @@ use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
 use crate::train::plan::usual_epochs;
-use content::{Choice, Content, ContentKind, Reading};
+use content::{Choice, Content, ContentKind, Left, Reading};
 use eframe::egui;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,8 @@ pub struct DataPage {
     search: String,
     thumbnails: images::Shown,
     content: Option<Content>,
+    /// What the controls said when the window was closed, until its data are open again.
+    left: Option<Choice>,
     training: Option<Training>,
     finished: Option<PathBuf>,
     shown: Shown,
@@ -82,6 +84,7 @@ impl DataPage {
             search: String::new(),
             thumbnails: images::Shown::default(),
             content: None,
+            left: None,
             training: None,
             finished: None,
             shown: Shown::Content,
@@ -97,8 +100,30 @@ impl DataPage {
     /// Looks at a table or an image set.
     pub fn open(&mut self, ctx: &egui::Context, path: &Path) {
         // What the file before needed is no business of this one's.
-        self.reading = Reading::default();
+        (self.reading, self.left) = (Reading::default(), None);
         self.read(ctx, path);
+    }
+
+    /// For the next start, as text; None where nothing is open.
+    pub fn left(&self) -> Option<String> {
+        let content = self.content.as_ref()?;
+        // A bundled set has a name and no place.
+        let path = if fs::exists(&content.path) { fs::absolute(&content.path).ok()? } else { content.path.clone() };
+        serde_json::to_string(&Left { path, reading: self.reading.clone(), choice: self.choice.clone() }).ok()
+    }
+
+    /// Whether what was left is on its way.
+    pub fn is_reading(&self) -> bool {
+        self.looking.is_some()
+    }
+
+    /// Opens again what was left, where it is still there.
+    pub fn come_back(&mut self, ctx: &egui::Context, left: &str) {
+        let Ok(left) = serde_json::from_str::<Left>(left) else { return };
+        if fs::exists(&left.path) || left.path.to_str().is_some_and(|p| recipe::BUNDLED.contains(&p)) {
+            (self.reading, self.left) = (left.reading, left.choice);
+            self.read(ctx, &left.path);
+        }
     }
 
     fn read(&mut self, ctx: &egui::Context, path: &Path) {
@@ -125,6 +150,10 @@ impl DataPage {
             self.choice = Some(content.choice.clone());
             self.thumbnails = images::Shown::default();
             self.content = Some(content);
+            if let Some(left) = self.left.take() {
+                self.choice = Some(left);
+                self.look_again(ctx);
+            }
         } else if asked && self.looking.is_none() {
             // The controls show what the report shows.
             self.choice = self.content.as_ref().map(|c| c.choice.clone());
@@ -347,7 +376,7 @@ impl DataPage {
             }
             (Some(choice), _) => {
                 choice.more.retain(|(k, _)| *k != of.path);
-                choice.more.push((of.path, value.into()));
+                choice.more.push((of.path.into(), value.into()));
                 self.shown = Shown::Content;
             }
             (None, _) => {}

@@ -30,7 +30,7 @@ impl ExamplesPage {
             ui.add_space(4.0);
             egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                 // Wide cards have the text beside the picture, narrow ones below it.
-                let columns = ((ui.available_width() + GAP) / (560.0 + GAP)).floor().max(1.0);
+                let columns = ((ui.available_width() + GAP) / (470.0 + GAP)).floor().max(1.0);
                 let width = ((ui.available_width() - GAP * (columns - 1.0)) / columns).min(760.0) - 18.0;
                 let cards: Vec<_> = EXAMPLES.iter().zip(&self.pictures).collect();
                 for row in cards.chunks(columns as usize) {
@@ -56,7 +56,7 @@ fn texture(ctx: &egui::Context, example: &Example) -> TextureHandle {
 
 fn card_ui(ui: &mut egui::Ui, example: &'static Example, picture: &TextureHandle, width: f32) -> Option<Chosen> {
     let mut chosen = None;
-    let is_narrow = width < 2.0 * PICTURE.x;
+    let is_narrow = width < 1.8 * PICTURE.x;
     let words = |ui: &mut egui::Ui, chosen: &mut Option<Chosen>| {
         ui.strong(RichText::new(&example.title).size(15.0));
         ui.add(Label::new(&example.text).wrap());

@@ -1,7 +1,6 @@
 //! The playground: points that can be moved, live training on them, and all settings.
 
 use super::banner::Banner;
-use super::controls;
 use super::keys;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
@@ -12,13 +11,14 @@ use crate::gui::plots::{curves, map, navigate, network};
 use crate::gui::settings::{Below, Settings};
 use crate::gui::theme::Colours;
 use crate::live::change::split;
-use crate::live::{Command, Group, Keep, Picture, View, WorkerState};
+use crate::live::{Command, Group, Picture, View};
 use crate::recipe::{Recipe, Schedule, builtin};
 use crate::run::RunFolder;
 use eframe::egui::{self};
 use egui_plot::PlotTransform;
 use std::path::{Path, PathBuf};
 
+mod begin;
 mod edit;
 mod history;
 mod picture;
@@ -26,7 +26,7 @@ mod present;
 mod settings;
 mod timeline;
 
-pub use picture::band_options_ui;
+pub use picture::{band_options_ui, limits};
 
 /// Points between the picture and what stands below it: the slider over time.
 const BETWEEN: f32 = 30.0;
@@ -45,8 +45,12 @@ pub struct Playground {
     pub presented: bool,
     /// The guided example that is in training, whose words stand above the plot.
     pub lesson: Option<&'static Example>,
-    /// What `truth` becomes once the start that was asked for has succeeded.
-    taking: Option<Option<ToyKind>>,
+    /// Of the start that was asked for, until it has succeeded or was refused.
+    taking: Option<Taking>,
+    /// The number of the training that is shown, under which it can be brought back.
+    training: u64,
+    /// The last number that was given.
+    trainings: u64,
     /// Trainings that have begun, as far as they are followed here.
     begun: u64,
     /// Where the plot's points lay on the screen in the last frame; for tests, and for the mouse.
@@ -78,6 +82,12 @@ pub struct Playground {
     /// A list was open in the last frame: a click beside it closes it and means no point.
     popup_was_open: bool,
     pub curves: super::curves::CurveCache,
+}
+
+/// What is so once a start has succeeded.
+struct Taking {
+    truth: Option<ToyKind>,
+    training: u64,
 }
 
 /// The first launch: the paper's toy, slowly enough to watch.
@@ -148,7 +158,9 @@ impl Playground {
             ask_present: false,
             presented: false,
             lesson: None,
-            taking: Some(draft.data.toy),
+            taking: Some(Taking { truth: draft.data.toy, training: 1 }),
+            training: 1,
+            trainings: 1,
             begun: 0,
             history: history::History::new(&draft),
             draft,
@@ -183,58 +195,9 @@ impl Playground {
             playground.group.send(Command::Resume { path, more: None, report: false, running: settings.running });
         } else {
             playground.fell_back = true;
-            playground.start(true);
+            playground.group.start(vec![playground.draft.clone()], playground.keep(), true);
         }
         Ok(playground)
-    }
-
-    fn start(&mut self, running: bool) {
-        let keep = Keep { path: self.session.clone(), force: true, report: false };
-        self.group.start(vec![self.draft.clone()], Some(keep).filter(|_| !self.is_second), running);
-    }
-
-    /// From step 0 with another recipe. Until it has begun, what was there before goes on and is shown.
-    pub fn take_recipe(&mut self, recipe: Recipe) {
-        self.taking = Some(recipe.data.toy);
-        self.lesson = None;
-        self.draft = recipe;
-        self.history.doing("open a recipe", true);
-        self.start(true);
-    }
-
-    /// From step 0 with what the controls say. The curve behind points that were moved stays.
-    pub fn begin(&mut self) {
-        self.taking = Some(self.curve());
-        self.start(true);
-    }
-
-    /// A key of the recipe to a value, both as a recipe has them; trains anew where a running training could not take it up.
-    ///
-    /// # Errors
-    /// Of the value.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let mut table = Recipe::parse(&self.draft.to_toml()?, "recipe")?;
-        crate::recipe::keys::set(&mut table, key, value, "recipe")?;
-        let recipe = crate::method::checked(&table, "recipe")?;
-        self.draft = recipe;
-        let runs = matches!(self.group.state, WorkerState::Running | WorkerState::Paused);
-        if !runs || !self.waiting().is_empty() {
-            self.begin();
-        }
-        Ok(())
-    }
-
-    /// Nothing is in training and nothing is about to be: a start was refused.
-    pub fn is_empty(&self) -> bool {
-        self.group.slots.is_empty() && !self.group.is_starting() && self.fell_back
-    }
-
-    /// As `controls::toggle`; where nothing is in training it begins with what the controls say.
-    pub fn toggle(&mut self) {
-        match self.group.state {
-            WorkerState::Empty if self.is_empty() => self.begin(),
-            _ => controls::toggle(&mut self.group),
-        }
     }
 
     /// Takes over what a start has been waiting for, or drops it with the start.
@@ -249,8 +212,8 @@ impl Playground {
             }
             self.begun = self.group.begun;
             self.take_numbers();
-            if let Some(truth) = self.taking.take() {
-                (self.truth, self.asked, self.show_all) = (truth, None, true);
+            if let Some(taking) = self.taking.take() {
+                (self.truth, self.training, self.asked, self.show_all) = (taking.truth, taking.training, None, true);
             }
             (self.looks_at, self.input) = (None, None);
             self.send_look();
@@ -292,7 +255,7 @@ impl Playground {
         if failed && self.group.slots.is_empty() && !self.fell_back {
             // The last session cannot be gone on with (another window holds it, its file is gone): begin anew.
             self.fell_back = true;
-            self.start(true);
+            self.group.start(vec![self.draft.clone()], self.keep(), true);
         }
         for path in self.group.saved.drain(..) {
             banner.note(format!("saved: {}", path.display()));
@@ -418,7 +381,8 @@ impl Playground {
                 .show(ui, |ui| self.settings_ui(ui, settings, banner));
         });
         egui::CentralPanel::default().show(ui, |ui| {
-            if !self.embedded && self.lesson.is_none() {
+            let pictured = self.is_pictured();
+            if !self.embedded && self.lesson.is_none() && pictured {
                 self.hint_ui(ui, settings);
             }
             // Where there is little room, the picture has it.
@@ -426,7 +390,11 @@ impl Playground {
             let height = ui.available_height();
             let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
             let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
-            let plot_height = (if curves_too { height * 0.62 - BETWEEN } else { height - 4.0 }).max(160.0);
+            let plot_height = match curves_too {
+                true if pictured => (height * 0.62 - BETWEEN).max(160.0),
+                true => 40.0,
+                false => (height - 4.0).max(160.0),
+            };
             match picture {
                 Picture::None => self.no_picture_ui(ui, plot_height),
                 Picture::Band(band) => self.band_ui(ui, settings, plot_height, &band, names.as_ref()),
@@ -444,6 +412,11 @@ impl Playground {
         self.send_changes();
         self.send_look();
         self.popup_was_open = egui::Popup::is_any_open(ui.ctx());
+    }
+
+    /// Whether there is, or will be, a plot of the data: of more than two inputs there is none.
+    fn is_pictured(&self) -> bool {
+        self.group.slots.first().is_none_or(|l| !l.points.ranges.is_empty())
     }
 
     /// Learning curves, or the network.

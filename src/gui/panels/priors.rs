@@ -1,7 +1,7 @@
 //! Samples from learned priors, side by side on shared axes: the paper's figure 2, live.
 
 use super::banner::Banner;
-use super::controls::controls_ui;
+use super::controls::{again, controls_ui};
 use super::keys;
 use crate::bench::demo;
 use crate::figure::{PriorFigure, PriorPanel};
@@ -78,7 +78,8 @@ impl Priors {
         egui::Panel::top("prior controls").show(ui, |ui| {
             ui.horizontal_wrapped(|ui| {
                 if let Some(group) = &mut self.group {
-                    controls_ui(ui, group, false);
+                    let anew = controls_ui(ui, group, false);
+                    again(group, anew);
                 }
                 ui.separator();
                 if ui.button("Resample").on_hover_text("Another draw from the same priors").clicked() {

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::plots::network::layers_ui;
-use crate::gui::settings::CurveOptions;
+use crate::gui::settings::{CurveOptions, Sub};
 use crate::gui::theme::Colours;
 use crate::live::Job;
 use crate::run::watch::RunState;
@@ -43,6 +43,8 @@ pub struct ResultsPage {
     reading: Option<Job<Run>>,
     run: Option<Run>,
     tab: Sub,
+    /// What was shown when the window was closed.
+    left: Option<Sub>,
     /// Of the run's own test rows.
     own: Option<View>,
     own_images: Option<Job<Option<Pixels>>>,
@@ -82,22 +84,24 @@ pub struct ResultsPage {
 /// Between two looks at whether the folder is still there, and still in training.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Sub {
-    #[default]
-    Predictions,
-    Images,
-    Classes,
-    Figures,
-    Second,
-    Live,
-    Report,
-}
-
 impl ResultsPage {
     /// The folder of the run that is shown.
     pub fn opened(&self) -> Option<PathBuf> {
         self.run.as_ref().map(|run| run.folder.path.clone())
+    }
+
+    pub fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// For the next start.
+    pub fn part(&self) -> Sub {
+        self.tab
+    }
+
+    pub fn come_back(&mut self, ctx: &egui::Context, path: &Path, part: Sub) {
+        self.left = Some(part);
+        self.open(ctx, path);
     }
 
     /// For the bar at the foot: the run, its method, what became of it, and where it was trained.
@@ -193,7 +197,7 @@ impl ResultsPage {
         }
         self.gallery.poll(banner);
         self.frames.in_front(std::mem::take(&mut self.frames_seen));
-        self.frames.poll(ctx, banner);
+        self.frames.poll(ctx, self.run.as_ref().map(|r| &r.folder), banner);
         self.follow(ctx);
         for view in [&mut self.own, &mut self.other].into_iter().flatten() {
             view.poll(banner);
@@ -222,7 +226,8 @@ impl ResultsPage {
         self.removed = false;
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
         if other_run {
-            (self.other, self.tab, self.more) = (None, Sub::Predictions, None);
+            (self.other, self.more) = (None, None);
+            self.tab = self.left.take().unwrap_or_default();
             self.images = Images::default();
             (self.predicting, self.evaluating, self.calibrating) = (None, None, None);
             self.gallery = Gallery::default();

@@ -101,6 +101,15 @@ impl RunsPage {
         self.ticked.iter().cloned().collect()
     }
 
+    /// What the list is narrowed to.
+    pub fn filter(&self) -> &String {
+        &self.list.filter
+    }
+
+    pub fn narrow(&mut self, filter: &str) {
+        self.list.filter = filter.into();
+    }
+
     /// Those of them that are there.
     pub fn tick(&mut self, runs: &[PathBuf]) {
         self.ticked.extend(runs.iter().cloned());

@@ -1,17 +1,17 @@
 //! Methods side by side: two to four trainings in step, on the playground's points, with the same seed and linked axes.
 
 use super::banner::Banner;
-use super::controls::controls_ui;
+use super::controls::{again, controls_ui};
 use super::keys;
-use super::playground::{Playground, band_options_ui};
+use super::playground::{Playground, band_options_ui, limits as limits_of};
 use crate::data::Task;
-use crate::gui::export::{Exports, Plottable, band_panel, map_panels};
+use crate::gui::export::{Exports, Plottable, band_panel, map_panel};
 use crate::gui::film::Scene;
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, HINT, Reader};
 use crate::gui::plots::{axes, bands, map, read};
 use crate::gui::present;
-use crate::gui::settings::{MapKind, Settings};
+use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::Colours;
 use crate::live::{Command, Group, Keep, Picture, View, kept_in};
 use crate::method::{self, vifo};
@@ -45,6 +45,18 @@ pub fn with_method(base: &Recipe, method: &str) -> Recipe {
     }
     recipe.name = Some(method.into());
     recipe
+}
+
+/// What all plots show of y: the points, and of the bands what lies within the points' range beyond them. Far bands would squeeze the
+/// data; a double click shows them whole.
+fn limits(group: &Group, options: &BandOptions) -> (f64, f64) {
+    let of_slots = group.slots.iter().zip(&group.snapshot.slots).filter_map(|(slot, look)| match &look.picture {
+        Picture::Band(band) => limits_of(band, &slot.points.train, options),
+        _ => None,
+    });
+    let (low, high) = of_slots.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (a, b)| (l.min(a), h.max(b)));
+    let edge = 0.03 * (high - low);
+    if low < high { (low - edge, high + edge) } else { (-1.0, 1.0) }
 }
 
 fn look(interval: f64) -> View {
@@ -138,7 +150,10 @@ impl SideBySide {
         egui::Panel::top("side controls").show(ui, |ui| {
             ui.horizontal_wrapped(|ui| {
                 let can_begin = self.group.as_ref().is_some_and(|g| !g.is_starting());
-                let begin = self.group.as_mut().is_some_and(|group| controls_ui(ui, group, can_begin));
+                let begin = self.group.as_mut().is_some_and(|group| {
+                    let anew = controls_ui(ui, group, can_begin);
+                    again(group, anew)
+                });
                 if begin {
                     self.start(ui, settings, playground, banner);
                 }
@@ -176,7 +191,7 @@ impl SideBySide {
             self.pace = settings.pace;
             group.send(Command::Pace((settings.pace > 0.0).then_some(settings.pace)));
         }
-        self.offer(exports);
+        self.offer(settings, exports);
     }
 
     // Long: the panel from top to bottom.
@@ -218,6 +233,7 @@ impl SideBySide {
         let width = (ui.available_width() - 8.0 * (columns as f32 - 1.0)) / columns as f32;
         let height = (ui.available_height() / rows as f32 - 30.0).max(120.0);
         let link = egui::Id::unique("side by side");
+        let limits = limits(group, &settings.bands);
         for row in 0..rows {
             ui.horizontal(|ui| {
                 for i in row * columns..((row + 1) * columns).min(n) {
@@ -244,14 +260,9 @@ impl SideBySide {
                         let plot = plot.width(width).height(height).link_axis(link, true);
                         match &look.picture {
                             Picture::Band(band) => {
-                                let shown =
-                                    slot.points.train.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| {
-                                        (l.min(p[1]), h.max(p[1]))
-                                    });
-                                let reach = (shown.1 - shown.0).max(1e-6);
-                                // Far bands would squeeze the data; a double click shows them whole.
+                                let (low, high) = limits;
                                 let plot = plot
-                                    .default_y_bounds(shown.0 - reach, shown.1 + reach)
+                                    .default_y_bounds(low, high)
                                     .default_x_bounds(band.x[0], band.x[band.x.len() - 1]);
                                 let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x);
                                 let name = format!("Predictive band of {}", keys::method_name(method));
@@ -308,14 +319,15 @@ impl SideBySide {
     /// The plots alone, with what starts and pauses them.
     pub fn present_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, leave: &mut bool) {
         if let Some(group) = &mut self.group {
-            present::head_ui(ui, group, "", leave);
+            let anew = present::head_ui(ui, group, "", leave);
+            again(group, anew);
         }
         self.plots_ui(ui, settings, false);
     }
 
     /// Its plots, still and in motion, where they are asked for.
-    pub fn offer(&self, exports: &mut Exports) {
-        exports.offer(|| self.plottables());
+    pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
+        exports.offer(|| self.plottables(settings));
         exports.films.offer(|| self.scene());
     }
 
@@ -328,15 +340,19 @@ impl SideBySide {
         Scene { stem: "side_by_side".into(), title: "Predictions of several methods".into(), names, ..Scene::of(group) }
     }
 
-    fn plottables(&self) -> Vec<Plottable> {
+    fn plottables(&self, settings: &Settings) -> Vec<Plottable> {
         let Some(group) = &self.group else { return vec![] };
-        let (mut panels, mut maps, mut points) = (vec![], vec![], vec![]);
+        let (mut panels, mut maps, mut points, mut classes) = (vec![], vec![], vec![], vec![]);
         for (slot, look) in group.slots.iter().zip(&group.snapshot.slots) {
             let name = keys::method_name(slot.recipe.as_ref().map_or("", |r| r.method.name.as_str()));
             points = slot.points.train.clone();
             match &look.picture {
                 Picture::Band(band) => panels.push(band_panel(name, band, &slot.points.train, None)),
-                Picture::Map(map) => maps.extend(map_panels(name, map).into_iter().take(2)),
+                Picture::Map(map) => {
+                    let known = &slot.points.classes;
+                    classes = (0..map.k).map(|i| known.get(i).map_or_else(|| i.to_string(), String::clone)).collect();
+                    maps.push(map_panel(name, map, settings.map, true, &classes));
+                }
                 Picture::None => {}
             }
         }
@@ -346,7 +362,10 @@ impl SideBySide {
             (false, _) => {
                 vec![Plottable::bands("side_by_side", "Predictions of several methods", labels(0), target, panels)]
             }
-            (_, false) => vec![Plottable::maps("side_by_side", (labels(0), labels(1)), maps, &points)],
+            (_, false) => {
+                let labels = (labels(0), labels(1));
+                vec![Plottable::maps("side_by_side", settings.map, labels, maps, &points, &classes)]
+            }
             _ => vec![],
         }
     }

@@ -10,6 +10,7 @@ use super::side::SideBySide;
 use crate::base::fs;
 use crate::gui::settings::Tab;
 use crate::live::Group;
+use crate::tables::grouped;
 use eframe::egui;
 
 /// The pages that may be in front.
@@ -63,7 +64,9 @@ fn group_ui(ui: &mut egui::Ui, whose: &str, group: Option<&Group>) {
     let Some(slot) = group.slots.first() else { return memory_ui(ui) };
     ui.label(&slot.run.device).on_hover_text("Training device: the CPU, or an adapter");
     ui.separator();
-    ui.label(format!("step {}, epoch {} of {}", group.step(), group.epoch(), slot.run.epochs));
+    let count = |n: u64| grouped(&n.to_string());
+    let (step, epoch, epochs) = (count(group.step()), count(group.epoch().into()), count(slot.run.epochs.into()));
+    ui.label(format!("step {step}, epoch {epoch} of {epochs}"));
     ui.separator();
     ui.label(format!("{} steps/s", rate(group.snapshot.steps_per_second)));
     ui.separator();
@@ -71,7 +74,7 @@ fn group_ui(ui: &mut egui::Ui, whose: &str, group: Option<&Group>) {
     ui.label(format!("seed {}", slot.recipe.as_ref().map_or(0, |r| r.seed)));
     ui.separator();
     match group.slots.as_slice() {
-        [one] => ui.label(format!("{} parameters per network", one.run.parameters)),
+        [one] => ui.label(format!("{} parameters per network", grouped(&one.run.parameters.to_string()))),
         several => ui.label(format!("{} trainings", several.len())),
     };
 }

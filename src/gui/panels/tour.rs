@@ -78,6 +78,7 @@ impl Tour {
             return true;
         }
         let step = &STEPS[at];
+        ctx.data_mut(|data| data.insert_temp(shown_id(), ctx.cumulative_frame_nr()));
         let target = ctx.data(|data| data.get_temp::<Rect>(id(step.target)));
         let screen = ctx.content_rect();
         if let Some(rect) = target {
@@ -117,6 +118,16 @@ impl Tour {
         };
         self.step.is_none()
     }
+}
+
+fn shown_id() -> egui::Id {
+    egui::Id::unique("tour shown")
+}
+
+/// Whether it lies over the page: what plots read out would lie over it.
+pub fn is_over(ctx: &egui::Context) -> bool {
+    let last = ctx.data(|data| data.get_temp::<u64>(shown_id()));
+    last.is_some_and(|frame| frame + 1 >= ctx.cumulative_frame_nr())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -38,6 +38,19 @@ fn mixed(probs: &[f64], ground: f64) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
+/// Of each cell, bottom row first.
+pub fn colours(map: &Map, kind: MapKind, dark: bool) -> Vec<Color32> {
+    let ground = if dark { 40.0 } else { 255.0 };
+    let colour = |i: usize| match kind {
+        MapKind::Probability => mixed(&map.probs[i * map.k..(i + 1) * map.k], ground),
+        _ => {
+            let (v, most) = values(map, kind);
+            theme::heat(v[i] / most)
+        }
+    };
+    (0..map.n * map.n).map(colour).collect()
+}
+
 impl MapTexture {
     /// `number` tells maps apart.
     pub fn update(&mut self, ui: &egui::Ui, map: &Map, kind: MapKind, number: u64) {
@@ -45,17 +58,9 @@ impl MapTexture {
         if self.of == Some((number, kind, dark)) && self.texture.is_some() {
             return;
         }
-        let ground = if dark { 40.0 } else { 255.0 };
-        let n = map.n;
-        let colour = |i: usize| match kind {
-            MapKind::Probability => mixed(&map.probs[i * map.k..(i + 1) * map.k], ground),
-            _ => {
-                let (v, most) = values(map, kind);
-                theme::heat(v[i] / most)
-            }
-        };
+        let (n, colours) = (map.n, colours(map, kind, dark));
         // An image counts from the top.
-        let pixels = (0..n * n).map(|i| colour((n - 1 - i / n) * n + i % n)).collect();
+        let pixels = (0..n * n).map(|i| colours[(n - 1 - i / n) * n + i % n]).collect();
         let image = ColorImage::new([n, n], pixels);
         match &mut self.texture {
             Some(texture) => texture.set(image, TextureOptions::LINEAR),

@@ -17,12 +17,22 @@ impl Body {
         match command {
             Command::Start { recipes, keep, running } => {
                 if let Err(e) = self.start(&recipes, keep, running) {
-                    self.tell(WorkerEvent::Refused(e));
+                    self.refuse(e);
+                }
+            }
+            Command::Aside(number) => self.aside = Some(number),
+            Command::BringBack { number, recipes, keep } => {
+                let done = match self.shelf.take(number) {
+                    Some((slots, running)) => self.take_over(slots, keep, running),
+                    None => self.start(&recipes, keep, true),
+                };
+                if let Err(e) = done {
+                    self.refuse(e);
                 }
             }
             Command::Resume { path, more, report, running } => {
                 if let Err(e) = self.resume(&path, more, report, running) {
-                    self.tell(WorkerEvent::Refused(e));
+                    self.refuse(e);
                 }
             }
             Command::Run => self.set_running(true),
@@ -81,7 +91,8 @@ impl Body {
     /// Why a command cannot act, if it cannot.
     fn allows(&self, command: &Command) -> Result<()> {
         let steers = match command {
-            Command::Start { .. } | Command::Resume { .. } | Command::Pace(_) | Command::View(_) => return Ok(()),
+            Command::Start { .. } | Command::BringBack { .. } | Command::Resume { .. } => return Ok(()),
+            Command::Aside(_) | Command::Pace(_) | Command::View(_) => return Ok(()),
             Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) | Command::GoOn { .. } => true,
             Command::Pause | Command::Stop | Command::Save { .. } => false,
         };
@@ -103,6 +114,16 @@ impl Body {
             let device = self.device(&recipe.device)?;
             slots.push(TrainerSlot::new(Training::new(recipe, &device)?, device));
         }
+        self.take_over(slots, keep, running)
+    }
+
+    fn refuse(&mut self, e: Error) {
+        self.aside = None;
+        self.tell(WorkerEvent::Refused(e));
+    }
+
+    /// These in place of the present ones, and in their folder.
+    fn take_over(&mut self, mut slots: Vec<TrainerSlot>, keep: Option<Keep>, running: bool) -> Result<()> {
         // Two cannot hold one folder.
         let lanes = slots.len();
         let again = keep.as_ref().is_some_and(|k| (0..lanes).any(|i| self.holds(&kept_in(&k.path, i, lanes))));
@@ -270,9 +291,15 @@ impl Body {
 
     /// Lets go of the present trainings, with a checkpoint of those that are kept. The caller reports what comes next.
     fn leave(&mut self) {
-        for mut slot in std::mem::take(&mut self.slots) {
-            if let Err(e) = slot.training.stop() {
-                self.tell(WorkerEvent::Failed(e));
+        let slots = std::mem::take(&mut self.slots);
+        match self.aside.take_if(|_| !slots.is_empty() && !self.report_at_end) {
+            Some(number) => self.shelf.put(number, slots, self.state == WorkerState::Running),
+            None => {
+                for mut slot in slots {
+                    if let Err(e) = slot.training.stop() {
+                        self.tell(WorkerEvent::Failed(e));
+                    }
+                }
             }
         }
         (self.report_at_end, self.closed) = (false, false);

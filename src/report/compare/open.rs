@@ -59,6 +59,7 @@ fn folders(path: &Path) -> Result<Vec<RunFolder>> {
 fn read(folder: &RunFolder) -> Result<ComparedRun> {
     let recipe = folder.recipe()?;
     let manifest = folder.manifest()?;
+    let recipe = manifest.as_asked(recipe);
     let (bytes, values) = (manifest.data, manifest.values);
     let hash = match recipe.data.toy {
         Some(_) => String::new(),

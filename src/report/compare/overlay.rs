@@ -104,6 +104,8 @@ pub fn merge(name: &str, curves: &[Curve], spread: Spread) -> Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Manifest;
+    use crate::run::folder::Asked;
 
     fn recipe(text: &str) -> Recipe {
         Recipe::from_table(&Recipe::parse(text, "t").expect("TOML"), "t").expect("a recipe")
@@ -137,6 +139,34 @@ mod tests {
         assert_eq!(found[0].0, "sinusoid, vifo-mean, 2 seeds");
         assert_eq!(found[1], ("moons, vifo-mean, 2 seeds".to_string(), vec![2, 3]));
         assert_eq!(groups(&[]), []);
+    }
+
+    /// A time becomes other numbers in each run: what was asked for is one.
+    #[test]
+    fn seeds_of_one_budget_share_a_group() {
+        let text = |seed: u32| {
+            format!(
+                "seed = {seed}\n[data]\nfile = \"a.csv\"\n[train]\nbudget = \"5s\"\nbatch = 16\n[method]\nmembers = 32\n"
+            )
+        };
+        let settled = |seed: u32, epochs: u32| -> Recipe {
+            let asked = recipe(&text(seed));
+            let mut settled = asked.clone();
+            (settled.train.budget, settled.train.epochs, settled.method.members) = (None, Some(epochs), 8);
+            let manifest = serde_json::json!({
+                "vifo": "", "git": "", "device": "cpu", "seed": seed, "data": "", "train_rows": 9, "validation_rows": 0,
+                "test_rows": 0, "state": "finished", "notes": [], "asked": Asked::of(&asked),
+            });
+            let manifest: Manifest = serde_json::from_value(manifest).expect("a manifest");
+            let known = manifest.as_asked(settled);
+            assert_eq!(known, asked);
+            known
+        };
+        let fixed = |r: Recipe| -> &'static Recipe { Box::leak(Box::new(r)) };
+        let runs = [of("a", Some(fixed(settled(1, 87)))), of("b", Some(fixed(settled(2, 91))))];
+        assert_eq!(groups(&runs).iter().map(|g| g.members.clone()).collect::<Vec<_>>(), [vec![0, 1]]);
+        // What the number of rows decides is the same each time, and is written as it is.
+        assert_eq!(Asked::of(&recipe("[data]\nfile = \"a.csv\"\n[train]\nbudget = \"auto\"\n")), None);
     }
 
     #[test]

@@ -10,14 +10,15 @@ use crate::data::{Task, load};
 use crate::error::{Error, Result};
 use crate::recipe::keys::Key;
 use crate::recipe::{self, Likelihood, Recipe, builtin, key, keys};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Value;
 
 /// How a file is read, where it is not found out: keys of a recipe with their values as it has them, "data.skip_lines" and "2".
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reading(BTreeMap<&'static str, String>);
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading(BTreeMap<String, String>);
 
 impl Reading {
     pub fn get(&self, key: &Key) -> Option<&str> {
@@ -27,7 +28,7 @@ impl Reading {
     /// None takes it back.
     pub fn put(&mut self, key: &Key, value: Option<String>) {
         match value {
-            Some(value) => self.0.insert(key.path, value),
+            Some(value) => self.0.insert(key.path.into(), value),
             None => self.0.remove(key.path),
         };
     }
@@ -60,11 +61,19 @@ impl Reading {
     }
 }
 
+/// What the page was left with: what was open, how it is read, and what the controls said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    pub path: PathBuf,
+    pub reading: Reading,
+    pub choice: Option<Choice>,
+}
+
 /// Kinds of columns.
 const KINDS: &Key = keys::named("data.as");
 
 /// What the page's controls say; None stands for what `vifo fit` does by itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// A column's name.
     pub target: Option<String>,
@@ -86,7 +95,7 @@ pub struct Choice {
     pub time: Option<String>,
     pub weight: Option<String>,
     /// What a cure of an error has set beside all these: keys of a recipe, and their values.
-    pub more: Vec<(&'static str, String)>,
+    pub more: Vec<(String, String)>,
 }
 
 /// What the page offers to train beside each other, to keep the better one: a name, and the variants.

@@ -5,7 +5,8 @@ use crate::data::inspect::sentence::Sentence;
 use crate::data::inspect::{ColumnKind, ColumnReport, LevelCount, Role, TableReport};
 use crate::error::Cure;
 use crate::gui::panels::cure;
-use crate::tables::number;
+use crate::gui::theme::seen_bars;
+use crate::tables::{grouped, number};
 use eframe::egui::{self, Align, Color32, Label, Layout, RichText};
 use egui_extras::{Column, TableBuilder};
 
@@ -26,7 +27,7 @@ pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, asked: Asked) -> Optio
             ui.heading(super::file_name(std::path::Path::new(&report.file))).on_hover_text(&report.file);
             ui.label(format!(
                 "{} rows, {} columns, separated by {}, {header}",
-                report.rows,
+                grouped(&report.rows.to_string()),
                 report.columns.len(),
                 report.delimiter
             ));
@@ -43,7 +44,12 @@ pub fn report_ui(ui: &mut egui::Ui, report: &TableReport, asked: Asked) -> Optio
                 ui.add(Label::new(format!("Rows of each class: {shown}{rest}.")).wrap());
             }
             ui.add_space(6.0);
-            columns_ui(ui, report, asked);
+            let mut asked = asked;
+            let shown = search_ui(ui, report, &mut asked);
+            seen_bars(ui);
+            egui::ScrollArea::horizontal().id_salt("columns across").auto_shrink([false, true]).show(ui, |ui| {
+                columns_ui(ui, report, &shown, asked);
+            });
             cure
         })
         .inner
@@ -152,8 +158,7 @@ fn kind_ui(ui: &mut egui::Ui, column: &ColumnReport, reading: &mut Reading) {
 }
 
 // Long: the cells of a row from left to right.
-fn columns_ui(ui: &mut egui::Ui, report: &TableReport, mut asked: Asked) {
-    let shown = search_ui(ui, report, &mut asked);
+fn columns_ui(ui: &mut egui::Ui, report: &TableReport, shown: &[usize], asked: Asked) {
     // The table scrolls by itself: only rows in sight are built.
     let height = ui.available_height().max(220.0);
     let width = |title: &str| match title {
@@ -170,7 +175,7 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, mut asked: Asked) {
         .resizable(true)
         .auto_shrink([false, true])
         .min_scrolled_height(0.0)
-        .max_scroll_height(height - 34.0)
+        .max_scroll_height(height - 44.0)
         .cell_layout(Layout::left_to_right(Align::Center));
     for title in &HEADER[..HEADER.len() - 1] {
         table = table.column(Column::initial(width(title)).at_least(34.0).clip(true));
@@ -225,7 +230,9 @@ fn columns_ui(ui: &mut egui::Ui, report: &TableReport, mut asked: Asked) {
                         Some(dates) => format!("{} to {}", dates.min, dates.max),
                         None => counts(&column.levels),
                     };
-                    let about = [&column.became].into_iter().chain(&column.notes).filter(|note| !note.is_empty());
+                    // The type says as much already.
+                    let is_news = |note: &&String| !note.is_empty() && *note != "number";
+                    let about = [&column.became].into_iter().chain(&column.notes).filter(is_news);
                     for note in about {
                         said += if said.is_empty() { "" } else { "; " };
                         said += note;

@@ -1,7 +1,7 @@
 //! The training of this page while it runs: progress, curves, and the settings that can be changed meanwhile.
 
 use super::DataPage;
-use crate::gui::panels::controls::{controls_ui, state_text};
+use crate::gui::panels::controls::{again, controls_ui, state_text};
 use crate::gui::panels::keys;
 use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::settings::Settings;
@@ -45,7 +45,8 @@ impl DataPage {
         let folder = training.folder.clone();
         ui.add(ProgressBar::new(share).text(format!("epoch {done} of {epochs}{left}")));
         ui.horizontal_wrapped(|ui| {
-            controls_ui(ui, &mut self.group, false);
+            let anew = controls_ui(ui, &mut self.group, false);
+            again(&mut self.group, anew);
             if open {
                 let name =
                     if self.group.state == WorkerState::Stopped { "Show the stopped run" } else { "Show results" };

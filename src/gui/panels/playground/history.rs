@@ -1,10 +1,11 @@
 //! Undo and redo of what the controls and the mouse have changed: points, settings, and recipes that took their place.
 
-use super::Playground;
+use super::{Playground, Taking};
 use crate::data::toy::ToyKind;
 use crate::gui::gallery::Example;
 use crate::gui::panels::keys::method_name;
 use crate::gui::undo::{self, Undo, Way};
+use crate::live::Command;
 use crate::recipe::keys::diff;
 use crate::recipe::{Recipe, key};
 use eframe::egui;
@@ -20,13 +21,15 @@ struct Said {
     /// The toy whose curve lies behind the points.
     curve: Option<ToyKind>,
     lesson: Option<&'static Example>,
+    /// The number of the training.
+    training: u64,
 }
 
 #[derive(Clone)]
 struct Change {
     before: Said,
     after: Said,
-    /// It began a training, and so does the way back.
+    /// It began a training: the way back brings back the one before, as it was.
     begins: bool,
 }
 
@@ -48,7 +51,7 @@ pub struct History {
 
 impl History {
     pub fn new(draft: &Recipe) -> History {
-        let known = Said { draft: Arc::new(draft.clone()), curve: draft.data.toy, lesson: None };
+        let known = Said { draft: Arc::new(draft.clone()), curve: draft.data.toy, lesson: None, training: 1 };
         History { stack: Undo::default(), known, last: None, doing: None }
     }
 
@@ -76,10 +79,11 @@ impl Playground {
     /// At the end of a frame: what it has changed becomes an entry.
     pub(super) fn record(&mut self, ui: &egui::Ui) {
         let doing = self.history.doing.take();
-        if *self.history.known.draft == self.draft {
+        if *self.history.known.draft == self.draft && doing.is_none_or(|d| !d.1) {
             return;
         }
-        let after = Said { draft: Arc::new(self.draft.clone()), curve: self.curve(), lesson: self.lesson };
+        let (draft, training) = (Arc::new(self.draft.clone()), self.training());
+        let after = Said { draft, curve: self.curve(), lesson: self.lesson, training };
         let before = std::mem::replace(&mut self.history.known, after.clone());
         let (press, time) = ui.input(|i| (i.pointer.press_start_time(), i.time));
         let (name, kind) = match (doing, self.lesson) {
@@ -104,8 +108,8 @@ impl Playground {
         }
     }
 
-    /// Takes the last change back, or makes it again. What began a training begins one; all else goes into the training that
-    /// runs, or waits for consent as it did before.
+    /// Takes the last change back, or makes it again. Where it began a training, the other one comes back as it was; all else goes
+    /// into the training that runs, or waits for consent as it did before.
     pub fn go(&mut self, way: Way) {
         let Some((_, change)) = self.history.stack.go(way) else { return };
         let Change { before, after, begins } = change;
@@ -113,8 +117,13 @@ impl Playground {
         self.history.last = None;
         if begins {
             self.draft = (*to.draft).clone();
-            (self.taking, self.lesson) = (Some(to.curve), to.lesson);
-            self.start(true);
+            self.lesson = to.lesson;
+            // It may never have left: another was refused.
+            if to.training != self.training() {
+                self.group.send(Command::Aside(self.training()));
+                self.taking = Some(Taking { truth: to.curve, training: to.training });
+                self.group.bring_back(to.training, vec![self.draft.clone()], self.keep());
+            }
         } else {
             // Points that were a toy's in the meantime stay points: to go back to the toy would begin anew.
             let changed = diff(&from.draft, &to.draft);
@@ -126,7 +135,7 @@ impl Playground {
             }
         }
         let draft = Arc::new(self.draft.clone());
-        self.history.known = Said { draft, curve: to.curve, lesson: self.lesson };
+        self.history.known = Said { draft, curve: to.curve, lesson: self.lesson, training: self.training() };
     }
 
     pub(super) fn undo_keys(&mut self, ui: &egui::Ui) {

@@ -117,7 +117,7 @@ impl Playground {
         if let Some((low, high)) = y_limits {
             plot = plot.include_y(low).include_y(high);
         }
-        let still = self.grabbed.is_none();
+        let still = self.grabbed.is_none() && !tour::is_over(ui.ctx());
         let read = |at: PlotPoint| read::band(band, (x_label, y_label), at.x).filter(|_| still);
         let reader = Reader {
             own_double_click: true,
@@ -139,7 +139,7 @@ impl Playground {
             }
             self.edit(plot, &points, cross)
         });
-        tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
+        tour::mark(ui.ctx(), Target::Plot, with_axes(shown.response.rect));
         self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
     }
 
@@ -228,7 +228,7 @@ impl Playground {
             if std::mem::take(&mut self.show_all) {
                 plot = plot.reset();
             }
-            let still = self.grabbed.is_none();
+            let still = self.grabbed.is_none() && !tour::is_over(ui.ctx());
             let read = |at: PlotPoint| read::map(picture, (x_label, y_label), &classes, (at.x, at.y)).filter(|_| still);
             let reader = Reader {
                 own_double_click: true,
@@ -247,7 +247,7 @@ impl Playground {
                 }
                 self.edit(plot, &points, cross)
             });
-            tour::mark(ui.ctx(), Target::Plot, shown.response.rect);
+            tour::mark(ui.ctx(), Target::Plot, with_axes(shown.response.rect));
             self.finish_edit(shown.transform, shown.inner, ui.input(|i| i.time));
             if let Some(most) = scale {
                 scale_ui(ui, most, height);
@@ -256,7 +256,7 @@ impl Playground {
     }
 
     /// Names of the classes; the recipe's points count them by number.
-    pub(super) fn classes(&self, k: usize) -> Vec<String> {
+    pub fn classes(&self, k: usize) -> Vec<String> {
         let known = self.group.slots.first().map_or(&[][..], |l| l.points.classes.as_slice());
         // A class that waits for a restart has points already.
         let drawn = self.draft.data.points.iter().flatten().filter_map(|r| r.get(2)).fold(0.0, |most, c| c.max(most));
@@ -265,8 +265,13 @@ impl Playground {
     }
 }
 
+/// A plot with the numbers of its axes.
+fn with_axes(rect: egui::Rect) -> egui::Rect {
+    egui::Rect::from_min_max(rect.min - egui::vec2(52.0, 0.0), rect.max + egui::vec2(0.0, 36.0))
+}
+
 /// What a band must show: the points and, at most one and a half times their range further, the wider band.
-fn limits(band: &crate::live::picture::Band, points: &[[f64; 3]], options: &BandOptions) -> Option<(f64, f64)> {
+pub fn limits(band: &crate::live::picture::Band, points: &[[f64; 3]], options: &BandOptions) -> Option<(f64, f64)> {
     let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| (l.min(p[1]), h.max(p[1])));
     let reach = 1.5 * (high - low).max(1e-6);
     let edge = |sign: f64| {

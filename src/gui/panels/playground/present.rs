@@ -20,9 +20,8 @@ impl Playground {
             (_, MapKind::Entropy) => "total entropy",
             (_, MapKind::MutualInformation) => "mutual information",
         };
-        if present::head_ui(ui, &mut self.group, what, leave) {
-            self.toggle();
-        }
+        let anew = present::head_ui(ui, &mut self.group, what, leave);
+        self.begin_anew(anew);
         let height = ui.available_height();
         let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
         let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();

@@ -17,9 +17,8 @@ impl Playground {
     pub(super) fn settings_ui(&mut self, ui: &mut egui::Ui, settings: &mut Settings, banner: &mut Banner) {
         ui.add_space(4.0);
         let can_begin = self.is_empty();
-        if controls_ui(ui, &mut self.group, can_begin) {
-            self.begin();
-        }
+        let anew = controls_ui(ui, &mut self.group, can_begin);
+        self.begin_anew(anew);
         let way = ui.horizontal(|ui| self.history.buttons_ui(ui)).inner;
         if let Some(way) = way {
             self.go(way);

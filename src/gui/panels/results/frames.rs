@@ -1,6 +1,7 @@
 //! A folder of images, watched live: each image as it comes, what the run sees in it, and whether it is like what it was trained on.
 
 use crate::base::clock::{Duration, Instant};
+use crate::gui::camera::CameraPick;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::pick::{DialogKind, PathPick, file_name};
 use crate::gui::theme;
@@ -24,6 +25,7 @@ const SMALL: f32 = 84.0;
 #[derive(Default)]
 pub struct FramesPage {
     folder: PathPick,
+    pub camera: CameraPick,
     watched: Option<PathBuf>,
     watch: Option<Watch>,
     /// What the images are compared with.
@@ -44,16 +46,27 @@ struct Shown {
 impl FramesPage {
     /// Another run is open.
     pub fn clear(&mut self) {
-        let folder = std::mem::take(&mut self.folder);
-        *self = FramesPage { folder, ..FramesPage::default() };
+        let (folder, camera) = (std::mem::take(&mut self.folder), std::mem::take(&mut self.camera));
+        *self = FramesPage { folder, camera, ..FramesPage::default() };
+        self.camera.stop();
     }
 
     pub fn watch(&mut self, ctx: &egui::Context, run: &RunFolder, dir: PathBuf) {
         self.clear();
         self.folder.set(&dir);
+        self.begin(ctx, run, dir);
+    }
+
+    fn begin(&mut self, ctx: &egui::Context, run: &RunFolder, dir: PathBuf) {
         let wake = ctx.clone();
         self.watch = Some(Watch::start(run.clone(), &dir, move || wake.request_repaint()));
         self.watched = Some(dir);
+    }
+
+    /// Nothing is watched any more.
+    fn stop(&mut self) {
+        (self.watch, self.watched) = (None, None);
+        self.camera.stop();
     }
 
     /// What is watched stands still while another page is in front.
@@ -63,8 +76,17 @@ impl FramesPage {
         }
     }
 
-    pub fn poll(&mut self, ctx: &egui::Context, banner: &mut Banner) {
+    pub fn poll(&mut self, ctx: &egui::Context, run: Option<&RunFolder>, banner: &mut Banner) {
         self.folder.poll(banner);
+        let was_on = self.camera.name().is_some();
+        if let Some((dir, run)) = self.camera.poll(banner).zip(run) {
+            (self.count, self.said) = (0, String::new());
+            self.shown.clear();
+            self.times.clear();
+            self.begin(ctx, run, dir);
+        } else if was_on && self.camera.name().is_none() {
+            self.stop();
+        }
         while let Some(event) = self.watch.as_ref().and_then(Watch::poll) {
             match event {
                 Ok(FrameEvent::Ready(said)) => self.said = said,
@@ -76,7 +98,7 @@ impl FramesPage {
                 }
                 Err(e) => {
                     banner.error(e);
-                    (self.watch, self.watched) = (None, None);
+                    self.stop();
                 }
             }
         }
@@ -107,12 +129,12 @@ impl FramesPage {
     pub fn frames_ui(&mut self, ui: &mut egui::Ui, run: &RunFolder) {
         ui.add(
             Label::new(
-                "Each new or changed image of a folder is predicted as it comes: let a camera write its frames there.",
+                "Each new or changed image of a folder, or of a camera, is predicted as it comes, in one pass of the network.",
             )
             .wrap(),
         );
-        ui.horizontal(|ui| {
-            let width = (ui.available_width() - 430.0).min(500.0);
+        ui.horizontal_wrapped(|ui| {
+            let width = (ui.available_width() - 520.0).clamp(80.0, 500.0);
             let enter = self.folder.field_ui(ui, "image folder", "where the frames come", width);
             let dir = self.folder.path();
             let go = ui.add_enabled(dir.is_some(), egui::Button::new("Watch folder")).clicked();
@@ -120,15 +142,16 @@ impl FramesPage {
                 self.watch(ui.ctx(), run, dir);
             }
             if ui.add_enabled(self.watch.is_some(), egui::Button::new("Stop watching")).clicked() {
-                (self.watch, self.watched) = (None, None);
+                self.stop();
             }
             if ui.button("Folder…").on_hover_text("Choose a folder").clicked() {
                 self.folder.ask(ui.ctx(), DialogKind::Folder);
             }
+            self.camera.button_ui(ui);
         });
         if let Some(dir) = &self.watched {
-            let (name, count) = (file_name(dir), self.count);
-            let rate = self.rate();
+            let name = self.camera.name().map_or_else(|| file_name(dir), String::from);
+            let (count, rate) = (self.count, self.rate());
             ui.horizontal_wrapped(|ui| {
                 ui.strong(format!("{rate:.1} frames/s"));
                 ui.label(format!("{count} images of {name} so far"));

@@ -1,6 +1,7 @@
 //! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
+use crate::gui::theme::seen_bars;
 use crate::recipe::keys::for_window;
 use crate::report::compare::is_main;
 use crate::results::{Metric, Results, Said, said, title, with_button};
@@ -23,7 +24,9 @@ pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     }
     let m = &run.manifest;
     list_ui(ui, "Calibration", &run.calibration);
-    let notes: Vec<String> = m.notes.iter().map(|note| for_window(note)).collect();
+    // That numbers are read as numbers is no news.
+    let is_news = |note: &&String| !(note.starts_with("column") && note.ends_with(": number"));
+    let notes: Vec<String> = m.notes.iter().filter(is_news).map(|note| for_window(note)).collect();
     list_ui(ui, "Notes on the data", &notes);
     list_ui(ui, "Changed while it trained", &m.changes);
 }
@@ -43,7 +46,7 @@ fn list_ui(ui: &mut egui::Ui, title: &str, lines: &[String]) {
 pub fn width(run: &Run) -> f32 {
     let has = |of: fn(&Metric) -> bool| run.results.as_ref().is_some_and(|r| r.metrics.iter().any(of));
     let more = [has(|m| m.calibrated.is_some()), has(|m| m.least_squares.is_some()), has(|m| m.boosting.is_some())];
-    424.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
+    436.0 + 84.0 * more.into_iter().filter(|has| *has).count() as f32
 }
 
 /// What the notes say of the error bars, first and in a frame of its own.
@@ -85,6 +88,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
     let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
     let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
         let grid = Grid::new(("results", id, part)).striped(true).spacing([9.0, 5.0]);
+        seen_bars(ui);
         egui::ScrollArea::horizontal().id_salt(("results across", id, part)).show(ui, |ui| {
             grid.show(ui, |ui| {
                 // The unit stands under the name.

@@ -5,6 +5,7 @@ use super::read::Pixels;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::filter::Filter;
 use crate::gui::panels::pick::take_result;
+use crate::gui::theme::seen_bars;
 use crate::live::Job;
 use crate::tables::grouped;
 use eframe::egui::{self, Align, ColorImage, Image, Label, Layout, RichText, TextureHandle, TextureId, TextureOptions};
@@ -89,6 +90,7 @@ impl View {
         let with_images = self.images.is_some();
         let row_height = if with_images { THUMBNAIL + 4.0 } else { 21.0 };
         let (predictions, images, order, sort) = (&self.predictions, &mut self.images, &self.order, self.sort);
+        seen_bars(ui);
         egui::ScrollArea::horizontal().id_salt("predictions across").auto_shrink([false, false]).show(ui, |ui| {
             let mut table = TableBuilder::new(ui)
                 .id_salt(("predictions", with_images))
@@ -147,21 +149,35 @@ fn side(predictions: &Predictions, column: usize) -> Layout {
 /// True when it is clicked.
 fn header_ui(ui: &mut egui::Ui, predictions: &Predictions, column: usize, sort: Sort) -> bool {
     let name = &predictions.table.header[column];
+    let shown = in_words(name);
     let arrow = match (sort.column == column, sort.descending) {
         (true, true) => " ▼",
         (true, false) => " ▲",
         _ => "",
     };
     ui.with_layout(side(predictions, column), |ui| {
-        let button = egui::Button::new(RichText::new(format!("{name}{arrow}")).strong()).frame(false).truncate();
-        let tip = meaning(name).map_or_else(|| format!("Sort by {name}"), |m| format!("{m} Click to sort."));
+        let button = egui::Button::new(RichText::new(format!("{shown}{arrow}")).strong()).frame(false).truncate();
+        let tip = meaning(name).map_or_else(|| format!("Sort by {shown}"), |m| format!("{m} Click to sort."));
+        let tip = if shown == *name { tip } else { format!("{tip}\nIn files and in the filter: {name}") };
         ui.add(button).on_hover_text(tip).clicked()
     })
     .inner
 }
 
+/// Of the columns that are predicted; those of a table have names of their own.
+fn in_words(column: &str) -> String {
+    match column {
+        "aleatoric_sd" | "epistemic_sd" | "aleatoric_entropy" | "mutual_information" => column.replace('_', " "),
+        _ => match column.strip_prefix('q').filter(|q| q.parse::<f64>().is_ok()) {
+            Some(q) => format!("{q} %"),
+            None => column.into(),
+        },
+    }
+}
+
 fn meaning(column: &str) -> Option<&'static str> {
     Some(match column {
+        q if q.starts_with('q') && q[1..].parse::<f64>().is_ok() => "A quantile: so many of 100 values are smaller.",
         "line" => "Line of the row in its file.",
         "sd" => "Predictive standard deviation, in the target's unit.",
         "aleatoric_sd" => "Aleatoric: noise in the data, which more data does not reduce.",

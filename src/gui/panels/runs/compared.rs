@@ -1,9 +1,13 @@
 //! The table of the ticked runs: mean and sd over seeds, the best marked, and copies of it for papers.
 
+use super::list::short;
 use crate::base::clock::{Duration, Instant};
 use crate::error::Result;
+use crate::gui::panels::keys::method_name;
+use crate::gui::theme::seen_bars;
 use crate::live::Job;
 use crate::report::compare::{self, Comparison, Spread};
+use crate::results::{Title, title};
 use crate::run::watch::Seen;
 use crate::tables::Format;
 use eframe::egui::{self, RichText};
@@ -92,6 +96,7 @@ impl Compared {
             ui.weak(format!("Over seeds, on the test rows: {}. ★ marks the best mean.", meaning(*spread)));
         }
         let width = ui.available_width() - 14.0;
+        seen_bars(ui);
         egui::ScrollArea::both().id_salt("comparison").auto_shrink([false, false]).show(ui, |ui| {
             for (b, block) in comparison.iter().flat_map(|c| c.blocks.iter().map(move |b| (c, b))).enumerate() {
                 let (comparison, block) = block;
@@ -119,20 +124,64 @@ fn meaning(spread: Spread) -> &'static str {
 
 fn block_ui(ui: &mut egui::Ui, id: usize, table: &crate::tables::TextTable) {
     egui::Grid::new(("block", id)).striped(true).spacing([14.0, 5.0]).show(ui, |ui| {
+        let titles: Vec<Title> = table.header.iter().map(|name| title(metric_of(name))).collect();
         for name in &table.header {
-            ui.strong(name);
+            let metric = metric_of(name);
+            let tip = match name.as_str() {
+                "method" => "Method, and what sets it apart from the others".into(),
+                "runs" => "Over so many seeds and splits".into(),
+                "wins" => "Share of the seeds, splits and metrics in which it is better than another of these".into(),
+                _ => format!("{}. {}", title(metric).name, title(metric).meaning),
+            };
+            ui.strong(format!("{}{}", short(metric), &name[metric.len()..])).on_hover_text(tip.trim());
         }
         ui.end_row();
         for row in &table.rows {
-            for cell in row {
-                match cell.strip_suffix('*') {
-                    Some(best) => ui.strong(format!("{best} ★")),
-                    None => ui.label(cell),
+            for (c, cell) in row.iter().enumerate() {
+                let (text, is_best) = cell.strip_suffix('*').map_or((cell.as_str(), false), |best| (best, true));
+                let text = match c {
+                    0 => group_name(text),
+                    _ if titles[c].is_share || table.header[c] == "wins" => percent(text),
+                    _ => text.into(),
+                };
+                match is_best {
+                    true => ui.strong(format!("{text} ★")),
+                    false => ui.label(text),
                 };
             }
             ui.end_row();
         }
     });
+}
+
+/// "nll" of "nll [nats] ↓".
+fn metric_of(header: &str) -> &str {
+    header.split(' ').next().unwrap_or(header)
+}
+
+/// The numbers of a cell as shares of 100: "0.896 ± 0.012" is "89.6 ± 1.2 %".
+fn percent(cell: &str) -> String {
+    let number = |word: &str| {
+        let core = word.trim_matches(['(', ')']);
+        let decimals = core.split_once('.').map_or(0, |(_, d)| d.len()).saturating_sub(2);
+        let v: f64 = core.parse().ok()?;
+        Some(word.replace(core, &format!("{:.decimals$}", 100.0 * v)))
+    };
+    // "(2 of 3)" counts runs.
+    let (shares, of) = cell.rsplit_once(" (").filter(|(_, rest)| rest.contains(" of ")).unwrap_or((cell, ""));
+    if !shares.starts_with(|c: char| c.is_ascii_digit()) {
+        return cell.into();
+    }
+    let words: Vec<String> = shares.split(' ').map(|w| number(w).unwrap_or_else(|| w.into())).collect();
+    format!("{} %{}", words.join(" "), if of.is_empty() { String::new() } else { format!(" ({of}") })
+}
+
+/// "VIFO-mean eta=0.1" of "vifo-mean eta=0.1": methods by the names that they have on all pages.
+pub fn group_name(label: &str) -> String {
+    let (method, rest) = label.split_once(' ').unwrap_or((label, ""));
+    let bare = method.trim_end_matches(',');
+    let name = method.replacen(bare, method_name(bare), 1);
+    if rest.is_empty() { name } else { format!("{name} {rest}") }
 }
 
 /// Whether a comparison of both comes out the same.
@@ -166,4 +215,23 @@ fn compare(runs: &[Arc<Seen>]) -> Result<Found> {
     let comparison = compare::compare(all, &[], notes)?;
     let notes = comparison.notes.clone();
     Ok((Some(comparison), notes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_percentages_and_methods_by_their_names() {
+        assert_eq!(percent("0.896 ± 0.012"), "89.6 ± 1.2 %");
+        assert_eq!(percent("0.896 (0.871 to 0.921) (2 of 3)"), "89.6 (87.1 to 92.1) % (2 of 3)");
+        assert_eq!(percent("0.9 (2 of 3)"), "90 % (2 of 3)");
+        assert_eq!(
+            (percent("1.000"), percent("undefined"), percent("-")),
+            ("100.0 %".into(), "undefined".into(), "-".into())
+        );
+        assert_eq!(group_name("base eta=default"), format!("{} eta=default", method_name("base")));
+        assert_eq!(group_name("vifo-mean, 3 seeds"), format!("{}, 3 seeds", method_name("vifo-mean")));
+        assert_eq!(group_name("concrete-1"), "concrete-1");
+    }
 }

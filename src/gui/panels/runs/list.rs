@@ -2,6 +2,7 @@
 
 use crate::base::clock::SystemTime;
 use crate::gui::panels::filter::{Filter, Line};
+use crate::gui::panels::keys::method_name;
 use crate::gui::settings::RunColumn;
 use crate::results::{Better, share_of, title};
 use crate::run::watch::{RunState, Seen};
@@ -175,7 +176,7 @@ pub fn words(column: &RunColumn) -> (String, String) {
 }
 
 /// "NLL", "coverage 90".
-fn short(metric: &str) -> String {
+pub fn short(metric: &str) -> String {
     let (plain, of) = metric.split_once('[').map_or((metric, ""), |(plain, of)| (plain, of.trim_end_matches(']')));
     let name = match plain {
         "nll" | "rmse" | "crps" => plain.to_uppercase(),
@@ -226,7 +227,7 @@ fn cell_ui(ui: &mut egui::Ui, run: &Seen, column: &RunColumn, now: SystemTime) {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".into());
     let (text, tip) = match column {
         RunColumn::Data => (run.data.clone(), String::new()),
-        RunColumn::Method => (run.method.clone(), run.device.clone()),
+        RunColumn::Method => (method_name(&run.method).into(), run.device.clone()),
         RunColumn::Seed => (or_none(run.seed.map(|s| s.to_string())), String::new()),
         RunColumn::State => (state_text(run), run.notes.join("\n")),
         RunColumn::Score => (
@@ -346,14 +347,15 @@ impl Line for Seen {
     fn text(&self) -> String {
         let seed = self.seed.map_or(String::new(), |s| s.to_string());
         let about = format!("{} {}", self.about.tags.join(" "), self.about.note);
-        format!("{} {} {} seed {seed} {} {} {about}", self.name, self.data, self.method, self.state.word(), self.device)
+        let method = format!("{} {}", self.method, method_name(&self.method));
+        format!("{} {} {method} seed {seed} {} {} {about}", self.name, self.data, self.state.word(), self.device)
     }
 
     fn under(&self, name: &str) -> Option<String> {
         Some(match name {
             "name" => self.name.clone(),
             "data" => self.data.clone(),
-            "method" => self.method.clone(),
+            "method" => format!("{}\n{}", self.method, method_name(&self.method)),
             "state" => self.state.word().into(),
             "device" => self.device.clone(),
             "tag" | "tags" => self.about.tags.join("\n"),

@@ -1,11 +1,12 @@
 //! Curves of the ticked runs, seeds of one recipe merged, made again only when a run or the choice has changed.
 
 use super::super::curves::CurveCache;
+use super::compared::group_name;
 use crate::figure::Series;
 use crate::gui::plots::curves::Curve as Shown;
 use crate::gui::settings::{CurveAxis, CurveOptions};
 use crate::report::compare::Spread;
-use crate::report::compare::overlay::{Curve, Member, groups, merge};
+use crate::report::compare::overlay::{Curve, Group, Member, groups, merge};
 use crate::run::watch::Seen;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -91,6 +92,8 @@ impl Overlay {
             };
             names.into_iter().map(one).collect()
         };
-        groups(&members).into_iter().map(|g| (g.name, merged(&g.members))).collect()
+        // A run alone has the name of its folder.
+        let name = |g: &Group| if g.members.len() > 1 { group_name(&g.name) } else { g.name.clone() };
+        groups(&members).iter().map(|g| (name(g), merged(&g.members))).collect()
     }
 }
