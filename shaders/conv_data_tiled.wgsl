@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, conv_data
+// needs: index, math, activation, tile, tile_sums, conv_data
 // The gradient of a convolution's input through workgroup memory; inputs and outputs as in conv_tiled.wgsl, twin in
 // src/ops/conv.rs. Pixels are sorted by their parity, so that a workgroup visits only the taps that exist.
 

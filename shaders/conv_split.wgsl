@@ -1,4 +1,4 @@
-// needs: index, tile, conv_weight
+// needs: index, tile, tile_sums, conv_weight
 // The weight gradient of a convolution, its long sum over pixels cut into parts: each part's workgroups leave their tiles in
 // scratch memory [parts, R, taps + 1, c_out in quadruples], and a second kernel adds the parts in their order. The last row is
 // the bias. How many parts there are follows from the length of the scratch. Twin: src/ops/conv.rs.

@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, conv_forward
+// needs: index, math, activation, tile, tile_sums, conv_forward
 // The convolution of conv.wgsl through workgroup memory, for hardware: the same parameters, bindings and twin
 // (src/ops/conv.rs). Inputs are bound as quadruples and read as such where the channels allow it, else number by number; the
 // kernel that ends in _quads stores quadruples too. What lies outside of an image or past the inner dimension counts as zero.

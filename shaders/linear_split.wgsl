@@ -1,4 +1,4 @@
-// needs: index, tile
+// needs: index, tile, tile_sums
 // The weight gradient of a linear layer, its sum over rows cut into parts, as conv_split.wgsl does it: scratch memory is
 // [parts, R, n_in + 1, n_out in quadruples], the last row the bias. Twin: src/ops/linear.rs.
 

@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile
+// needs: index, math, activation, tile, tile_sums
 // Batched linear layers through workgroup memory, for hardware: parameters, bindings and twins of linear.wgsl. Inputs are
 // bound as quadruples and read as such where they are aligned, else number by number; the kernels that end in _quads store
 // quadruples too.

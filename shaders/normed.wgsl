@@ -1,4 +1,4 @@
-// needs: index, math, activation, step, tile, conv_forward, norm_table
+// needs: index, math, activation, step, tile, tile_sums, conv_forward, norm_table
 // A convolution between two batch normalisations: what it reads is normalised and activated on the way, what it writes is added
 // to the shortcut, and each tile leaves the sums that the next normalisation needs, which a second kernel combines. The
 // normalised tensor is never stored. Channels come in quadruples where they are normalised. Twin: src/ops/normed.rs.

@@ -1,4 +1,4 @@
-// needs: index, math, activation, step, tile, conv_data, conv_weight, norm_table
+// needs: index, math, activation, step, tile, tile_sums, conv_data, conv_weight, norm_table
 // The gradients of normed.wgsl in one kernel: the first workgroups make that of the input, through the activation, and leave the
 // sums that the gradient of the normalisation needs; the others make that of the weights, from the input as it is normalised on
 // the way. A second kernel combines both. Channels come in quadruples. Twin: src/ops/normed.rs.

@@ -21,6 +21,7 @@ struct Adam {
     only_warm: u32,
     decoupled: u32,
     rated: u32,
+    guarded: u32,
 }
 @group(0) @binding(0) var<uniform> adam_params: Adam;
 @group(0) @binding(1) var<storage, read> adam_grad: array<f32>;
@@ -41,6 +42,9 @@ fn adam(
     let args = adam_args;
     let i = flat_index(group, groups, lane);
     if i >= p.replicas * p.count || (p.only_warm == 1u && args.warm != 1u) {
+        return;
+    }
+    if p.guarded == 1u && !is_finite(adam_norm[i / p.count]) {
         return;
     }
     var scale = 1.0;
@@ -72,6 +76,7 @@ struct Sgd {
     count: u32,
     momentum: f32,
     rated: u32,
+    guarded: u32,
 }
 @group(0) @binding(0) var<uniform> sgd_params: Sgd;
 @group(0) @binding(1) var<storage, read> sgd_grad: array<f32>;
@@ -91,6 +96,9 @@ fn sgd(
     let args = sgd_args;
     let i = flat_index(group, groups, lane);
     if i >= p.replicas * p.count || args.warm == 1u {
+        return;
+    }
+    if p.guarded == 1u && !is_finite(sgd_norm[i / p.count]) {
         return;
     }
     var scale = 1.0;

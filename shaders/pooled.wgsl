@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, conv_forward
+// needs: index, math, activation, tile, tile_sums, conv_forward
 // A convolution, its activation and the largest of each 2 x 2 window of that: what the windows are made of is never stored. Four
 // rows of a tile are the pixels of one window, so that a thread has a window of each of its channels. c_out divides by four.
 // Twin: src/ops/pooled.rs.

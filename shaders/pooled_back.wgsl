@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, conv_data, conv_weight
+// needs: index, math, activation, tile, tile_sums, conv_data, conv_weight
 // The gradients of pooled.wgsl in one kernel, the first workgroups those of the input, the others those of the weights: both read
 // the gradient of the pool's output at the places that it kept, times the slopes there. A second kernel adds up the parts of the
 // weights' gradient. Twin: src/ops/pooled.rs.

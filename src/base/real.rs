@@ -1,5 +1,6 @@
 //! The scalar of every CPU kernel: f32 for training, f64 where finite differences and golden numbers need the digits.
 
+use half::f16;
 use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -40,6 +41,9 @@ pub trait Real:
         let _ = numbers;
         None
     }
+
+    /// The nearest number of 16 bits, even of two; beyond the largest, 65,504, infinity.
+    fn to_half(self) -> Self;
 
     #[inline(always)]
     fn zero() -> Self {
@@ -109,8 +113,17 @@ macro_rules! common {
     };
 }
 
+/// The largest number of 16 bits. A card may round what lies between it and the next power of two either way, so all of that is
+/// infinite, and seen.
+const LARGEST_HALF: f32 = 65_504.0;
+
 impl Real for f64 {
     common!(f64);
+    #[inline(always)]
+    fn to_half(self) -> Self {
+        let is_large = self.abs() > f64::from(LARGEST_HALF);
+        if is_large { self.signum() * f64::INFINITY } else { f16::from_f64(self).to_f64() }
+    }
     #[inline(always)]
     fn exp(self) -> Self {
         libm::exp(self)
@@ -152,6 +165,16 @@ impl Real for f32 {
     #[inline(always)]
     fn these(numbers: &[f32]) -> Option<&[f32]> {
         Some(numbers)
+    }
+    // By its bits: a library's conversion there and back is a call for each number.
+    #[inline(always)]
+    fn to_half(self) -> Self {
+        let (size, bits) = (self.abs(), self.to_bits() & 0x7FFF_FFFF);
+        // Halves have 13 digits fewer, and below 2^-14 those of 2^-24, which is an ulp of 1/2.
+        let rounded = f32::from_bits((bits + 0x0FFF + ((bits >> 13) & 1)) & !0x1FFF);
+        let rounded = if size < 6.103_515_6e-5 { size + 0.5 - 0.5 } else { rounded };
+        let rounded = if size > LARGEST_HALF { f32::INFINITY } else { rounded };
+        if self.is_nan() { self } else { rounded.copysign(self) }
     }
     #[inline(always)]
     fn exp(self) -> Self {
@@ -275,6 +298,30 @@ mod tests {
             let (cos, sin) = bad.cos_sin_turns();
             assert!(cos.is_nan() && sin.is_nan(), "{bad}");
         }
+    }
+
+    /// Each number of 16 bits stays, halves between two go to the even one, and what is too large is infinite, not the largest.
+    #[test]
+    fn halves_are_the_nearest_of_16_bits() {
+        for bits in 0..=u16::MAX {
+            let x = f16::from_bits(bits).to_f32();
+            let (kept, of_f64) = (x.to_half(), f64::from(x).to_half());
+            assert!(x.is_nan() && kept.is_nan() && of_f64.is_nan() || kept == x && of_f64 == f64::from(x), "{x}");
+            let next = f16::from_bits(bits.wrapping_add(1)).to_f32();
+            if x.is_finite() && next.is_finite() && bits & 1 == 0 {
+                assert_eq!(((x + next) / 2.0).to_half(), x, "half way to {next}");
+            }
+        }
+        // As the library has it, over all sizes.
+        for i in 0..2_000_000u32 {
+            let x = f32::from_bits(0x3000_0000 + i.wrapping_mul(2_654_435_761) % 0x1800_0000);
+            let (want, got) = (f16::from_f32(x).to_f32(), x.to_half());
+            assert!(got == want || x > LARGEST_HALF && got == f32::INFINITY, "{x}: {got}, not {want}");
+            assert_eq!((-x).to_half(), -got);
+        }
+        assert_eq!((1.0f32 + 3.0 / 4096.0).to_half(), 1.0 + 1.0 / 1024.0);
+        assert_eq!((65_504.1f32.to_half(), (-7e4f64).to_half()), (f32::INFINITY, f64::NEG_INFINITY));
+        assert_eq!((1e-8f32.to_half(), 4e-8f64.to_half()), (0.0, 2f64.powi(-24)));
     }
 
     #[test]

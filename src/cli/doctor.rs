@@ -7,6 +7,7 @@ use crate::bench;
 use crate::bench::self_test::{self, CaseTest};
 use crate::exec::Device;
 use crate::exec::gpu::{self, AdapterReport};
+use crate::recipe::Precision;
 use crate::system::install::{Need, how};
 use crate::tables::{Format, TextTable, number};
 
@@ -42,6 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "adapters": adapters.iter().zip(&names).map(|(a, device)| serde_json::json!({
                 "device": device, "pci": a.pci, "name": a.name, "backend": a.backend, "kind": a.kind, "driver": a.driver, "software": a.is_software(),
                 "max_buffer_bytes": a.max_buffer_bytes, "max_binding_bytes": a.max_binding_bytes, "kernels": a.kernels,
+                "f16": a.halves, "matrix_side": a.matrix_side,
             })).collect::<Vec<_>>(),
             "self_tests": tests.iter().map(|(name, r)| serde_json::json!({
                 "device": name, "passed": r.is_ok(), "relative_error": r.as_ref().ok(), "error": r.as_ref().err(),
@@ -65,6 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "driver",
             "largest buffer",
             "kernels",
+            "16 bits",
             "self-test",
         ]);
         t.rows.push(vec![
@@ -76,6 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "-".into(),
             "memory".into(),
             "-".into(),
+            "rounded".into(),
             verdict(&tests[0].1),
         ]);
         for ((a, device), (_, result)) in adapters.iter().zip(&names).zip(&tests[1..]) {
@@ -131,13 +135,13 @@ fn full(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
     for (adapter, name) in adapters.iter().zip(names) {
         tell(&format!("testing {}", adapter.name));
         let device = Device::open(name)?;
-        let heard = |t: &CaseTest| tell(&format!("  {}: {}", t.name, if t.passed() { "ok" } else { "WRONG" }));
+        let heard = |t: &CaseTest| tell(&format!("  {}: {}", named(t), if t.passed() { "ok" } else { "WRONG" }));
         let (tests, kernels) = self_test::self_test(&device, &mut { heard })?;
         let mut t = TextTable::new(&["case", "error of losses", "error of the gradient", "seconds", "verdict"]);
         for one in &tests {
             let cells = [format!("{:.1e}", one.loss), format!("{:.1e}", one.gradient), format!("{:.1}", one.seconds)];
             let verdict = if one.passed() { "ok" } else { "WRONG" };
-            t.rows.push([one.name.to_string()].into_iter().chain(cells).chain([verdict.into()]).collect());
+            t.rows.push([named(one)].into_iter().chain(cells).chain([verdict.into()]).collect());
         }
         say(&format!(
             "\n{}, {}, {}, PCI {}; vifo {} ({}): {} kernels ran",
@@ -150,7 +154,7 @@ fn full(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
             kernels.len()
         ));
         say(&t.render(Format::Text));
-        wrong.extend(tests.iter().filter(|t| !t.passed()).map(|t| format!("{} on {}", t.name, adapter.name)));
+        wrong.extend(tests.iter().filter(|t| !t.passed()).map(|t| format!("{} on {}", named(t), adapter.name)));
     }
     match wrong.first() {
         None => Ok(()),
@@ -161,6 +165,14 @@ fn full(adapters: &[AdapterReport], names: &[String]) -> anyhow::Result<()> {
             "use --device cpu, update the driver, and report what stands above",
         )
         .into()),
+    }
+}
+
+/// "toy_vi", "toy_vi in f16".
+fn named(test: &CaseTest) -> String {
+    match test.precision {
+        Precision::F32 => test.name.into(),
+        other => format!("{} in {other}", test.name),
     }
 }
 
@@ -197,7 +209,12 @@ fn row(a: &AdapterReport, device: &str, result: &std::result::Result<f64, String
     let kernels = a.kernels.join(", ");
     let pci = if a.pci.is_empty() { "-".into() } else { a.pci.clone() };
     let (backend, kind, driver) = (a.backend.to_string(), a.kind.to_string(), a.driver.clone());
-    vec![a.name.clone(), device.into(), pci, backend, kind, driver, size, kernels, verdict(result)]
+    let bits = match (a.halves, a.matrix_side) {
+        (false, _) => "-".into(),
+        (true, 0) => "f16".into(),
+        (true, side) => format!("f16, matrices of {side}"),
+    };
+    vec![a.name.clone(), device.into(), pci, backend, kind, driver, size, kernels, bits, verdict(result)]
 }
 
 /// `nvidia` = the system has a card of NVIDIA's, seen by Vulkan or not.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub trait Executor: Send {
-    /// Overwrites a buffer of scalars of role Input or State.
+    /// Overwrites a buffer of scalars or halves of role Input or State.
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()>;
     /// Fills a buffer of scalars of role Input, exactly as many as it holds. The CPU keeps the `Arc` and copies nothing.
     fn share(&mut self, buf: Buf, values: &Arc<Vec<f32>>) -> Result<()>;
@@ -29,7 +29,7 @@ pub trait Executor: Send {
 
 /// An error unless `info` takes scalars from the host.
 fn takes_scalars(info: &BufferInfo, n: usize) -> Result<()> {
-    let takes = info.kind == Element::Scalar && matches!(info.role, Role::Input | Role::State) && n <= info.len;
+    let takes = info.kind.is_number() && matches!(info.role, Role::Input | Role::State) && n <= info.len;
     if takes { Ok(()) } else { refused(info, format!("{n} values")) }
 }
 
@@ -47,7 +47,7 @@ fn takes_bytes(info: &BufferInfo, bytes: &[u8], range: &Range<usize>) -> Result<
 
 /// An error unless `info` can be read back.
 fn gives_scalars(info: &BufferInfo) -> Result<()> {
-    if info.kind == Element::Scalar { Ok(()) } else { refused(info, "a read".into()) }
+    if info.kind.is_number() { Ok(()) } else { refused(info, "a read".into()) }
 }
 
 fn refused(info: &BufferInfo, what: String) -> Result<()> {

@@ -43,7 +43,7 @@ pub use regularizer::Reg;
 pub use row::Row;
 pub use rules::{adapt, check, checked, degrees_of_freedom, leave_out, reads, usual_eta};
 pub use trained::{Named, SHARPNESS, SPREAD, Trained};
-pub use training::{AVERAGE, DataX, Head, TrainProgram};
+pub use training::{AVERAGE, DataX, Head, LOSS_SCALE, TrainProgram};
 
 use crate::data::Task;
 use crate::error::Result;

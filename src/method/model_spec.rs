@@ -7,7 +7,7 @@ use crate::ops::head::{
     LIKELIHOOD_GAUSSIAN, LIKELIHOOD_SOFTMAX, LIKELIHOOD_STUDENT, NOISE_EXP, NOISE_SOFTPLUS, Student,
 };
 use crate::ops::regularizer::{SIGMA_EXP, SIGMA_SOFTPLUS};
-use crate::recipe::{AuxSource, Link, Optimizer, Space, Structure};
+use crate::recipe::{AuxSource, Link, Optimizer, Precision, Space, Structure};
 
 /// How bytes become a network's inputs, and how training images are varied.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,11 +83,22 @@ pub struct Stepping {
     pub dropout_by_step: bool,
     /// Share that the average of the weights keeps of itself at a step; None: the weights themselves predict.
     pub average: Option<f64>,
+    /// Activations and their gradients are stored in 16 bits, with a scaled loss.
+    pub half: bool,
+    /// With `half`: products are for a card's matrix units.
+    pub matrices: bool,
+}
+
+impl Stepping {
+    pub fn store_in(&mut self, precision: Precision) {
+        self.half = precision.is_half();
+        self.matrices = precision == Precision::Matrix;
+    }
 }
 
 impl Default for Stepping {
     fn default() -> Stepping {
-        Stepping { beta2: BETA2, ntk: false, dropout_by_step: false, average: None }
+        Stepping { beta2: BETA2, ntk: false, dropout_by_step: false, average: None, half: false, matrices: false }
     }
 }
 

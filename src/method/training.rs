@@ -9,6 +9,7 @@ use crate::ops::gather::{AuxInputs, GatherRows};
 use crate::ops::images::{GatherImages, SHARDS, shards};
 use crate::ops::optimizer::{Adam, Sgd};
 use crate::ops::reduce::{LossReduce, SUM_WORDS, SumSquares};
+use crate::ops::scaling::{SCALE_WORDS, ScaleDown, ScaleUp, ScaleUpdate};
 use crate::ops::weigh::WeighRows;
 use crate::program::builder::Tensor;
 use crate::program::{Buf, Builder, Program, Role};
@@ -16,6 +17,12 @@ use crate::recipe::{AuxSource, Optimizer};
 
 /// Name of the average of the weights in checkpoints.
 pub const AVERAGE: &str = "average";
+
+/// Name of the loss's scale in checkpoints.
+pub const LOSS_SCALE: &str = "loss_scale";
+
+/// Sound steps after which the loss's scale doubles, as in PyTorch.
+const SCALE_PATIENCE: u32 = 2000;
 
 /// Where the host puts the training inputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -209,7 +216,17 @@ impl ModelSpec {
             b.push(Op::WeighRows(op), &[w], &[terms, dout]);
         }
         let value = self.method.record_on_outputs(self, &mut b, z, dout);
+        let scale = self.stepping.half.then(|| b.buffer(LOSS_SCALE, self.members as usize * SCALE_WORDS, Role::State));
+        let dout = scale.map_or(dout, |scale| {
+            let (count, name) = (rows * z.cols(), format!("scaled.{}", b.name_of(dout)));
+            let scaled = b.buffer(&name, (replicas * count) as usize, Role::Scratch);
+            b.push(Op::ScaleUp(ScaleUp { replicas, samples, count }), &[dout, scale], &[scaled]);
+            scaled
+        });
         let dweights = b.backward(outputs, dout);
+        if let Some(scale) = scale {
+            b.push(Op::ScaleDown(ScaleDown { replicas, samples, count: p }), &[scale], &[dweights]);
+        }
 
         let (grad, extra) = self.method.record_on_weights(self, &mut b, weights, dweights, value);
         let none = b.buffer("none", 1, Role::Input);
@@ -222,11 +239,16 @@ impl ModelSpec {
             extra_scale: 1.0 / self.observations() as f32,
         };
         b.push(Op::LossReduce(reduce), &[terms, extra.unwrap_or(none)], &[sums]);
-        let mut optimizer = self.record_optimizer(&mut b, grad, weights, none);
+        let mut optimizer = self.record_optimizer(&mut b, (grad, none), (weights, sums), scale);
         let average = self.stepping.average.map(|decay| self.record_average(&mut b, weights, decay));
         optimizer.extend(average.map(|average| (AVERAGE, average)));
         optimizer.extend(self.method.record_collect(self, &mut b, weights));
-        let program = b.finish()?;
+        // Matrix units multiply operands as they are stored; what is joined makes them on the way.
+        let mut program = if self.stepping.matrices { b.finish_as_recorded()? } else { b.finish()? };
+        if self.stepping.half {
+            program.halve(networks, p);
+            program.matrices = self.stepping.matrices;
+        }
         Ok(TrainProgram { program, data_x, data_y, data_w, aux_range, weights, optimizer, average, sums, running })
     }
 
@@ -239,9 +261,16 @@ impl ModelSpec {
         average
     }
 
-    fn record_optimizer(&self, b: &mut Builder, grad: Buf, weights: Buf, none: Buf) -> Vec<(&'static str, Buf)> {
+    fn record_optimizer(
+        &self,
+        b: &mut Builder,
+        (grad, none): (Buf, Buf),
+        (weights, sums): (Buf, Buf),
+        scale: Option<Buf>,
+    ) -> Vec<(&'static str, Buf)> {
         let (replicas, count) = (self.members, self.member_len() as u32);
-        let norm = if self.clip {
+        let guarded = u32::from(self.stepping.half);
+        let norm = if self.clip || guarded == 1 {
             let norm = b.buffer("norm", replicas as usize, Role::Scratch);
             b.push(Op::SumSquares(SumSquares { replicas, stride: count, first: 0, length: count }), &[grad], &[norm]);
             norm
@@ -259,15 +288,20 @@ impl ModelSpec {
             let only_warm = u32::from(self.optimizer == Optimizer::Sgd);
             let decoupled = u32::from(self.optimizer == Optimizer::AdamW);
             let beta2 = self.stepping.beta2;
-            let op = Adam { replicas, count, beta1: BETA1, beta2, eps: 1e-8, only_warm, decoupled, rated };
+            let op = Adam { replicas, count, beta1: BETA1, beta2, eps: 1e-8, only_warm, decoupled, rated, guarded };
             b.push(Op::Adam(op), &[grad, norm, rates], &[weights, first, second]);
             state.extend([("adam.first", first), ("adam.second", second)]);
         }
         if self.optimizer == Optimizer::Sgd {
             let velocity = b.buffer("sgd.velocity", len, Role::State);
-            let op = Sgd { replicas, count, momentum: self.momentum, rated };
+            let op = Sgd { replicas, count, momentum: self.momentum, rated, guarded };
             b.push(Op::Sgd(op), &[grad, norm, rates], &[weights, velocity]);
             state.push(("sgd.velocity", velocity));
+        }
+        if let Some(scale) = scale {
+            let op = ScaleUpdate { members: replicas, patience: SCALE_PATIENCE };
+            b.push(Op::ScaleUpdate(op), &[norm], &[scale, sums]);
+            state.push((LOSS_SCALE, scale));
         }
         state
     }

@@ -119,6 +119,7 @@ impl OpSpec for SwagSample {
 }
 impl OpSpec for RepeatWeights {
     binds!(repeat_weights: [v] -> [weights]);
+    const HALVES: &'static [&'static str] = &["weights"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.members as u64 * self.samples as u64 * self.count as u64)
     }

@@ -76,6 +76,7 @@ macro_rules! sizes {
 
 impl OpSpec for EmbedForward {
     binds!(embed_forward: [x, weights, columns] -> [y]);
+    const HALVES: &'static [&'static str] = &["y"];
 
     fn grid(&self) -> Grid {
         let row = u64::from(n_out(self.n_in, self.embedded, self.width));
@@ -112,6 +113,7 @@ impl OpSpec for EmbedForward {
 
 impl OpSpec for EmbedBackward {
     binds!(embed_backward: [x, dy, columns] -> [grad]);
+    const HALVES: &'static [&'static str] = &["dy"];
 
     fn grid(&self) -> Grid {
         // A thread owns a row of a table.
@@ -129,6 +131,7 @@ impl OpSpec for EmbedBackward {
 
 impl OpSpec for EmbedBackwardData {
     binds!(embed_backward_data: [dy, columns] -> [dx]);
+    const HALVES: &'static [&'static str] = &["dy", "dx"];
 
     fn grid(&self) -> Grid {
         Grid::Threads(u64::from(self.replicas) * u64::from(self.rows) * u64::from(self.n_in))

@@ -52,6 +52,7 @@ const COLUMNS: u32 = 16;
 
 impl OpSpec for FactorForward {
     binds!(factor_forward: [x, weights] -> [y]);
+    const HALVES: &'static [&'static str] = &["x", "y"];
 
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64 * self.n as u64)
@@ -85,6 +86,7 @@ impl OpSpec for FactorForward {
 
 impl OpSpec for FactorBackwardData {
     binds!(factor_backward_data: [x, dy, weights] -> [dx]);
+    const HALVES: &'static [&'static str] = &["x", "dy", "dx"];
 
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.rows as u64 * self.n as u64)
@@ -100,6 +102,7 @@ impl OpSpec for FactorBackwardData {
 
 impl OpSpec for FactorBackwardWeight {
     binds!(factor_backward_weight: [x, dy] -> [grad]);
+    const HALVES: &'static [&'static str] = &["x", "dy"];
 
     fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * self.n.div_ceil(COLUMNS) as u64)

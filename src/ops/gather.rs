@@ -91,6 +91,7 @@ impl GatherRows {
 }
 impl OpSpec for GatherRows {
     binds!(gather_rows(step): [data] -> [out]);
+    const HALVES: &'static [&'static str] = &["out"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.batch as u64)
     }
@@ -116,6 +117,7 @@ impl AuxInputs {
 }
 impl OpSpec for AuxInputs {
     binds!(aux_inputs(step): [low, high] -> [out]);
+    const HALVES: &'static [&'static str] = &["out"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64 * self.cols as u64)
     }
@@ -133,6 +135,7 @@ fn sets(first_member: u32, replicas: u32, per_set: u32, first_set: u32) -> u32 {
 }
 impl OpSpec for Dropout {
     binds!(dropout(step): [x] -> [y]);
+    const HALVES: &'static [&'static str] = &["x", "y"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.count as u64)
     }

@@ -95,6 +95,7 @@ impl GatherImages {
 }
 impl OpSpec for GatherImages {
     binds!(gather_images(step): bytes [images0, images1, images2, images3] -> [out]);
+    const HALVES: &'static [&'static str] = &["out"];
     fn grid(&self) -> Grid {
         let groups = (self.image_len() as u64).div_ceil(GROUP_ELEMENTS);
         Grid::Groups(u64::from(self.replicas) * u64::from(self.batch) * groups)

@@ -68,6 +68,7 @@ fn tiles(n: u32) -> u32 {
 
 impl OpSpec for LinearForward {
     binds!(linear_forward: [x, weights] -> [y, pre], scratch);
+    const HALVES: &'static [&'static str] = &["x", "weights", "y", "pre"];
     const FORMS: Forms =
         Forms::Tiled { module: "linear_tiled", entry: "linear_forward_tiled", quads: "linear_forward_tiled_quads" };
 
@@ -120,6 +121,7 @@ impl OpSpec for LinearForward {
 }
 impl OpSpec for LinearBackwardData {
     binds!(linear_backward_data: [dy, weights, saved] -> [dx], scratch);
+    const HALVES: &'static [&'static str] = &["dy", "weights", "saved", "dx"];
     const FORMS: Forms = Forms::Tiled {
         module: "linear_tiled",
         entry: "linear_backward_data_tiled",
@@ -156,6 +158,7 @@ impl OpSpec for LinearBackwardData {
 }
 impl OpSpec for LinearBackwardWeight {
     binds!(linear_backward_weight: [x, dy] -> [grad], scratch);
+    const HALVES: &'static [&'static str] = &["x", "dy"];
     const FORMS: Forms = Forms::SplitGradient {
         module: "linear_split",
         split: "linear_backward_weight_split",

@@ -71,6 +71,10 @@ macro_rules! ops {
             pub fn quads(&self) -> &'static [&'static str] {
                 match self { $($(Op::$op(_) => <$family::$op as OpSpec>::QUADS,)+)* }
             }
+            /// Inputs and outputs that may be stored in 16 bits.
+            pub fn halves(&self) -> &'static [&'static str] {
+                match self { $($(Op::$op(_) => <$family::$op as OpSpec>::HALVES,)+)* }
+            }
             /// Constants of its pipelines.
             pub fn settings(&self) -> Vec<(&'static str, u32)> {
                 match self { $($(Op::$op(p) => p.settings(),)+)* }
@@ -173,6 +177,7 @@ ops! {
     reduce: LossReduce, SumSquares;
     optimizer: L2Gradient, Adam, Sgd;
     vi: ViSample, ViRegularizer, ViGradient;
+    scaling: ScaleUp, ScaleDown, ScaleUpdate;
     average: SwaCollect, FadingMean, SwagCollect, SwagSample, RepeatWeights;
     dirichlet: DirichletHead;
     repulsion: PairDistances, KernelWeights, Repulsion;

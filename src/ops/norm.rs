@@ -113,6 +113,7 @@ fn sums_over_rows(replicas: u32, data_images: u32, images: u32, pixels: u32, c: 
 
 impl OpSpec for BatchNormStats {
     binds!(batch_norm_stats(step): [x] -> [stats, running], scratch);
+    const HALVES: &'static [&'static str] = &["x"];
     const FORMS: Forms = Forms::SplitSums {
         module: "norm_split",
         split: "batch_norm_stats_split",
@@ -151,6 +152,7 @@ impl OpSpec for BatchNormRunning {
 }
 impl OpSpec for BatchNormForward {
     binds!(batch_norm_forward: [x, stats, weights] -> [y]);
+    const HALVES: &'static [&'static str] = &["x", "y"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
     }
@@ -187,6 +189,7 @@ impl OpSpec for BatchNormForward {
 }
 impl OpSpec for BatchNormSums {
     binds!(batch_norm_sums(step): [x, y, dy, stats] -> [sums, grad], scratch);
+    const HALVES: &'static [&'static str] = &["x", "y", "dy"];
     const FORMS: Forms = Forms::SplitSums {
         module: "norm_split",
         split: "batch_norm_sums_split",
@@ -219,6 +222,7 @@ impl OpSpec for BatchNormSums {
 }
 impl OpSpec for BatchNormBackward {
     binds!(batch_norm_backward(step): [x, y, dy, stats, sums, weights] -> [dx]);
+    const HALVES: &'static [&'static str] = &["x", "y", "dy", "dx"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
     }
@@ -236,6 +240,7 @@ impl OpSpec for BatchNormBackward {
 }
 impl OpSpec for BatchNormPull {
     binds!(batch_norm_pull(step): [x, d, stats, sums, weights, other] -> [dx]);
+    const HALVES: &'static [&'static str] = &["x", "d", "other", "dx"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.replicas as u64 * self.images as u64 * self.pixels as u64 * self.c as u64)
     }
@@ -254,6 +259,7 @@ impl OpSpec for BatchNormPull {
 }
 impl OpSpec for Add {
     binds!(add: [a, b] -> [y]);
+    const HALVES: &'static [&'static str] = &["a", "b", "y"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.count as u64)
     }

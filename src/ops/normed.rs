@@ -73,6 +73,7 @@ fn kinds(batch: u32, data_images: u32) -> u64 {
 
 impl OpSpec for NormConvForward {
     binds!(norm_conv_forward(step): [x, stats, weights, shortcut] -> [y, next, running], scratch);
+    const HALVES: &'static [&'static str] = &["x", "weights", "shortcut", "y"];
     const FORMS: Forms =
         Forms::Fused { module: "normed", entry: "norm_conv_forward", combine: "norm_conv_forward_combine", own: 1 };
 

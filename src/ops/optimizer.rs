@@ -20,6 +20,8 @@ params! {
         /// 1: weights decay beside Adam's step, by lr rate decay w (AdamW, Loshchilov & Hutter 2019), not through the gradient.
         decoupled: u32,
         rated: u32,
+        /// 1: a step whose gradient is not finite, which `norm` tells, changes nothing.
+        guarded: u32,
     }
 }
 params! {
@@ -29,6 +31,8 @@ params! {
         count: u32,
         momentum: f32,
         rated: u32,
+        /// As Adam's.
+        guarded: u32,
     }
 }
 params! {
@@ -113,6 +117,9 @@ pub fn adam<T: Real>(
     }
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
+        if p.guarded == 1 && !norm[r].is_finite() {
+            continue;
+        }
         let scale = if args.clip_norm > T::zero() { clip_scale(args.clip_norm, norm[r]) } else { T::one() };
         let part = r * n..(r + 1) * n;
         let moments = first[part.clone()].par_chunks_mut(PIECE).zip(second[part.clone()].par_chunks_mut(PIECE));
@@ -222,6 +229,9 @@ pub fn sgd<T: Real>(p: &Sgd, args: &StepArgs<T>, grad: &[T], norm: &[T], rates: 
     let momentum: T = decimal(p.momentum);
     let n = p.count as usize;
     for r in 0..p.replicas as usize {
+        if p.guarded == 1 && !norm[r].is_finite() {
+            continue;
+        }
         let scale = if args.clip_norm > T::zero() { clip_scale(args.clip_norm, norm[r]) } else { T::one() };
         let part = r * n..(r + 1) * n;
         let velocities = velocity[part.clone()].par_chunks_mut(PIECE);
@@ -291,8 +301,17 @@ mod tests {
     /// The first Adam step moves every weight by lr against the gradient's sign, whatever its size.
     #[test]
     fn first_adam_step_is_the_rate() {
-        let p =
-            Adam { replicas: 1, count: 2, beta1: 0.9, beta2: 0.999, eps: 0.0, only_warm: 0, decoupled: 0, rated: 0 };
+        let p = Adam {
+            replicas: 1,
+            count: 2,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 0.0,
+            only_warm: 0,
+            decoupled: 0,
+            rated: 0,
+            guarded: 0,
+        };
         let (b1, b2) = (1.0 - 0.9, 1.0 - 0.999);
         let args = StepArgs { lr: 0.1, bias1: b1, bias2: b2, ..Default::default() };
         let (mut w, mut m, mut v) = ([1.0f64, 1.0], [0.0; 2], [0.0; 2]);
@@ -304,8 +323,17 @@ mod tests {
     /// plain formula leaves it.
     #[test]
     fn moments_die_away_to_nothing() {
-        let p =
-            Adam { replicas: 1, count: 1, beta1: 0.9, beta2: 0.999, eps: 1e-8, only_warm: 0, decoupled: 0, rated: 0 };
+        let p = Adam {
+            replicas: 1,
+            count: 1,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            only_warm: 0,
+            decoupled: 0,
+            rated: 0,
+            guarded: 0,
+        };
         let args = StepArgs { lr: 0.01f32, bias1: 1.0, bias2: 1.0, ..Default::default() };
         let (mut w, mut m, mut v) = ([0.5f32], [1e-3f32], [1e-6f32]);
         let (mut plain, mut first, mut second) = (0.5f64, 1e-3f64, 1e-6f64);
@@ -332,6 +360,7 @@ mod tests {
             only_warm,
             decoupled: 0,
             rated: 0,
+            guarded: 0,
         };
         for warm in [0, 1] {
             let args = StepArgs { lr: 0.1, bias1: 0.1, bias2: 0.001, warm, ..Default::default() };
@@ -343,7 +372,15 @@ mod tests {
             assert_eq!(moved(1), (warm == 1, warm == 1, warm == 1));
             assert_eq!(moved(0), (true, true, true));
             let (mut w, mut v) = ([1.0f64], [0.5]);
-            sgd(&Sgd { replicas: 1, count: 1, momentum: 0.5, rated: 0 }, &args, &[2.0], &[0.0], &[], &mut w, &mut v);
+            sgd(
+                &Sgd { replicas: 1, count: 1, momentum: 0.5, rated: 0, guarded: 0 },
+                &args,
+                &[2.0],
+                &[0.0],
+                &[],
+                &mut w,
+                &mut v,
+            );
             assert_eq!((w[0], v[0]), if warm == 1 { (1.0, 0.5) } else { (1.0 - 0.1 * 2.25, 2.25) });
         }
     }
@@ -354,7 +391,17 @@ mod tests {
     fn rates_scale_step_and_decay() {
         let of = |decoupled, rates: &[f64], lr: f64, decay: f64| {
             let rated = u32::from(!rates.is_empty());
-            let p = Adam { replicas: 2, count: 2, beta1: 0.9, beta2: 0.99, eps: 1e-8, only_warm: 0, decoupled, rated };
+            let p = Adam {
+                replicas: 2,
+                count: 2,
+                beta1: 0.9,
+                beta2: 0.99,
+                eps: 1e-8,
+                only_warm: 0,
+                decoupled,
+                rated,
+                guarded: 0,
+            };
             let args = StepArgs { lr, bias1: 0.1, bias2: 0.01, weight_decay: decay, ..Default::default() };
             let (mut w, mut m, mut v) = ([1.0f64, -2.0, 3.0, 0.5], [0.0; 4], [0.0; 4]);
             adam(&p, &args, &[0.3, -0.2, 5.0, 1e-3], &[0.0; 2], rates, &mut w, &mut m, &mut v);
@@ -373,7 +420,7 @@ mod tests {
         for (i, w0) in [1.0, -2.0, 3.0, 0.5].into_iter().enumerate() {
             near(decayed[i], plain[i] - 0.1 * 0.5 * w0);
         }
-        let p = Sgd { replicas: 1, count: 2, momentum: 0.5, rated: 1 };
+        let p = Sgd { replicas: 1, count: 2, momentum: 0.5, rated: 1, guarded: 0 };
         let (mut w, mut v) = ([1.0f64, 1.0], [0.5, 0.5]);
         let args = StepArgs { lr: 0.1, ..Default::default() };
         sgd(&p, &args, &[2.0, 2.0], &[0.0], &[1.0, 0.25], &mut w, &mut v);

@@ -101,6 +101,7 @@ impl Sizes {
 
 impl OpSpec for PeriodicForward {
     binds!(periodic_forward: [x, weights, columns] -> [y]);
+    const HALVES: &'static [&'static str] = &["y"];
 
     fn grid(&self) -> Grid {
         // A thread passes an input on; the first ones of a row embed one, too.
@@ -127,6 +128,7 @@ impl OpSpec for PeriodicForward {
 
 impl OpSpec for PeriodicBackward {
     binds!(periodic_backward: [x, dy, weights, columns] -> [grad]);
+    const HALVES: &'static [&'static str] = &["dy"];
 
     fn grid(&self) -> Grid {
         Grid::Groups(self.replicas as u64 * self.embedded as u64)

@@ -50,6 +50,7 @@ params! {
 
 impl OpSpec for MaxPool2Forward {
     binds!(max_pool2_forward: [x] -> [y]);
+    const HALVES: &'static [&'static str] = &["x", "y"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * (self.h / 2) as u64 * (self.w / 2) as u64 * self.c as u64)
     }
@@ -74,6 +75,7 @@ impl OpSpec for MaxPool2Forward {
 }
 impl OpSpec for MaxPool2Backward {
     binds!(max_pool2_backward: [x, dy, saved] -> [dx]);
+    const HALVES: &'static [&'static str] = &["x", "dy", "saved", "dx"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }
@@ -90,6 +92,7 @@ impl OpSpec for MaxPool2Backward {
 }
 impl OpSpec for AvgPoolForward {
     binds!(avg_pool_forward: [x] -> [y]);
+    const HALVES: &'static [&'static str] = &["x", "y"];
     fn grid(&self) -> Grid {
         Grid::Threads(
             self.images as u64
@@ -120,6 +123,7 @@ impl OpSpec for AvgPoolForward {
 }
 impl OpSpec for AvgPoolBackward {
     binds!(avg_pool_backward: [dy, saved] -> [dx]);
+    const HALVES: &'static [&'static str] = &["dy", "saved", "dx"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.images as u64 * self.h as u64 * self.w as u64 * self.c as u64)
     }

@@ -57,6 +57,7 @@ impl Shape {
 
 impl OpSpec for ConvPoolForward {
     binds!(conv_pool_forward: [x, weights] -> [y, slope, place], scratch);
+    const HALVES: &'static [&'static str] = &["x", "weights", "y", "slope", "place"];
     const FORMS: Forms = Forms::Tiled { module: "pooled", entry: "conv_pool_forward", quads: "conv_pool_forward" };
 
     fn grid(&self) -> Grid {
@@ -100,6 +101,7 @@ impl ConvPoolBackward {
 }
 impl OpSpec for ConvPoolBackward {
     binds!(conv_pool_backward: [x, dy, slope, place, weights, saved] -> [dx, grad], scratch);
+    const HALVES: &'static [&'static str] = &["x", "dy", "slope", "place", "weights", "saved", "dx"];
     const FORMS: Forms = Forms::Fused {
         module: "pooled_back",
         entry: "conv_pool_backward",

@@ -48,6 +48,8 @@ pub trait OpSpec: bytemuck::Pod {
     const FORMS: Forms = Forms::Plain;
     /// Inputs and outputs that the plain kernel reads and writes as quadruples.
     const QUADS: &'static [&'static str] = &[];
+    /// Inputs and outputs that may be stored in 16 bits (`Element::Half`); they are converted as they are read and written.
+    const HALVES: &'static [&'static str] = &[];
 
     fn grid(&self) -> Grid;
 

@@ -60,6 +60,7 @@ fn blocks(n: u32) -> u64 {
 
 impl OpSpec for ViSample {
     binds!(vi_sample(step): [q] -> [weights], scratch);
+    const HALVES: &'static [&'static str] = &["weights"];
     fn grid(&self) -> Grid {
         Grid::Threads(self.members as u64 * self.samples as u64 * blocks(self.count))
     }

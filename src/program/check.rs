@@ -33,11 +33,15 @@ pub fn check(program: &Program) -> Result<()> {
         if step.inputs.len() != need_in.len() || step.outputs.len() != need_out.len() {
             return bug(i, format!("{name} has {} + {} bindings", step.inputs.len(), step.outputs.len()));
         }
-        let reads = if step.op.reads_bytes() { Element::Bytes } else { Element::Scalar };
-        for (buf, need) in step.inputs.iter().zip(need_in) {
+        for ((buf, need), operand) in step.inputs.iter().zip(need_in).zip(step.op.inputs()) {
             let info = program.info(*buf);
-            if info.kind != reads {
-                return bug(i, format!("{name} reads {reads:?}, {} holds {:?}", info.name, info.kind));
+            let reads = match info.kind {
+                Element::Scalar => !step.op.reads_bytes(),
+                Element::Half => step.op.halves().contains(operand),
+                Element::Bytes => step.op.reads_bytes(),
+            };
+            if !reads {
+                return bug(i, format!("{name} does not read {:?} as {operand}, which {} holds", info.kind, info.name));
             }
             if info.len < need {
                 return bug(i, format!("{name} reads {need} of {} ({})", info.name, info.len));
@@ -54,7 +58,11 @@ pub fn check(program: &Program) -> Result<()> {
             if info.len < need {
                 return bug(i, format!("{name} writes {need} of {} ({})", info.name, info.len));
             }
-            if info.role == Role::Input || step.outputs[..j].contains(buf) {
+            let writes = match info.kind {
+                Element::Half => step.op.halves().contains(&step.op.outputs()[j]),
+                kind => kind == Element::Scalar,
+            };
+            if info.role == Role::Input || step.outputs[..j].contains(buf) || !writes {
                 return bug(i, format!("{name} may not write {}", info.name));
             }
             written[buf.0 as usize] = true;

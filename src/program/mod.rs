@@ -1,5 +1,5 @@
 //! A network's work as a static list of steps: recorded once, replayed by an executor. `builder` records, `backward`
-//! walks the tape, `check` proves sizes and write-before-read, `fuse` joins ops,
+//! walks the tape, `check` proves sizes and write-before-read, `fuse` joins ops, `half` stores activations in 16 bits,
 //! `plan` lets buffers share memory, `cost` counts, `text` prints.
 //! Nothing here computes.
 
@@ -8,6 +8,7 @@ pub mod builder;
 pub mod check;
 pub mod cost;
 pub mod fuse;
+pub mod half;
 pub mod plan;
 pub mod text;
 
@@ -37,8 +38,25 @@ pub enum Role {
 pub enum Element {
     /// f32 on a GPU, the kernels' scalar on the CPU.
     Scalar,
+    /// Of 16 bits on a GPU; on the CPU the kernels' scalar, rounded so after each op that writes it.
+    Half,
     /// Data kept as its files have it: of role Input, uploaded by `Executor::write_bytes`, never read back.
     Bytes,
+}
+
+impl Element {
+    /// Whether ops compute with it.
+    pub fn is_number(self) -> bool {
+        self != Element::Bytes
+    }
+    /// Bytes of one on a GPU.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Element::Scalar => 4,
+            Element::Half => 2,
+            Element::Bytes => 1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +83,8 @@ pub struct Program {
     /// What buffers of role Input hold from the start: sizes that a shader's parameters have no room for. An executor writes
     /// them when it is made.
     pub constants: Vec<(Buf, Vec<f32>)>,
+    /// Products of halves are for a card's matrix units. What they compute is the same; the CPU knows no difference.
+    pub matrices: bool,
 }
 
 impl Program {

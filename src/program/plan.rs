@@ -6,8 +6,9 @@ use super::{Element, Program, Role};
 pub struct BufferPlan {
     /// Slot of each buffer of scalars; `usize::MAX` for bytes, whose place is the executor's own.
     pub slot: Vec<usize>,
-    /// Elements of each slot.
+    /// Elements of each slot, and what they are.
     pub slot_len: Vec<usize>,
+    pub slot_kind: Vec<Element>,
 }
 
 /// First fit by order of birth. Buffers that outlive a step have a slot of their own.
@@ -22,17 +23,19 @@ pub fn plan(program: &Program) -> BufferPlan {
         }
     }
     let (mut slot, mut slot_len, mut free_at): (_, Vec<usize>, Vec<usize>) = (vec![usize::MAX; n], vec![], vec![]);
-    let mut order: Vec<usize> = (0..n).filter(|&b| program.buffers[b].kind == Element::Scalar).collect();
+    let mut slot_kind = vec![];
+    let mut order: Vec<usize> = (0..n).filter(|&b| program.buffers[b].kind.is_number()).collect();
     order.sort_by_key(|&b| birth[b]);
     for b in order {
         let info = &program.buffers[b];
         let shareable = info.role == Role::Scratch && birth[b] != usize::MAX;
         // A slot is free once its last reader's step is over; among the free ones the best fit wastes least.
         let fit = (0..slot_len.len())
-            .filter(|&s| shareable && free_at[s] <= birth[b])
+            .filter(|&s| shareable && free_at[s] <= birth[b] && slot_kind[s] == info.kind)
             .min_by_key(|&s| slot_len[s].abs_diff(info.len));
         let s = fit.unwrap_or_else(|| {
             slot_len.push(0);
+            slot_kind.push(info.kind);
             free_at.push(0);
             slot_len.len() - 1
         });
@@ -40,12 +43,16 @@ pub fn plan(program: &Program) -> BufferPlan {
         slot_len[s] = slot_len[s].max(info.len);
         free_at[s] = if shareable { death[b] + 1 } else { usize::MAX };
     }
-    BufferPlan { slot, slot_len }
+    BufferPlan { slot, slot_len, slot_kind }
 }
 
 impl BufferPlan {
     pub fn elements(&self) -> usize {
         self.slot_len.iter().sum()
+    }
+    /// Bytes of all slots on a GPU.
+    pub fn bytes(&self) -> u64 {
+        self.slot_len.iter().zip(&self.slot_kind).map(|(len, kind)| *len as u64 * kind.bytes()).sum()
     }
 }
 

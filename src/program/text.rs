@@ -10,7 +10,11 @@ impl std::fmt::Display for Program {
                 bufs.iter()
                     .map(|b| {
                         let info = self.info(*b);
-                        let kind = if info.kind == Element::Bytes { " u8" } else { "" };
+                        let kind = match info.kind {
+                            Element::Scalar => "",
+                            Element::Half => " f16",
+                            Element::Bytes => " u8",
+                        };
                         format!("{}[{}{kind}]", info.name, info.len)
                     })
                     .collect::<Vec<_>>()

@@ -181,6 +181,17 @@ choice! {
         AdamW = "adamw",
     }
 
+    /// What activations, their gradients and the operands of matrix products are stored in while training (MATH.md section 13).
+    #[derive(Default)]
+    Precision {
+        #[default]
+        F32 = "f32",
+        /// In 16 bits; sums and weights stay f32.
+        F16 = "f16",
+        /// The same, with products on a card's matrix units.
+        Matrix = "f16-matrix",
+    }
+
     Schedule { Cosine = "cosine", Constant = "constant", Step = "step", Swa = "swa", Coslog4 = "coslog4" }
 
     /// What becomes of a strength along the steps.
@@ -207,6 +218,13 @@ impl Optimizer {
     /// Whether it keeps Adam's moments.
     pub fn is_adam(self) -> bool {
         matches!(self, Optimizer::Adam | Optimizer::AdamW)
+    }
+}
+
+impl Precision {
+    /// Whether anything is stored in 16 bits.
+    pub fn is_half(self) -> bool {
+        self != Precision::F32
     }
 }
 

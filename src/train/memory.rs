@@ -7,8 +7,8 @@ use crate::data::Dataset;
 use crate::data::load::Loaded;
 use crate::error::{Error, Result, either};
 use crate::exec::Device;
-use crate::method::AVERAGE;
 pub use crate::method::Need;
+use crate::method::{AVERAGE, LOSS_SCALE};
 use crate::metrics::{LinearModel, boosting};
 use crate::program::plan::plan as place;
 use crate::program::{BufferInfo, Element, Program, Role};
@@ -43,7 +43,8 @@ pub fn needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<
 fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec<Need>> {
     let s = &plan.setup;
     let recorded = s.record_training(device.max_bytes_binding())?;
-    let is_optimizer = |name: &str| name.starts_with("adam.") || name.starts_with("sgd.") || name == AVERAGE;
+    let is_optimizer =
+        |name: &str| name.starts_with("adam.") || name.starts_with("sgd.") || [AVERAGE, LOSS_SCALE].contains(&name);
     let collected: Vec<&str> = recorded.optimizer.iter().map(|o| o.0).filter(|name| !is_optimizer(name)).collect();
     let training = recorded.program;
     let sum = |which: &dyn Fn(&BufferInfo) -> bool| -> u64 {
@@ -75,12 +76,12 @@ fn lane_needs(plan: &TrainingPlan, data: &Loaded, device: &Device) -> Result<Vec
     let (what, lower) = s.method.collected(s);
     add(what, sum(&|b| collected.contains(&b.name.as_str())), lower, false);
     let batch = format!("lower {} (now {}) or {members}", key!(train.batch).said(), s.batch);
-    add("activations and gradients".into(), scratch_of(&training), batch, false);
+    add("activations and gradients".into(), scratch_of(&training, device), batch, false);
     let rows = Predictor::chunk_rows(s, data.train.n);
     let prediction = s.record_prediction(rows as u32)?.program;
     let networks = s.members * s.copies();
     let samples = format!("lower {} (now {}) or {members}", key!(predict.samples).said(), s.predict_samples);
-    add(format!("prediction with {networks} networks"), whole(&prediction), samples, false);
+    add(format!("prediction with {networks} networks"), whole(&prediction, device), samples, false);
     needs.extend(s.method.host_needs(s));
     needs.retain(|n| n.bytes > 0);
     Ok(needs)
@@ -135,18 +136,20 @@ fn of_baselines(plan: &TrainingPlan, data: &Loaded) -> u64 {
 }
 
 fn bytes_of(b: &BufferInfo) -> u64 {
-    b.len as u64 * if b.kind == Element::Scalar { 4 } else { 1 }
+    b.len as u64 * b.kind.bytes()
 }
 
 /// With scratch buffers in shared places.
-fn whole(program: &Program) -> u64 {
+fn whole(program: &Program, device: &Device) -> u64 {
     let bytes: u64 = program.buffers.iter().filter(|b| b.kind == Element::Bytes).map(bytes_of).sum();
-    4 * place(program).elements() as u64 + bytes
+    let plan = place(program);
+    // On the CPU a half takes as much as any number.
+    bytes + if device.is_cpu() { 4 * plan.elements() as u64 } else { plan.bytes() }
 }
 
-fn scratch_of(program: &Program) -> u64 {
+fn scratch_of(program: &Program, device: &Device) -> u64 {
     let others: u64 = program.buffers.iter().filter(|b| b.role != Role::Scratch).map(bytes_of).sum();
-    whole(program).saturating_sub(others)
+    whole(program, device).saturating_sub(others)
 }
 
 /// Refuses what this computer cannot hold; otherwise the line that says what a large run needs.

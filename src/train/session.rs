@@ -64,7 +64,7 @@ pub fn write_inputs(exec: &mut dyn Executor, to: DataX, data: &Dataset) -> Resul
     }
 }
 
-const TERMS: [&str; 3] = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer"];
+const TERMS: [&str; 4] = ["expected negative log-likelihood", "regularizer", "auxiliary regularizer", "gradient"];
 
 impl Session {
     pub fn new(
@@ -361,7 +361,7 @@ impl Session {
             losses.regularizer += s[1] as f64 / steps;
             losses.auxiliary += s[2] as f64 / steps;
             if s[SUM_BAD_STEP] > 0.0 {
-                let bad = (s[SUM_BAD_STEP] as u64 - 1, TERMS[(s[SUM_BAD_TERM] as usize).clamp(1, 3) - 1]);
+                let bad = (s[SUM_BAD_STEP] as u64 - 1, TERMS[(s[SUM_BAD_TERM] as usize).clamp(1, 4) - 1]);
                 if losses.bad.is_none_or(|b| bad.0 < b.0) {
                     losses.bad = Some(bad);
                 }

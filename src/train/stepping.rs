@@ -39,7 +39,9 @@ pub(super) fn with_stepping(setup: ModelSpec, recipe: &Recipe) -> Result<ModelSp
         return refuse(key!(train.average).path, found, "", "leave it out");
     }
     let beta2 = six_decimals(recipe.train.beta2) as f32;
-    let stepping = Stepping { beta2, ntk, dropout_by_step: follows, average: average.map(six_decimals) };
+    let mut stepping =
+        Stepping { beta2, ntk, dropout_by_step: follows, average: average.map(six_decimals), ..Stepping::default() };
+    stepping.store_in(recipe.train.precision);
     Ok(ModelSpec { stepping, ..setup })
 }
 

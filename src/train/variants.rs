@@ -28,8 +28,7 @@ pub(super) fn plan(recipe: &Recipe, of: impl Fn(&Recipe) -> Result<TrainingPlan>
                 }
             },
         };
-        let allowed =
-            "variants that differ, with the same method, members, weights, optimizer, batches, epochs and patience";
+        let allowed = "variants that differ, with the same method, members, weights, optimizer, precision, batches, epochs and patience";
         return Err(Error::usage(
             place,
             found,
@@ -58,6 +57,7 @@ fn difference(a: &TrainingPlan, b: &TrainingPlan) -> Option<&'static str> {
         ("the number of members", s.members == t.members),
         ("the weights of the network", of_weights(a) == of_weights(b)),
         ("the optimizer", (s.optimizer, s.warm) == (t.optimizer, t.warm)),
+        ("the precision", s.stepping.half == t.stepping.half),
         ("the batches", (s.n_rows, s.folds, s.batch_rows()) == (t.n_rows, t.folds, t.batch_rows())),
         ("the epochs", a.epochs == b.epochs),
         ("the patience", a.patience == b.patience),

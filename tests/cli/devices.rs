@@ -155,6 +155,46 @@ fn a_gpu_that_is_not_there_is_refused_in_one_line() {
     assert!(!out.status.success() && String::from_utf8_lossy(&out.stderr).contains("no adapter has this name"));
 }
 
+/// The CPU rounds as a card stores; an adapter without f16 or matrix units says so in a line with the way out, and leaves nothing.
+#[test]
+fn sixteen_bits_train_or_are_refused_in_a_line() {
+    let home = tempfile::tempdir().expect("a folder");
+    let out = run(home.path(), "off", "doctor --json");
+    let said: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let adapters = said["adapters"].as_array().expect("adapters");
+    let software = adapters.iter().find(|a| a["software"] == true).expect("a software adapter");
+    let has = |precision: &str| match precision {
+        "f16" => software["f16"] == true,
+        _ => software["matrix_side"].as_u64().expect("a number") > 0,
+    };
+    let mut predictions = vec![];
+    for (at, precision) in ["f32", "f16", "f16-matrix"].into_iter().enumerate() {
+        let fit = format!("fit moons --epochs 2 -q --precision {precision}");
+        let out = run(home.path(), "off", &format!("{fit} --device cpu --out cpu{at}"));
+        assert!(out.status.success(), "{precision}: {}", String::from_utf8_lossy(&out.stderr));
+        let read = |name: &str| std::fs::read_to_string(home.path().join(name).join("predictions.csv"));
+        predictions.push(read(&format!("cpu{at}")).expect("predictions"));
+        if at == 0 {
+            continue;
+        }
+        let out = run(home.path(), "off", &format!("{fit} --device software --out gpu{at}"));
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.success(), has(precision), "{precision}: {err}");
+        if !has(precision) {
+            assert_eq!(err.trim().lines().count(), 1, "{err}");
+            for part in ["f16", "--precision f", "--device cpu"] {
+                assert!(err.contains(part), "{precision}: no '{part}' in {err}");
+            }
+            assert!(read(&format!("gpu{at}")).is_err());
+        }
+    }
+    assert_ne!(predictions[0], predictions[1], "halves change nothing");
+    assert_eq!(predictions[1], predictions[2], "on the CPU there is no difference");
+    let out = run(home.path(), "off", "fit moons --precision f8 --out no");
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(!out.status.success() && err.contains("f32, f16, f16-matrix"), "{err}");
+}
+
 /// Every case of the benchmark on the software adapter, as a user reports it.
 #[test]
 fn the_full_self_test_passes_and_says_what_ran() {

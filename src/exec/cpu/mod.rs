@@ -4,9 +4,11 @@ use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::Real;
 use crate::base::simd::wide;
 use crate::error::Result;
+use crate::ops::wide::{PIECE, share};
 use crate::ops::{MAX_OUTPUTS, Operands, StepArgs};
 use crate::program::plan::plan;
 use crate::program::{Buf, Element, Program, Step};
+use rayon::prelude::*;
 use std::array::from_fn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ struct Memory<T> {
     slots: Vec<Vec<T>>,
     slot: Vec<usize>,
     len: Vec<usize>,
+    /// Which buffers hold what 16 bits can.
+    half: Vec<bool>,
     /// Of each buffer of bytes, what the host shares.
     bytes: Vec<Option<Shared>>,
     /// Of each buffer of scalars that the host shares, its numbers: many programs read one copy of the rows.
@@ -64,7 +68,8 @@ impl<T: Real> CpuExecutor<T> {
         let zeros = |n: usize| (Arc::new(vec![0; n]), 0..n);
         let bytes = program.buffers.iter().map(|b| (b.kind == Element::Bytes).then(|| zeros(b.len))).collect();
         let shared = vec![None; program.buffers.len()];
-        let memory = Memory { slots, slot: plan.slot, len, bytes, shared };
+        let half = program.buffers.iter().map(|b| b.kind == Element::Half).collect();
+        let memory = Memory { slots, slot: plan.slot, len, half, bytes, shared };
         let mut executor = CpuExecutor { memory, scratch: vec![T::zero(); scratch], program };
         for (buf, values) in std::mem::take(&mut executor.program.constants) {
             let values: Vec<T> = values.iter().map(|v| T::of(f64::from(*v))).collect();
@@ -99,8 +104,9 @@ impl<T: Real> CpuExecutor<T> {
 impl<T: Real> Executor for CpuExecutor<T> {
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
         takes_scalars(self.program.info(buf), values.len())?;
+        let half = self.memory.half[buf.0 as usize];
         for (to, from) in self.own(buf).iter_mut().zip(values) {
-            *to = T::of(*from as f64);
+            *to = T::of(f64::from(if half { from.to_half() } else { *from }));
         }
         Ok(())
     }
@@ -161,6 +167,11 @@ fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scra
     };
     step.op.run(args, operands);
     for (slot, buf) in taken.iter_mut().zip(&step.outputs) {
+        let b = buf.0 as usize;
+        if memory.half[b] {
+            let pieces = slot[..memory.len[b]].par_chunks_mut(PIECE);
+            share(memory.len[b], pieces, |piece| piece.iter_mut().for_each(|x| *x = x.to_half()));
+        }
         memory.put(*buf, std::mem::take(slot));
     }
 }

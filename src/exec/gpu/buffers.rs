@@ -1,7 +1,7 @@
 //! A program's memory on the device: what it needs, whether the adapter allows it, and the buffers themselves.
 
 use super::device::Gpu;
-use super::variants::{Form, Variant, beyond, cure, form, most_bytes};
+use super::variants::{Form, Variant, beyond, cure, most_bytes};
 use crate::error::{Error, Result, either};
 use crate::ops::Op;
 use crate::program::plan::{BufferPlan, plan};
@@ -23,7 +23,7 @@ pub(super) struct Memory {
 fn size_of(info: &BufferInfo) -> u64 {
     match info.kind {
         Element::Scalar => info.len as u64 * 4,
-        Element::Bytes => (info.len as u64).next_multiple_of(4),
+        Element::Half | Element::Bytes => (info.len as u64 * info.kind.bytes()).next_multiple_of(4),
     }
 }
 
@@ -42,13 +42,13 @@ pub(super) fn preflight(
     for info in &program.buffers {
         let need = size_of(info);
         let (most, help) = match info.kind {
-            Element::Scalar => (most_bytes(limits), cure()),
+            Element::Scalar | Element::Half => (most_bytes(limits), cure()),
             Element::Bytes => (
                 gpu.max_bytes_binding(),
                 either("use --device cpu or fewer images", "train on the CPU, or on fewer images"),
             ),
         };
-        if need.next_multiple_of(if info.kind == Element::Scalar { QUAD } else { 4 }) > most {
+        if need.next_multiple_of(if info.kind.is_number() { QUAD } else { 4 }) > most {
             return refuse(
                 format!("buffer '{}' needs {need} bytes ({})", info.name, mib(need)),
                 format!("{most} bytes ({}) a buffer", mib(most)),
@@ -58,7 +58,7 @@ pub(super) fn preflight(
     }
     let mut forms = vec![];
     for step in &program.steps {
-        let form = form(&step.op, wanted(&step.op), most_bytes(limits)).unwrap_or_else(|| Form::plain(&step.op));
+        let form = gpu.form_of(program, step, wanted(&step.op));
         if let Some((found, allowed, help)) = beyond(&form, limits) {
             return refuse(found, allowed, help);
         }
@@ -74,7 +74,8 @@ fn mib(bytes: u64) -> String {
 impl Memory {
     pub fn new(gpu: &Gpu, program: &Program, plan: BufferPlan, forms: &[Form]) -> Result<Self> {
         let (mut slot, size) = (plan.slot, program.buffers.iter().map(size_of).collect::<Vec<_>>());
-        let mut slot_size: Vec<u64> = plan.slot_len.iter().map(|len| (*len as u64).max(1) * 4).collect();
+        let slots = plan.slot_len.iter().zip(&plan.slot_kind);
+        let mut slot_size: Vec<u64> = slots.map(|(len, kind)| (*len as u64).max(1) * kind.bytes()).collect();
         slot_size.iter_mut().for_each(|size| *size = size.next_multiple_of(QUAD));
         for (b, info) in program.buffers.iter().enumerate() {
             if info.kind == Element::Bytes {
@@ -105,7 +106,9 @@ impl Memory {
     }
 
     /// Cut to the buffer's own length, a slot may be longer, in whole elements of that many bytes.
-    pub fn binding(&self, buf: Buf, element: u64) -> wgpu::BindingResource<'_> {
+    /// Halves take half of them.
+    pub fn binding(&self, buf: Buf, element: u64, info: &BufferInfo) -> wgpu::BindingResource<'_> {
+        let element = if info.kind == Element::Half { (element / 2).max(4) } else { element };
         let size = self.size(buf).next_multiple_of(element);
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer: self.buffer(buf),

@@ -1,13 +1,13 @@
 //! Adapters and the one device of a run: choosing, opening with raised limits, and noticing that it is gone.
 
 use super::pipelines::Pipelines;
+use super::precision::{HALVES, MATRICES, matrix_side};
 use super::tune::Tuner;
-use super::variants::{Class, Form, form, most_bytes, on_offer};
+use super::variants::{Class, Form, on_offer};
 use crate::base::wait;
 use crate::error::{Cure, Error, Result, either};
-use crate::ops::Op;
-use crate::program::Program;
 use crate::program::fuse::mlp::joined;
+use crate::program::{Program, Step};
 use crate::system::cache;
 use crate::system::install::{Need, how};
 use std::collections::BTreeSet;
@@ -61,6 +61,10 @@ pub struct AdapterReport {
     pub workgroup_memory_bytes: u32,
     /// Least and largest subgroup.
     pub subgroup: (u32, u32),
+    /// Whether its kernels can store numbers in 16 bits.
+    pub halves: bool,
+    /// Rows and columns of the squares of 16 bits that its matrix units multiply with sums in f32; 0 where it has none.
+    pub matrix_side: u32,
     /// Forms of kernels that its class and limits allow: "plain", "64x64".
     pub kernels: Vec<&'static str>,
 }
@@ -96,6 +100,8 @@ impl AdapterReport {
             max_groups_per_dimension: limits.max_compute_workgroups_per_dimension,
             workgroup_memory_bytes: limits.max_compute_workgroup_storage_size,
             subgroup: (info.subgroup_min_size, info.subgroup_max_size),
+            halves: adapter.features().contains(HALVES),
+            matrix_side: matrix_side(adapter),
             kernels: on_offer(
                 if info.device_type == wgpu::DeviceType::Cpu { Class::Software } else { Class::Hardware },
                 &limits,
@@ -140,7 +146,7 @@ pub fn adapters() -> Vec<AdapterReport> {
     found().1.into_iter().map(|(report, _)| report).collect()
 }
 
-fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
+pub(super) fn found() -> (wgpu::Instance, Vec<(AdapterReport, wgpu::Adapter)>) {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     // Validation layers cost more than the kernels; WGPU_VALIDATION and WGPU_DEBUG bring them back.
     descriptor.flags = wgpu::InstanceFlags::empty().with_env();
@@ -178,6 +184,8 @@ pub struct Gpu {
     pub(super) trouble: Arc<Mutex<Trouble>>,
     pub(super) kept: Option<Kept>,
     pub(super) tuner: Tuner,
+    /// The same adapter opened with features that few programs ask for, so that no other program runs on anything new.
+    pub(super) extended: Mutex<Vec<(wgpu::Features, Arc<Gpu>)>>,
 }
 
 /// Compiled pipelines that outlive the process.
@@ -188,7 +196,7 @@ pub(super) struct Kept {
     bytes: Mutex<usize>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -205,7 +213,7 @@ pub fn open(choice: Choice) -> Result<Gpu> {
     match find(&choice, &reports) {
         Some(place) => {
             let (report, adapter) = all.swap_remove(place);
-            open_adapter(report, &adapter)
+            open_adapter(report, &adapter, wgpu::Features::empty())
         }
         None => {
             // What is asked for is a GPU: software is no answer.
@@ -223,7 +231,7 @@ fn cannot_wait() -> Error {
 }
 
 /// The device that is always there, as one asks for it.
-fn cpu() -> String {
+pub(super) fn cpu() -> String {
     either("use --device cpu", "train on the CPU")
 }
 
@@ -291,7 +299,7 @@ fn forms_file(adapter: &wgpu::AdapterInfo) -> Option<PathBuf> {
     cache::path(&format!("{card}_{}.forms", env!("CARGO_PKG_VERSION")))
 }
 
-fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
+pub(super) fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter, more: wgpu::Features) -> Result<Gpu> {
     // The defaults (8 storage buffers, 128 MiB a binding, 256 MiB a buffer) are what every machine has; ask for all there is.
     let limits = adapter.limits();
     // Software adapters compile in no time, and the tests open one in each process.
@@ -306,11 +314,16 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
     } else {
         wgpu::Features::empty()
     };
-    let features = cache | adapter.features() & (own | wgpu::Features::TIMESTAMP_QUERY);
+    let features = cache | more | adapter.features() & (own | wgpu::Features::TIMESTAMP_QUERY);
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("vifo"),
         required_features: features,
         required_limits: limits.clone(),
+        experimental_features: match features.contains(MATRICES) {
+            // SAFETY: what may misbehave are kernels that are made from shaders/common/tile_matrix.wgsl, for who asks for them.
+            true => unsafe { wgpu::ExperimentalFeatures::enabled() },
+            false => wgpu::ExperimentalFeatures::disabled(),
+        },
         ..Default::default()
     };
     let (device, queue) = wait::block_on(adapter.request_device(&descriptor)).map_err(|e| {
@@ -345,7 +358,8 @@ fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter) -> Result<Gpu> {
         Kept { cache, path, bytes: Mutex::new(data.map_or(0, |d| d.len())) }
     });
     let (pipelines, tuner) = (Pipelines::default(), Tuner::new(forms_file));
-    Ok(Gpu { device, queue, limits, pipelines, class, report, trouble, kept, tuner })
+    let extended = Mutex::default();
+    Ok(Gpu { device, queue, limits, pipelines, class, report, trouble, kept, tuner, extended })
 }
 
 impl Gpu {
@@ -375,27 +389,27 @@ impl Gpu {
         }
     }
 
-    /// The form of an op that this adapter gets.
-    fn form(&self, op: &Op) -> Option<Form> {
-        form(op, self.variants(op).1, most_bytes(&self.limits))
+    /// The form of a step that this adapter gets.
+    fn form(&self, program: &Program, step: &Step) -> Form {
+        self.form_of(program, step, self.variants(&step.op).1)
     }
 
     /// Kernels that a replay of the program would start op by op, as it was recorded. Of a small network that is joined a GPU starts
     /// fewer, each of which takes longer: `--device auto` keeps to this number until their time is known on hardware.
     pub fn dispatches(&self, program: &Program) -> usize {
-        program.steps.iter().map(|step| self.form(&step.op).map_or(1, |f| f.kernels.len())).sum()
+        program.steps.iter().map(|step| self.form(program, step).kernels.len()).sum()
     }
 
     /// Which those are: "linear_forward_tiled 32x32".
     pub fn kernels(&self, program: &Program) -> BTreeSet<String> {
         let program = joined(program.clone());
-        let all = program.steps.iter().filter_map(|step| self.form(&step.op)).flat_map(|form| form.kernels);
+        let all = program.steps.iter().flat_map(|step| self.form(&program, step).kernels);
         all.map(|k| k.name()).collect()
     }
 
     /// Whether it is gone, with all that was on it.
     pub fn is_lost(&self) -> bool {
-        locked(&self.trouble).lost.is_some()
+        locked(&self.trouble).lost.is_some() || locked(&self.extended).iter().any(|(_, gpu)| gpu.is_lost())
     }
 
     /// `Err` once the device is lost or has reported an error outside of a call.

@@ -3,8 +3,11 @@
 
 mod buffers;
 mod device;
+pub mod halves;
+pub mod matrices;
 pub mod model;
 mod pipelines;
+mod precision;
 mod profile;
 mod readback;
 #[cfg(not(target_arch = "wasm32"))]
@@ -21,17 +24,20 @@ pub use profile::Timed;
 pub use tune::{Forms, Tuning};
 
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
+use crate::base::Real;
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::ops::{Op, StepArgs};
 use crate::program::fuse::mlp::joined;
-use crate::program::{Buf, BufferInfo, Program};
+use crate::program::{Buf, BufferInfo, Element, Program, Step};
 use buffers::{Memory, preflight};
+use half::f16;
+use halves::Halves;
 use pipelines::{Pipeline, STEP_BYTES};
 use readback::Readback;
 use std::ops::Range;
 use std::sync::Arc;
-use variants::{Slot, Variant, dispatch};
+use variants::{Kernel, Slot, Variant, dispatch};
 use wait::Submission;
 
 /// Rows of the schedule, and so the most steps of one submit.
@@ -111,6 +117,7 @@ impl GpuExecutor {
     fn as_recorded(program: Program, gpu: Arc<Gpu>, checks: Checks, wanted: &dyn Fn(&Op) -> Variant) -> Result<Self> {
         // The unchecked shaders rest on it, and a Program can be made without a Builder.
         crate::program::check::check(&program)?;
+        let gpu = gpu.of_program(&program)?;
         let (plan, forms) = preflight(&gpu, &program, wanted)?;
         let memory = Memory::new(&gpu, &program, plan, &forms)?;
         let (uniforms, stride) = uniforms(&gpu, &program)?;
@@ -139,13 +146,14 @@ impl GpuExecutor {
             let params = s.op.params().len() as u64;
             let flops = s.cost().flops / form.kernels.len() as f64;
             for kernel in &form.kernels {
+                let halves = halves_of(&program, s, kernel);
                 let size = wgpu::BufferSize::new(params);
                 let offset = i as u64 * stride;
                 let mut resources =
                     vec![wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &uniforms, offset, size })];
                 resources.extend(kernel.binds.iter().map(|(slot, element)| match slot {
-                    Slot::Input(i) => memory.binding(s.inputs[*i], *element),
-                    Slot::Output(i) => memory.binding(s.outputs[*i], *element),
+                    Slot::Input(i) => memory.binding(s.inputs[*i], *element, program.info(s.inputs[*i])),
+                    Slot::Output(i) => memory.binding(s.outputs[*i], *element, program.info(s.outputs[*i])),
                     Slot::WriteScratch | Slot::ReadScratch => memory.scratch(form),
                     Slot::Step => args.as_entire_binding(),
                 }));
@@ -154,7 +162,7 @@ impl GpuExecutor {
                 if groups.0 > 0 {
                     step.push(bind(
                         &kernel.name(),
-                        gpu.pipeline_of(kernel, params, checks)?,
+                        gpu.pipeline_of(kernel, params, checks, halves)?,
                         resources,
                         groups,
                         flops,
@@ -179,6 +187,11 @@ impl GpuExecutor {
             executor.write(*buf, values)?;
         }
         Ok(executor)
+    }
+
+    /// Names of its kernels in their order: "linear_forward_tiled 32x32".
+    pub fn kernels(&self) -> Vec<&str> {
+        self.step.iter().map(|dispatch| dispatch.name.as_str()).collect()
     }
 
     /// Uploads these rows and submits one replay of the program for each: at once, or in pieces that no watchdog takes for a
@@ -232,6 +245,20 @@ impl GpuExecutor {
     }
 }
 
+/// Which of a kernel's bindings hold halves.
+fn halves_of(program: &Program, step: &Step, kernel: &Kernel) -> Halves {
+    let is_half = |slot: &Slot| {
+        let buf = match slot {
+            Slot::Input(i) => step.inputs[*i],
+            Slot::Output(i) => step.outputs[*i],
+            Slot::WriteScratch | Slot::ReadScratch | Slot::Step => return false,
+        };
+        program.info(buf).kind == Element::Half
+    };
+    let bits = kernel.binds.iter().zip(1..).filter(|((slot, _), _)| is_half(slot));
+    bits.map(|(_, binding)| 1 << binding).sum()
+}
+
 /// A buffer that the host writes.
 fn small(gpu: &Gpu, label: &str, size: u64) -> Result<wgpu::Buffer> {
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
@@ -270,7 +297,16 @@ impl Executor for GpuExecutor {
     fn write(&mut self, buf: Buf, values: &[f32]) -> Result<()> {
         self.gpu.check()?;
         takes_scalars(&self.infos[buf.0 as usize], values.len())?;
-        self.gpu.guarded(|| self.gpu.queue.write_buffer(self.memory.buffer(buf), 0, bytemuck::cast_slice(values)))?;
+        let write = |bytes: &[u8]| self.gpu.guarded(|| self.gpu.queue.write_buffer(self.memory.buffer(buf), 0, bytes));
+        match self.infos[buf.0 as usize].kind {
+            Element::Half => {
+                let mut halves: Vec<f16> = values.iter().map(|v| f16::from_f32(v.to_half())).collect();
+                // Whole words.
+                halves.resize(values.len().next_multiple_of(2), f16::ZERO);
+                write(&halves.iter().flat_map(|h| h.to_le_bytes()).collect::<Vec<u8>>())?;
+            }
+            _ => write(bytemuck::cast_slice(values))?,
+        }
         self.gpu.check()
     }
 
@@ -295,7 +331,12 @@ impl Executor for GpuExecutor {
     }
 
     fn read(&mut self, buf: Buf) -> Result<Vec<f32>> {
-        gives_scalars(&self.infos[buf.0 as usize])?;
+        let info = &self.infos[buf.0 as usize];
+        gives_scalars(info)?;
+        if info.kind == Element::Half {
+            let words: Vec<u16> = self.readback.read(&self.gpu, self.memory.buffer(buf), self.memory.size(buf))?;
+            return Ok(words[..info.len].iter().map(|bits| f16::from_bits(*bits).to_f32()).collect());
+        }
         self.readback.read(&self.gpu, self.memory.buffer(buf), self.memory.size(buf))
     }
 

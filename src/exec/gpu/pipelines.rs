@@ -1,6 +1,8 @@
 //! Shaders: composing a family from its fragments, and one cached pipeline an entry point and mode.
 
 use super::device::Gpu;
+use super::halves::{Halves, halved};
+use super::matrices::{Matrix, on_matrices};
 use super::variants::{Kernel, Settings, Slot, Tile};
 use crate::error::{Error, Result};
 use crate::ops::step::STEP_WORDS;
@@ -28,6 +30,8 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("step", shader!("common/step.wgsl")),
     ("reduce", shader!("common/reduce.wgsl")),
     ("tile", shader!("common/tile.wgsl")),
+    ("tile_sums", shader!("common/tile_sums.wgsl")),
+    ("tile_matrix", shader!("common/tile_matrix.wgsl")),
     ("conv_forward", shader!("common/conv_forward.wgsl")),
     ("conv_data", shader!("common/conv_data.wgsl")),
     ("conv_weight", shader!("common/conv_weight.wgsl")),
@@ -95,12 +99,27 @@ pub(super) enum Shader {
 /// What a pipeline's constants are made from.
 pub(super) type Constants<'a> = (Option<Tile>, &'a [(&'static str, u32)]);
 
+/// How a kernel differs from its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Mode {
+    pub checks: Checks,
+    /// Which of its bindings hold halves.
+    pub halves: Halves,
+    pub matrix: Option<Matrix>,
+}
+
+impl Mode {
+    pub fn plain(checks: Checks) -> Mode {
+        Mode { checks, halves: 0, matrix: None }
+    }
+}
+
 /// Entry point, what its constants are made from, mode.
-type PipelineKey = (&'static str, Option<Tile>, Settings, Checks);
+type PipelineKey = (&'static str, Option<Tile>, Settings, Mode);
 
 #[derive(Default)]
 pub(super) struct Pipelines {
-    pub(super) modules: Mutex<HashMap<(&'static str, Checks), Shader>>,
+    pub(super) modules: Mutex<HashMap<(&'static str, Mode), Shader>>,
     pipelines: Mutex<HashMap<PipelineKey, Pipeline>>,
 }
 
@@ -136,12 +155,15 @@ impl Binding {
 pub(super) const STEP_BYTES: u64 = 4 * STEP_WORDS as u64;
 
 /// The parameters, then what the kernel names.
-fn bindings(kernel: &Kernel, params: u64) -> Vec<Binding> {
+fn bindings(kernel: &Kernel, params: u64, halves: Halves) -> Vec<Binding> {
     let mut all = vec![Binding::Uniform(params)];
-    all.extend(kernel.binds.iter().map(|(slot, element)| match slot {
-        Slot::Input(_) | Slot::ReadScratch => Binding::Read(*element),
-        Slot::Output(_) | Slot::WriteScratch => Binding::ReadWrite(*element),
-        Slot::Step => Binding::Read(STEP_BYTES),
+    all.extend(kernel.binds.iter().zip(1..).map(|((slot, element), binding)| {
+        let element = if halves >> binding & 1 == 1 { element / 2 } else { *element };
+        match slot {
+            Slot::Input(_) | Slot::ReadScratch => Binding::Read(element),
+            Slot::Output(_) | Slot::WriteScratch => Binding::ReadWrite(element),
+            Slot::Step => Binding::Read(STEP_BYTES),
+        }
     }));
     all
 }
@@ -154,31 +176,32 @@ pub(super) fn values((tile, settings): Constants) -> Vec<(&'static str, f64)> {
 
 impl Gpu {
     /// `params` = bytes of the op's parameters.
-    pub(super) fn pipeline_of(&self, kernel: &Kernel, params: u64, checks: Checks) -> Result<Pipeline> {
+    pub(super) fn pipeline_of(&self, kernel: &Kernel, params: u64, checks: Checks, halves: Halves) -> Result<Pipeline> {
         let constants = (kernel.tile, &kernel.settings[..]);
-        self.pipeline(kernel.entry, kernel.module, constants, checks, &bindings(kernel, params))
+        let bindings = bindings(kernel, params, halves);
+        let mode = Mode { checks, halves, matrix: kernel.matrix };
+        self.pipeline((kernel.entry, kernel.module), constants, mode, &bindings)
     }
 
     /// Schedule, cursor, arguments.
     pub(super) fn pipeline_of_advance(&self, checks: Checks) -> Result<Pipeline> {
         let bindings = [Binding::Read(STEP_BYTES), Binding::ReadWrite(4), Binding::ReadWrite(STEP_BYTES)];
-        self.pipeline("advance", "step", (None, &[]), checks, &bindings)
+        self.pipeline(("advance", "step"), (None, &[]), Mode::plain(checks), &bindings)
     }
 
     fn pipeline(
         &self,
-        entry: &'static str,
-        module: &'static str,
+        (entry, module): (&'static str, &'static str),
         constants: Constants,
-        checks: Checks,
+        mode: Mode,
         bindings: &[Binding],
     ) -> Result<Pipeline> {
-        let key = (entry, constants.0, constants.1.to_vec(), checks);
+        let key = (entry, constants.0, constants.1.to_vec(), mode);
         let mut cache = self.pipelines.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipeline) = cache.get(&key) {
             return Ok(pipeline.clone());
         }
-        let module = self.module(module, checks)?;
+        let module = self.module(module, mode)?;
         let pipeline = self.build(entry, &module, constants, bindings)?;
         cache.insert(key, pipeline.clone());
         Ok(pipeline)
@@ -246,14 +269,19 @@ impl Gpu {
         self.creating(entry, || unsafe { self.device.create_shader_module_passthrough(descriptor) })
     }
 
-    fn module(&self, family: &'static str, checks: Checks) -> Result<Shader> {
+    fn module(&self, family: &'static str, mode: Mode) -> Result<Shader> {
         let mut modules = self.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get(&(family, checks)) {
+        if let Some(module) = modules.get(&(family, mode)) {
             return Ok(module.clone());
         }
         let source = FAMILIES.iter().find(|(name, _)| *name == family).map_or("", |(_, text)| *text);
-        let module = self.shader(family, &compose(family, source)?, checks)?;
-        modules.insert((family, checks), module.clone());
+        let composed = compose(family, source)?;
+        let text = match mode.matrix {
+            Some(matrix) => on_matrices(&composed, mode.halves, matrix),
+            None => halved(&composed, mode.halves),
+        };
+        let module = self.shader(family, &text, mode.checks)?;
+        modules.insert((family, mode), module.clone());
         Ok(module)
     }
 

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 pub struct Parsed {
     module: naga::Module,
     info: ModuleInfo,
+    has_subgroups: bool,
 }
 
 /// SPIR-V of one kernel, and the threads of its workgroup.
@@ -26,10 +27,13 @@ impl Parsed {
     /// What is wrong with the WGSL: a bug of ours.
     pub fn of(composed: &str) -> Result<Parsed, String> {
         let module = naga::front::wgsl::parse_str(composed).map_err(|e| e.emit_to_string(composed))?;
-        let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
+        // Only texts that enable them have use for them; those are made where the card has them.
+        let capabilities = Capabilities::SHADER_FLOAT16 | Capabilities::SUBGROUP | Capabilities::COOPERATIVE_MATRIX;
+        let info = Validator::new(ValidationFlags::all(), capabilities)
+            .subgroup_stages(naga::valid::ShaderStages::COMPUTE)
             .validate(&module)
             .map_err(|e| e.emit_to_string(composed))?;
-        Ok(Parsed { module, info })
+        Ok(Parsed { module, info, has_subgroups: composed.contains("@builtin(subgroup_id)") })
     }
 
     /// # Errors
@@ -42,8 +46,8 @@ impl Parsed {
         let checked = checks == Checks::On;
         let policy = if checked { BoundsCheckPolicy::Restrict } else { BoundsCheckPolicy::Unchecked };
         let options = spv::Options {
-            // What every Vulkan takes.
-            lang_version: (1, 0),
+            // What every Vulkan takes; with subgroups Vulkan 1.1.
+            lang_version: if self.has_subgroups { (1, 3) } else { (1, 0) },
             flags: spv::WriterFlags::empty(),
             bounds_check_policies: BoundsCheckPolicies {
                 index: policy,
@@ -55,6 +59,8 @@ impl Parsed {
             zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
             force_loop_bounding: checked,
             emit_int_div_checks: checked,
+            // No kernel has inputs or outputs of 16 bits, and few cards take them.
+            use_storage_input_output_16: false,
             ..spv::Options::default()
         };
         let choice = spv::PipelineOptions { shader_stage: stage, entry_point: entry.to_string() };

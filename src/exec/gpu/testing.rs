@@ -1,13 +1,15 @@
 //! Hooks into a device for tests only. Public, because integration tests see the library as it is built for
 //! everybody: a cargo feature would build it twice. Hidden from the documentation, and used by nothing else.
 
+use super::halves::Halves;
 #[cfg(not(target_arch = "wasm32"))]
 use super::pipelines::values;
-use super::pipelines::{Binding, Checks, compose};
+use super::pipelines::{Binding, Checks, Mode, compose};
+use super::precision::on_matrices;
 use super::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
 use super::spirv::Parsed;
-use super::variants::{Class, Form, Kernel, Variant, form_of_product};
+use super::variants::{Class, Form, Kernel, Slot, Variant, form_of_product};
 use super::{Gpu, GpuExecutor};
 use crate::error::Result;
 use crate::ops::{Op, Product};
@@ -41,7 +43,7 @@ pub fn cut_submits(executor: &mut GpuExecutor, flops: f64) {
 pub fn replace_shader(gpu: &Gpu, family: &'static str, composed: &str) -> Result<()> {
     let module = gpu.shader(family, composed, Checks::On)?;
     let mut modules = gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
-    modules.insert((family, Checks::On), module);
+    modules.insert((family, Mode::plain(Checks::On)), module);
     Ok(())
 }
 
@@ -59,6 +61,40 @@ pub fn all_kernels() -> Vec<(Op, Kernel)> {
         }
     }
     all
+}
+
+/// The bindings of a kernel that may hold halves.
+pub fn halves_of(op: &Op, kernel: &Kernel) -> Halves {
+    let takes = |slot: &Slot| match slot {
+        Slot::Input(i) => op.halves().contains(&op.inputs()[*i]),
+        Slot::Output(i) => op.halves().contains(&op.outputs()[*i]),
+        Slot::WriteScratch | Slot::ReadScratch | Slot::Step => false,
+    };
+    kernel.binds.iter().zip(1..).filter(|((slot, _), _)| takes(slot)).map(|(_, binding)| 1 << binding).sum()
+}
+
+/// Every kernel on matrix units with an op that it serves: with squares of 16 in subgroups of 32 and 64, and of 8 in subgroups of 8.
+pub fn all_on_matrices() -> Vec<(Op, Kernel)> {
+    let mut all: Vec<(Op, Kernel)> = vec![];
+    for op in crate::ops::all() {
+        let products: Vec<Product> = [0, 1].into_iter().filter_map(|n| Some(Product { n, ..op.product()? })).collect();
+        for (side, lanes) in [(16, 32), (16, 64), (8, 8)] {
+            let forms =
+                products.iter().flat_map(|p| Variant::ALL.map(|v| form_of_product(&op, p, v, u64::MAX))).flatten();
+            let kernels = forms.map(|form| on_matrices(&op, form, side, lanes).kernels.swap_remove(0));
+            all.extend(kernels.filter(|k| k.matrix.is_some()).map(|k| (op, k)));
+        }
+    }
+    all.dedup_by(|(_, a), (_, b)| (a.entry, a.tile, a.matrix) == (b.entry, b.tile, b.matrix));
+    all
+}
+
+/// The text of a kernel with these bindings as halves, on matrix units where it is for them.
+pub fn text_of(composed: &str, kernel: &Kernel, halves: Halves) -> String {
+    match kernel.matrix {
+        Some(matrix) => super::matrices::on_matrices(composed, halves, matrix),
+        None => super::halves::halved(composed, halves),
+    }
 }
 
 /// A kernel as SPIR-V, as Vulkan gets it. `tile` = what its constants are made from.

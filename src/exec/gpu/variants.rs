@@ -2,6 +2,7 @@
 //! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
 //! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
+use super::matrices::Matrix;
 use crate::error::either;
 use crate::ops::{Forms, Grid, Op, Product};
 
@@ -43,7 +44,7 @@ impl Tile {
         [("TILE_M", self.m.into()), ("TILE_N", self.n.into())]
     }
     /// Steps of the inner dimension in a round.
-    fn depth(self) -> u32 {
+    pub(super) fn depth(self) -> u32 {
         self.m / 4
     }
     fn workgroup_bytes(self) -> u32 {
@@ -112,17 +113,21 @@ pub struct Kernel {
     pub threads: u32,
     /// Bytes of workgroup memory besides the tile's.
     pub memory: u32,
+    /// How its tiles are summed on matrix units, where they are.
+    pub matrix: Option<Matrix>,
 }
 
 impl Kernel {
     /// "linear_forward_tiled 32x32".
     pub fn name(&self) -> String {
-        format!("{}{}", self.entry, self.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))
+        let on = self.matrix.map_or(String::new(), |m| format!(" on matrices of {}", m.side));
+        format!("{}{}{on}", self.entry, self.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))
     }
 
     /// At most.
     pub fn workgroup_bytes(&self) -> u32 {
-        self.tile.map_or(PLAIN_MEMORY, Tile::workgroup_bytes) + self.memory
+        let of_tile = |tile| if self.matrix.is_some() { Matrix::workgroup_bytes(tile) } else { tile.workgroup_bytes() };
+        self.tile.map_or(PLAIN_MEMORY, of_tile) + self.memory
     }
 }
 
@@ -179,7 +184,7 @@ impl Form {
         let outputs = op.outputs().iter().enumerate().map(|(i, name)| (Slot::Output(i), element(name)));
         let binds = inputs.chain(outputs).chain(step).collect();
         let (module, entry) = (op.family(), op.name());
-        let kernel = Kernel { module, entry, tile: None, settings, binds, groups, threads, memory: 0 };
+        let kernel = Kernel { module, entry, tile: None, settings, binds, groups, threads, memory: 0, matrix: None };
         Form { kernels: vec![kernel], scratch_bytes: 0 }
     }
 }
@@ -225,6 +230,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         groups: groups * parts,
         threads: tile.threads(),
         memory: 0,
+        matrix: None,
     };
     let combine = Kernel {
         module,
@@ -236,6 +242,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
         threads: GROUP_SIZE,
         memory: 0,
+        matrix: None,
     };
     Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
 }
@@ -278,6 +285,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
         groups,
         threads: tile.threads(),
         memory: FUSED_MEMORY,
+        matrix: None,
     };
     let mut kernels = vec![main];
     let (Grid::Groups(columns) | Grid::Threads(columns)) = op.grid();
@@ -294,6 +302,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
             groups: columns + quads.div_ceil(COMBINING.into()),
             threads: COMBINING,
             memory: FUSED_MEMORY,
+            matrix: None,
         });
     }
     Form { kernels, scratch_bytes }
@@ -324,6 +333,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
         groups: groups * parts,
         threads,
         memory: 0,
+        matrix: None,
     };
     let read = std::iter::once((Slot::ReadScratch, NUMBER));
     let combine = Kernel {
@@ -337,6 +347,7 @@ fn split_sums(op: &Op, (module, split, combine): Names, sums: u64, p: &Product, 
         },
         threads: GROUP_SIZE,
         memory: 0,
+        matrix: None,
     };
     Form { kernels: vec![split, combine], scratch_bytes: bytes * parts }
 }
@@ -359,17 +370,16 @@ pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most
     match (op.forms(), variant.tile()) {
         (Forms::Tiled { module, entry, quads }, Some(tile)) => {
             let (entry, element) = if product.n.is_multiple_of(4) { (quads, QUAD) } else { (entry, NUMBER) };
-            let binds = inputs(op, QUAD).chain(outputs(op, element)).collect();
-            let groups = tiles_of(product, tile);
             let kernel = Kernel {
                 module,
                 entry,
                 tile: Some(tile),
                 settings: vec![],
-                binds,
-                groups,
+                binds: inputs(op, QUAD).chain(outputs(op, element)).collect(),
+                groups: tiles_of(product, tile),
                 threads: tile.threads(),
                 memory: 0,
+                matrix: None,
             };
             Some(Form { kernels: vec![kernel], scratch_bytes: 0 })
         }

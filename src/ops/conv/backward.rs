@@ -126,6 +126,7 @@ pub(in crate::ops) fn weight_image<T: Real>(s: &Shape, frame: &[T], dy: &[T], pa
 
 impl OpSpec for Conv2dBackwardData {
     binds!(conv2d_backward_data: [dy, weights, saved] -> [dx], scratch);
+    const HALVES: &'static [&'static str] = &["dy", "weights", "saved", "dx"];
     const FORMS: Forms = Forms::Tiled {
         module: "conv_data_tiled",
         entry: "conv2d_backward_data_tiled",
@@ -208,6 +209,7 @@ impl Conv2dBackwardWeight {
 }
 impl OpSpec for Conv2dBackwardWeight {
     binds!(conv2d_backward_weight: [x, dy] -> [grad], scratch);
+    const HALVES: &'static [&'static str] = &["x", "dy"];
     const FORMS: Forms = Forms::SplitGradient {
         module: "conv_split",
         split: "conv2d_backward_weight_split",

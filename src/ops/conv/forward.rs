@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 impl OpSpec for Conv2dForward {
     binds!(conv2d_forward: [x, weights] -> [y, pre], scratch);
+    const HALVES: &'static [&'static str] = &["x", "weights", "y", "pre"];
     const FORMS: Forms =
         Forms::Tiled { module: "conv_tiled", entry: "conv2d_forward_tiled", quads: "conv2d_forward_tiled_quads" };
 

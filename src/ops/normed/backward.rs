@@ -22,6 +22,7 @@ impl NormConvBackward {
 }
 impl OpSpec for NormConvBackward {
     binds!(norm_conv_backward(step): [x, dy, stats, weights] -> [d, sums, grad], scratch);
+    const HALVES: &'static [&'static str] = &["x", "dy", "weights", "d"];
     const FORMS: Forms = Forms::Fused {
         module: "normed_back",
         entry: "norm_conv_backward",

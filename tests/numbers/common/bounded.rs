@@ -9,6 +9,7 @@
 //!   log(1 + x)     `log1p_unit` of shaders/common/math.wgsl: a quotient (5u) and five roundings: 10u
 //!   cos, sin       `cos_sin_of_turns` there: the fold (u / 4, times 2 pi), the polynomial's sum, of whose terms 6.3 and 2.6 are the
 //!                  largest (3u of a slope of 2 pi / 4), its product and what it misses: 8u absolute
+//!   store in f16   to either neighbour: 2^-10 of the number; below 2^-14 it may be flushed to zero
 //! A sum keeps the size of its terms, so that the bound holds for another order of summation of the same depth: n terms
 //! added one by one get (n - 1) u sum|terms| within a factor of two, which `slack` covers.
 //! Branches follow the value: inputs must keep away from kinks by more than their error.
@@ -22,6 +23,11 @@ use vifo::base::Real;
 pub const U: f64 = 1.0 / 16_777_216.0;
 /// The least normal number: below it an adapter may flush to zero.
 const TINY: f64 = 1.2e-38;
+
+/// What a store in 16 bits may change relatively: a card may round to either neighbour, which lies 2^-10 of the number away
+/// at most. Below the least normal half it may also flush to zero.
+const HALF_ULP: f64 = 1.0 / 1024.0;
+const LEAST_HALF: f64 = 1.0 / 16_384.0;
 
 /// For the order of summation (above) and for products of two errors.
 pub const SLACK: f64 = 2.0;
@@ -164,6 +170,13 @@ impl Real for Bounded {
     }
     fn abs(self) -> Self {
         Bounded { value: self.value.abs(), ..self }
+    }
+    fn to_half(self) -> Self {
+        let (most, least) = (self.value.abs() + self.error, self.value.abs() - self.error);
+        let flushed = if least < LEAST_HALF { most.min(LEAST_HALF) } else { 0.0 };
+        let overflows = if most > 65_504.0 && self.value.abs() <= 65_504.0 { f64::INFINITY } else { 0.0 };
+        let value = if self.value.abs() > 65_504.0 { self.value.to_half() } else { self.value };
+        Bounded::new(value, self.error + (HALF_ULP * most).max(flushed) + overflows)
     }
     fn fma(self, b: Self, c: Self) -> Self {
         self * b + c

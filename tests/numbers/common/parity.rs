@@ -3,7 +3,7 @@
 
 use super::bounded::{Bounded, SLACK, drawn_error};
 use super::rows::{NORMALS, Row, rows};
-use super::toy::toy;
+use super::toy::{Toy, toy};
 use super::{Tolerance, compare};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use vifo::exec::gpu::variants::{Variant, form};
 use vifo::exec::gpu::{Checks, Gpu, GpuExecutor};
 use vifo::ops::step::Prior;
 use vifo::ops::{self, StepArgs};
-use vifo::program::Buf;
+use vifo::program::{Buf, Program};
 
 /// The same arguments as the device gets them: rounded to f32, then exact.
 pub fn bounded_args(args: &StepArgs<f64>) -> StepArgs<Bounded> {
@@ -65,7 +65,17 @@ pub fn check_row_on(
     variants: &[(Variant, (Checks, &str))],
     shares: &mut Shares,
 ) -> Result<(), String> {
-    let (program, inputs, outputs) = row.program();
+    check_program_on(row, row.program(), gpu, variants, shares)
+}
+
+/// The same of the row's program with other kinds of buffers.
+pub fn check_program_on(
+    row: &Row,
+    (program, inputs, outputs): (Program, Vec<Buf>, Vec<Buf>),
+    gpu: &Arc<Gpu>,
+    variants: &[(Variant, (Checks, &str))],
+    shares: &mut Shares,
+) -> Result<(), String> {
     let mut oracle = CpuExecutor::<Bounded>::new(program.clone());
     row.load(&mut oracle, &inputs, &outputs).expect("sizes that fit");
     drawn_error(row.drawn.0, row.drawn.1);
@@ -130,7 +140,11 @@ pub fn every_kernel_agrees(gpu: &Arc<Gpu>) -> Result<String, String> {
 /// them by the reference kernel, cover what the f32 executors do. SGD, because Adam divides by what may be zero within its error.
 /// What of the tolerance was used, or what is wrong.
 pub fn steps_agree(gpu: &Arc<Gpu>, steps: u32) -> Result<String, String> {
-    let toy = toy(2, &[7, 5], false);
+    steps_of(&toy(2, &[7, 5], false), Some(gpu), steps)
+}
+
+/// The same of another recorded toy; without a GPU the CPU alone.
+pub fn steps_of(toy: &Toy, gpu: Option<&Arc<Gpu>>, steps: u32) -> Result<String, String> {
     let args: Vec<_> = toy.args(0..steps).into_iter().map(|a| StepArgs { clip_norm: 1.0, ..a }).collect();
     let mut oracle = CpuExecutor::<Bounded>::new(toy.program.clone());
     for (buf, values) in &toy.start {
@@ -140,9 +154,11 @@ pub fn steps_agree(gpu: &Arc<Gpu>, steps: u32) -> Result<String, String> {
     args.iter().for_each(|a| oracle.step(&bounded_args(a)));
     drawn_error(0.0, 0.0);
     let mut cpu = CpuExecutor::<f32>::new(toy.program.clone());
-    let mut gpu = GpuExecutor::new(toy.program.clone(), gpu.clone()).map_err(|e| e.to_string())?;
+    let on_gpu = gpu.map(|gpu| GpuExecutor::new(toy.program.clone(), gpu.clone())).transpose();
+    let mut on_gpu = on_gpu.map_err(|e| e.to_string())?;
     let mut said = String::new();
-    for (name, executor) in [("CPU f32", &mut cpu as &mut dyn Executor), ("GPU", &mut gpu)] {
+    let of_gpu = on_gpu.as_mut().map(|gpu| ("GPU", gpu as &mut dyn Executor));
+    for (name, executor) in [("CPU f32", &mut cpu as &mut dyn Executor)].into_iter().chain(of_gpu) {
         toy.load(executor);
         executor.run(&args).map_err(|e| e.to_string())?;
         for (what, buf) in [("sums", toy.sums), ("weights", toy.weights)] {

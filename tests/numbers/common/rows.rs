@@ -14,6 +14,7 @@ mod optimizer;
 mod periodic;
 mod pool;
 mod pooled;
+mod scaling;
 
 use super::bounded::U;
 use heads::{
@@ -80,6 +81,16 @@ impl Row {
         };
         let outputs = add(self.op.outputs(), lens(&self.outputs), Role::State, Element::Scalar);
         program.steps.push(Step { op: self.op, inputs: inputs.clone(), outputs: outputs.clone() });
+        (program, inputs, outputs)
+    }
+    /// The same with what may be stored in 16 bits stored so: the inputs, and the outputs where they are asked for.
+    pub fn halved_program(&self, outputs_too: bool) -> (Program, Vec<Buf>, Vec<Buf>) {
+        let (mut program, inputs, outputs) = self.program();
+        let places =
+            inputs.iter().zip(self.op.inputs()).chain(outputs.iter().zip(self.op.outputs()).filter(|_| outputs_too));
+        for (buf, _) in places.filter(|(_, operand)| self.op.halves().contains(operand)) {
+            program.buffers[buf.0 as usize].kind = Element::Half;
+        }
         (program, inputs, outputs)
     }
     /// Writes everything that the row starts from.
@@ -181,6 +192,9 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::ConvPoolForward(_) => pooled::conv_pool_forward(),
         Op::ConvPoolBackward(_) => pooled::conv_pool_backward(),
         Op::Add(_) => norm::add(),
+        Op::ScaleUp(_) => scaling::scale_up(),
+        Op::ScaleDown(_) => scaling::scale_down(),
+        Op::ScaleUpdate(_) => scaling::scale_update(),
         Op::SwaCollect(_) => methods::swa_collect(),
         Op::FadingMean(_) => methods::fading_mean(),
         Op::SwagCollect(_) => methods::swag_collect(),

@@ -125,10 +125,11 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
             only_warm: 0,
             decoupled: 0,
             rated: 0,
+            guarded: 0,
         };
         b.push(Op::Adam(adam), &[grad, norm, none], &[weights, states[0], states[1]]);
     } else {
-        let sgd = Sgd { replicas: members, count: stride, momentum: 0.9, rated: 0 };
+        let sgd = Sgd { replicas: members, count: stride, momentum: 0.9, rated: 0, guarded: 0 };
         b.push(Op::Sgd(sgd), &[grad, norm, none], &[weights, states[0]]);
     }
     let xs: Vec<f32> = (0..ROWS).map(|i| i as f32 / 50.0 - 1.0).collect();

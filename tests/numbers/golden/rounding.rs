@@ -130,6 +130,11 @@ impl<const S: bool> Real for Bounded<S> {
         let error = if root > 0.0 { (self.error / root).min(self.error.sqrt()) } else { self.error.sqrt() };
         Bounded::after(root, error, 1.0)
     }
+    /// To nearest: the unit of 11 digits, or half of the least subnormal.
+    fn to_half(self) -> Self {
+        let rounding = 2f64.powi(-11) * (self.value.abs() + self.error) + 2f64.powi(-25);
+        Bounded { value: self.value.to_half(), error: self.error + rounding }
+    }
     fn abs(self) -> Self {
         Bounded { value: self.value.abs(), ..self }
     }

@@ -12,7 +12,7 @@ use vifo::ops::average::{FadingMean, fading_mean};
 use vifo::ops::optimizer::{Adam, Sgd, adam, sgd};
 
 fn adam_of(n: usize, beta2: f32, decoupled: u32, rated: u32) -> Adam {
-    Adam { replicas: 1, count: n as u32, beta1: BETA1, beta2, eps: 1e-8, only_warm: 0, decoupled, rated }
+    Adam { replicas: 1, count: n as u32, beta1: BETA1, beta2, eps: 1e-8, only_warm: 0, decoupled, rated, guarded: 0 }
 }
 
 /// Ten steps down 1/2 w'Aw + sum w: the gradient is A w + 1.
@@ -32,7 +32,7 @@ fn optimizer<T: Real>(row: &Value) -> Vec<Check<T>> {
             adam(&adam_of(n, BETA2, 0, 0), &args, &grad, &[T::of(f64::NAN)], &[], &mut w, &mut first, &mut second);
         } else {
             let args = StepArgs { lr: 0.05, weight_decay: 1e-3, ..Default::default() }.cast();
-            let p = Sgd { replicas: 1, count: n as u32, momentum: 0.9, rated: 0 };
+            let p = Sgd { replicas: 1, count: n as u32, momentum: 0.9, rated: 0, guarded: 0 };
             sgd(&p, &args, &grad, &[T::of(f64::NAN)], &[], &mut w, &mut first);
         }
         out.push(check(&format!("weights after step {}", t + 1), w.clone(), golden));
@@ -82,7 +82,7 @@ fn rated<T: Real>(row: &Value) -> Vec<Check<T>> {
         let args = StepArgs { lr, weight_decay, bias1: bias(0.9), bias2: bias(beta2), ..Default::default() }.cast();
         let norm = [T::of(f64::NAN)];
         if kind == "sgd" {
-            let p = Sgd { replicas: 1, count: n as u32, momentum: 0.9, rated };
+            let p = Sgd { replicas: 1, count: n as u32, momentum: 0.9, rated, guarded: 0 };
             sgd(&p, &args, &grad, &norm, &rates, &mut w, &mut first);
         } else {
             let p = adam_of(n, beta2 as f32, u32::from(kind == "adamw"), rated);

@@ -3,6 +3,7 @@
 //! No adapter is a failure with the install hint: a skipped comparison would prove nothing.
 
 mod fast_math;
+mod halves;
 mod random;
 mod refusals;
 mod runs;

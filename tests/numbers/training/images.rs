@@ -3,7 +3,7 @@
 use super::*;
 
 /// The bundled digits: crops, batch norm with running statistics, pooling, every method kind.
-const IMAGES: &str = "
+pub const IMAGES: &str = "
 [data]
 images = \"digits\"
 limit = 70
@@ -17,7 +17,7 @@ batch = 32
 patience = 0
 ";
 
-const IMAGE_NETS: [&str; 5] = [
+pub const IMAGE_NETS: [&str; 5] = [
     "net.name = cnn\nnet.widths = [4, 6]\nnet.hidden = [8]",
     "net.name = preresnet\nnet.depth = 8\nnet.widths = [4]\nmethod.name = vifo-mean\nmethod.eta_aux = 0.5",
     "net.name = preresnet\nnet.depth = 8\nnet.widths = [4]\nmethod.name = vi-mean\nmethod.samples = 2",

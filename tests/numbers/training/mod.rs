@@ -3,6 +3,7 @@
 
 mod embedding;
 mod folds;
+mod halves;
 mod images;
 mod inputs;
 mod levels;

@@ -4,7 +4,17 @@ use super::*;
 use crate::ops::Gradient;
 
 fn kernel(groups: u64, threads: u32) -> Kernel {
-    Kernel { module: "", entry: "", tile: None, settings: vec![], binds: vec![], groups, threads, memory: 0 }
+    Kernel {
+        module: "",
+        entry: "",
+        tile: None,
+        settings: vec![],
+        binds: vec![],
+        groups,
+        threads,
+        memory: 0,
+        matrix: None,
+    }
 }
 
 /// A layer's op, the gradient of its input and that of its weights.
