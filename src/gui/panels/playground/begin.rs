@@ -46,6 +46,10 @@ impl Playground {
     pub fn begin_anew(&mut self, anew: Option<Anew>) {
         match anew {
             Some(Anew::First) if self.is_empty() => self.begin(),
+            // It has not left its first step.
+            Some(Anew::Again { .. })
+                if self.group.step() == 0 && matches!(self.group.state, WorkerState::Running | WorkerState::Paused) => {
+            }
             Some(Anew::Again { running }) => {
                 // What waits for consent goes on waiting.
                 let draft = self.draft.clone();
