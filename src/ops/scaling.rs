@@ -91,7 +91,7 @@ fn state_len(replicas: u32, samples: u32) -> usize {
 
 /// 2^s or 2^-s of a replica.
 fn scale<T: Real>(state: &[T], member: usize, sign: f64) -> T {
-    T::of((sign * (FIRST + state[member * SCALE_WORDS].f64())).exp2())
+    T::of(libm::exp2(sign * (FIRST + state[member * SCALE_WORDS].f64())))
 }
 
 pub fn scale_up<T: Real>(p: &ScaleUp, v: &[T], state: &[T], out: &mut [T]) {

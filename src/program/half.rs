@@ -45,7 +45,7 @@ impl Program {
                 of_products.extend(takes(operand).then_some((i, place)));
             }
             let written = step.outputs.iter().zip(step.op.outputs()).filter(|(b, _)| **b == weights);
-            all_take_halves &= written.map(|(_, operand)| operand).all(|operand| takes(operand));
+            all_take_halves &= written.map(|(_, operand)| operand).all(takes);
         }
         let is_drawn = self.info(weights).role == Role::Scratch;
         let Some((first, _)) = of_products.first().copied().filter(|_| !(is_drawn && all_take_halves)) else {
