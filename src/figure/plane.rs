@@ -151,6 +151,8 @@ impl Figure for PlaneFigure {
         let left = MARGIN + LABEL_SIZE + 14.0;
         let (slot_width, slot_height) = ((width - left - 4.0) / columns as f64, (height - 32.0 - top) / rows as f64);
         let empty = PlanePanel::default();
+        // What the names of the axes stand in the middle of.
+        let (mut across, mut down) = ((width, 0f64), (height, 0f64));
         for i in 0..n {
             let panel = panels.get(i).unwrap_or(&empty);
             let (row, column) = (i / columns, i % columns);
@@ -161,6 +163,8 @@ impl Figure for PlaneFigure {
             // Square, and of whole pixels.
             let side = (to - from).min(slot_height - 46.0).floor().max(16.0);
             let area = Rect { left: from, top: y0 + 22.0, right: from + side, bottom: y0 + 22.0 + side };
+            across = (across.0.min(area.left), across.1.max(area.right));
+            down = (down.0.min(area.top), down.1.max(area.bottom));
             let plot = Plot { area, x: Axis::linear(x_range.0, x_range.1, 5), y };
             match panel.has_data().then(|| panel.pixels(side as usize)).flatten() {
                 Some(pixels) => s.image((area.left, area.top), 1.0, &pixels),
@@ -183,11 +187,11 @@ impl Figure for PlaneFigure {
                 plot.draw_no_data(s);
             }
         }
-        let middle = (left + width - bar_room) / 2.0;
+        let middle = |(from, to): (f64, f64)| (from + to) / 2.0;
         let text = fit_text(&self.x_label, LABEL_SIZE, width - left - bar_room);
-        s.text(&text, (middle, height - 14.0), LABEL_SIZE, TEXT, Align::Middle, false);
+        s.text(&text, (middle(across), height - 14.0), LABEL_SIZE, TEXT, Align::Middle, false);
         let text = fit_text(&self.y_label, LABEL_SIZE, height - top - 60.0);
-        s.text(&text, (MARGIN + LABEL_SIZE - 2.0, (top + height - 32.0) / 2.0), LABEL_SIZE, TEXT, Align::Middle, true);
+        s.text(&text, (MARGIN + LABEL_SIZE - 2.0, middle(down)), LABEL_SIZE, TEXT, Align::Middle, true);
     }
 }
 

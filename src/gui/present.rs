@@ -89,17 +89,19 @@ fn fitting(size: egui::Vec2) -> f32 {
 pub fn head_ui(ui: &mut egui::Ui, group: &mut Group, what: &str, leave: &mut bool) -> Option<Anew> {
     let mut anew = None;
     ui.horizontal(|ui| {
-        let name = if group.state == WorkerState::Running { "Pause" } else { "Start" };
-        if ui.add_enabled(!group.is_starting(), egui::Button::new(name).min_size(egui::vec2(64.0, 24.0))).clicked() {
-            anew = toggle(group);
-        }
-        ui.label(format!("{}, step {}", state_text(group), group.step()));
-        if !what.is_empty() {
-            ui.separator();
-            ui.label(what);
-        }
+        // Whatever there is to say, the way out stays in sight, and the plot as wide as the window.
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             *leave |= ui.small_button("Leave").on_hover_text("Back to the page (Esc)").clicked();
+            ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                let name = if group.state == WorkerState::Running { "Pause" } else { "Start" };
+                let button = egui::Button::new(name).min_size(egui::vec2(64.0, 24.0));
+                if ui.add_enabled(!group.is_starting(), button).clicked() {
+                    anew = toggle(group);
+                }
+                let state = format!("{}, step {}", state_text(group), group.step());
+                let text = if what.is_empty() { state } else { format!("{what} · {state}") };
+                ui.add(egui::Label::new(text).truncate());
+            });
         });
     });
     anew

@@ -437,6 +437,7 @@ mod tests {
     #[test]
     fn what_the_command_line_said_has_the_windows_words() {
         let said = |text: &str| for_window(text);
+        assert_eq!(said("--group COLUMN keeps them together"), "a column of groups keeps them together");
         assert_eq!(
             said("the inputs may tell little (compare with the baselines), or --lr is too high"),
             "the inputs may tell little (compare with the baselines), or learning rate is too high"

@@ -144,7 +144,7 @@ fn a_table_is_opened_looked_at_and_trained_on() {
     until(&mut test, "the training to begin", |t| has(t, "Training on parcels"));
     until(&mut test, "the results", |t| t.state_mut().app().settings.tab == Tab::Results && has(t, "Test rows"));
     assert_eq!(said(&mut test), [""; 0]);
-    for column in ["entropy ▼", "predicted", "mutual_information"] {
+    for column in ["entropy ▼", "predicted", "mutual information"] {
         assert!(has(&test, column), "{column}");
     }
     assert!(dir.path().join("runs/parcels/report.html").is_file());

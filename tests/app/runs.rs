@@ -315,7 +315,7 @@ fn the_page_is_drawn_light_and_dark() {
         let mut test = page(root, home, ground, size, true);
         until(&mut test, "a list", |t| count(t, "plain") > 0);
         click(&mut test, Role::Button, "Tick all");
-        until(&mut test, "a table", |t| says(t, "★") && count(t, "base") == 2);
+        until(&mut test, "a table", |t| says(t, "★") && count(t, "Plain network") == 2);
         // Axes take their width from the frame before.
         test.run_steps(4);
         let image = test.render().unwrap_or_else(|e| panic!("{e}"));

@@ -380,6 +380,23 @@ fn frames_of_a_folder_are_predicted_as_they_come() {
     assert_eq!(app(&mut h).banner.texts().count(), 0);
 }
 
+/// The longest of what is said of a training, in a small window.
+#[test]
+fn the_way_out_of_a_presentation_stays_in_sight() {
+    let mut h = sized(Settings::default(), None, [700.0, 470.0]);
+    wait(&mut h, "steps", |a| a.playground.group.step() > 5);
+    let group = &mut app(&mut h).playground.group;
+    group.send(vifo::live::Command::Pause);
+    wait(&mut h, "a pause", |a| a.playground.group.state == vifo::live::WorkerState::Paused);
+    app(&mut h).playground.group.state = vifo::live::WorkerState::Ended(vifo::train::Ending::Early);
+    let ctx = h.ctx.clone();
+    app(&mut h).present(&ctx);
+    h.run_steps(4);
+    let leave = h.get_by_label("Leave").rect();
+    assert!(leave.right() <= 700.0 && leave.left() > 500.0, "{leave:?}");
+    assert!(has(&h, "stopped early"));
+}
+
 fn wait_for(h: &mut Bench, what: &str, so: impl Fn(&Bench) -> bool) {
     let began = std::time::Instant::now();
     while !so(h) {

@@ -78,7 +78,9 @@ impl Tour {
             return true;
         }
         let step = &STEPS[at];
-        ctx.data_mut(|data| data.insert_temp(shown_id(), ctx.cumulative_frame_nr()));
+        // Before the data are held: asking the context meanwhile would wait for ever.
+        let frame = ctx.cumulative_frame_nr();
+        ctx.data_mut(|data| data.insert_temp(shown_id(), frame));
         let target = ctx.data(|data| data.get_temp::<Rect>(id(step.target)));
         let screen = ctx.content_rect();
         if let Some(rect) = target {

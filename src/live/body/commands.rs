@@ -200,6 +200,7 @@ impl Body {
 
     fn replace(&mut self, slots: Vec<TrainerSlot>, running: bool) {
         self.leave();
+        self.aside = None;
         self.slots = slots;
         self.started();
         self.set_running(running);

@@ -134,7 +134,7 @@ impl FramesPage {
             .wrap(),
         );
         ui.horizontal_wrapped(|ui| {
-            let width = (ui.available_width() - 520.0).clamp(80.0, 500.0);
+            let width = (ui.available_width() - 520.0).clamp(170.0, 500.0);
             let enter = self.folder.field_ui(ui, "image folder", "where the frames come", width);
             let dir = self.folder.path();
             let go = ui.add_enabled(dir.is_some(), egui::Button::new("Watch folder")).clicked();
