@@ -23,7 +23,7 @@ use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
 use crate::train::plan::usual_epochs;
-use content::{Choice, Content, ContentKind, Reading};
+use content::{Choice, Content, ContentKind, Look, Reading};
 use eframe::egui;
 use std::path::{Path, PathBuf};
 
@@ -104,10 +104,14 @@ impl DataPage {
     fn read(&mut self, ctx: &egui::Context, path: &Path) {
         self.path.set(path);
         // What is open stays until this can be shown in its place.
-        let (path, wake, reading) = (path.to_path_buf(), ctx.clone(), self.reading.clone());
-        let what = format!("Reading {}", file_name(&path));
-        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path, &reading)));
+        self.look(ctx, Look { path: path.to_path_buf(), reading: self.reading.clone(), choice: None });
         self.shown = Shown::Content;
+    }
+
+    fn look(&mut self, ctx: &egui::Context, look: Look) {
+        let wake = ctx.clone();
+        let what = format!("Reading {}", file_name(&look.path));
+        self.looking = Some(Job::beside(what, move || wake.request_repaint(), look));
     }
 
     /// Asks for a file with the system's dialog.
@@ -347,7 +351,7 @@ impl DataPage {
             }
             (Some(choice), _) => {
                 choice.more.retain(|(k, _)| *k != of.path);
-                choice.more.push((of.path, value.into()));
+                choice.more.push((of.path.into(), value.into()));
                 self.shown = Shown::Content;
             }
             (None, _) => {}
@@ -357,10 +361,11 @@ impl DataPage {
     /// The report of the same data under the choices as they are now.
     fn look_again(&mut self, ctx: &egui::Context) {
         let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
-        if let Some(work) = content.look_again(choice) {
-            let wake = ctx.clone();
-            let what = format!("Reading {}", file_name(&content.path));
-            self.looking = Some(Job::start(what, move || wake.request_repaint(), work));
+        // A report of images has no choices.
+        if matches!(content.kind, ContentKind::Table { .. }) {
+            let look =
+                Look { path: content.path.clone(), reading: content.reading.clone(), choice: Some(choice.clone()) };
+            self.look(ctx, look);
         }
     }
 
