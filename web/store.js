@@ -23,8 +23,43 @@ export async function load_all() {
   return paths.map((path, i) => [path, files[i].bytes, files[i].modified]);
 }
 
-// Writes and removes in one transaction, so that a page that is closed keeps all of it or none. `bytes` null = remove.
+// Writes and removes in one transaction, so that a page that is closed keeps all of it or none. `bytes` null = remove. The storage copies
+// what it is given, for which a page would stand still where that is much: then a worker does it, which is this file once more.
+const MUCH = 4e6, NAME = "vifo storage";
+let writer;
+
 export async function keep_all(paths, all) {
+  const files = all.filter((bytes) => bytes);
+  if (files.reduce((sum, bytes) => sum + bytes.length, 0) < MUCH) return write(paths, all);
+  const worker = await (writer ??= started());
+  if (!worker) return write(paths, all);
+  return new Promise((done, failed) => {
+    worker.onmessage = ({ data }) => (data.failed ? failed(new Error(data.failed)) : done());
+    worker.onerror = (e) => failed(new Error(e.message || "it has ended"));
+    worker.postMessage({ paths, all }, files.map((bytes) => bytes.buffer));
+  });
+}
+
+// Undefined where there can be none.
+function started() {
+  return new Promise((done) => {
+    try {
+      const worker = new Worker(import.meta.url, { type: "module", name: NAME });
+      worker.onmessage = () => done(worker);
+      worker.onerror = (e) => (e.preventDefault(), done(undefined));
+    } catch {
+      done(undefined);
+    }
+  });
+}
+
+if (typeof window === "undefined" && self.name === NAME) {
+  self.onmessage = ({ data }) =>
+    write(data.paths, data.all).then(() => self.postMessage({}), (e) => self.postMessage({ failed: String(e?.message ?? e) }));
+  self.postMessage({});
+}
+
+async function write(paths, all) {
   const transaction = (await opened()).transaction(FILES, "readwrite");
   const store = transaction.objectStore(FILES);
   paths.forEach((path, i) => {
@@ -36,6 +71,13 @@ export async function keep_all(paths, all) {
     transaction.onerror = () => failed(transaction.error);
     transaction.onabort = () => failed(transaction.error);
   });
+}
+
+// The bytes of a file that lies beside the page.
+export async function fetched(name) {
+  const answer = await fetch(name);
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+  return answer.arrayBuffer();
 }
 
 // Hands a file to the user.

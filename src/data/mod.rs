@@ -7,6 +7,7 @@
 
 pub mod corrupt;
 pub mod encode;
+mod encoding;
 mod hash;
 mod ids;
 pub mod images;

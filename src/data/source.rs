@@ -1,9 +1,9 @@
 //! A file, a pipe or stdin to text: compression by its magic bytes, the encoding by its marks and bytes, and a clear
 //! refusal of what is no text. Must not know what a table is.
 
+use super::encoding::{Utf16, of_utf16, of_windows_1252};
 use crate::base::fs;
 use crate::error::{Error, Result};
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -247,8 +247,8 @@ fn is_json(bytes: &[u8]) -> bool {
 /// UTF-8 unless marks or bytes say otherwise.
 fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<(String, Vec<String>)> {
     if let Some(encoding) = utf16(&bytes) {
-        let (text, _) = encoding.decode_with_bom_removal(&bytes);
-        return Ok((text.into_owned(), vec![format!("the text of {} is {}", place(path), encoding.name())]));
+        let note = format!("the text of {} is {}", place(path), encoding.name());
+        return Ok((of_utf16(&bytes, encoding), vec![note]));
     }
     // `contains` looks at many bytes at once.
     if bytes.contains(&0) {
@@ -263,18 +263,17 @@ fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<(String, Vec<String>)> {
         Ok(text) => Ok((text, vec![])),
         Err(e) => {
             let line = line_of(e.as_bytes(), e.utf8_error().valid_up_to());
-            let (text, _) = WINDOWS_1252.decode_without_bom_handling(e.as_bytes());
             let note = format!("{} is no UTF-8 (line {line}) and is read as Windows-1252", place(path));
-            Ok((text.into_owned(), vec![note]))
+            Ok((of_windows_1252(e.as_bytes()), vec![note]))
         }
     }
 }
 
 /// By the byte-order mark; or because Latin letters have a zero in every second byte.
-fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+fn utf16(bytes: &[u8]) -> Option<Utf16> {
     match bytes {
-        [0xFF, 0xFE, ..] => return Some(UTF_16LE),
-        [0xFE, 0xFF, ..] => return Some(UTF_16BE),
+        [0xFF, 0xFE, ..] => return Some(Utf16::Little),
+        [0xFE, 0xFF, ..] => return Some(Utf16::Big),
         _ => {}
     }
     let head = &bytes[..bytes.len().min(64)];
@@ -285,8 +284,8 @@ fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     };
     let none = |offset: usize| head.iter().skip(offset).step_by(2).all(|&b| b != 0);
     match head.len() >= 4 {
-        true if zeros(1) && none(0) => Some(UTF_16LE),
-        true if zeros(0) && none(1) => Some(UTF_16BE),
+        true if zeros(1) && none(0) => Some(Utf16::Little),
+        true if zeros(0) && none(1) => Some(Utf16::Big),
         _ => None,
     }
 }

@@ -30,6 +30,7 @@ pub struct Example {
 struct Asset {
     name: &'static str,
     recipe: &'static str,
+    #[cfg(not(target_arch = "wasm32"))]
     picture: &'static [u8],
 }
 
@@ -38,6 +39,7 @@ macro_rules! asset {
         Asset {
             name: $name,
             recipe: include_str!(concat!("../../assets/gallery/", $name, ".toml")),
+            #[cfg(not(target_arch = "wasm32"))]
             picture: include_bytes!(concat!("../../assets/gallery/", $name, ".png")),
         }
     };
@@ -76,7 +78,8 @@ impl Example {
         ASSETS.iter().find(|a| a.name == self.name)
     }
 
-    /// PNG.
+    /// PNG. A page fetches its own, which lie beside it (`shell::picture`).
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn picture(&self) -> &'static [u8] {
         self.asset().map_or(&[], |a| a.picture)
     }

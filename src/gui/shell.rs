@@ -1,6 +1,7 @@
 //! The app in a window of its own.
 
 use super::app::App;
+use super::gallery::Example;
 use super::panels::pick::{DialogKind, file_name};
 use super::settings::Settings;
 use super::{LEAST, Options};
@@ -68,6 +69,11 @@ pub fn address() -> Option<String> {
 /// What was dropped on the window: the first of the files.
 pub fn receive(_ctx: &egui::Context, files: Vec<egui::DroppedFileHandle>) -> Job<Option<PathBuf>> {
     Job::done("opening", Ok(files.first().map(|file| file.path().to_path_buf())))
+}
+
+/// An example's picture, PNG.
+pub fn picture(_ctx: &egui::Context, example: &Example) -> Job<Vec<u8>> {
+    Job::done("the picture", Ok(example.picture().to_vec()))
 }
 
 /// Opens the system's dialog on a thread of its own. None = it was closed, or there is none.

@@ -14,6 +14,14 @@ module.exports = async function ({ open, check, out }) {
   };
   const ends = (page) => page.until("the end", (s) => s.state.startsWith("Ended"), 180000);
 
+  const told = (s) => s.said.some((t) => t.includes("device lost") && t.includes("goes on on the CPU"));
+  const survives = async (what, page, had) => {
+    check(`${what} is told`, await page.until("its words", told), (await page.state()).said);
+    const on_cpu = (s) => s.state === "Running" && s.device.startsWith("CPU") && s.step > had;
+    check("and training goes on on the CPU", await page.until("steps", on_cpu), await page.state());
+    await page.close();
+  };
+
   const ten = async (device) => {
     const page = await opened(`device = "${device}"\n[train]\nepochs = 10\nevaluate_every = 1\n`);
     await ends(page);
@@ -61,7 +69,7 @@ module.exports = async function ({ open, check, out }) {
   await page.screenshot({ path: path.join(out, "gpu.png") });
   check("without a complaint", (await page.state()).said.length === 0, (await page.state()).said);
 
-  // The device goes at its next step.
+  // The device goes at its next step; and in the middle of a read-back: as its bytes are asked for, and when they are there.
   const had = (await page.state()).step;
   await page.workers()[0].evaluate(() => {
     const make = GPUDevice.prototype.createCommandEncoder;
@@ -70,11 +78,27 @@ module.exports = async function ({ open, check, out }) {
       return make.call(this, descriptor);
     };
   });
-  const told = (s) => s.said.some((t) => t.includes("device lost") && t.includes("goes on on the CPU"));
-  check("a lost GPU is told", await page.until("its words", told), (await page.state()).said);
-  const on_cpu = (s) => s.state === "Running" && s.device.startsWith("CPU") && s.step > had;
-  check("and training goes on on the CPU", await page.until("steps", on_cpu), await page.state());
-  await page.close();
+  await survives("a lost GPU", page, had);
+  for (const [when, late] of [["asked for", false], ["there", true]]) {
+    const reads = await opened(`device = "software"\n${long}`);
+    await reads.until("steps", (s) => s.step > 20 && s.device.startsWith("GPU"), 120000);
+    const at = (await reads.state()).step;
+    await reads.workers()[0].evaluate((late) => {
+      const [make, map] = [GPUDevice.prototype.createCommandEncoder, GPUBuffer.prototype.mapAsync];
+      let device;
+      GPUDevice.prototype.createCommandEncoder = function (descriptor) {
+        device = this;
+        return make.call(this, descriptor);
+      };
+      GPUBuffer.prototype.mapAsync = function (...all) {
+        const mapped = map.apply(this, all);
+        if (late) return mapped.then(() => device?.destroy());
+        device?.destroy();
+        return mapped;
+      };
+    }, late);
+    await survives(`a GPU that is lost when bytes are ${when}`, reads, at);
+  }
 
   // The tests of the shaders, by Tint.
   const rows = await open("");

@@ -1,64 +1,19 @@
 // page.js FOLDER VIFO OUT: the page of FOLDER in Chromium, its numbers beside those of the program VIFO; pictures go to OUT.
-const http = require("http"), fs = require("fs"), path = require("path"), os = require("os");
+const fs = require("fs"), path = require("path");
 const { execFileSync, spawnSync } = require("child_process");
-const puppeteer = require("puppeteer-core");
+const { begin, drop: drop_on, wait } = require("./browser.js");
 const training = require("./training.js"), gpu = require("./gpu.js");
 const [folder, vifo, out] = process.argv.slice(2).map((p) => path.resolve(p));
-
-const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".png": "image/png", ".webmanifest": "application/manifest+json" };
-const server = http.createServer((asked, answer) => {
-  const file = path.join(folder, decodeURIComponent(asked.url.split(/[?#]/)[0]).replace(/\/$/, "/index.html"));
-  if (!file.startsWith(folder) || !fs.existsSync(file)) { answer.writeHead(404); return answer.end(); }
-  answer.writeHead(200, { "content-type": types[path.extname(file)] || "application/octet-stream" });
-  fs.createReadStream(file).pipe(answer);
-});
 
 let failed = 0;
 function check(what, holds, found) {
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${found === undefined ? "" : ": " + JSON.stringify(found)}`);
   if (!holds) failed += 1;
 }
-const drop_on = (page, name, bytes) => page.evaluate((name, text) => {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const data = new DataTransfer();
-  data.items.add(new File([bytes], name));
-  const canvas = document.getElementById("vifo");
-  for (const kind of ["dragenter", "dragover", "drop"]) canvas.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
-}, name, bytes.toString("base64"));
-const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
 (async () => {
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
-  const address = `http://127.0.0.1:${server.address().port}/`;
-  const homes = [];
-  // The browser calls nobody but the page.
-  const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-  const launch = (...more) => {
-    homes.push(fs.mkdtempSync(path.join(os.tmpdir(), "vifo-page-")));
-    return puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, userDataDir: homes[homes.length - 1], args: [...flags, ...more] });
-  };
-  const browsers = [await launch()];
-  const said = [];
-  async function open(rest = "", size = { width: 1280, height: 800 }, before = undefined) {
-    const page = await browsers[browsers.length - 1].newPage();
-    if (before) await page.evaluateOnNewDocument(before);
-    await page.setViewport(size);
-    page.on("console", (m) => { if (m.type() === "error") said.push(m.text()); });
-    page.on("pageerror", (e) => said.push(String(e)));
-    const began = Date.now();
-    await page.goto(address + rest);
-    await page.waitForFunction("window.loaded !== undefined", { timeout: 120000 });
-    await page.waitForFunction("vifo.state().includes('frames')", { timeout: 120000 });
-    page.began = Date.now() - began;
-    page.act = (what, having = "") => page.evaluate((what, having) => vifo.act(what, having), what, having);
-    page.state = async () => JSON.parse(await page.evaluate("vifo.state()"));
-    page.until = async (words, test, ms = 60000) => {
-      for (const end = Date.now() + ms; Date.now() < end; await wait(100)) if (test(await page.state())) return true;
-      console.log("waited for", words, "in vain:", await page.state());
-      return false;
-    };
-    return page;
-  }
+  const { launch, open, said, cut, end } = await begin(folder);
+  await launch();
 
   try {
     const page = await open();
@@ -171,27 +126,42 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     await bug.close();
     said.length = 0;
 
-    // Without a network.
+    // Pictures of the examples come when they are looked at.
+    const cards = await open();
+    const fetched = () => cards.evaluate(() => performance.getEntriesByType("resource").filter((e) => e.name.includes("/gallery/")).length);
+    const before_them = await fetched();
+    await cards.act("tab", "Examples");
+    for (let i = 0; i < 100 && (await fetched()) < 10; i++) await wait(100);
+    check("the examples' pictures are fetched when their page is opened", before_them === 0 && (await fetched()) === 10, [before_them, await fetched()]);
+    await wait(1000);
+    await cards.screenshot({ path: path.join(out, "examples.png") });
+    await cards.close();
+
+    // Without a network, after one visit.
+    await launch();
     const offline = await open();
-    await wait(1500);
-    await offline.setOfflineMode(true);
+    const listed = JSON.parse(fs.readFileSync(path.join(folder, "files.json"), "utf8")).length;
+    const kept = () => offline.evaluate("caches.open('vifo-page').then((all) => all.keys()).then((all) => all.length)");
+    for (let i = 0; i < 200 && (await kept()) < listed; i++) await wait(100);
+    cut(true);
     await offline.reload();
     await offline.waitForFunction("window.loaded !== undefined", { timeout: 60000 }).catch(() => {});
     check("it opens without a network", (await offline.evaluate("window.loaded")) !== undefined);
-    check("no error at the end", said.filter((t) => !t.includes("ERR_INTERNET_DISCONNECTED")).length === 0, said);
+    check("it trains there", await offline.until("steps", (s) => s.step > 20));
+    check("and has its pictures", await offline.evaluate("fetch('gallery/gap.png').then((a) => a.ok, () => false)"));
+    check("no error at the end", said.filter((t) => !t.includes("net::ERR_")).length === 0, said);
     await offline.close();
+    cut(false);
 
     // Where there is no WebGPU, as so far, that is said to whoever asks for it.
     const none = await open();
     await none.act("play", 'device = "gpu"\n');
     check("a page without WebGPU says so", await none.until("its words", (s) => s.said.some((t) => t.includes("WebGPU"))), (await none.state()).said);
     await none.close();
-    browsers.push(await launch("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"));
+    await launch("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan");
     await gpu({ open, check, out });
   } finally {
-    for (const browser of browsers) await browser.close();
-    server.close();
-    homes.forEach((home) => fs.rmSync(home, { recursive: true, force: true }));
+    await end();
   }
   console.log(failed ? `${failed} failed` : "all hold");
   process.exit(failed ? 1 : 0);

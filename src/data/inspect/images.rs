@@ -6,11 +6,11 @@ use crate::base::visible::shell;
 use crate::data::images::{ImageSet, Options, Part, named, normalise_stats};
 use crate::data::{counted, quoted};
 use crate::error::{Result, either};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImageReport {
     pub path: String,
     /// "CIFAR-10 binary", "image folder", ...

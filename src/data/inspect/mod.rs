@@ -20,11 +20,11 @@ use crate::error::{Error, Result, either};
 use crate::recipe::Scaling;
 use rayon::prelude::*;
 use sentence::Sentence;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableReport {
     pub file: String,
     pub rows: usize,
@@ -45,7 +45,7 @@ pub struct TableReport {
     pub command: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ColumnReport {
     pub name: String,
     pub kind: ColumnKind,
@@ -64,7 +64,7 @@ pub struct ColumnReport {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnKind {
     Number,
@@ -72,7 +72,7 @@ pub enum ColumnKind {
     Date,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     Input,
@@ -83,7 +83,7 @@ pub enum Role {
     Unusable,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NumberReport {
     pub min: f64,
     pub mean: f64,
@@ -93,13 +93,13 @@ pub struct NumberReport {
 }
 
 /// The first and the last, as the file writes them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DateReport {
     pub min: String,
     pub max: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelCount {
     pub level: String,
     pub count: usize,

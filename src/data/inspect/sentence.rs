@@ -1,7 +1,7 @@
 //! Sentences of a report, with what the window can do about them by a click.
 
 use crate::error::Cure;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
@@ -53,6 +53,20 @@ impl fmt::Display for Sentence {
 
 impl Serialize for Sentence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        match serializer.is_human_readable() {
+            true => serializer.serialize_str(&self.text),
+            // Between a page and the program beside it.
+            false => (&self.text, &self.cures).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Sentence {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sentence, D::Error> {
+        if deserializer.is_human_readable() {
+            return Ok(String::deserialize(deserializer)?.into());
+        }
+        let (text, cures) = Deserialize::deserialize(deserializer)?;
+        Ok(Sentence { text, cures })
     }
 }

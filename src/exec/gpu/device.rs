@@ -342,6 +342,7 @@ pub(super) fn open_adapter(report: AdapterReport, adapter: &wgpu::Adapter, more:
     device.set_device_lost_callback(move |reason, message| {
         // Dropping a device reports a loss too, which is ignored.
         locked(&on_lost).lost.get_or_insert(format!("{reason:?} {message}"));
+        super::wait::wake();
     });
     let on_error = trouble.clone();
     device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {

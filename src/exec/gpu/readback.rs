@@ -47,17 +47,20 @@ impl Readback {
             });
         })?;
         gpu.wait(submission)?;
-        match gpu.heard(&mapped)? {
-            Some(Ok(())) => {}
-            Some(Err(e)) => {
-                gpu.check()?;
-                return Err(failed(format!("reading failed: {e}")));
+        let values = match gpu.heard(&mapped)? {
+            Some(Ok(())) => {
+                let view = staging.get_mapped_range(0..bytes);
+                let values = view.map(|view| bytemuck::pod_collect_to_vec(&view[..])).map_err(|e| e.to_string());
+                staging.unmap();
+                values
             }
-            None => return Err(failed("reading failed: the buffer was never mapped".into())),
-        }
-        let values = staging.get_mapped_range(0..bytes).map(|view| bytemuck::pod_collect_to_vec(&view[..]));
-        staging.unmap();
-        values.map_err(|e| failed(format!("reading failed: {e}")))
+            Some(Err(e)) => Err(e.to_string()),
+            None => Err("the buffer was never mapped".into()),
+        };
+        values.or_else(|e| {
+            gpu.check_cause()?;
+            Err(failed(format!("reading failed: {e}")))
+        })
     }
 }
 

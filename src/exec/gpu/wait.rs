@@ -11,6 +11,10 @@ use std::sync::mpsc::Receiver;
 const SLICE: Duration = Duration::from_secs(1);
 const HANG: Duration = Duration::from_secs(120);
 
+/// Within which a browser tells of a lost device.
+#[cfg(target_arch = "wasm32")]
+const TOLD: Duration = Duration::from_secs(2);
+
 /// Work that the device was given.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) struct Submission(wgpu::SubmissionIndex);
@@ -59,6 +63,11 @@ impl Gpu {
         }
     }
 
+    /// `check` where something has failed, perhaps because the device is lost.
+    pub(super) fn check_cause(&self) -> Result<()> {
+        self.check()
+    }
+
     /// What a callback of a submission that was waited for has sent; None where it never comes.
     pub(super) fn heard<T>(&self, from: &Receiver<T>) -> Result<Option<T>> {
         // Another thread that shares the device may have collected the callback and be about to call it.
@@ -82,6 +91,17 @@ impl Gpu {
     /// Waits for a submission.
     pub(super) fn wait(&self, submission: Submission) -> Result<()> {
         self.heard(&submission.0)?;
+        self.check()
+    }
+
+    /// `check` where something has failed, perhaps because the device is lost: a browser tells of that in its own time, which may be
+    /// after all that the loss breaks.
+    pub(super) fn check_cause(&self) -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < TOLD {
+            self.check()?;
+            crate::base::wait::rest(TOLD);
+        }
         self.check()
     }
 

@@ -23,7 +23,7 @@ use crate::recipe::{self, Recipe, key};
 use crate::run::RunFolder;
 use crate::run::recipe_name;
 use crate::train::plan::usual_epochs;
-use content::{Choice, Content, ContentKind, Left, Reading};
+use content::{Choice, Content, ContentKind, Left, Look, Reading};
 use eframe::egui;
 use std::path::{Path, PathBuf};
 
@@ -129,10 +129,14 @@ impl DataPage {
     fn read(&mut self, ctx: &egui::Context, path: &Path) {
         self.path.set(path);
         // What is open stays until this can be shown in its place.
-        let (path, wake, reading) = (path.to_path_buf(), ctx.clone(), self.reading.clone());
-        let what = format!("Reading {}", file_name(&path));
-        self.looking = Some(Job::start(what, move || wake.request_repaint(), move || Content::read(&path, &reading)));
+        self.look(ctx, Look { path: path.to_path_buf(), reading: self.reading.clone(), choice: None });
         self.shown = Shown::Content;
+    }
+
+    fn look(&mut self, ctx: &egui::Context, look: Look) {
+        let wake = ctx.clone();
+        let what = format!("Reading {}", file_name(&look.path));
+        self.looking = Some(Job::beside(what, move || wake.request_repaint(), look));
     }
 
     /// Asks for a file with the system's dialog.
@@ -386,10 +390,11 @@ impl DataPage {
     /// The report of the same data under the choices as they are now.
     fn look_again(&mut self, ctx: &egui::Context) {
         let (Some(content), Some(choice)) = (&self.content, &self.choice) else { return };
-        if let Some(work) = content.look_again(choice) {
-            let wake = ctx.clone();
-            let what = format!("Reading {}", file_name(&content.path));
-            self.looking = Some(Job::start(what, move || wake.request_repaint(), work));
+        // A report of images has no choices.
+        if matches!(content.kind, ContentKind::Table { .. }) {
+            let look =
+                Look { path: content.path.clone(), reading: content.reading.clone(), choice: Some(choice.clone()) };
+            self.look(ctx, look);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The page Examples: guided examples as cards, each with its picture, three sentences, and one thing to try.
 
 use crate::gui::gallery::{EXAMPLES, Example};
+use crate::gui::shell;
+use crate::live::Job;
 use eframe::egui::{self, Label, RichText, TextureHandle, Vec2};
 
 /// Points of a picture on its card, half of its pixels.
@@ -10,7 +12,14 @@ const GAP: f32 = 12.0;
 #[derive(Default)]
 pub struct ExamplesPage {
     /// One for each example, from the first time that the page is in front.
-    pictures: Vec<TextureHandle>,
+    pictures: Vec<Picture>,
+}
+
+enum Picture {
+    Coming(Job<Vec<u8>>),
+    Here(TextureHandle),
+    /// It could not be fetched: the card says what there is to say without it.
+    Missing,
 }
 
 /// What was clicked.
@@ -22,7 +31,10 @@ pub enum Chosen {
 impl ExamplesPage {
     pub fn examples_ui(&mut self, ui: &mut egui::Ui) -> Option<Chosen> {
         if self.pictures.is_empty() {
-            self.pictures = EXAMPLES.iter().map(|example| texture(ui.ctx(), example)).collect();
+            self.pictures = EXAMPLES.iter().map(|e| Picture::Coming(shell::picture(ui.ctx(), e))).collect();
+        }
+        for (example, picture) in EXAMPLES.iter().zip(&mut self.pictures) {
+            picture.take(ui.ctx(), example);
         }
         let mut chosen = None;
         egui::CentralPanel::default().show(ui, |ui| {
@@ -47,14 +59,36 @@ impl ExamplesPage {
     }
 }
 
-fn texture(ctx: &egui::Context, example: &Example) -> TextureHandle {
-    let image = image::load_from_memory(example.picture()).map(|i| i.to_rgba8()).unwrap_or_default();
-    let size = [image.width() as usize, image.height() as usize];
-    let pixels = egui::ColorImage::from_rgba_unmultiplied(size, image.as_raw());
-    ctx.load_texture(format!("example {}", example.name), pixels, egui::TextureOptions::LINEAR)
+impl Picture {
+    fn take(&mut self, ctx: &egui::Context, example: &Example) {
+        let Picture::Coming(job) = self else { return };
+        let Some(bytes) = job.poll() else { return };
+        let image = bytes.ok().and_then(|bytes| image::load_from_memory(&bytes).ok());
+        *self = image.map_or(Picture::Missing, |image| {
+            let image = image.to_rgba8();
+            let size = [image.width() as usize, image.height() as usize];
+            let pixels = egui::ColorImage::from_rgba_unmultiplied(size, image.as_raw());
+            Picture::Here(ctx.load_texture(format!("example {}", example.name), pixels, egui::TextureOptions::LINEAR))
+        });
+    }
+
+    /// Its place is the same before it is there.
+    fn ui(&self, ui: &mut egui::Ui, example: &Example) -> egui::Response {
+        let click = egui::Sense::click();
+        match self {
+            Picture::Here(texture) => {
+                ui.add(egui::Image::new((texture.id(), PICTURE)).sense(click).alt_text(&example.title))
+            }
+            Picture::Coming(_) | Picture::Missing => {
+                let (place, response) = ui.allocate_exact_size(PICTURE, click);
+                ui.painter().rect_filled(place, 2.0, ui.visuals().faint_bg_color);
+                response
+            }
+        }
+    }
 }
 
-fn card_ui(ui: &mut egui::Ui, example: &'static Example, picture: &TextureHandle, width: f32) -> Option<Chosen> {
+fn card_ui(ui: &mut egui::Ui, example: &'static Example, picture: &Picture, width: f32) -> Option<Chosen> {
     let mut chosen = None;
     let is_narrow = width < 1.8 * PICTURE.x;
     let words = |ui: &mut egui::Ui, chosen: &mut Option<Chosen>| {
@@ -78,17 +112,16 @@ fn card_ui(ui: &mut egui::Ui, example: &'static Example, picture: &TextureHandle
     egui::Frame::group(ui.style()).show(ui, |ui| {
         ui.set_width(width);
         ui.set_min_height(PICTURE.y);
-        let image = egui::Image::new((picture.id(), PICTURE)).sense(egui::Sense::click()).alt_text(&example.title);
         if is_narrow {
             ui.vertical(|ui| {
-                if ui.add(image).clicked() {
+                if picture.ui(ui, example).clicked() {
                     chosen = Some(Chosen::Open(example));
                 }
                 words(ui, &mut chosen);
             });
         } else {
             ui.horizontal_top(|ui| {
-                if ui.add(image).clicked() {
+                if picture.ui(ui, example).clicked() {
                     chosen = Some(Chosen::Open(example));
                 }
                 ui.vertical(|ui| words(ui, &mut chosen));

@@ -3,6 +3,7 @@
 use crate::base::peer::Above;
 use crate::base::wait;
 use crate::error::{Error, Result};
+use crate::gui::panels::data::content::Look;
 use crate::gui::panels::results::read::{Calibrate, Evaluate, Predict, TestImages};
 use crate::live::Chore;
 use crate::live::far::{Far, worked};
@@ -28,6 +29,7 @@ fn work(name: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         TestImages::NAME => worked::<TestImages>(bytes),
         Evaluate::NAME => worked::<Evaluate>(bytes),
         Calibrate::NAME => worked::<Calibrate>(bytes),
+        Look::NAME => worked::<Look>(bytes),
         _ => Err(Error::run(name, "is no chore of this program", "please report it as a bug of vifo")),
     }
 }

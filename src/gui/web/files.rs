@@ -3,6 +3,7 @@
 use crate::base::clock::{Duration, UNIX_EPOCH};
 use crate::base::fs::{self, Lies, Mirror};
 use crate::error::{Error, Result};
+use crate::gui::gallery::Example;
 use crate::gui::panels::pick::{DialogKind, file_name};
 use crate::live::Job;
 use eframe::egui;
@@ -17,6 +18,8 @@ extern "C" {
     async fn load_all() -> std::result::Result<JsValue, JsValue>;
     #[wasm_bindgen(catch)]
     async fn keep_all(paths: js_sys::Array, bytes: js_sys::Array) -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(catch)]
+    async fn fetched(name: &str) -> std::result::Result<JsValue, JsValue>;
     fn download(name: &str, bytes: &[u8], kind: &str);
     #[wasm_bindgen(js_name = show)]
     fn show_bytes(bytes: &[u8], kind: &str);
@@ -58,8 +61,9 @@ pub async fn load(storage: &Mirror) -> Result<()> {
 }
 
 /// What JavaScript threw, in its own words.
-fn words(thrown: &JsValue) -> String {
+pub fn words(thrown: &JsValue) -> String {
     let message = js_sys::Reflect::get(thrown, &"message".into()).ok().and_then(|m| m.as_string());
+    let message = message.or_else(|| thrown.as_string());
     message.unwrap_or_else(|| format!("{thrown:?}"))
 }
 
@@ -155,6 +159,18 @@ pub fn receive(ctx: &egui::Context, files: Vec<egui::DroppedFileHandle>) -> Job<
             }
         }
         let _ = send.send(put(all));
+        wake.request_repaint();
+    });
+    job
+}
+
+/// An example's picture, PNG: it lies beside the page, which is fetched without it.
+pub fn picture(ctx: &egui::Context, example: &Example) -> Job<Vec<u8>> {
+    let (job, send) = Job::awaited("the picture");
+    let (wake, name) = (ctx.clone(), format!("gallery/{}.png", example.name));
+    wasm_bindgen_futures::spawn_local(async move {
+        let answer = fetched(&name).await.map(|bytes| js_sys::Uint8Array::new(&bytes).to_vec());
+        let _ = send.send(answer.map_err(|e| Error::run(name, words(&e), "load the page again")));
         wake.request_repaint();
     });
     job

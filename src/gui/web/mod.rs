@@ -6,7 +6,7 @@ mod files;
 mod test;
 mod zip;
 
-pub use files::{ask, hand_over, receive, show};
+pub use files::{ask, hand_over, picture, receive, show};
 
 use super::app::App;
 use super::link;
@@ -62,6 +62,13 @@ pub fn address() -> Option<String> {
     Some(href.split('#').next().unwrap_or_default().to_string())
 }
 
+/// What to do where the page has nothing to draw with.
+fn no_canvas(why: &str) -> String {
+    format!(
+        "vifo could not start: {why}. It draws with WebGL: allow it in the browser's settings, or use another browser."
+    )
+}
+
 /// Starts the app on the page's canvas, with what its address asks for.
 pub fn start() {
     console_error_panic_hook::set_once();
@@ -93,7 +100,7 @@ pub fn start() {
         if let Some(words) = element("loading") {
             match started {
                 Ok(()) => words.remove(),
-                Err(e) => words.set_text_content(Some(&format!("vifo could not start: {e:?}"))),
+                Err(e) => words.set_text_content(Some(&no_canvas(&files::words(&e)))),
             }
         }
     });

@@ -76,6 +76,8 @@ pub fn obey(app: &mut App, ctx: &egui::Context) {
                 Err(e) => app.banner.error(e),
             },
             "toggle" => app.playground.toggle(),
+            // Steps per second; "" = as many as it can.
+            "pace" => app.playground.group.send(Command::Pace(with.parse().ok())),
             "train" => {
                 if let Some(choice) = &mut app.data.choice {
                     choice.epochs = with.parse().ok();
@@ -101,6 +103,7 @@ pub fn note(app: &App) {
     let words = serde_json::json!({
         "tab": format!("{:?}", app.settings.tab),
         "step": playground.group.step(),
+        "steps_per_second": playground.group.snapshot.steps_per_second,
         "state": format!("{:?}", playground.group.state),
         "last": last(&playground.group),
         "device": playground.group.slots.first().map(|slot| &slot.run.device),

@@ -1,5 +1,8 @@
-//! What lies behind a path, looked at as `vifo inspect` does, and the recipe that trains on it. Runs in jobs; draws nothing.
+//! What lies behind a path, looked at as `vifo inspect` does, and the recipe that trains on it. Runs in jobs, on a page beside it; draws
+//! nothing.
 
+use crate::base::clock::SystemTime;
+use crate::base::fs;
 use crate::data::encode::Missing;
 use crate::data::encode::meaning::Rules;
 use crate::data::images::is_images;
@@ -8,12 +11,14 @@ use crate::data::inspect::{Role, TableReport, inspect};
 use crate::data::table::Table;
 use crate::data::{Task, load};
 use crate::error::{Error, Result};
+use crate::live::Chore;
+use crate::live::chore::{beside, files_of};
 use crate::recipe::keys::Key;
 use crate::recipe::{self, Likelihood, Recipe, builtin, key, keys};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use toml::Value;
 
 /// How a file is read, where it is not found out: keys of a recipe with their values as it has them, "data.skip_lines" and "2".
@@ -129,17 +134,95 @@ impl Choice {
     }
 }
 
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Content {
     pub path: PathBuf,
     pub kind: ContentKind,
+    /// How it was read.
+    pub reading: Reading,
     /// The recipe before any choice.
     base: toml::Table,
     pub choice: Choice,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
 pub enum ContentKind {
-    Table { table: Arc<Table>, report: Box<TableReport> },
+    Table { report: Box<TableReport> },
     Images { report: Box<ImageReport>, samples: Vec<Samples> },
+}
+
+/// A look at what lies behind a path; with choices about its columns from the second on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Look {
+    pub path: PathBuf,
+    pub reading: Reading,
+    pub choice: Option<Choice>,
+}
+
+impl Chore for Look {
+    const NAME: &'static str = "look at data";
+    type Done = Content;
+    fn paths(&self) -> Vec<PathBuf> {
+        base_of(&self.path, &self.reading).map_or_else(|_| vec![beside(&self.path)], |base| files_of(&base.recipe))
+    }
+    fn work(self) -> Result<Content> {
+        Content::read(&self.path, &self.reading, self.choice)
+    }
+}
+
+/// The table that was read last, for the next look at it.
+static LAST: Mutex<Option<(Read, Arc<Table>)>> = Mutex::new(None);
+
+/// What a table was read from, and how.
+#[derive(PartialEq)]
+struct Read {
+    path: PathBuf,
+    reading: Reading,
+    modified: Option<SystemTime>,
+}
+
+/// The table at a path, as it is now.
+fn table_of(path: &Path, reading: &Reading, recipe: &Recipe) -> Result<Arc<Table>> {
+    let modified = fs::metadata(path).and_then(|m| m.modified()).ok();
+    let read = Read { path: path.to_path_buf(), reading: reading.clone(), modified };
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, table)) = last.as_ref().filter(|(of, _)| modified.is_some() && *of == read) {
+        return Ok(table.clone());
+    }
+    // One at a time has room in memory.
+    *last = None;
+    let table = Arc::new(load::read(&recipe.data, path)?);
+    *last = Some((read, table.clone()));
+    Ok(table)
+}
+
+/// The recipe before any choice.
+struct Base {
+    table: toml::Table,
+    recipe: Recipe,
+    images: bool,
+}
+
+fn base_of(path: &Path, reading: &Reading) -> Result<Base> {
+    let name = path.display().to_string();
+    let images = is_images(path);
+    // A bundled set comes with the recipe that suits it.
+    let own = if images && recipe::is_bundled(path) { builtin::find(&name) } else { None };
+    let table = match own {
+        Some(text) => Recipe::parse(text, &name)?,
+        None => {
+            let mut base = toml::Table::new();
+            set(&mut base, if images { "data.images" } else { "data.file" }, &name)?;
+            // Each kind of file has its own.
+            let of_images = |key: &str| key == key!(data.skip_broken).path;
+            for (key, value) in reading.0.iter().filter(|(key, _)| of_images(key) == images) {
+                set(&mut base, key, value)?;
+            }
+            base
+        }
+    };
+    let recipe = crate::method::checked(&table, &name)?;
+    Ok(Base { table, recipe, images })
 }
 
 /// Images of each class that the page shows.
@@ -153,59 +236,37 @@ fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<()> {
 }
 
 impl Content {
-    pub fn read(path: &Path, reading: &Reading) -> Result<Content> {
+    /// `choice`: about a table's columns, and otherwise as it is; images have none. None = as the recipe has them.
+    fn read(path: &Path, reading: &Reading, choice: Option<Choice>) -> Result<Content> {
         let name = path.display().to_string();
         if path.extension().is_some_and(|e| e == "toml") {
             let help = "drop it on the window, or paste it on the page Recipe";
             return Err(Error::usage(name, "is a recipe", "a table or an image set", help));
         }
-        let images = is_images(path);
-        // A bundled set comes with the recipe that suits it.
-        let own = if images && recipe::is_bundled(path) { builtin::find(&name) } else { None };
-        let base = match own {
-            Some(text) => Recipe::parse(text, &name)?,
+        let Base { table: base, recipe, images } = base_of(path, reading)?;
+        let chosen = match choice {
+            Some(choice) => choice,
             None => {
-                let mut base = toml::Table::new();
-                set(&mut base, if images { "data.images" } else { "data.file" }, &name)?;
-                // Each kind of file has its own.
-                let of_images = |key: &str| key == key!(data.skip_broken).path;
-                for (key, value) in reading.0.iter().filter(|(key, _)| of_images(key) == images) {
-                    set(&mut base, key, value)?;
+                let mut choice = Choice::of(&recipe);
+                if !images {
+                    let mut whole = base.clone();
+                    crate::method::preset(&mut whole)?;
+                    choice.members = crate::method::checked(&whole, &name)?.method.members;
                 }
-                base
+                choice
             }
         };
-        let recipe = crate::method::checked(&base, &name)?;
-        let mut choice = Choice::of(&recipe);
-        if !images {
-            let mut whole = base.clone();
-            crate::method::preset(&mut whole)?;
-            choice.members = crate::method::checked(&whole, &name)?.method.members;
-        }
         let kind = if images {
-            {
-                let skip_broken = recipe.data.skip_broken;
-                let (report, samples) = inspect_with_samples(path, skip_broken, SHOWN)?;
-                ContentKind::Images { report: Box::new(report), samples }
-            }
+            let (report, samples) = inspect_with_samples(path, recipe.data.skip_broken, SHOWN)?;
+            ContentKind::Images { report: Box::new(report), samples }
         } else {
-            let table = load::read(&recipe.data, path)?;
-            let report = inspect(&table, None, None, &Rules::default())?;
-            ContentKind::Table { table: Arc::new(table), report: Box::new(report) }
+            let table = table_of(path, reading, &recipe)?;
+            let missing = chosen.missing.unwrap_or_default();
+            let rules = Rules { ignore: &chosen.ignore, missing, ..Rules::default() };
+            let report = inspect(&table, chosen.target.as_deref(), chosen.task, &rules)?;
+            ContentKind::Table { report: Box::new(report) }
         };
-        Ok(Content { path: path.to_path_buf(), kind, base, choice })
-    }
-
-    /// The same data with other choices about its columns; `None` for images, whose report has none.
-    pub fn look_again(&self, choice: &Choice) -> Option<impl FnOnce() -> Result<Content> + Send + use<>> {
-        let ContentKind::Table { table, .. } = &self.kind else { return None };
-        let (table, choice, path, base) = (table.clone(), choice.clone(), self.path.clone(), self.base.clone());
-        Some(move || {
-            let missing = choice.missing.unwrap_or_default();
-            let rules = Rules { ignore: &choice.ignore, missing, ..Rules::default() };
-            let report = inspect(&table, choice.target.as_deref(), choice.task, &rules)?;
-            Ok(Content { path, kind: ContentKind::Table { table, report: Box::new(report) }, base, choice })
-        })
+        Ok(Content { path: path.to_path_buf(), kind, reading: reading.clone(), base, choice: chosen })
     }
 
     /// What the target asks for.
@@ -305,7 +366,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.csv");
         crate::run::write_atomic(&path, text.as_bytes()).expect("written");
-        let content = Content::read(&path, &Reading::default()).expect("a table");
+        let content = Content::read(&path, &Reading::default(), None).expect("a table");
         (dir, content)
     }
 
@@ -323,7 +384,8 @@ mod tests {
         assert_eq!(content.usual_eta(&content.choice), 0.01, "what the slider shows is what is trained");
         let other =
             Choice { target: Some("a".into()), ignore: vec!["id".into()], epochs: Some(3), ..content.choice.clone() };
-        let again = content.look_again(&other).expect("a table")().expect("a report");
+        let look = Look { path: content.path, reading: Reading::default(), choice: Some(other.clone()) };
+        let again = look.work().expect("a report");
         let recipe = again.recipe(&other).expect("a recipe");
         assert_eq!((recipe.data.target.as_deref(), recipe.train.epochs), (Some("a"), Some(3)));
         assert_eq!(recipe.data.ignore, ["id"]);
@@ -331,7 +393,7 @@ mod tests {
 
     #[test]
     fn the_bundled_digits_bring_their_own_recipe() {
-        let content = Content::read(Path::new("digits"), &Reading::default()).expect("bundled");
+        let content = Content::read(Path::new("digits"), &Reading::default(), None).expect("bundled");
         assert_eq!(content.choice.eta, Some(0.01), "assets/recipes/digits.toml");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!((recipe.data.test_fraction, recipe.data.images), (0.2, Some("digits".into())));
@@ -344,15 +406,44 @@ mod tests {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/data/iris.csv"));
         let mut reading = Reading::default();
         reading.put(key!(data.skip_lines), Some("1".into()));
-        let content = Content::read(path, &reading).expect("a table");
+        let content = Content::read(path, &reading, None).expect("a table");
         let recipe = content.recipe(&content.choice).expect("a recipe");
         assert_eq!(recipe.data.skip_lines, 1);
-        let ContentKind::Table { table, .. } = &content.kind else { panic!("no table") };
-        assert_eq!(table.columns.len(), 5);
-        let ContentKind::Table { table: whole, .. } = Content::read(path, &Reading::default()).expect("a table").kind
-        else {
-            panic!("no table")
+        let report = |content: Content| match content.kind {
+            ContentKind::Table { report } => (report.rows, report.columns.len()),
+            ContentKind::Images { .. } => panic!("no table"),
         };
-        assert_eq!(whole.rows(), table.rows());
+        let whole = Content::read(path, &Reading::default(), None).expect("a table");
+        assert_eq!(report(content), (150, 5));
+        assert_eq!(report(whole).0, 150);
+    }
+
+    /// What changes between two looks is seen by the second.
+    #[test]
+    fn a_second_look_is_at_the_file_as_it_is_then() {
+        let (_dir, content) = look("a,b,y\n1,2,3\n2,3,4\n3,5,5\n");
+        let rows = |content: &Content| match &content.kind {
+            ContentKind::Table { report } => report.rows,
+            ContentKind::Images { .. } => 0,
+        };
+        let again =
+            Look { path: content.path.clone(), reading: Reading::default(), choice: Some(content.choice.clone()) };
+        assert_eq!((rows(&content), rows(&again.clone().work().expect("a report"))), (3, 3));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        crate::run::write_atomic(&content.path, b"a,b,y\n1,2,3\n2,3,4\n3,5,5\n4,7,6\n").expect("written");
+        assert_eq!(rows(&again.work().expect("a report")), 4);
+    }
+
+    /// A page's program beside it hands over what a window reads itself: cures of warnings, and numbers that are none.
+    #[test]
+    fn a_look_survives_the_way_to_a_page() {
+        let rows: String = (0..40).map(|i| format!("{i},{},{},\n", i % 7, i * i)).collect();
+        let (_dir, content) = look(&format!("id,a,y,empty\n{rows}"));
+        let mut bytes = vec![];
+        content.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map()).expect("written");
+        let back: Content = rmp_serde::from_slice(&bytes).expect("read");
+        assert_eq!(format!("{back:?}"), format!("{content:?}"));
+        let ContentKind::Table { report } = &back.kind else { panic!("no table") };
+        assert!(report.warnings.iter().any(|w| !w.cures.is_empty()), "{report:?}");
     }
 }
