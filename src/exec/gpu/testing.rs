@@ -39,9 +39,10 @@ pub fn cut_submits(executor: &mut GpuExecutor, flops: f64) {
 
 /// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
 pub fn replace_shader(gpu: &Gpu, family: &'static str, composed: &str) -> Result<()> {
-    let module = gpu.shader(family, composed, Checks::On)?;
-    let mut modules = gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
-    modules.insert((family, Checks::On), module);
+    for checks in [Checks::On, Checks::Off] {
+        let module = gpu.shader(family, composed, checks)?;
+        gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner).insert((family, checks), module);
+    }
     Ok(())
 }
 
