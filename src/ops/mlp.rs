@@ -311,7 +311,7 @@ pub fn mlp_pass<T: Real>(
 }
 
 /// From terms and gradients of replica r's outputs z.
-fn head<T: Real>(
+pub(super) fn head<T: Real>(
     p: &MlpPass,
     args: &StepArgs<T>,
     r: usize,

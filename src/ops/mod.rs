@@ -75,6 +75,10 @@ macro_rules! ops {
             pub fn halves(&self) -> &'static [&'static str] {
                 match self { $($(Op::$op(_) => <$family::$op as OpSpec>::HALVES,)+)* }
             }
+            /// Threads of a workgroup, and bytes that they share, of `Forms::Resident`.
+            pub fn workgroup(&self, alone: bool) -> (u32, u32) {
+                match self { $($(Op::$op(p) => p.workgroup(alone),)+)* }
+            }
             /// Constants of its pipelines.
             pub fn settings(&self) -> Vec<(&'static str, u32)> {
                 match self { $($(Op::$op(p) => p.settings(),)+)* }
@@ -168,6 +172,7 @@ ops! {
     norm [norm_split]: BatchNormStats, BatchNormRunning, BatchNormForward, BatchNormSums, BatchNormBackward, BatchNormPull, Add;
     mlp: MlpPass;
     mlp_weights: MlpPack, MlpGradient;
+    mlp_steps: MlpSteps;
     head: SoftmaxHead, GaussianHead, StudentHead, VifoHead;
     regularizer: ColumnMoments, WeighedMoments;
     weigh: WeighRows;

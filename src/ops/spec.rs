@@ -21,7 +21,7 @@ pub type Lengths = (Vec<usize>, Vec<usize>);
 
 /// The most inputs and outputs that an op may have.
 pub const MAX_INPUTS: usize = 6;
-pub const MAX_OUTPUTS: usize = 3;
+pub const MAX_OUTPUTS: usize = 4;
 
 /// A step's memory on the CPU, in binding order; what an op does not have is empty.
 pub struct Operands<'a, T> {
@@ -70,6 +70,12 @@ pub trait OpSpec: bytemuck::Pod {
     /// Constants of its pipelines, by their names in the shader: what a kernel should not branch on.
     fn settings(&self) -> Vec<(&'static str, u32)> {
         vec![]
+    }
+
+    /// Threads of a workgroup of `Forms::Resident`, and bytes of workgroup memory; `alone` = on software, where one after another computes.
+    fn workgroup(&self, alone: bool) -> (u32, u32) {
+        let _ = alone;
+        (0, 0)
     }
 
     /// Additions and multiplications, where neither a product nor the number of elements tells them.
@@ -228,6 +234,9 @@ pub enum Forms {
     SplitSums { module: &'static str, split: &'static str, combine: &'static str, sums: u64 },
     /// Work of a thread that on hardware several share: the plain kernel with other constants LANES and THREADS.
     Shared,
+    /// Many steps in a dispatch, a workgroup of `OpSpec::workgroup` for each of `OpSpec::grid`: it reads the schedule itself. Such an
+    /// op is a program alone.
+    Resident,
 }
 
 /// Elements of an array of these sizes.

@@ -4,6 +4,7 @@
 
 use super::{Element, Program, Role};
 use crate::error::{Error, Result};
+use crate::ops::Forms;
 
 pub fn check(program: &Program) -> Result<()> {
     let bug = |i: usize, what: String| {
@@ -28,6 +29,9 @@ pub fn check(program: &Program) -> Result<()> {
         let name = step.op.name();
         if !step.op.sizes_agree() {
             return bug(i, format!("the sizes of {name} contradict each other: {:?}", step.op));
+        }
+        if step.op.forms() == Forms::Resident && program.steps.len() > 1 {
+            return bug(i, format!("{name}, of which many steps run at once, stands among others"));
         }
         let (need_in, need_out) = step.op.lengths();
         if step.inputs.len() != need_in.len() || step.outputs.len() != need_out.len() {

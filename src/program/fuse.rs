@@ -2,6 +2,7 @@
 //! reads, become one op that never stores it. What the program computes stays the same but for the order of some sums.
 
 pub mod mlp;
+pub mod mlp_steps;
 mod norms;
 mod pools;
 

@@ -79,6 +79,8 @@ fn difference(op: &Op, kernel: &Kernel, fields: &[ops::Field], source: &str) -> 
         Slot::ReadScratch => ("scratch", "read", *element),
         Slot::WriteScratch => ("scratch", "read_write", *element),
         Slot::Step => ("args", "read", 0),
+        Slot::Schedule => ("schedule", "read", *element),
+        Slot::Count => ("count", "read", *element),
     }));
     if found.len() != wanted.len() {
         return Some(format!("{name}: {} bindings, wanted {}: {found:?}", found.len(), wanted.len()));
@@ -101,6 +103,10 @@ fn difference(op: &Op, kernel: &Kernel, fields: &[ops::Field], source: &str) -> 
             }
             ("args", TypeInner::Struct { span, .. }) if *span as usize == STEP_WORDS * 4 => {}
             ("args", _) => return Some(format!("{name}: args are {inner:?}")),
+            ("schedule", TypeInner::Array { base, stride, .. })
+                if u64::from(*stride) == element
+                    && members(&module, &module.types[*base].inner, 0, "").len() == STEP_WORDS => {}
+            ("count", TypeInner::Scalar(s)) if s.kind == ScalarKind::Uint && s.width == 4 && element == 4 => {}
             (_, TypeInner::Array { base, stride, .. }) if u64::from(*stride) == element => {
                 // Bytes are packed into words; everything else is a number, or four of them.
                 let words = op.reads_bytes() && op.inputs().contains(&want);

@@ -27,7 +27,7 @@ use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::Real;
 use crate::base::clock::{Duration, Instant};
 use crate::error::{Error, Result};
-use crate::ops::{Op, StepArgs};
+use crate::ops::{Forms as OpForms, Op, StepArgs};
 use crate::program::fuse::mlp::joined;
 use crate::program::{Buf, BufferInfo, Element, Program, Step};
 use buffers::{Memory, preflight};
@@ -74,6 +74,8 @@ pub struct GpuExecutor {
     memory: Memory,
     /// `advance`, then the program's steps.
     step: Vec<Dispatch>,
+    /// Whether the step is one dispatch that runs many of them (`Forms::Resident`) and needs no `advance`.
+    resident: bool,
     schedule: wgpu::Buffer,
     cursor: wgpu::Buffer,
     readback: Readback,
@@ -141,7 +143,11 @@ impl GpuExecutor {
             Ok::<_, Error>(Dispatch { name: label.into(), pipeline: pipeline.pipeline, bind_group, groups, flops })
         };
         let advance = vec![schedule.as_entire_binding(), cursor.as_entire_binding(), args.as_entire_binding()];
-        let mut step = vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1), 0.0)?];
+        let resident = program.steps.iter().any(|s| s.op.forms() == OpForms::Resident);
+        let mut step = match resident {
+            true => vec![],
+            false => vec![bind("advance", gpu.pipeline_of_advance(checks)?, advance, (1, 1), 0.0)?],
+        };
         for (i, (s, form)) in program.steps.iter().zip(&forms).enumerate() {
             let params = s.op.params().len() as u64;
             let flops = s.cost().flops / form.kernels.len() as f64;
@@ -156,6 +162,8 @@ impl GpuExecutor {
                     Slot::Output(i) => memory.binding(s.outputs[*i], *element, program.info(s.outputs[*i])),
                     Slot::WriteScratch | Slot::ReadScratch => memory.scratch(form),
                     Slot::Step => args.as_entire_binding(),
+                    Slot::Schedule => schedule.as_entire_binding(),
+                    Slot::Count => cursor.as_entire_binding(),
                 }));
                 let Some(groups) = dispatch(kernel, gpu.limits.max_compute_workgroups_per_dimension) else { continue };
                 // An op over nothing is no dispatch, and so never divides by its empty size.
@@ -176,6 +184,7 @@ impl GpuExecutor {
             infos: program.buffers,
             memory,
             step,
+            resident,
             schedule,
             cursor,
             readback: Readback::default(),
@@ -199,6 +208,9 @@ impl GpuExecutor {
     fn submit(&self, rows: &[StepArgs<f64>]) -> Result<Submission> {
         self.gpu.check()?;
         let submission = self.gpu.guarded(|| {
+            if self.resident {
+                return self.submit_resident(rows);
+            }
             self.write_schedule(rows);
             let (mut from, end) = (0, rows.len() * self.step.len());
             loop {
@@ -214,6 +226,19 @@ impl GpuExecutor {
         Ok(submission)
     }
 
+    /// As many steps a dispatch as its operations allow: a dispatch cannot be cut.
+    fn submit_resident(&self, rows: &[StepArgs<f64>]) -> Submission {
+        let flops: f64 = self.step.iter().map(|d| d.flops).sum();
+        let most = (self.most_flops / flops.max(1.0)).max(1.0) as usize;
+        let (last, before) = (rows.len().saturating_sub(1) / most * most, rows.len());
+        for first in (0..last).step_by(most) {
+            self.write_schedule(&rows[first..first + most]);
+            self.submit_piece(0..self.step.len());
+        }
+        self.write_schedule(&rows[last..before]);
+        self.submit_piece(0..self.step.len())
+    }
+
     fn write_schedule(&self, rows: &[StepArgs<f64>]) {
         let mut words = [0u32; SCHEDULE_ROWS * crate::ops::step::STEP_WORDS];
         for (to, row) in words.as_chunks_mut().0.iter_mut().zip(rows) {
@@ -221,7 +246,8 @@ impl GpuExecutor {
         }
         let used = &words[..rows.len() * crate::ops::step::STEP_WORDS];
         self.gpu.queue.write_buffer(&self.schedule, 0, bytemuck::cast_slice(used));
-        self.gpu.queue.write_buffer(&self.cursor, 0, &[0; 4]);
+        let count = if self.resident { rows.len() as u32 } else { 0 };
+        self.gpu.queue.write_buffer(&self.cursor, 0, &count.to_le_bytes());
     }
 
     /// The end of a submit that begins with dispatch `from`, of the steps one after another: one dispatch at least.
@@ -251,7 +277,7 @@ fn halves_of(program: &Program, step: &Step, kernel: &Kernel) -> Halves {
         let buf = match slot {
             Slot::Input(i) => step.inputs[*i],
             Slot::Output(i) => step.outputs[*i],
-            Slot::WriteScratch | Slot::ReadScratch | Slot::Step => return false,
+            Slot::WriteScratch | Slot::ReadScratch | Slot::Step | Slot::Schedule | Slot::Count => return false,
         };
         program.info(buf).kind == Element::Half
     };

@@ -62,7 +62,8 @@ pub fn ops(program: &Program) -> usize {
     joined(program.clone()).steps.len()
 }
 
-/// The kernels that a replay of the program starts on hardware, `advance` first.
+/// The kernels that a replay of the program starts on hardware, `advance` first. Of a network that trains many steps in a dispatch
+/// it is that one, of a single step.
 pub fn dispatches(program: &Program) -> Vec<ModelledDispatch> {
     let limits = limits();
     of_program(program, &|op| choose(op, Class::Hardware, &limits), &limits)
@@ -79,7 +80,8 @@ fn of_program(program: &Program, wanted: &dyn Fn(&Op) -> Variant, limits: &wgpu:
     let program = joined(program.clone());
     let advance = ModelledDispatch { kernel: "advance".into(), groups: 1, threads: 1, flops: 0.0, bytes: 0.0 };
     let all = program.steps.iter().flat_map(|step| of_step(step, wanted(&step.op), limits));
-    std::iter::once(advance).chain(all.filter(|d| d.groups > 0)).collect()
+    let resident = program.steps.iter().any(|s| s.op.forms() == Forms::Resident);
+    (!resident).then_some(advance).into_iter().chain(all.filter(|d| d.groups > 0)).collect()
 }
 
 fn of_step(step: &Step, variant: Variant, limits: &wgpu::Limits) -> Vec<ModelledDispatch> {

@@ -39,6 +39,7 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("regularizer", shader!("common/regularizer.wgsl")),
     ("head", shader!("common/head.wgsl")),
     ("mlp", shader!("common/mlp.wgsl")),
+    ("resident", shader!("common/resident.wgsl")),
 ];
 
 /// Stem and text of every shader file with entry points.
@@ -163,6 +164,7 @@ fn bindings(kernel: &Kernel, params: u64, halves: Halves) -> Vec<Binding> {
             Slot::Input(_) | Slot::ReadScratch => Binding::Read(element),
             Slot::Output(_) | Slot::WriteScratch => Binding::ReadWrite(element),
             Slot::Step => Binding::Read(STEP_BYTES),
+            Slot::Schedule | Slot::Count => Binding::Read(element),
         }
     }));
     all

@@ -41,9 +41,11 @@ pub fn cut_submits(executor: &mut GpuExecutor, flops: f64) {
 
 /// Puts another source in the place of a shader, so that a test can show that a wrong one is caught.
 pub fn replace_shader(gpu: &Gpu, family: &'static str, composed: &str) -> Result<()> {
-    let module = gpu.shader(family, composed, Checks::On)?;
-    let mut modules = gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
-    modules.insert((family, Mode::plain(Checks::On)), module);
+    for checks in [Checks::On, Checks::Off] {
+        let module = gpu.shader(family, composed, checks)?;
+        let mut modules = gpu.pipelines.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.insert((family, Mode::plain(checks)), module);
+    }
     Ok(())
 }
 
@@ -68,7 +70,7 @@ pub fn halves_of(op: &Op, kernel: &Kernel) -> Halves {
     let takes = |slot: &Slot| match slot {
         Slot::Input(i) => op.halves().contains(&op.inputs()[*i]),
         Slot::Output(i) => op.halves().contains(&op.outputs()[*i]),
-        Slot::WriteScratch | Slot::ReadScratch | Slot::Step => false,
+        Slot::WriteScratch | Slot::ReadScratch | Slot::Step | Slot::Schedule | Slot::Count => false,
     };
     kernel.binds.iter().zip(1..).filter(|((slot, _), _)| takes(slot)).map(|(_, binding)| 1 << binding).sum()
 }

@@ -2,6 +2,8 @@
 //! own name. Matrix products and convolutions have tiled forms too, through workgroup memory; where a sum is long, the forms for
 //! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
+mod resident;
+
 use super::matrices::Matrix;
 use crate::error::either;
 use crate::ops::{Forms, Grid, Op, Product};
@@ -87,6 +89,9 @@ pub enum Slot {
     ReadScratch,
     /// The step's arguments.
     Step,
+    /// The arguments of many steps, and how many they are.
+    Schedule,
+    Count,
 }
 
 /// A slot, and the bytes of one element of its array.
@@ -160,10 +165,11 @@ impl Form {
         if let Some(form) = product.and_then(|p| form_of_product(op, &p, Variant::Tile32x32, u64::MAX)) {
             return form;
         }
-        if op.forms() == Forms::Shared {
-            return Form::with_lanes(op, ALONE);
+        match op.forms() {
+            Forms::Shared => Form::with_lanes(op, ALONE),
+            Forms::Resident => Form::resident(op, true),
+            _ => Form::of_threads(op, GROUP_SIZE, 1, op.settings()),
         }
-        Form::of_threads(op, GROUP_SIZE, 1, op.settings())
     }
 
     /// A kernel whose work of a thread is shared by `lanes` of the workgroup's `threads`.
@@ -357,6 +363,7 @@ pub fn form(op: &Op, variant: Variant, most: u64) -> Option<Form> {
     match (variant, op.forms()) {
         (Variant::Plain, _) => return Some(Form::plain(op)),
         (Variant::Shared, Forms::Shared) => return Some(Form::with_lanes(op, TOGETHER)),
+        (Variant::Shared, Forms::Resident) => return Some(Form::resident(op, false)),
         _ => {}
     }
     form_of_product(op, &op.product()?, variant, most)
@@ -461,8 +468,8 @@ const CHOICES: [(Variant, [u64; 3], u64); 7] = [
 
 /// The variant of an op on an adapter: the first of the table that its limits allow.
 pub fn choose(op: &Op, class: Class, limits: &wgpu::Limits) -> Variant {
-    if class == Class::Hardware && op.forms() == Forms::Shared {
-        let fits = beyond(&Form::with_lanes(op, TOGETHER), limits).is_none();
+    if class == Class::Hardware && matches!(op.forms(), Forms::Shared | Forms::Resident) {
+        let fits = form(op, Variant::Shared, most_bytes(limits)).is_some_and(|form| beyond(&form, limits).is_none());
         return if fits { Variant::Shared } else { Variant::Plain };
     }
     let (Class::Hardware, Some(p)) = (class, op.product()) else { return Variant::Plain };

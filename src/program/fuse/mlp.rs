@@ -17,11 +17,16 @@ const MOST_ROWS: u32 = 1024;
 const MOST_TAPE: usize = 1 << 24;
 
 /// The program as a GPU runs it best.
-pub fn joined(mut program: Program) -> Program {
+pub fn joined(program: Program) -> Program {
     // The joined kernels keep activations to themselves, in f32.
     if program.has_halves() {
         return program;
     }
+    super::mlp_steps::resident(&program).unwrap_or_else(|| in_passes(program))
+}
+
+/// With the layers of small networks joined, step by step.
+pub fn in_passes(mut program: Program) -> Program {
     let mut i = 0;
     while i < program.steps.len() {
         let _ = join(&mut program, i);
@@ -32,11 +37,11 @@ pub fn joined(mut program: Program) -> Program {
 }
 
 /// A linear layer's steps.
-struct Layer {
-    forward: usize,
-    f: LinearForward,
-    weight: usize,
-    data: Option<usize>,
+pub(super) struct Layer {
+    pub forward: usize,
+    pub f: LinearForward,
+    pub weight: usize,
+    pub data: Option<usize>,
 }
 
 /// Tries the head at step `i`.
@@ -103,7 +108,7 @@ fn join(program: &mut Program, i: usize) -> Option<()> {
 }
 
 /// What the head at step `i` says of the pass; the rest is 0.
-fn of_head(program: &Program, i: usize) -> Option<MlpPass> {
+pub(super) fn of_head(program: &Program, i: usize) -> Option<MlpPass> {
     let none: MlpPass = bytemuck::Zeroable::zeroed();
     Some(match program.steps[i].op {
         Op::SoftmaxHead(h) => MlpPass {
@@ -160,7 +165,7 @@ fn of_head(program: &Program, i: usize) -> Option<MlpPass> {
 
 /// The layers from the network's inputs to the outputs z that the head at step `head` reads, dz being their gradient. None where
 /// another step reads or writes what would no longer be stored.
-fn layers_of(program: &Program, head: usize, z: Buf, dz: Buf) -> Option<Vec<Layer>> {
+pub(super) fn layers_of(program: &Program, head: usize, z: Buf, dz: Buf) -> Option<Vec<Layer>> {
     let mut layers: Vec<Layer> = vec![];
     let (mut y, mut dy, mut reader) = (z, dz, vec![head]);
     loop {
@@ -215,7 +220,7 @@ fn same(found: Vec<usize>, wanted: &[usize]) -> bool {
 }
 
 /// Where the layers follow one another in one flat vector with one activation between them.
-fn widths_of(layers: &[Layer]) -> Option<Widths> {
+pub(super) fn widths_of(layers: &[Layer]) -> Option<Widths> {
     let mut widths = Widths { n: [0; MOST_LAYERS + 1], layers: layers.len() };
     let first = layers.first()?.f;
     let (mut at, last) = (first.weight, layers.len() - 1);

@@ -8,6 +8,7 @@ mod heads;
 mod images;
 mod methods;
 mod mlp;
+mod mlp_steps;
 mod norm;
 mod normed;
 mod optimizer;
@@ -159,6 +160,7 @@ pub fn rows(op: &Op) -> Vec<Row> {
         Op::MlpPass(_) => mlp::mlp_pass(),
         Op::MlpPack(_) => mlp::mlp_pack(),
         Op::MlpGradient(_) => mlp::mlp_gradient(),
+        Op::MlpSteps(_) => mlp_steps::mlp_steps(),
         Op::SoftmaxHead(_) => softmax_head(),
         Op::GaussianHead(_) => gaussian_head(),
         Op::StudentHead(_) => student_head(),

@@ -36,7 +36,7 @@ fn a_wrong_kernel_is_seen() {
 }
 
 /// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
-const SLIPS: [(&str, &str, &str, &str, Variant); 34] = [
+const SLIPS: [(&str, &str, &str, &str, Variant); 42] = [
     ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
     ("conv_tiled", "pixel.x * p.stride", "pixel.x", "conv2d_forward", Variant::Tile32x32),
     ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
@@ -97,6 +97,20 @@ const SLIPS: [(&str, &str, &str, &str, Variant); 34] = [
     ("mlp", "job - job / blocks * blocks", "job % LANES", "mlp_pass", Variant::Shared),
     ("mlp_weights", "ones == 6u", "ones == 7u", "mlp_gradient", Variant::Plain),
     ("mlp_weights", "columns > 2u, columns", "columns > 1u, columns", "mlp_pack", Variant::Plain),
+    ("mlp_steps", "own_x[2u * k + high]", "own_x[2u * k]", "mlp_steps", Variant::Plain),
+    ("mlp_steps", "UNITS > 6u { backward_unit(6u)", "UNITS > 6u { backward_unit(5u)", "mlp_steps", Variant::Plain),
+    (
+        "mlp_steps",
+        "grad.y += over_rows(y, rows_of_output(0u))",
+        "grad.y += over_rows(y, rows_of_output(1u))",
+        "mlp_steps",
+        Variant::Plain,
+    ),
+    ("mlp_steps", "first + lane < args.n_valid", "first + lane <= args.n_valid", "mlp_steps", Variant::Plain),
+    ("mlp_steps", "thread += PARTS", "thread += PARTS + 1u", "mlp_steps", Variant::Shared),
+    ("mlp_steps", "t % INPUTS];", "(t + 1u) % INPUTS];", "mlp_steps", Variant::Shared),
+    ("mlp_steps", "steps_schedule[i]", "steps_schedule[0]", "mlp_steps", Variant::Plain),
+    ("mlp_steps", "all.squares += partial[t * WORDS]", "all.squares = partial[t * WORDS]", "mlp_steps", Variant::Plain),
     ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
     ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
     ("norm_split", "at += LANES * step", "at += step", "batch_norm_sums", Variant::Split),

@@ -8,6 +8,7 @@ mod images;
 mod inputs;
 mod levels;
 mod objectives;
+mod resident;
 mod splits;
 mod stepping;
 mod variants;

@@ -123,7 +123,7 @@ fn the_choice_stays_within_the_limits() {
     let forms = |name: &str| chosen.iter().filter(|(n, _)| *n == name).count();
     for op in crate::ops::all() {
         let least = match op.forms() {
-            Forms::Plain | Forms::Shared => 1,
+            Forms::Plain | Forms::Shared | Forms::Resident => 1,
             Forms::SplitSums { .. } => 2,
             Forms::Tiled { .. } | Forms::SplitGradient { .. } | Forms::Fused { .. } => 3,
         };

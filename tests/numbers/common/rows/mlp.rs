@@ -44,12 +44,12 @@ const BATCHES: [(u32, u32, u32, u32, u32, u32); 6] = [
     (33, 1, 0, 9, 3, 3),
 ];
 
-fn quarters(n: usize, seed: u32, most: f32) -> Vec<f32> {
+pub(super) fn quarters(n: usize, seed: u32, most: f32) -> Vec<f32> {
     fill(n, seed, -most, most).into_iter().map(|v| (4.0 * v).round() / 4.0).collect()
 }
 
 /// The flat weights of all replicas; `exact` for a ReLU.
-fn weights(widths: &Widths, replicas: u32, exact: bool) -> Vec<f32> {
+pub(super) fn weights(widths: &Widths, replicas: u32, exact: bool) -> Vec<f32> {
     let mut all = vec![];
     for r in 0..replicas {
         // Inputs are multiples of 1/8.
