@@ -218,8 +218,8 @@ impl ModelSpec {
         let value = self.method.record_on_outputs(self, &mut b, z, dout);
         let scale = self.stepping.half.then(|| b.buffer(LOSS_SCALE, self.members as usize * SCALE_WORDS, Role::State));
         let dout = scale.map_or(dout, |scale| {
-            let (count, name) = (rows * z.cols(), format!("scaled.{}", b.name_of(dout)));
-            let scaled = b.buffer(&name, (replicas * count) as usize, Role::Scratch);
+            let count = rows * z.cols();
+            let scaled = b.buffer("scaled.dz", (replicas * count) as usize, Role::Scratch);
             b.push(Op::ScaleUp(ScaleUp { replicas, samples, count }), &[dout, scale], &[scaled]);
             scaled
         });

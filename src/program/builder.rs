@@ -228,10 +228,6 @@ impl Builder {
         self.dropout_by_step = by_step;
     }
 
-    pub fn name_of(&self, buf: Buf) -> &str {
-        &self.program.info(buf).name
-    }
-
     pub fn push(&mut self, op: Op, inputs: &[Buf], outputs: &[Buf]) {
         self.program.steps.push(Step { op, inputs: inputs.to_vec(), outputs: outputs.to_vec() });
     }

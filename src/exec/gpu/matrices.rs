@@ -1,5 +1,5 @@
-//! Products on a card's matrix units: the text of a tiled kernel whose operands are halves, with the sums of shaders/common/tile_matrix.wgsl
-//! in place of tile_sums. What is computed is the same: products of halves, added in f32.
+//! Products on a card's matrix units: the text of a tiled kernel whose operands are halves, with the sums of
+//! shaders/common/tile_matrix.wgsl in place of tile_sums. What is computed is the same: products of halves, added in f32.
 
 use super::halves::{Halves, Rewriting, arrays_of, conversions};
 use super::variants::Tile;

@@ -116,17 +116,8 @@ pub fn toy(members: u32, hidden: &[u32], adam: bool) -> Toy {
     let norm = b.buffer("norm", members as usize, Role::Scratch);
     b.push(Op::SumSquares(SumSquares { replicas: members, stride, first: 0, length: stride }), &[grad], &[norm]);
     if adam {
-        let adam = Adam {
-            replicas: members,
-            count: stride,
-            beta1: 0.9,
-            beta2: 0.999,
-            eps: 1e-8,
-            only_warm: 0,
-            decoupled: 0,
-            rated: 0,
-            guarded: 0,
-        };
+        let (replicas, count, beta1, beta2, eps) = (members, stride, 0.9, 0.999, 1e-8);
+        let adam = Adam { replicas, count, beta1, beta2, eps, only_warm: 0, decoupled: 0, rated: 0, guarded: 0 };
         b.push(Op::Adam(adam), &[grad, norm, none], &[weights, states[0], states[1]]);
     } else {
         let sgd = Sgd { replicas: members, count: stride, momentum: 0.9, rated: 0, guarded: 0 };

@@ -7,6 +7,7 @@ use crate::common::parity::{Shares, bounded_args, check_program_on, steps_of};
 use crate::common::rows::{Row, rows};
 use crate::common::toy::toy;
 use crate::common::{Tolerance, compare};
+use std::collections::BTreeSet;
 use vifo::base::Real;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::exec::gpu::variants::Variant;
@@ -41,36 +42,41 @@ fn every_op_agrees_in_16_bits() {
     assert!(failures.is_empty(), "{} of {count} rows fail:\n{first}", failures.len());
 }
 
-/// Products on the adapter's matrix units, where it has any, on all rows and tiles: the same operands and the same bound, since
-/// products of halves are exact in f32 and sums are f32. Where there are none the refusal is looked for.
+/// Products on the adapter's matrix units, where it has any: the same operands and the same bound, since products of halves are exact in
+/// f32 and sums are f32. One row of each kernel, of the awkward ones, which stand last; a software adapter, whose compiler takes
+/// most of a minute for a large tile, has the small one alone. Where there are no such units the refusal is looked for.
 #[test]
 fn products_agree_on_matrix_units() {
-    let (gpu, mut shares, mut failures, mut ran) = (gpu(), Shares::new(), vec![], 0);
+    let (gpu, mut shares, mut ran) = (gpu(), Shares::new(), BTreeSet::new());
     let has_matrices = gpu.report().matrix_side > 0;
-    let variants =
-        [Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16].map(|v| (v, (Checks::Off, "on matrices")));
+    let tiles = [Variant::Tile32x32, Variant::Tile64x16, Variant::Tile64x64];
+    let tiles = if gpu.report().is_software() { &tiles[..1] } else { &tiles[..] };
     let is_product = |op: &&Op| op.name().starts_with("linear_") || op.name().starts_with("conv2d_");
-    for row in ops::all().iter().filter(is_product).flat_map(rows) {
-        for outputs_too in [true, false] {
-            let (mut program, inputs, outputs) = row.halved_program(outputs_too);
-            program.matrices = true;
+    for row in ops::all().iter().filter(is_product).flat_map(|op| rows(op).into_iter().rev()) {
+        let (mut program, inputs, outputs) = row.halved_program(true);
+        program.matrices = true;
+        for tile in tiles {
+            let made = GpuExecutor::with_variant(program.clone(), gpu.clone(), Checks::Off, Some(*tile));
             if !has_matrices {
-                let refused = GpuExecutor::new(program, gpu.clone()).err().expect("no matrix units here").to_string();
+                let refused = made.err().expect("no matrix units here").to_string();
                 assert!(refused.contains("f16") && refused.contains("--device cpu"), "{refused}");
                 continue;
             }
-            let took = GpuExecutor::with_variant(program.clone(), gpu.clone(), Checks::Off, Some(Variant::Tile64x64));
-            let took = took.unwrap_or_else(|e| panic!("{e}"));
-            let kernels = took.kernels();
-            assert!(kernels.iter().any(|k| k.contains("on matrices of ")), "{}: {kernels:?}", row.name());
-            failures.extend(check_program_on(&row, (program, inputs, outputs), &gpu, &variants, &mut shares).err());
-            ran += 1;
+            let made = made.unwrap_or_else(|e| panic!("{e}"));
+            let kernels: Vec<String> = made.kernels().iter().map(|k| k.to_string()).collect();
+            let on_matrices = kernels.iter().find(|k| k.contains("on matrices of "));
+            // A square may be larger than a small tile has steps.
+            if on_matrices.is_some_and(|kernel| ran.insert(kernel.clone())) {
+                let (program, variants) = (program.clone(), [(*tile, (Checks::Off, "on matrices"))]);
+                check_program_on(&row, (program, inputs.clone(), outputs.clone()), &gpu, &variants, &mut shares)
+                    .unwrap_or_else(|e| panic!("{e}"));
+            }
         }
     }
-    println!("{ran} rows on squares of {}; share of the tolerance used:", gpu.report().matrix_side);
+    println!("{} kernels on squares of {}; share of the tolerance used:", ran.len(), gpu.report().matrix_side);
     shares.iter().for_each(|(name, share)| println!("  {name:48} {share:.3}"));
-    let first = failures[..failures.len().min(12)].join("\n");
-    assert!(failures.is_empty(), "{} of {ran} rows fail:\n{first}", failures.len());
+    // Linear layers and convolutions: forward and data store numbers one by one or four at a time, weights have one kernel each.
+    assert!(!has_matrices || ran.len() >= 10, "{ran:?}");
 }
 
 /// A training step with halves between its layers, all that each store may change carried through it.
