@@ -34,6 +34,7 @@ const CASES: [Case; 5] = [
 ];
 
 /// A step as trainings record it: batches in the epoch's order, clipped Adam.
+// Long: the step in its order.
 fn record(Case(_, [members, sets, n, batch, n_in], hidden, vifo): &Case) -> (Program, Buf, Vec<(Buf, Vec<f32>)>) {
     let (members, sets, n, batch, n_in) = (*members, *sets, *n, *batch, *n_in);
     let sizes: Vec<u32> = [n_in].iter().chain(*hidden).chain(&[if *vifo { 4 } else { 2 }]).copied().collect();

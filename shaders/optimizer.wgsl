@@ -44,12 +44,13 @@ fn adam(
     if i >= p.replicas * p.count || (p.only_warm == 1u && args.warm != 1u) {
         return;
     }
-    if p.guarded == 1u && !is_finite(adam_norm[i / p.count]) {
+    let member = i / p.count;
+    if p.guarded == 1u && !is_finite(adam_norm[member]) {
         return;
     }
     var scale = 1.0;
     if args.clip_norm > 0.0 {
-        scale = clip_scale(args.clip_norm, adam_norm[i / p.count]);
+        scale = clip_scale(args.clip_norm, adam_norm[member]);
     }
     var w = adam_weights[i];
     let d = adam_grad[i] * scale + select(args.weight_decay, 0.0, p.decoupled == 1u) * w;
@@ -98,12 +99,13 @@ fn sgd(
     if i >= p.replicas * p.count || args.warm == 1u {
         return;
     }
-    if p.guarded == 1u && !is_finite(sgd_norm[i / p.count]) {
+    let member = i / p.count;
+    if p.guarded == 1u && !is_finite(sgd_norm[member]) {
         return;
     }
     var scale = 1.0;
     if args.clip_norm > 0.0 {
-        scale = clip_scale(args.clip_norm, sgd_norm[i / p.count]);
+        scale = clip_scale(args.clip_norm, sgd_norm[member]);
     }
     let w = sgd_weights[i];
     let v = p.momentum * sgd_velocity[i] + sgd_grad[i] * scale + args.weight_decay * w;

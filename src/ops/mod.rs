@@ -157,7 +157,7 @@ macro_rules! ops {
 /// The text of `shaders/STEM.wgsl`.
 macro_rules! shader {
     ($stem:ident) => {
-        include_str!(concat!("../../shaders/", stringify!($stem), ".wgsl"))
+        include_str!(concat!(env!("OUT_DIR"), "/shaders/", stringify!($stem), ".wgsl"))
     };
 }
 

@@ -275,7 +275,7 @@ mod tests {
                 &mut vec![f64::NAN; n * n],
             );
             for row in kernel.chunks(n + 1) {
-                assert!(row[..n].iter().all(|k| *k == 0.0) && row[n] == (n as f64).ln());
+                assert!(row[..n].iter().all(|k| *k == 0.0) && row[n] == libm::log(n as f64));
             }
             let p = Repulsion { replicas, group: replicas, count: 1, cols: 0, n_rows: 4, prior_variance: 2.0 };
             let (mut grad, mut value) = (vec![0.0; n], vec![f64::NAN; n]);

@@ -167,7 +167,7 @@ fn runs_are_listed_compared_and_opened() {
 
     // All of them: the broken one is named, and hides nothing.
     click(&mut test, Role::Button, "Tick all");
-    until(&mut test, "the other method", |t| count(t, "base") == 2 && says(t, "broken: no results"));
+    until(&mut test, "the other method", |t| count(t, "Plain network") == 2 && says(t, "broken: no results"));
     assert!(says(&test, "★") && says(&test, "4 of 4 ticked"));
     click(&mut test, Role::Button, "Tick none");
     assert!(says(&test, "Tick runs to compare them"));

@@ -192,7 +192,7 @@ fn sixteen_bits_train_or_are_refused_in_a_line() {
     assert_eq!(predictions[1], predictions[2], "on the CPU there is no difference");
     let out = run(home.path(), "off", "fit moons --precision f8 --out no");
     let err = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(!out.status.success() && err.contains("f32, f16, f16-matrix"), "{err}");
+    assert!(!out.status.success() && err.contains("\"f32\", \"f16\", \"f16-matrix\""), "{err}");
 }
 
 /// Every case of the benchmark on the software adapter, as a user reports it.

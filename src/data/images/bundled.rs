@@ -9,8 +9,8 @@ pub fn digits(options: &Options) -> Result<ImageSet> {
     let broken =
         |e: &dyn std::fmt::Display| Error::run("digits", e.to_string(), "this is a bug of vifo: please report it");
     let mut text = String::new();
-    let packed = &include_bytes!("../../../assets/data/digits.csv.gz")[..];
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).map_err(|e| broken(&e))?;
+    let packed = &include_bytes!("../../../assets/data/digits.csv.bz2")[..];
+    bzip2::read::BzDecoder::new(packed).read_to_string(&mut text).map_err(|e| broken(&e))?;
     let mut set = ImageSet {
         h: 8,
         w: 8,

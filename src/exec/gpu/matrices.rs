@@ -32,8 +32,8 @@ impl Matrix {
     }
 }
 
-const SUMS: &str = include_str!("../../../shaders/common/tile_sums.wgsl");
-const ON_MATRICES: &str = include_str!("../../../shaders/common/tile_matrix.wgsl");
+const SUMS: &str = include_str!(concat!(env!("OUT_DIR"), "/shaders/common/tile_sums.wgsl"));
+const ON_MATRICES: &str = include_str!(concat!(env!("OUT_DIR"), "/shaders/common/tile_matrix.wgsl"));
 
 /// The composed shader of a tiled kernel with halves at these bindings.
 pub fn on_matrices(composed: &str, halves: Halves, matrix: Matrix) -> String {

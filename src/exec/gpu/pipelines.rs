@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 macro_rules! shader {
     ($path:literal) => {
-        include_str!(concat!("../../../shaders/", $path))
+        include_str!(concat!(env!("OUT_DIR"), "/shaders/", $path))
     };
 }
 

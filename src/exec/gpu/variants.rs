@@ -3,10 +3,12 @@
 //! hardware cut it into parts, in two kernels with scratch memory between. All forms of an op pass the same parity rows; nothing here runs.
 
 mod resident;
+mod tile;
 
 use super::matrices::Matrix;
 use crate::error::either;
 use crate::ops::{Forms, Grid, Op, Product};
+pub use tile::Tile;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
@@ -28,30 +30,6 @@ pub enum Class {
     Hardware,
     /// Runs on the CPU, where workgroup memory is memory like any other and each barrier costs.
     Software,
-}
-
-/// Rows and columns of a workgroup's tile; `shaders/common/tile.wgsl` derives the rest from them as done here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Tile {
-    pub m: u32,
-    pub n: u32,
-}
-
-impl Tile {
-    pub fn threads(self) -> u32 {
-        self.m * self.n / 16
-    }
-    /// The pipeline's constants.
-    pub fn constants(self) -> [(&'static str, f64); 2] {
-        [("TILE_M", self.m.into()), ("TILE_N", self.n.into())]
-    }
-    /// Steps of the inner dimension in a round.
-    pub(super) fn depth(self) -> u32 {
-        self.m / 4
-    }
-    fn workgroup_bytes(self) -> u32 {
-        (self.m + self.n) * (self.m / 16 + 1) * 16
-    }
 }
 
 impl Variant {
