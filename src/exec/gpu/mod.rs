@@ -123,9 +123,8 @@ impl GpuExecutor {
         let (plan, forms) = preflight(&gpu, &program, wanted)?;
         let memory = Memory::new(&gpu, &program, plan, &forms)?;
         let (uniforms, stride) = uniforms(&gpu, &program)?;
-        let (schedule, cursor) =
-            (small(&gpu, "schedule", SCHEDULE_ROWS as u64 * STEP_BYTES)?, small(&gpu, "cursor", 4)?);
-        let args = small(&gpu, "step", STEP_BYTES)?;
+        let schedule = small(&gpu, "schedule", SCHEDULE_ROWS as u64 * STEP_BYTES)?;
+        let [cursor, args] = [small(&gpu, "cursor", 4)?, small(&gpu, "step", STEP_BYTES)?];
 
         let bind = |label: &str, pipeline: Pipeline, resources: Vec<wgpu::BindingResource>, groups, flops| {
             let entries: Vec<_> = resources

@@ -437,8 +437,9 @@ mod tests {
     /// A page's program beside it hands over what a window reads itself: cures of warnings, and numbers that are none.
     #[test]
     fn a_look_survives_the_way_to_a_page() {
-        let rows: String = (0..40).map(|i| format!("{i},,{},{}\n", i % 7, i * i)).collect();
-        let (_dir, content) = look(&format!("id,empty,a,y\n{rows}"));
+        let rows: String = (0..40).map(|i| format!("{i},{},,{}\n", i % 7, i * i)).collect();
+        // A name that is a number is asked about.
+        let (_dir, content) = look(&format!("id,7,empty,y\n{rows}"));
         let mut bytes = vec![];
         content.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map()).expect("written");
         let back: Content = rmp_serde::from_slice(&bytes).expect("read");
