@@ -72,11 +72,11 @@ function check(what, holds, found) {
     await page.close();
 
     // A run that the page has left unfinished goes on in the program.
-    const { cut, table } = await training({ open, drop: drop_on, check, out });
+    const { cut: broken_off, table } = await training({ open, drop: drop_on, check, out });
     const rest = path.join(out, "cut");
     fs.rmSync(rest, { recursive: true, force: true });
     fs.mkdirSync(rest);
-    fs.writeFileSync(path.join(rest, "run.zip"), cut);
+    fs.writeFileSync(path.join(rest, "run.zip"), broken_off);
     execFileSync("python3", ["-m", "zipfile", "-e", path.join(rest, "run.zip"), rest]);
     const left = fs.readdirSync(rest).map((f) => path.join(rest, f)).find((f) => fs.statSync(f).isDirectory());
     const rows_of = () => fs.readFileSync(path.join(left, "metrics.csv"), "utf8").trim().split("\n").length;
