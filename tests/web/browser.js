@@ -65,6 +65,15 @@ async function begin(folder, options = chromium()) {
     page.began = Date.now() - began;
     page.act = (what, having = "") => page.evaluate((what, having) => vifo.act(what, having), what, having);
     page.state = async () => JSON.parse(await page.evaluate("vifo.state()"));
+    // The programs beside it, by name, as soon as each has loaded; and the one of a name.
+    page.programs = async () => {
+      for (const end = Date.now() + 60000; Date.now() < end; await wait(100)) {
+        const all = await Promise.all(page.workers().map(async (of) => [await of.evaluate("self.memory && self.name").catch(() => ""), of]));
+        if (all.every(([name]) => name)) return new Map(all);
+      }
+      throw new Error("a program beside the page has not loaded within a minute");
+    };
+    page.program = async (name) => (await page.programs()).get(name);
     page.until = async (words, test, ms = 60000) => {
       for (const end = Date.now() + ms; Date.now() < end; await wait(100)) if (test(await page.state())) return true;
       console.log("waited for", words, "in vain:", await page.state());

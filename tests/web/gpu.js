@@ -46,7 +46,7 @@ module.exports = async function ({ open, check, out }) {
     // The device is opened anew where the one before had another name.
     const page = await opened(`device = "cpu"\n${long}`);
     await page.until("steps", (s) => s.step > 0 && s.device?.startsWith("CPU"));
-    for (const worker of page.workers()) await as_card(worker);
+    for (const worker of (await page.programs()).values()) await as_card(worker);
     await page.act("play", `${long}[net]\nhidden = ${hidden}\n`);
     await page.until("steps", (s) => s.step > 2 && s.device?.includes("chosen"), 180000);
     const { device } = await page.state();
@@ -71,7 +71,7 @@ module.exports = async function ({ open, check, out }) {
 
   // The device goes at its next step; and in the middle of a read-back: as its bytes are asked for, and when they are there.
   const had = (await page.state()).step;
-  await page.workers()[0].evaluate(() => {
+  await (await page.program("vifo playground")).evaluate(() => {
     const make = GPUDevice.prototype.createCommandEncoder;
     GPUDevice.prototype.createCommandEncoder = function (descriptor) {
       this.destroy();
@@ -83,7 +83,7 @@ module.exports = async function ({ open, check, out }) {
     const reads = await opened(`device = "software"\n${long}`);
     await reads.until("steps", (s) => s.step > 20 && s.device.startsWith("GPU"), 120000);
     const at = (await reads.state()).step;
-    await reads.workers()[0].evaluate((late) => {
+    await (await reads.program("vifo playground")).evaluate((late) => {
       const [make, map] = [GPUDevice.prototype.createCommandEncoder, GPUBuffer.prototype.mapAsync];
       let device;
       GPUDevice.prototype.createCommandEncoder = function (descriptor) {

@@ -20,7 +20,7 @@ const recipe = "[train]\nepochs = 100000000\nevaluate_every = 1\n";
   // What WebAssembly holds, and JavaScript after it has tidied up, MiB; of each program.
   async function held() {
     await collector.send("HeapProfiler.collectGarbage");
-    const programs = [page, ...page.workers()];
+    const programs = [page, ...(await page.programs()).values()];
     const wasm = await Promise.all(programs.map((of) => of.evaluate("memory.buffer.byteLength")));
     const heap = (await collector.send("Runtime.getHeapUsage")).usedSize;
     return { wasm: wasm.map(megabytes), script: megabytes(heap), step: (await page.state()).step };

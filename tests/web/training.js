@@ -132,12 +132,16 @@ module.exports = async function ({ open, drop, check, out }) {
   check("the page's thread is late by less than 100 ms in 95 of 100", smooth.late.p95 < 100, smooth.late);
   check("a click is seen within 200 ms", pressed.middle < 200, pressed);
 
+  // The page and the programs beside it, by name, MiB.
   const size = "memory.buffer.byteLength / 1048576";
-  const held = () => Promise.all([page, ...page.workers()].map((of) => of.evaluate(size)));
+  const held = async () => {
+    const all = [["page", page], ...(await page.programs())];
+    return Object.fromEntries(await Promise.all(all.map(async ([name, of]) => [name, await of.evaluate(size)])));
+  };
   const before = await held();
   await wait(60000);
   const after = await held();
-  check("a minute of training takes no more memory (MiB)", after.every((n, i) => n <= before[i] + 8), [before, after]);
+  check("a minute of training takes no more memory (MiB)", Object.keys(after).every((name) => after[name] <= (before[name] ?? 0) + 8), [before, after]);
 
   // Closed in the middle of it: the run is there, interrupted.
   await page.close();
@@ -155,12 +159,11 @@ module.exports = async function ({ open, drop, check, out }) {
   await again.act("tab", "Playground");
   await again.act("play");
   await goes_on();
-  // The last one begun: others read.
-  await again.workers().at(-1).evaluate("setTimeout(vifo.fail) && 0");
+  await (await again.program("vifo playground")).evaluate("setTimeout(vifo.fail) && 0");
   check("a panic beside the page is told", await says("as the test asked"), (await again.state()).said);
   await again.act("toggle");
   check("and its training goes on", await goes_on());
-  await again.workers().at(-1).evaluate("setTimeout(() => { throw new Error('no memory left') }) && 0");
+  await (await again.program("vifo playground")).evaluate("setTimeout(() => { throw new Error('no memory left') }) && 0");
   check("so is an end of another kind", await says("no memory left"), (await again.state()).said);
   await again.act("toggle");
   check("and it goes on again", await goes_on());
