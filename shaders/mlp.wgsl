@@ -1,4 +1,4 @@
-// needs: index, math, activation, rng, step, regularizer, head, mlp
+// needs: index, math, activation, rng, step, regularizer, head, own_row, mlp
 // A small network's pass: eight rows of a batch forward, through the head and back, all but the gradient of the weights. Twin:
 // src/ops/mlp.rs. A software adapter loses much where a barrier stands, so that there a thread has its eight rows to itself; on
 // hardware LANES threads share them. Of a branch software computes both sides: activation and head, of which a network has one, are
@@ -48,32 +48,6 @@ struct MlpPass {
 @group(0) @binding(5) var<storage, read_write> pass_terms: array<f32>;
 @group(0) @binding(6) var<storage, read_write> pass_dx: array<f32>;
 @group(0) @binding(7) var<storage, read> pass_args: StepArgs;
-
-const HEAD_SOFTMAX: u32 = 0u;
-const HEAD_GAUSSIAN: u32 = 1u;
-const HEAD_STUDENT: u32 = 2u;
-const HEAD_VIFO: u32 = 3u;
-
-// A row's outputs and their gradient.
-var<private> head_outputs: array<f32, MOST_OUTPUTS>;
-var<private> head_gradients: array<f32, MOST_OUTPUTS>;
-
-fn head_output(at: u32) -> f32 {
-    return head_outputs[at];
-}
-
-fn head_gradient(at: u32) -> f32 {
-    return head_gradients[at];
-}
-
-fn set_head_gradient(at: u32, value: f32) {
-    head_gradients[at] = value;
-}
-
-// Regularizers over all rows keep their own kernels.
-fn head_moment(at: u32) -> f32 {
-    return 0.0;
-}
 
 // Threads that share rows wait for what the others have written to the tape.
 fn meet() {

@@ -1,4 +1,4 @@
-// needs: index, math, activation, rng, step, regularizer, head, resident
+// needs: index, math, activation, rng, step, regularizer, head, own_row, resident
 // Many steps of a small network with one hidden layer in one dispatch: a workgroup trains a replica, whose weights and moments stay in
 // its threads' registers from step to step (`resident`). Twin: src/ops/mlp_steps.rs.
 
@@ -52,31 +52,6 @@ struct MlpSteps {
 @group(0) @binding(6) var<storage, read_write> steps_sums: array<f32>;
 @group(0) @binding(7) var<storage, read> steps_schedule: array<StepArgs>;
 @group(0) @binding(8) var<storage, read> steps_count: u32;
-
-const HEAD_SOFTMAX: u32 = 0u;
-const HEAD_GAUSSIAN: u32 = 1u;
-const HEAD_STUDENT: u32 = 2u;
-const HEAD_VIFO: u32 = 3u;
-
-var<private> head_outputs: array<f32, MOST_OUTPUTS>;
-var<private> head_gradients: array<f32, MOST_OUTPUTS>;
-
-fn head_output(at: u32) -> f32 {
-    return head_outputs[at];
-}
-
-fn head_gradient(at: u32) -> f32 {
-    return head_gradients[at];
-}
-
-fn set_head_gradient(at: u32, value: f32) {
-    head_gradients[at] = value;
-}
-
-// Regularizers over all rows keep their own kernels.
-fn head_moment(at: u32) -> f32 {
-    return 0.0;
-}
 
 // As in `optimizer`.
 fn clip_scale(clip_norm: f32, sum_squares: f32) -> f32 {

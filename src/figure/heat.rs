@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::Saved;
 use super::axis::{Axis, extent, usable, widen};
+use super::inputs;
 use super::legend::{MARGIN, Symbol, draw_head, entry};
-use super::numbers::{Cell, Numbers, named};
+use super::numbers::{Cell, Numbers};
 use super::palette::{BLACK, FRAME, ORANGE, PURPLE, SKY, TEXT, VERMILLION, WHITE, viridis};
-use super::panels::{MOST_PANELS, evenly, shape, thousands};
+use super::panels::{MOST_PANELS, shape};
 use super::plot::{LABEL_SIZE, MARKERS, Plot, TICK_SIZE, tick_width};
 use super::save::{Figure, save};
 use super::svg::{Align, Ink, Rect, Stroke, Svg};
@@ -43,7 +44,6 @@ pub struct HeatPanel {
 /// Finer than this, cells are smaller than what a page shows.
 const MOST_CELLS: usize = 160;
 const LEVELS: f64 = 96.0;
-const MOST_POINTS: usize = 400;
 const CLASSES: [(Ink, Ink); 5] = [(WHITE, BLACK), (VERMILLION, WHITE), (SKY, BLACK), (ORANGE, BLACK), (PURPLE, BLACK)];
 
 /// Writes `stem`.png, `stem`.svg and `stem`.csv into `dir`.
@@ -139,9 +139,7 @@ impl Figure for HeatFigure {
     }
 
     fn numbers(&self) -> Numbers {
-        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
-        let part = ["part", "panel", "quantity"].map(String::from);
-        let mut numbers = Numbers::new(part.into_iter().chain([x, y, "value".into(), "class".into()]));
+        let mut numbers = inputs::numbers(&self.x_label, &self.y_label);
         for panel in &self.panels {
             let middle = |i: usize, (low, high): (f64, f64), n: usize| low + (high - low) * (i as f64 + 0.5) / n as f64;
             // Without columns there are no cells, whatever the values say.
@@ -152,10 +150,7 @@ impl Figure for HeatFigure {
                 numbers.push(row.into_iter().chain([Cell::from(*value)]).collect());
             }
         }
-        for &(x, y, class) in &self.points {
-            let (none, class) = (Cell::Empty, class.into());
-            numbers.push(vec!["training point".into(), none.clone(), none.clone(), x.into(), y.into(), none, class]);
-        }
+        inputs::push_points(&mut numbers, &self.points);
         numbers
     }
 
@@ -172,8 +167,7 @@ impl Figure for HeatFigure {
     fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let panels = &self.panels[..self.panels.len().min(MOST_PANELS)];
-        let chosen: Vec<(f64, f64, usize)> =
-            evenly(self.points.len(), MOST_POINTS).into_iter().map(|i| self.points[i]).collect();
+        let chosen = inputs::chosen(&self.points);
         let mut classes: Vec<usize> = chosen.iter().map(|p| p.2).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -189,17 +183,8 @@ impl Figure for HeatFigure {
                 entry(Symbol::Point(marker, 3.6, ink, edge), format!("class {class}"))
             })
             .collect();
-        let mut notes = Vec::new();
-        if self.points.len() > MOST_POINTS {
-            notes.push(format!(
-                "{MOST_POINTS} of {} training points drawn, evenly chosen",
-                thousands(self.points.len())
-            ));
-        }
-        if self.panels.len() > panels.len() {
-            notes.push(format!("{} further panels are not drawn", self.panels.len() - panels.len()));
-        }
-        let top = draw_head(s, width, &self.title, &notes.join(" · "), &legend);
+        let notes = inputs::left_out(self.points.len(), self.panels.len());
+        let top = draw_head(s, width, &self.title, &notes, &legend);
 
         let n = panels.len().max(1);
         let (rows, columns) = shape(n);

@@ -13,6 +13,7 @@ mod curves;
 mod dots;
 mod heat;
 mod histograms;
+mod inputs;
 mod intervals;
 #[cfg(test)]
 mod layout_tests;

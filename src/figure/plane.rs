@@ -2,10 +2,11 @@
 
 use super::axis::{Axis, widen};
 use super::heat::draw_colour_bar;
+use super::inputs;
 use super::legend::{MARGIN, Symbol, draw_head, entry};
-use super::numbers::{Cell, Numbers, named};
+use super::numbers::{Cell, Numbers};
 use super::palette::{BLACK, FRAME, TEXT, WHITE};
-use super::panels::{MOST_PANELS, evenly, shape, thousands};
+use super::panels::{MOST_PANELS, shape};
 use super::pixels::Pixels;
 use super::plot::{LABEL_SIZE, Marker, Plot, tick_width};
 use super::save::Figure;
@@ -41,8 +42,6 @@ pub struct PlanePanel {
     /// Of colours from viridis: the value of the brightest, and its name; the darkest is 0.
     pub scale: Option<(f64, String)>,
 }
-
-const MOST_POINTS: usize = 400;
 
 impl PlanePanel {
     fn has_data(&self) -> bool {
@@ -82,9 +81,7 @@ impl Figure for PlaneFigure {
     }
 
     fn numbers(&self) -> Numbers {
-        let (x, y) = (named("x", &self.x_label), named("y", &self.y_label));
-        let part = ["part", "panel", "quantity"].map(String::from);
-        let mut numbers = Numbers::new(part.into_iter().chain([x, y, "value".into(), "class".into()]));
+        let mut numbers = inputs::numbers(&self.x_label, &self.y_label);
         for panel in &self.panels {
             let n = panel.n.max(1);
             let middle = |i: usize, (low, high): (f64, f64)| low + (high - low) * (i as f64 + 0.5) / n as f64;
@@ -96,10 +93,7 @@ impl Figure for PlaneFigure {
                 }
             }
         }
-        for &(x, y, class) in &self.points {
-            let (none, class) = (Cell::Empty, class.into());
-            numbers.push(vec!["training point".into(), none.clone(), none.clone(), x.into(), y.into(), none, class]);
-        }
+        inputs::push_points(&mut numbers, &self.points);
         numbers
     }
 
@@ -117,8 +111,7 @@ impl Figure for PlaneFigure {
     fn draw(&self, s: &mut Svg) {
         let (width, height) = self.size();
         let panels = &self.panels[..self.panels.len().min(MOST_PANELS)];
-        let chosen: Vec<(f64, f64, usize)> =
-            evenly(self.points.len(), MOST_POINTS).into_iter().map(|i| self.points[i]).collect();
+        let chosen = inputs::chosen(&self.points);
         let mut legend: Vec<_> = self
             .classes
             .iter()
@@ -132,17 +125,8 @@ impl Figure for PlaneFigure {
             let name = if white { "decision boundary (white)" } else { "decision boundary" };
             legend.push(entry(Symbol::Line(Stroke::solid(ink, 1.6)), name));
         }
-        let mut notes = Vec::new();
-        if self.points.len() > MOST_POINTS {
-            notes.push(format!(
-                "{MOST_POINTS} of {} training points drawn, evenly chosen",
-                thousands(self.points.len())
-            ));
-        }
-        if self.panels.len() > panels.len() {
-            notes.push(format!("{} further panels are not drawn", self.panels.len() - panels.len()));
-        }
-        let top = draw_head(s, width, &self.title, &notes.join(" · "), &legend);
+        let notes = inputs::left_out(self.points.len(), self.panels.len());
+        let top = draw_head(s, width, &self.title, &notes, &legend);
         let n = panels.len().max(1);
         let (rows, columns) = shape(n);
         let scale_of = |p: &PlanePanel| p.scale.as_ref().map(|(most, _)| Axis::linear(0.0, most.max(1e-9), 5));

@@ -38,6 +38,7 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("norm_table", shader!("common/norm_table.wgsl")),
     ("regularizer", shader!("common/regularizer.wgsl")),
     ("head", shader!("common/head.wgsl")),
+    ("own_row", shader!("common/own_row.wgsl")),
     ("mlp", shader!("common/mlp.wgsl")),
     ("resident", shader!("common/resident.wgsl")),
 ];
