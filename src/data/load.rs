@@ -128,7 +128,7 @@ fn load_here(recipe: &recipe::Recipe, table: Option<&Table>) -> Result<Loaded> {
     let loaded = match (&recipe.data.toy, &recipe.data.images, &recipe.data.points) {
         (Some(kind), _, _) => load_toy(recipe, *kind),
         (None, Some(path), _) => images::load(recipe, path),
-        (None, None, Some(points)) => load_points(recipe, points),
+        (None, None, Some(_)) => load_points(recipe),
         (None, None, None) => load_file(recipe, table),
     }?;
     if loaded.train.n == 0 {
@@ -169,17 +169,27 @@ fn load_toy(recipe: &recipe::Recipe, kind: toy::ToyKind) -> Result<Loaded> {
     })
 }
 
-fn load_points(recipe: &recipe::Recipe, points: &[Vec<f64>]) -> Result<Loaded> {
-    let data = &recipe.data;
-    let Prepared { table, split, mut encoder, notes } =
-        points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
-    if !data.standardise {
-        unstandardise(&mut encoder);
-    }
-    of_points(points, Prepared { table, split, encoder, notes })
+/// The recipe's points, and those for validation.
+fn points_of(recipe: &recipe::Recipe) -> [&[Vec<f64>]; 2] {
+    [&recipe.data.points, &recipe.data.validation_points].map(|rows| rows.as_deref().unwrap_or_default())
 }
 
-fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
+fn prepared(recipe: &recipe::Recipe) -> Result<Prepared> {
+    let (data, [points, validation]) = (&recipe.data, points_of(recipe));
+    points::prepare(points, validation, (data.validation_fraction, data.test_fraction), u64::from(recipe.seed))
+}
+
+fn load_points(recipe: &recipe::Recipe) -> Result<Loaded> {
+    let mut prepared = prepared(recipe)?;
+    if !recipe.data.standardise {
+        unstandardise(&mut prepared.encoder);
+    }
+    of_points(recipe, prepared)
+}
+
+fn of_points(recipe: &recipe::Recipe, prepared: Prepared) -> Result<Loaded> {
+    let [points, validation] = points_of(recipe);
+    let hash = points::hash(points, validation);
     let Prepared { table, split, encoder, notes } = prepared;
     Ok(Loaded {
         train: encoder.encode(&table, &split.train, true)?,
@@ -187,8 +197,8 @@ fn of_points(points: &[Vec<f64>], prepared: Prepared) -> Result<Loaded> {
         test: encoder.encode(&table, &split.test, true)?,
         encoder,
         notes,
-        hash: points::hash(points),
-        values: points::hash(points),
+        values: hash.clone(),
+        hash,
     })
 }
 
@@ -245,10 +255,10 @@ impl Loaded {
 /// The recipe's points on the scale of an encoder that was fitted before some of them moved: means and units stay, ranges
 /// follow. None where the points do not suit it: other columns, or a class that it does not know.
 pub fn load_on_scale(recipe: &recipe::Recipe, scale: &Encoder) -> Result<Option<Loaded>> {
-    let Some(points) = &recipe.data.points else { return Ok(None) };
-    let data = &recipe.data;
-    let Prepared { table, split, encoder: fresh, notes } =
-        points::prepare(points, data.validation_fraction, data.test_fraction, u64::from(recipe.seed))?;
+    if recipe.data.points.is_none() {
+        return Ok(None);
+    }
+    let Prepared { table, split, encoder: fresh, notes } = prepared(recipe)?;
     let known = match (&fresh.target, &scale.target) {
         (Target::Classes { labels, .. }, Target::Classes { labels: known, .. }) => {
             labels.iter().all(|l| known.contains(l))
@@ -273,5 +283,5 @@ pub fn load_on_scale(recipe: &recipe::Recipe, scale: &Encoder) -> Result<Option<
         | (Target::Classes { name, .. }, Target::Classes { name: n, .. }) => name.clone_from(n),
         _ => {}
     }
-    of_points(points, Prepared { table, split, encoder, notes }).map(Some)
+    of_points(recipe, Prepared { table, split, encoder, notes }).map(Some)
 }

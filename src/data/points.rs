@@ -44,18 +44,32 @@ pub struct Prepared {
     pub notes: Vec<String>,
 }
 
-/// Both fractions apply from `MIN_TO_SPLIT` points on.
-pub fn prepare(points: &[Vec<f64>], validation_fraction: f64, test_fraction: f64, seed: u64) -> Result<Prepared> {
+/// Of the points, and of those that are for validation where there are any. Else both fractions apply from `MIN_TO_SPLIT` points on.
+pub fn prepare(
+    points: &[Vec<f64>],
+    validation: &[Vec<f64>],
+    (validation_fraction, test_fraction): (f64, f64),
+    seed: u64,
+) -> Result<Prepared> {
     let place = &key!(data.points).said();
     let task = match check(points, place)? {
         Some(task) if task == Task::Classification || points.len() > 1 => task,
         _ => return Err(Error::usage(place, counted(points.len(), "point"), "two points at least", "add points")),
     };
-    let table = to_table(points, task);
+    let of_validation = &key!(data.validation_points).said();
+    if check(validation, of_validation)?.is_some_and(|other| other != task) {
+        let widths = [validation, points].map(|rows| rows.first().map_or(0, Vec::len));
+        let found = format!("points of {} numbers beside {place} of {}", widths[0], widths[1]);
+        return Err(Error::usage(of_validation, found, "as many numbers in each", "give both the same columns"));
+    }
+    let together = [points, validation].concat();
+    let table = to_table(&together, task);
     let target = table.columns.last().map_or("", |c| c.name.as_str());
     let all: Vec<usize> = (0..points.len()).collect();
     let (mut notes, mut fractions) = (vec![], (validation_fraction, test_fraction));
-    if points.len() < MIN_TO_SPLIT {
+    if !validation.is_empty() {
+        fractions = (0.0, 0.0);
+    } else if points.len() < MIN_TO_SPLIT {
         if fractions.0 + fractions.1 > 0.0 {
             let n = points.len();
             notes.push(format!("all {n} points are trained on: none is held out of fewer than {MIN_TO_SPLIT}"));
@@ -63,7 +77,8 @@ pub fn prepare(points: &[Vec<f64>], validation_fraction: f64, test_fraction: f64
         fractions = (0.0, 0.0);
     }
     let classes = strata(&table, target, Some(task), &all)?;
-    let split = by_fraction(points.len(), fractions.0, fractions.1, seed, classes.as_deref())?;
+    let mut split = by_fraction(points.len(), fractions.0, fractions.1, seed, classes.as_deref())?;
+    split.validation.extend(points.len()..together.len());
     if task == Task::Classification && split.train.iter().all(|&i| points[i][2] == points[split.train[0]][2]) {
         let found = match split.train.len() == points.len() {
             true => "all points are of one class",
@@ -99,12 +114,17 @@ fn encoder(table: &Table, task: Task, rows: &[usize]) -> Encoder {
     Encoder { features: features.collect(), ..Encoder::of(target) }
 }
 
-/// SHA-256 over the numbers' bits, row after row, each row preceded by its length.
-pub fn hash(points: &[Vec<f64>]) -> String {
+/// SHA-256 over the numbers' bits, row after row, each row preceded by its length; between both parts a row of none.
+pub fn hash(points: &[Vec<f64>], validation: &[Vec<f64>]) -> String {
     let mut digest = Sha256::new();
-    for row in points {
+    let mut add = |row: &[f64]| {
         digest.update((row.len() as u64).to_le_bytes());
         row.iter().for_each(|v| digest.update(v.to_bits().to_le_bytes()));
+    };
+    points.iter().for_each(|row| add(row));
+    if !validation.is_empty() {
+        add(&[]);
+        validation.iter().for_each(|row| add(row));
     }
     super::hash::hex(digest)
 }
@@ -114,7 +134,7 @@ mod tests {
     use super::*;
 
     fn refusal(points: &[Vec<f64>]) -> String {
-        let error = prepare(points, 0.1, 0.1, 1).expect_err("refused");
+        let error = prepare(points, &[], (0.1, 0.1), 1).expect_err("refused");
         assert_eq!(error.exit_code(), 2, "{error}");
         let text = error.to_string();
         assert!(text.starts_with("data.points") && !text.contains('\n'), "{text}");
@@ -144,12 +164,12 @@ mod tests {
             assert!(refusal(&vec![vec![0.5, 0.5, 4.0]; n]).contains("points of two classes at least"));
         }
         assert!(refusal(&vec![vec![0.0, 1.0]; MAX_POINTS + 1]).contains("10001 points; allowed: at most 10000"));
-        assert!(prepare(&vec![vec![0.0, 1.0]; MAX_POINTS], 0.1, 0.1, 1).is_ok());
+        assert!(prepare(&vec![vec![0.0, 1.0]; MAX_POINTS], &[], (0.1, 0.1), 1).is_ok());
     }
 
     #[test]
     fn a_column_that_does_not_vary_is_kept_in_its_own_unit() {
-        let p = prepare(&[vec![3.0, 7.0], vec![3.0, 7.0]], 0.1, 0.1, 1).expect("points");
+        let p = prepare(&[vec![3.0, 7.0], vec![3.0, 7.0]], &[], (0.1, 0.1), 1).expect("points");
         let same = |v: f64| (v, 1.0, v, v);
         let FeatureKind::Numeric { mean, sd, min, max, .. } = p.encoder.features[0].kind else { panic!("a number") };
         assert_eq!((mean, sd, min, max), same(3.0));
@@ -161,7 +181,7 @@ mod tests {
         // Room for auxiliary inputs around the one place where there is data.
         assert_eq!(p.encoder.aux_range(), (vec![-1.0], vec![1.0]));
         // Population sd of 0 and 4 is 2; the range [0, 4] is widened by 2 on either side: +-2 sd about the mean.
-        let p = prepare(&[vec![0.0, 1.0, 0.0], vec![4.0, 1.0, 7.0]], 0.0, 0.0, 1).expect("points");
+        let p = prepare(&[vec![0.0, 1.0, 0.0], vec![4.0, 1.0, 7.0]], &[], (0.0, 0.0), 1).expect("points");
         assert_eq!(p.encoder.aux_range(), (vec![-2.0, -1.0], vec![2.0, 1.0]));
         assert_eq!(p.encoder.n_classes(), Some(2));
         let Target::Classes { labels, .. } = &p.encoder.target else { panic!("classes") };
@@ -173,15 +193,15 @@ mod tests {
     fn parts_begin_at_twenty_points() {
         let curve = |n: usize| (0..n).map(|i| vec![i as f64, (i * i) as f64]).collect::<Vec<_>>();
         let sizes = |n: usize| {
-            let p = prepare(&curve(n), 0.1, 0.1, 1).expect("points");
+            let p = prepare(&curve(n), &[], (0.1, 0.1), 1).expect("points");
             (p.split.train.len(), p.split.validation.len(), p.split.test.len(), p.notes.len())
         };
         assert_eq!([sizes(2), sizes(19), sizes(20)], [(2, 0, 0, 1), (19, 0, 0, 1), (16, 2, 2, 0)]);
         // The smallest training part that a recipe allows: one row.
-        assert!(prepare(&curve(20), 0.9, 0.04, 1).is_ok());
+        assert!(prepare(&curve(20), &[], (0.9, 0.04), 1).is_ok());
         // Three classes of 10 each, stratified: a tenth of 30 is one of each.
         let classes: Vec<Vec<f64>> = (0..30).map(|i| vec![i as f64, 0.5, (i % 3) as f64]).collect();
-        let p = prepare(&classes, 0.1, 0.1, 3).expect("points");
+        let p = prepare(&classes, &[], (0.1, 0.1), 3).expect("points");
         let mut tested: Vec<usize> = p.split.test.iter().map(|i| i % 3).collect();
         tested.sort_unstable();
         assert_eq!(tested, [0, 1, 2]);
@@ -189,9 +209,29 @@ mod tests {
 
     #[test]
     fn the_hash_knows_every_bit_and_where_rows_end() {
-        let h = hash(&[vec![1.0, 2.0], vec![3.0, 4.0]]);
-        assert_eq!((h.len(), &h), (64, &hash(&[vec![1.0, 2.0], vec![3.0, 4.0]])));
-        assert_ne!(h, hash(&[vec![1.0, 2.0], vec![3.0, 4.0f64.next_up()]]));
-        assert_ne!(hash(&[vec![1.0, 2.0, 3.0]]), hash(&[vec![1.0, 2.0], vec![3.0]]));
+        let h = hash(&[vec![1.0, 2.0], vec![3.0, 4.0]], &[]);
+        assert_eq!((h.len(), &h), (64, &hash(&[vec![1.0, 2.0], vec![3.0, 4.0]], &[])));
+        assert_ne!(h, hash(&[vec![1.0, 2.0], vec![3.0, 4.0f64.next_up()]], &[]));
+        assert_ne!(hash(&[vec![1.0, 2.0, 3.0]], &[]), hash(&[vec![1.0, 2.0], vec![3.0]], &[]));
+        assert_ne!(h, hash(&[vec![1.0, 2.0]], &[vec![3.0, 4.0]]));
+    }
+
+    /// They are held out, as they are and however few, and nothing else is; the unit is that of the others.
+    #[test]
+    fn points_for_validation_stay_apart() {
+        let curve = |n: usize| (0..n).map(|i| vec![i as f64, (i as f64).sin()]).collect::<Vec<_>>();
+        let held = [vec![50.0, 1.0], vec![60.0, 2.0]];
+        for n in [5, 40] {
+            let p = prepare(&curve(n), &held, (0.1, 0.1), 1).expect("points");
+            assert_eq!((p.split.train, p.split.validation), ((0..n).collect(), vec![n, n + 1]));
+            assert!(p.split.test.is_empty() && p.notes.is_empty());
+            let alone = prepare(&curve(n), &[], (0.0, 0.0), 1).expect("points");
+            assert_eq!(p.encoder, alone.encoder);
+        }
+        let error = prepare(&curve(5), &[vec![1.0, 2.0, 0.0]], (0.0, 0.0), 1).expect_err("other columns").to_string();
+        assert!(
+            error.starts_with("data.validation_points: points of 3 numbers beside data.points of 2; allowed: as many"),
+            "{error}"
+        );
     }
 }

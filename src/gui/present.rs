@@ -70,13 +70,12 @@ impl Present {
     }
 }
 
-/// Of the window, in points without zoom; None where the system does not say.
+/// Of the window, in points without zoom; None where there is no window. By what this frame is laid out for, and the scale that it is
+/// laid out with: a zoom that is set holds from the next frame on, and what the system tells of the window is of one before.
 fn window_size(ctx: &egui::Context) -> Option<egui::Vec2> {
-    let points = match shell::DOWNLOADS {
-        true => Some(ctx.content_rect()),
-        false => ctx.input(|i| i.viewport().inner_rect),
-    };
-    points.map(|rect| rect.size() * ctx.zoom_factor())
+    let is_window = shell::DOWNLOADS || ctx.input(|i| i.viewport().inner_rect.is_some());
+    let native = ctx.native_pixels_per_point().unwrap_or(1.0);
+    is_window.then(|| ctx.content_rect().size() * ctx.pixels_per_point() / native)
 }
 
 /// Steps of a tenth: a window that is drawn larger must not be laid out anew for every pixel.

@@ -95,7 +95,7 @@ fn bug_5_a_last_batch_of_one_row_counts_for_one_row() {
 /// The training's points with others in place of some.
 fn with_points(g: &Group, change: impl Fn(&mut Vec<Vec<f64>>)) -> crate::recipe::Recipe {
     let mut recipe = g.slots[0].recipe.as_deref().expect("a recipe").clone();
-    let mut rows = recipe.data.points.take().unwrap_or_else(|| g.slots[0].points.to_recipe());
+    let mut rows = recipe.data.points.take().unwrap_or_else(|| g.slots[0].points.to_recipe().concat());
     change(&mut rows);
     (recipe.data.toy, recipe.data.points, recipe.data.noise) = (None, Some(rows), None);
     (recipe.data.validation_fraction, recipe.data.test_fraction) = (0.0, 0.0);

@@ -138,7 +138,7 @@ fn points_change_while_training_goes_on() {
     let mut with_points = recipe(&[]);
     with_points.data.toy = None;
     with_points.data.test_fraction = 0.0;
-    let mut rows = g.slots[0].points.to_recipe();
+    let [mut rows, _] = g.slots[0].points.to_recipe();
     rows.push(vec![0.0, 5.0]);
     with_points.data.points = Some(rows);
     g.change(vec![with_points.clone()]);

@@ -87,17 +87,15 @@ impl Points {
         }
     }
 
-    /// As a recipe writes them. A training set that is no picture has none.
-    pub fn to_recipe(&self) -> Vec<Vec<f64>> {
-        let all = self.train.iter().chain(&self.held_out);
-        match self.task {
-            Some(Task::Regression) => all.map(|p| vec![p[0], p[1]]).collect(),
-            _ => {
-                // The recipe counts classes by their label where that is a number, as in every toy.
-                let label = |c: f64| self.classes.get(c as usize).and_then(|l| l.parse().ok()).unwrap_or(c);
-                all.map(|p| vec![p[0], p[1], label(p[2])]).collect()
-            }
-        }
+    /// As a recipe writes them: those to train on, and those held out. A training set that is no picture has none.
+    pub fn to_recipe(&self) -> [Vec<Vec<f64>>; 2] {
+        // The recipe counts classes by their label where that is a number, as in every toy.
+        let label = |c: f64| self.classes.get(c as usize).and_then(|l| l.parse().ok()).unwrap_or(c);
+        let row = |p: &[f64; 3]| match self.task {
+            Some(Task::Regression) => vec![p[0], p[1]],
+            _ => vec![p[0], p[1], label(p[2])],
+        };
+        [&self.train, &self.held_out].map(|all| all.iter().map(row).collect())
     }
 }
 

@@ -28,6 +28,7 @@ keys! {
         file: Option<PathBuf>, "Table (CSV, TSV, spaces; compressed too). - is standard input.";
         images: Option<PathBuf>, "Image set instead of a table: a folder with one subfolder per class, CIFAR-10/100, SVHN, STL-10, MNIST-like IDX, or digits (bundled).";
         points: Option<Vec<Vec<f64>>>, "Points in the recipe itself: [[x, y], ...] for a curve, [[x1, x2, class], ...] for classes. With 20 or more, some are held out.";
+        validation_points: Option<Vec<Vec<f64>>>, "Points of their own for validation, as in data.points, of which none is held out then.";
         image_size: Option<u32>, whole(4, 1024), flag("image-size", "N"), "Height and width to which images are resized at load; alexnet and preresnet take 32 [default: their own size, at most 32].";
         coarse: bool = false, "CIFAR-100: the 20 coarse classes instead of the 100 fine ones.";
         crop: Option<u32>, whole(0, 16), "Training images are shifted at random by up to this many pixels [default: 4 for colour, 2 for grey, 0 below 28 x 28].";
@@ -357,9 +358,13 @@ fn default_cure(key: &Key) -> String {
 impl Key {
     /// Whether what a recipe holds is allowed.
     pub fn is_allowed(&self, recipe: &Recipe) -> bool {
-        match (self.kind, &recipe.data.points) {
+        let data = &recipe.data;
+        match self.kind {
             // Thousands of points are checked as they are.
-            (ValueKind::PointList, rows) => rows.as_ref().is_none_or(|rows| points::check(rows, "").is_ok()),
+            ValueKind::PointList => {
+                let rows = if self.path == "data.points" { &data.points } else { &data.validation_points };
+                rows.as_ref().is_none_or(|rows| points::check(rows, "").is_ok())
+            }
             _ => self.value(recipe).is_none_or(|v| self.kind.admit(&v).is_some()),
         }
     }

@@ -139,6 +139,10 @@ impl Recipe {
                 return err(found, "keep one of them".into());
             }
         }
+        if d.validation_points.is_some() && d.points.is_none() {
+            let (held, points) = (keys::written("data.validation_points"), keys::written("data.points"));
+            return err(format!("{held} without {points}"), format!("set {points}, or leave {held} out"));
+        }
         if d.holdout == Some(Holdout::Own) {
             let place = format!("{place}: {}", keys::written(key!(data.holdout).path));
             let refuse = |found: &str, help: &str| Err(Error::usage(place.as_str(), found, "\"shared\"", help));

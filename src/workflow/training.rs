@@ -353,7 +353,8 @@ impl Training {
     /// Goes on with the same weights under `recipe`, whose points may be others. They stand on the scale that training began
     /// with, so that the weights keep their meaning. False where the weights do not fit and training restarted.
     pub fn rebuild(&mut self, recipe: &Recipe) -> Result<bool> {
-        let data = match recipe.data.points == self.recipe.data.points {
+        let points = |r: &Recipe| (r.data.points.clone(), r.data.validation_points.clone());
+        let data = match points(recipe) == points(&self.recipe) {
             true => Some(self.data.clone()),
             false => load::load_on_scale(recipe, &self.data.encoder)?.map(Arc::new),
         };

@@ -92,7 +92,7 @@ fn bug_2_a_method_in_the_list_changes_nothing_before_one_agrees() {
     // As the list does.
     let draft = &mut app(&mut h).playground.draft;
     draft.method.name = "swag".into();
-    keys::choose_method(draft, Some(&before));
+    keys::choose_method(draft, Some(&before), &mut keys::TakenAway::default());
     wait(&mut h, "a word of warning", |a| a.playground.waiting().contains(&"method.name".into()));
     assert_eq!(app(&mut h).playground.draft.method.eta_aux, 0.0, "it suits the new method");
     let at = step_of(app(&mut h));

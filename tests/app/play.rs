@@ -100,6 +100,31 @@ fn points_and_settings_are_undone_and_done_again_without_a_restart() {
     assert!(app(&mut h).playground.waiting().is_empty());
 }
 
+/// A new point changes what is trained on, nothing else: the rings stay rings, and a step goes on to see all points at once.
+#[test]
+fn what_is_held_out_stays_so_when_points_are_set() {
+    let text =
+        "[data]\ntoy = \"sinusoid\"\nrows = 100\nvalidation_fraction = 0.2\n[train]\nbatch = 80\nepochs = 100000\n";
+    let recipe = Recipe::parse(text, "t").and_then(|t| vifo::method::checked(&t, "t")).expect("a recipe");
+    let mut h = bench(Settings::default(), Some(Open::Recipe(Box::new(recipe))));
+    wait(&mut h, "a picture", |a| {
+        a.playground.transform.is_some() && a.playground.group.slots[0].points.train.len() == 80
+    });
+    let held_out = |a: &App| a.playground.group.slots[0].points.held_out.clone();
+    let before = held_out(app(&mut h));
+    assert_eq!(before.len(), 20);
+    click_at(&mut h, [0.0, 1.0]);
+    wait(&mut h, "81 points in training", trains_on(81));
+    let near = |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3 * (1.0 + b.abs()));
+    let after = held_out(app(&mut h));
+    assert!(after.len() == 20 && after.iter().zip(&before).all(|(a, b)| near(a, b)), "{after:?}");
+    assert!(h.query_all_by_label_contains("validation points").next().is_some());
+    assert_eq!(app(&mut h).playground.draft.train.batch, Some(81));
+    click(&mut h, "Undo");
+    wait(&mut h, "80 points in training", trains_on(80));
+    assert_eq!((held_out(app(&mut h)).len(), app(&mut h).playground.draft.train.batch), (20, Some(80)));
+}
+
 #[test]
 fn a_point_that_is_dragged_is_one_entry_and_its_name_is_told() {
     let mut h = running(Settings::default());

@@ -190,8 +190,13 @@ fn one_method_ui(ui: &mut egui::Ui, m: &dyn Method, chosen: bool, why_not: Optio
     }
 }
 
-/// Another method in a draft, beside a training that runs: what an earlier choice took away for its own sake comes back.
-pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>) {
+/// A draft before and after the last method that was chosen took away what it does not take.
+#[derive(Default)]
+pub struct TakenAway(Option<Box<(Recipe, Recipe)>>);
+
+/// Another method in a draft, beside a training that runs: what an earlier choice took away for its own sake comes back, also where
+/// that one has been trained since.
+pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>, taken_away: &mut TakenAway) {
     if let Some(running) = running {
         draft.method.eta_aux = running.method.eta_aux;
         draft.method.expectation = running.method.expectation;
@@ -201,7 +206,14 @@ pub fn choose_method(draft: &mut Recipe, running: Option<&Recipe>) {
         (to.patience, to.optimizer, to.schedule) = (from.patience, from.optimizer, from.schedule);
         draft.net.dropout = running.net.dropout;
     }
+    if let Some((before, after)) = taken_away.0.take().as_deref() {
+        let name = key!(method.name).path;
+        let untouched = keys::diff(before, after).into_iter().filter(|k| k.path != name && !k.differs(draft, after));
+        untouched.collect::<Vec<_>>().into_iter().for_each(|k| k.copy(draft, before));
+    }
+    let before = draft.clone();
     method::adapt(draft);
+    taken_away.0 = Some(Box::new((before, draft.clone())));
 }
 
 /// A number of the method's own.
@@ -285,10 +297,30 @@ mod tests {
                 let mut draft = running.clone();
                 for method in [other.to_string(), running.method.name.clone()] {
                     draft.method.name = method;
-                    choose_method(&mut draft, Some(&running));
+                    choose_method(&mut draft, Some(&running), &mut TakenAway::default());
                 }
                 assert_eq!(draft, running, "{} -> {other} and back", running.method.name);
             }
+        }
+    }
+
+    /// Trained in between, too: SWAG takes no auxiliary inputs and falls by a schedule of its own.
+    #[test]
+    fn a_visit_to_another_method_takes_nothing_away() {
+        for first in METHODS.iter().map(|m| m.name()) {
+            let mut t = Recipe::parse("[data]\ntoy = \"moons\"\n", "t").expect("a recipe");
+            keys::set(&mut t, "method.name", first, "t").expect("a method");
+            let mut draft = crate::method::checked(&t, "t").expect("a recipe");
+            draft.train.schedule = Some(Schedule::Constant);
+            draft.method.eta_aux = 1.0;
+            method::adapt(&mut draft);
+            let (wanted, mut running, mut taken_away) = (draft.clone(), draft.clone(), TakenAway::default());
+            for visited in ["swag", "base", "dirichlet", first] {
+                draft.method.name = visited.into();
+                choose_method(&mut draft, Some(&running), &mut taken_away);
+                running = draft.clone();
+            }
+            assert_eq!(draft, wanted, "{first}");
         }
     }
 

@@ -57,6 +57,7 @@ pub struct Playground {
     pub transform: Option<PlotTransform>,
     session: PathBuf,
     history: history::History,
+    taken_away: keys::TakenAway,
     grabbed: Option<usize>,
     /// The point that was added last, and when: a second click there takes it back.
     added: Option<(usize, f64)>,
@@ -118,7 +119,7 @@ fn empty_recipe() -> Recipe {
 fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     let mut recipe = before.clone();
     recipe.data.toy = Some(kind);
-    recipe.data.points = None;
+    (recipe.data.points, recipe.data.validation_points) = (None, None);
     recipe.data.noise = None;
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
@@ -163,6 +164,7 @@ impl Playground {
             trainings: 1,
             begun: 0,
             history: history::History::new(&draft),
+            taken_away: keys::TakenAway::default(),
             draft,
             transform: None,
             session,
@@ -350,10 +352,13 @@ impl Playground {
     /// The recipe's own points, taken over from its toy if need be.
     fn rows(&mut self) -> Option<&mut Vec<Vec<f64>>> {
         if self.draft.data.points.is_none() && self.draft.data.toy.is_some() {
-            let mut points = self.group.slots.first()?.points.to_recipe();
-            points.iter_mut().flatten().for_each(|v| *v = edit::five_digits(*v));
+            let mut parts = self.group.slots.first()?.points.to_recipe();
+            parts.iter_mut().flatten().flatten().for_each(|v| *v = edit::five_digits(*v));
+            let [points, held_out] = parts;
             let data = &mut self.draft.data;
             (data.toy, data.points, data.noise) = (None, Some(points), None);
+            // What was held out stays so.
+            data.validation_points = Some(held_out).filter(|rows| !rows.is_empty());
             (data.validation_fraction, data.test_fraction) = (0.0, 0.0);
             self.draft.name = Some("points".into());
         }

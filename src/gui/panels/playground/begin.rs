@@ -4,6 +4,7 @@ use super::{Playground, Taking};
 use crate::data::toy::ToyKind;
 use crate::error::Result;
 use crate::gui::panels::controls::{self, Anew};
+use crate::gui::panels::keys::TakenAway;
 use crate::live::{Command, Keep, WorkerState};
 use crate::recipe::Recipe;
 
@@ -30,6 +31,7 @@ impl Playground {
     pub fn take_recipe(&mut self, recipe: Recipe) {
         self.lesson = None;
         self.draft = recipe;
+        self.taken_away = TakenAway::default();
         self.history.doing("open a recipe", true);
         self.start(self.draft.data.toy, true);
     }

@@ -137,7 +137,12 @@ impl Playground {
                 if self.rows().is_some() && was_toy {
                     self.history.settle(&self.draft);
                 }
+                let before = self.rows().map_or(0, |rows| rows.len());
                 let added = self.rows().and_then(|rows| change(rows, edit, task, class));
+                // A training on all rows at once stays one: a step on the new one alone would throw it about.
+                if added.is_some() && self.draft.train.batch.is_some_and(|batch| batch as usize == before) {
+                    self.draft.train.batch = Some(before as u32 + 1);
+                }
                 self.added = added.map(|i| (i, now));
             }
             None => {}

@@ -84,8 +84,9 @@ impl Playground {
         let options = settings.bands;
         let points = self.points();
         let slot = self.group.slots.first();
-        let held_out = match self.draft.data.points {
-            Some(_) => vec![],
+        let data = &self.draft.data;
+        let held_out: Vec<[f64; 3]> = match data.points {
+            Some(_) => data.validation_points.iter().flatten().map(|r| [r[0], r[1], 0.0]).collect(),
             None => slot.map_or(vec![], |l| l.points.held_out.clone()),
         };
         let aux = slot.and_then(|l| l.points.aux.first().copied());

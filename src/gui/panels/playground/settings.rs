@@ -9,6 +9,7 @@ use crate::gui::panels::keys;
 use crate::gui::settings::Settings;
 use crate::live::Command;
 use crate::program::Act;
+use crate::recipe::Recipe;
 use crate::recipe::key;
 use crate::train::plan::USUAL_HIDDEN;
 use eframe::egui::{self, ComboBox, DragValue, Slider, SliderClamping};
@@ -41,7 +42,7 @@ impl Playground {
         let task = self.asked_task().unwrap_or(Task::Classification);
         if keys::method_ui(ui, "method", &mut self.draft.method.name, &|m| keys::unsuited(m, task)) {
             let running = self.group.slots.first().and_then(|l| l.recipe.as_deref());
-            keys::choose_method(&mut self.draft, running);
+            keys::choose_method(&mut self.draft, running, &mut self.taken_away);
         }
         keys::whole_ui(ui, key!(method.members), &mut self.draft.method.members);
         self.network_ui(ui);
@@ -140,6 +141,12 @@ impl Playground {
             if running.data.toy == Some(kind) {
                 crate::method::adapt(&mut self.draft);
                 return;
+            }
+            // A method for classes alone goes with its classes.
+            let suits = |recipe: &Recipe| keys::suits(&recipe.method.name, kind.task());
+            if !suits(&self.draft) && suits(running) {
+                self.draft.method.name.clone_from(&running.method.name);
+                keys::choose_method(&mut self.draft, Some(running), &mut self.taken_away);
             }
         }
         self.draft = toy_recipe(kind, &self.draft);
