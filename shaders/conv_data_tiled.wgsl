@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, tile_sums, conv_data
+// needs: index, math, activation, tile, tile_sums, conv_loaded, conv_data
 // The gradient of a convolution's input through workgroup memory; inputs and outputs as in conv_tiled.wgsl, twin in
 // src/ops/conv.rs. Pixels are sorted by their parity, so that a workgroup visits only the taps that exist.
 
@@ -49,12 +49,20 @@ fn conv2d_backward_data_tiled(
         return;
     }
     let sums = data_sums(parity, tile, lane);
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    store_data(data_row(parity, row), col, sums[0]);
-    store_data(data_row(parity, row + 1u), col, sums[1]);
-    store_data(data_row(parity, row + 2u), col, sums[2]);
-    store_data(data_row(parity, row + 3u), col, sums[3]);
+    let own = own_place(tile, lane);
+    store_data_block(parity, own.x, own.y, sums.first);
+    if EDGE > 1u {
+        store_data_block(parity, own.x, own.y + HALF_N, sums.beside);
+        store_data_block(parity, own.x + HALF_M, own.y, sums.below);
+        store_data_block(parity, own.x + HALF_M, own.y + HALF_N, sums.opposite);
+    }
+}
+
+fn store_data_block(parity: Parity, row: u32, col: u32, block: mat4x4<f32>) {
+    store_data(data_row(parity, row), col, block[0]);
+    store_data(data_row(parity, row + 1u), col, block[1]);
+    store_data(data_row(parity, row + 2u), col, block[2]);
+    store_data(data_row(parity, row + 3u), col, block[3]);
 }
 
 fn store_data(row: u32, col: u32, values: vec4<f32>) {
@@ -89,12 +97,20 @@ fn conv2d_backward_data_tiled_quads(
         return;
     }
     let sums = data_sums(parity, tile, lane);
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    store_data_quad(data_row(parity, row), col, sums[0]);
-    store_data_quad(data_row(parity, row + 1u), col, sums[1]);
-    store_data_quad(data_row(parity, row + 2u), col, sums[2]);
-    store_data_quad(data_row(parity, row + 3u), col, sums[3]);
+    let own = own_place(tile, lane);
+    store_data_quads(parity, own.x, own.y, sums.first);
+    if EDGE > 1u {
+        store_data_quads(parity, own.x, own.y + HALF_N, sums.beside);
+        store_data_quads(parity, own.x + HALF_M, own.y, sums.below);
+        store_data_quads(parity, own.x + HALF_M, own.y + HALF_N, sums.opposite);
+    }
+}
+
+fn store_data_quads(parity: Parity, row: u32, col: u32, block: mat4x4<f32>) {
+    store_data_quad(data_row(parity, row), col, block[0]);
+    store_data_quad(data_row(parity, row + 1u), col, block[1]);
+    store_data_quad(data_row(parity, row + 2u), col, block[2]);
+    store_data_quad(data_row(parity, row + 3u), col, block[3]);
 }
 
 fn store_data_quad(row: u32, col: u32, values: vec4<f32>) {

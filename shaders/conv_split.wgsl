@@ -1,4 +1,4 @@
-// needs: index, tile, tile_sums, conv_weight
+// needs: index, tile, tile_sums, conv_loaded, conv_input, conv_weight
 // The weight gradient of a convolution, its long sum over pixels cut into parts: each part's workgroups leave their tiles in
 // scratch memory [parts, R, taps + 1, c_out in quadruples], and a second kernel adds the parts in their order. The last row is
 // the bias. How many parts there are follows from the length of the scratch. Twin: src/ops/conv.rs.
@@ -41,13 +41,19 @@ fn pixel_at(place: vec3<u32>, i: u32) -> vec3<u32> {
 fn input_number(i: u32) -> f32 {
     return weight_x[i / 4u][i % 4u];
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
     return weight_x[i / 4u];
+}
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
+    return quad;
 }
 
 // Four columns of pixel `i`, of which `n` are there.
 fn dy_of_sum(r: u32, i: u32, col: u32, n: u32) -> vec4<f32> {
     let at = (r * sum_length() + i) * conv_params.c_out + col;
+    if WHOLE == 1u {
+        return weight_dy[min(at / 4u, arrayLength(&weight_dy) - 1u)];
+    }
     if at % 4u == 0u && n >= 4u {
         return weight_dy[at / 4u];
     }

@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, tile_sums, conv_forward
+// needs: index, math, activation, tile, tile_sums, conv_loaded, conv_input, conv_forward
 // The convolution of conv.wgsl through workgroup memory, for hardware: the same parameters, bindings and twin
 // (src/ops/conv.rs). Inputs are bound as quadruples and read as such where the channels allow it, else number by number; the
 // kernel that ends in _quads stores quadruples too. What lies outside of an image or past the inner dimension counts as zero.
@@ -42,8 +42,11 @@ fn pixel_of_row(row: u32) -> vec3<u32> {
 fn input_number(i: u32) -> f32 {
     return forward_x[i / 4u][i % 4u];
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
     return forward_x[i / 4u];
+}
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
+    return quad;
 }
 
 @compute @workgroup_size(THREADS)
@@ -53,21 +56,32 @@ fn conv2d_forward_tiled(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = conv_params;
-    let n_pixels = row_count();
-    let tile = tile_at(flat_group(group, groups), n_pixels, p.c_out);
+    let tile = tile_at(flat_group(group, groups), row_count(), p.c_out);
     if tile.x >= p.replicas {
         return;
     }
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    let sums = with_bias(forward_sums(tile, lane), tile.x, col, p.has_bias, p.bias);
-    let y = (tile.x * n_pixels + row) * p.c_out + col;
+    let sums = with_bias(forward_sums(tile, lane), tile.x, own_place(tile, lane).y, p.has_bias, p.bias);
+    store_forward_block(tile, lane, vec2<u32>(0u, 0u), sums.first);
+    if EDGE > 1u {
+        store_forward_block(tile, lane, vec2<u32>(0u, HALF_N), sums.beside);
+        store_forward_block(tile, lane, vec2<u32>(HALF_M, 0u), sums.below);
+        store_forward_block(tile, lane, vec2<u32>(HALF_M, HALF_N), sums.opposite);
+    }
+}
+
+// `off` = rows and columns from the thread's first block to this one.
+fn store_forward_block(tile: vec3<u32>, lane: u32, off: vec2<u32>, block: mat4x4<f32>) {
+    let p = conv_params;
+    let at = own_place(tile, lane) + off;
+    let row = at.x;
+    let col = at.y;
+    let y = (tile.x * row_count() + row) * p.c_out + col;
     let n = remaining(col, p.c_out);
-    let rows = remaining(row, n_pixels);
-    if rows > 0u { store_forward(y, n, sums[0]); }
-    if rows > 1u { store_forward(y + p.c_out, n, sums[1]); }
-    if rows > 2u { store_forward(y + 2u * p.c_out, n, sums[2]); }
-    if rows > 3u { store_forward(y + 3u * p.c_out, n, sums[3]); }
+    let rows = remaining(row, row_count());
+    if rows > 0u { store_forward(y, n, block[0]); }
+    if rows > 1u { store_forward(y + p.c_out, n, block[1]); }
+    if rows > 2u { store_forward(y + 2u * p.c_out, n, block[2]); }
+    if rows > 3u { store_forward(y + 3u * p.c_out, n, block[3]); }
 }
 
 fn store_forward(y: u32, n: u32, z: vec4<f32>) {
@@ -92,21 +106,31 @@ fn conv2d_forward_tiled_quads(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let p = conv_params;
-    let n_pixels = row_count();
-    let tile = tile_at(flat_group(group, groups), n_pixels, p.c_out);
+    let tile = tile_at(flat_group(group, groups), row_count(), p.c_out);
     if tile.x >= p.replicas {
         return;
     }
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    let sums = with_bias(forward_sums(tile, lane), tile.x, col, p.has_bias, p.bias);
-    let y = ((tile.x * n_pixels + row) * p.c_out + col) / 4u;
+    let sums = with_bias(forward_sums(tile, lane), tile.x, own_place(tile, lane).y, p.has_bias, p.bias);
+    store_forward_quads(tile, lane, vec2<u32>(0u, 0u), sums.first);
+    if EDGE > 1u {
+        store_forward_quads(tile, lane, vec2<u32>(0u, HALF_N), sums.beside);
+        store_forward_quads(tile, lane, vec2<u32>(HALF_M, 0u), sums.below);
+        store_forward_quads(tile, lane, vec2<u32>(HALF_M, HALF_N), sums.opposite);
+    }
+}
+
+fn store_forward_quads(tile: vec3<u32>, lane: u32, off: vec2<u32>, block: mat4x4<f32>) {
+    let p = conv_params;
+    let at = own_place(tile, lane) + off;
+    let row = at.x;
+    let col = at.y;
+    let y = ((tile.x * row_count() + row) * p.c_out + col) / 4u;
     let step = p.c_out / 4u;
-    let rows = select(0u, remaining(row, n_pixels), col < p.c_out);
-    if rows > 0u { store_forward_quad(y, sums[0]); }
-    if rows > 1u { store_forward_quad(y + step, sums[1]); }
-    if rows > 2u { store_forward_quad(y + 2u * step, sums[2]); }
-    if rows > 3u { store_forward_quad(y + 3u * step, sums[3]); }
+    let rows = select(0u, remaining(row, row_count()), col < p.c_out);
+    if rows > 0u { store_forward_quad(y, block[0]); }
+    if rows > 1u { store_forward_quad(y + step, block[1]); }
+    if rows > 2u { store_forward_quad(y + 2u * step, block[2]); }
+    if rows > 3u { store_forward_quad(y + 3u * step, block[3]); }
 }
 
 fn store_forward_quad(y: u32, z: vec4<f32>) {

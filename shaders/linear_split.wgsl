@@ -47,6 +47,53 @@ fn weight_dy_quad(at: u32, n: u32) -> vec4<f32> {
     return quad;
 }
 
+// A thread's quadruples of x: `at` is where row `row` of it stands, of whose columns `n` are there; and those of the rows A_SLICES on, up to
+// `last`. Of whole quadruples what is not there is read elsewhere.
+fn weight_a(at: u32, row: u32, last: u32, n: u32) -> mat4x4<f32> {
+    let step = A_SLICES * weight_params.n_in;
+    var quads = mat4x4<f32>();
+    if WHOLE == 1u {
+        let end = arrayLength(&weight_x) - 1u;
+        quads[0] = weight_x[min(at / 4u, end)];
+        if A_QUADS > 1u {
+            quads[1] = weight_x[min(at / 4u + step / 4u, end)];
+        }
+        if A_QUADS > 2u {
+            quads[2] = weight_x[min(at / 4u + step / 4u * 2u, end)];
+            quads[3] = weight_x[min(at / 4u + step / 4u * 3u, end)];
+        }
+        return quads;
+    }
+    quads[0] = weight_x_quad(at, select(0u, n, row < last));
+    if A_QUADS > 1u {
+        quads[1] = weight_x_quad(at + step, select(0u, n, row + A_SLICES < last));
+    }
+    if A_QUADS > 2u {
+        quads[2] = weight_x_quad(at + 2u * step, select(0u, n, row + 2u * A_SLICES < last));
+        quads[3] = weight_x_quad(at + 3u * step, select(0u, n, row + 3u * A_SLICES < last));
+    }
+    return quads;
+}
+
+// The same of dy, with the row B_SLICES on.
+fn weight_b(at: u32, row: u32, last: u32, n: u32) -> mat2x4<f32> {
+    let step = B_SLICES * weight_params.n_out;
+    var quads = mat2x4<f32>();
+    if WHOLE == 1u {
+        let end = arrayLength(&weight_dy) - 1u;
+        quads[0] = weight_dy[min(at / 4u, end)];
+        if B_QUADS > 1u {
+            quads[1] = weight_dy[min(at / 4u + step / 4u, end)];
+        }
+        return quads;
+    }
+    quads[0] = weight_dy_quad(at, select(0u, n, row < last));
+    if B_QUADS > 1u {
+        quads[1] = weight_dy_quad(at + step, select(0u, n, row + B_SLICES < last));
+    }
+    return quads;
+}
+
 @compute @workgroup_size(THREADS)
 fn linear_backward_weight_split(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -64,42 +111,65 @@ fn linear_backward_weight_split(
     let rounds = div_ceil(div_ceil(p.rows, DEPTH), parts);
     let first = min(part * rounds * DEPTH, p.rows);
     let last = min(first + rounds * DEPTH, p.rows);
-    // A and B, by slices: a slice is a row of x and of dy. Of x, a thread loads rows SIDE_N apart.
+    // A and B, by slices: a slice is a row of x and of dy. Of x, a thread loads rows A_SLICES apart.
     let line = tile.y + lane % SIDE_M * 4u;
     let n_lines = remaining(line, p.n_in);
     let col = tile.z + lane % SIDE_N * 4u;
     let n_cols = remaining(col, p.n_out);
-    var sums = mat4x4<f32>();
+    var x = (r / p.share * p.rows + first + lane / SIDE_M) * p.n_in + line;
+    var dy = (r * p.rows + first + lane / SIDE_N) * p.n_out + col;
+    var a = weight_a(x, first + lane / SIDE_M, last, n_lines);
+    var b = weight_b(dy, first + lane / SIDE_N, last, n_cols);
+    var sums = Sums();
     var bias = vec4<f32>();
-    for (var done = first; done < last; done += DEPTH) {
-        for (var quad = 0u; quad < A_QUADS; quad++) {
-            let row = done + quad * SIDE_N + lane / SIDE_M;
-            let x = (r / p.share * p.rows + row) * p.n_in + line;
-            tile_a[quad * THREADS + lane] = weight_x_quad(x, select(0u, n_lines, row < last));
-        }
-        let row = done + lane / SIDE_N;
-        let d = weight_dy_quad((r * p.rows + row) * p.n_out + col, select(0u, n_cols, row < last));
-        tile_b[lane] = d;
-        bias += d;
+    var done = first;
+    for (; done + DEPTH <= last; done += DEPTH) {
+        store_a(lane, THREADS, a);
+        store_b(lane, THREADS, b);
+        bias += b[0] + b[1];
         workgroupBarrier();
+        x += DEPTH * p.n_in;
+        dy += DEPTH * p.n_out;
+        a = weight_a(x, done + DEPTH + lane / SIDE_M, last, n_lines);
+        b = weight_b(dy, done + DEPTH + lane / SIDE_N, last, n_cols);
         sums = add_slices_slices(sums, lane);
         workgroupBarrier();
     }
+    if done < last {
+        b = kept_b(b, done + lane / SIDE_N, B_SLICES, last);
+        store_a(lane, THREADS, kept_a(a, done + lane / SIDE_M, A_SLICES, last));
+        store_b(lane, THREADS, b);
+        bias += b[0] + b[1];
+        workgroupBarrier();
+        sums = add_last_slices_slices(sums, lane, quads_of(last - done));
+        workgroupBarrier();
+    }
     let col_quads = div_ceil(p.n_out, 4u);
-    let to = tile.x * part_quads() + col / 4u;
+    let to = tile.x * part_quads();
     if tile.y == 0u {
-        bias = column_sums(lane, bias);
+        bias = column_sums(lane, SIDE_N, bias);
         if lane < SIDE_N && n_cols > 0u {
-            weight_scratch[to + p.n_in * col_quads] = bias;
+            weight_scratch[to + p.n_in * col_quads + col / 4u] = bias;
         }
     }
-    let own = tile.y + lane / SIDE_N * 4u;
-    let rows = select(0u, remaining(own, p.n_in), n_cols > 0u);
-    let dw = to + own * col_quads;
-    if rows > 0u { weight_scratch[dw] = sums[0]; }
-    if rows > 1u { weight_scratch[dw + col_quads] = sums[1]; }
-    if rows > 2u { weight_scratch[dw + 2u * col_quads] = sums[2]; }
-    if rows > 3u { weight_scratch[dw + 3u * col_quads] = sums[3]; }
+    let own = own_place(tile, lane);
+    leave_block(to, own, sums.first);
+    if EDGE > 1u {
+        leave_block(to, own + vec2<u32>(0u, HALF_N), sums.beside);
+        leave_block(to, own + vec2<u32>(HALF_M, 0u), sums.below);
+        leave_block(to, own + vec2<u32>(HALF_M, HALF_N), sums.opposite);
+    }
+}
+
+// Rows and columns `own` on of the part that begins at `to`.
+fn leave_block(to: u32, own: vec2<u32>, block: mat4x4<f32>) {
+    let col_quads = div_ceil(weight_params.n_out, 4u);
+    let rows = select(0u, remaining(own.x, weight_params.n_in), own.y < weight_params.n_out);
+    let dw = to + own.x * col_quads + own.y / 4u;
+    if rows > 0u { weight_scratch[dw] = block[0]; }
+    if rows > 1u { weight_scratch[dw + col_quads] = block[1]; }
+    if rows > 2u { weight_scratch[dw + 2u * col_quads] = block[2]; }
+    if rows > 3u { weight_scratch[dw + 3u * col_quads] = block[3]; }
 }
 
 @group(0) @binding(1) var<storage, read> reduce_scratch: array<vec4<f32>>;

@@ -1,4 +1,4 @@
-// needs: index, math, activation, step, tile, tile_sums, conv_forward, norm_table
+// needs: index, math, activation, step, tile, tile_sums, conv_loaded, conv_input, conv_forward, norm_table
 // A convolution between two batch normalisations: what it reads is normalised and activated on the way, what it writes is added
 // to the shortcut, and each tile leaves the sums that the next normalisation needs, which a second kernel combines. The
 // normalised tensor is never stored. Channels come in quadruples where they are normalised. Twin: src/ops/normed.rs.
@@ -53,11 +53,14 @@ fn pixel_of_row(row: u32) -> vec3<u32> {
 fn input_number(i: u32) -> f32 {
     return conv_x[i / 4u][i % 4u];
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
+    return conv_x[i / 4u];
+}
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
     if conv_params.normed == 0u {
-        return conv_x[i / 4u];
+        return quad;
     }
-    return normed(conv_x[i / 4u], norm_at(image, channel));
+    return normed(quad, norm_at(image, channel));
 }
 
 // The rows of a group of images: the first, and the one past the last.
@@ -83,9 +86,26 @@ fn norm_conv_forward(
     }
     fill_norm_table(tile.x, lane);
     var y = forward_sums(tile, lane);
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    let at = ((tile.x * row_count() + row) * p.c_out + col) / 4u;
+    let own = own_place(tile, lane);
+    y.first = stored(tile.x, own.x, own.y, y.first);
+    if EDGE > 1u {
+        y.beside = stored(tile.x, own.x, own.y + HALF_N, y.beside);
+        y.below = stored(tile.x, own.x + HALF_M, own.y, y.below);
+        y.opposite = stored(tile.x, own.x + HALF_M, own.y + HALF_N, y.opposite);
+    }
+    if p.frozen == 0u {
+        leave_sums(tile, lane, own, y.first, y.below);
+        if EDGE > 1u {
+            leave_sums(tile, lane, own + vec2<u32>(0u, HALF_N), y.beside, y.opposite);
+        }
+    }
+}
+
+// What it stores: a block with the shortcut.
+fn stored(r: u32, row: u32, col: u32, sums: mat4x4<f32>) -> mat4x4<f32> {
+    let p = conv_params;
+    var y = sums;
+    let at = ((r * row_count() + row) * p.c_out + col) / 4u;
     let step = p.c_out / 4u;
     let rows = select(0u, remaining(row, row_count()), col < p.c_out);
     if p.has_shortcut == 1u {
@@ -98,36 +118,56 @@ fn norm_conv_forward(
     if rows > 1u { conv_y[at + step] = y[1]; }
     if rows > 2u { conv_y[at + 2u * step] = y[2]; }
     if rows > 3u { conv_y[at + 3u * step] = y[3]; }
-    if p.frozen == 0u {
-        leave_sums(tile, lane, y);
-    }
+    return y;
 }
 
+// Rows `row` to `row` + 3 of a block, where they are among `rows`; the others are zero.
+fn among(rows: vec2<u32>, row: u32, y: mat4x4<f32>) -> mat4x4<f32> {
+    let own = row + vec4<u32>(0u, 1u, 2u, 3u);
+    let inside = (own >= vec4<u32>(rows.x)) & (own < vec4<u32>(rows.y));
+    let none = vec4<f32>();
+    return mat4x4<f32>(
+        select(none, y[0], inside.x),
+        select(none, y[1], inside.y),
+        select(none, y[2], inside.z),
+        select(none, y[3], inside.w),
+    );
+}
+fn sum_of(y: mat4x4<f32>) -> vec4<f32> {
+    return y[0] + y[1] + y[2] + y[3];
+}
+fn squares_of(y: mat4x4<f32>) -> vec4<f32> {
+    return y[0] * y[0] + y[1] * y[1] + y[2] * y[2] + y[3] * y[3];
+}
+
+// Of a thread's blocks that stand one below the other, from `row` and `col` on.
 // scratch [R, kinds, 3, c / 4, tiles]: a value m near the mean of the tile's rows, the sums of y - m and of its square.
-fn leave_sums(tile: vec3<u32>, lane: u32, y: mat4x4<f32>) {
+fn leave_sums(tile: vec3<u32>, lane: u32, own: vec2<u32>, upper: mat4x4<f32>, lower: mat4x4<f32>) {
     let p = conv_params;
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
     let step = p.c_out / 4u * div_ceil(row_count(), TILE_M);
     for (var part = 0u; part < kinds(); part++) {
         let rows = rows_of_tile(tile.y, rows_of_part(part, conv_args.n_valid));
-        let own = row + vec4<u32>(0u, 1u, 2u, 3u);
-        let inside = (own >= vec4<u32>(rows.x)) & (own < vec4<u32>(rows.y));
-        let none = vec4<f32>();
-        let sum = select(none, y[0], inside.x) + select(none, y[1], inside.y)
-            + select(none, y[2], inside.z) + select(none, y[3], inside.w);
-        let mean = column_sums(lane, sum) * (1.0 / f32(max(rows.y - rows.x, 1u)));
+        var sum = sum_of(among(rows, own.x, upper));
+        if EDGE > 1u {
+            sum += sum_of(among(rows, own.x + HALF_M, lower));
+        }
+        let mean = column_sums(lane, ACROSS, sum) * (1.0 / f32(max(rows.y - rows.x, 1u)));
         workgroupBarrier();
-        let d0 = select(none, y[0] - mean, inside.x);
-        let d1 = select(none, y[1] - mean, inside.y);
-        let d2 = select(none, y[2] - mean, inside.z);
-        let d3 = select(none, y[3] - mean, inside.w);
-        let shift = column_sums(lane, d0 + d1 + d2 + d3);
+        let means = mat4x4<f32>(mean, mean, mean, mean);
+        let off = among(rows, own.x, upper - means);
+        var own_shift = sum_of(off);
+        var own_square = squares_of(off);
+        if EDGE > 1u {
+            let off_below = among(rows, own.x + HALF_M, lower - means);
+            own_shift += sum_of(off_below);
+            own_square += squares_of(off_below);
+        }
+        let shift = column_sums(lane, ACROSS, own_shift);
         workgroupBarrier();
-        let square = column_sums(lane, d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3);
+        let square = column_sums(lane, ACROSS, own_square);
         workgroupBarrier();
-        if lane < SIDE_N && col < p.c_out {
-            let to = (tile.x * kinds() + part) * 3u * step + col / 4u * div_ceil(row_count(), TILE_M) + tile.y / TILE_M;
+        if lane < ACROSS && own.y < p.c_out {
+            let to = (tile.x * kinds() + part) * 3u * step + own.y / 4u * div_ceil(row_count(), TILE_M) + tile.y / TILE_M;
             conv_scratch[to] = mean;
             conv_scratch[to + step] = shift;
             conv_scratch[to + 2u * step] = square;

@@ -1,4 +1,4 @@
-// needs: index, math, activation, step, tile, tile_sums, conv_data, conv_weight, norm_table
+// needs: index, math, activation, step, tile, tile_sums, conv_loaded, conv_input, conv_data, conv_weight, norm_table
 // The gradients of normed.wgsl in one kernel: the first workgroups make that of the input, through the activation, and leave the
 // sums that the gradient of the normalisation needs; the others make that of the weights, from the input as it is normalised on
 // the way. A second kernel combines both. Channels come in quadruples. Twin: src/ops/normed.rs.
@@ -52,20 +52,24 @@ fn places_across() -> vec2<u32> {
 fn pixel_at(place: vec3<u32>, i: u32) -> vec3<u32> {
     return place;
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
+    return conv_x[i / 4u];
+}
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
     if conv_params.normed == 0u {
-        return conv_x[i / 4u];
+        return quad;
     }
-    return normed(conv_x[i / 4u], norm_at(image, channel));
+    return normed(quad, norm_at(image, channel));
 }
 fn input_number(i: u32) -> f32 {
     return conv_x[i / 4u][i % 4u];
 }
 fn dy_of_sum(r: u32, i: u32, col: u32, n: u32) -> vec4<f32> {
-    if n == 0u {
-        return vec4<f32>();
+    let at = ((r * sum_length() + i) * conv_params.c_out + col) / 4u;
+    if WHOLE == 1u {
+        return conv_dy[min(at, arrayLength(&conv_dy) - 1u)];
     }
-    return conv_dy[((r * sum_length() + i) * conv_params.c_out + col) / 4u];
+    return select(vec4<f32>(), conv_dy[select(0u, at, n > 0u)], n > 0u);
 }
 
 // Tiles of the pixels of one parity.
@@ -103,12 +107,21 @@ fn norm_conv_backward(
     let parity = parity_of(tile.x);
     fill_norm_table(parity.replica, lane);
     let sums = data_sums(parity, tile, lane);
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    let first = store(parity, row, col, sums[0]);
-    let second = store(parity, row + 1u, col, sums[1]);
-    let third = store(parity, row + 2u, col, sums[2]);
-    let fourth = store(parity, row + 3u, col, sums[3]);
+    let own = own_place(tile, lane);
+    store_strip(parity, tile, lane, own, sums.first, sums.below);
+    if EDGE > 1u {
+        store_strip(parity, tile, lane, own + vec2<u32>(0u, HALF_N), sums.beside, sums.opposite);
+    }
+}
+
+// A thread's blocks that stand one below the other, from row and column `own` on, and the tile's sums of their columns.
+fn store_strip(parity: Parity, tile: vec3<u32>, lane: u32, own: vec2<u32>, first: mat4x4<f32>, below: mat4x4<f32>) {
+    let p = conv_params;
+    let upper = store_block(parity, own.x, own.y, first);
+    var lower = upper;
+    if EDGE > 1u {
+        lower = store_block(parity, own.x + HALF_M, own.y, below);
+    }
     if p.normed == 0u {
         return;
     }
@@ -116,17 +129,20 @@ fn norm_conv_backward(
     let step = quads * tiles_with_sums();
     let piece = tile.x % (p.stride * p.stride) * parity_tiles() + tile.y / TILE_M;
     for (var part = 0u; part < kinds(); part++) {
-        let d = column_sums(lane, of_part(first, part) + of_part(second, part) + of_part(third, part) + of_part(fourth, part));
+        var d_sum = of_part(upper, part);
+        var with_x_sum = x_of_part(upper, part);
+        if EDGE > 1u {
+            d_sum += of_part(lower, part);
+            with_x_sum += x_of_part(lower, part);
+        }
+        let d = column_sums(lane, ACROSS, d_sum);
         workgroupBarrier();
-        let with_x = column_sums(
-            lane,
-            x_of_part(first, part) + x_of_part(second, part) + x_of_part(third, part) + x_of_part(fourth, part),
-        );
+        let with_x = column_sums(lane, ACROSS, with_x_sum);
         workgroupBarrier();
-        if lane < SIDE_N && col < p.c_in {
-            let inverse_sd = conv_stats[((parity.replica * 2u + part) * 2u + 1u) * quads + col / 4u];
+        if lane < ACROSS && own.y < p.c_in {
+            let inverse_sd = conv_stats[((parity.replica * 2u + part) * 2u + 1u) * quads + own.y / 4u];
             let begin = arrayLength(&conv_scratch) - sum_quads();
-            let to = begin + (parity.replica * kinds() + part) * 2u * step + col / 4u * tiles_with_sums() + piece;
+            let to = begin + (parity.replica * kinds() + part) * 2u * step + own.y / 4u * tiles_with_sums() + piece;
             conv_scratch[to] = d;
             conv_scratch[to + step] = with_x * inverse_sd;
         }
@@ -162,11 +178,32 @@ fn store(parity: Parity, row: u32, col: u32, value: vec4<f32>) -> Stored {
     let part = select(select(NO_PART, 0u, image < conv_args.n_valid), 1u, is_auxiliary);
     return Stored(d, d * off, part);
 }
-fn of_part(stored: Stored, part: u32) -> vec4<f32> {
-    return select(vec4<f32>(), stored.d, stored.part == part);
+// Of a block's four rows.
+struct StoredBlock {
+    first: Stored,
+    second: Stored,
+    third: Stored,
+    fourth: Stored,
 }
-fn x_of_part(stored: Stored, part: u32) -> vec4<f32> {
-    return select(vec4<f32>(), stored.with_x, stored.part == part);
+fn store_block(parity: Parity, row: u32, col: u32, block: mat4x4<f32>) -> StoredBlock {
+    return StoredBlock(
+        store(parity, row, col, block[0]),
+        store(parity, row + 1u, col, block[1]),
+        store(parity, row + 2u, col, block[2]),
+        store(parity, row + 3u, col, block[3]),
+    );
+}
+// Their sums of the pixels of one group of images.
+fn of_part(block: StoredBlock, part: u32) -> vec4<f32> {
+    return counted(block.first, part, block.first.d) + counted(block.second, part, block.second.d)
+        + counted(block.third, part, block.third.d) + counted(block.fourth, part, block.fourth.d);
+}
+fn x_of_part(block: StoredBlock, part: u32) -> vec4<f32> {
+    return counted(block.first, part, block.first.with_x) + counted(block.second, part, block.second.with_x)
+        + counted(block.third, part, block.third.with_x) + counted(block.fourth, part, block.fourth.with_x);
+}
+fn counted(stored: Stored, part: u32, value: vec4<f32>) -> vec4<f32> {
+    return select(vec4<f32>(), value, stored.part == part);
 }
 
 @group(0) @binding(1) var<storage, read> combine_scratch: array<vec4<f32>>;

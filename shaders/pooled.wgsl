@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, tile_sums, conv_forward
+// needs: index, math, activation, tile, tile_sums, conv_loaded, conv_input, conv_forward
 // A convolution, its activation and the largest of each 2 x 2 window of that: what the windows are made of is never stored. Four
 // rows of a tile are the pixels of one window, so that a thread has a window of each of its channels. c_out divides by four.
 // Twin: src/ops/pooled.rs.
@@ -47,8 +47,11 @@ fn pixel_of_row(row: u32) -> vec3<u32> {
 fn input_number(i: u32) -> f32 {
     return conv_x[i / 4u][i % 4u];
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
     return conv_x[i / 4u];
+}
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
+    return quad;
 }
 
 // The largest so far: activated, what it was activated from, which pixel of the window it is.
@@ -80,9 +83,18 @@ fn conv_pool_forward(
     if tile.x >= p.replicas {
         return;
     }
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    let z = with_bias(forward_sums(tile, lane), tile.x, col, p.has_bias, p.bias);
+    let own = own_place(tile, lane);
+    let sums = with_bias(forward_sums(tile, lane), tile.x, own.y, p.has_bias, p.bias);
+    store_window(tile.x, own.x, own.y, sums.first);
+    if EDGE > 1u {
+        store_window(tile.x, own.x, own.y + HALF_N, sums.beside);
+        store_window(tile.x, own.x + HALF_M, own.y, sums.below);
+        store_window(tile.x, own.x + HALF_M, own.y + HALF_N, sums.opposite);
+    }
+}
+
+fn store_window(r: u32, row: u32, col: u32, z: mat4x4<f32>) {
+    let p = conv_params;
     if row >= row_count() || col >= p.c_out {
         return;
     }
@@ -90,7 +102,7 @@ fn conv_pool_forward(
     best = larger_of(best, z[1], 1.0);
     best = larger_of(best, z[2], 2.0);
     best = larger_of(best, z[3], 3.0);
-    let to = ((tile.x * row_count() + row) / 4u * p.c_out + col) / 4u;
+    let to = ((r * row_count() + row) / 4u * p.c_out + col) / 4u;
     conv_y[to] = best.y;
     if p.frozen == 0u {
         conv_slope[to] = slope_quad(p.activation, best.z);

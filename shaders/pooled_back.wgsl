@@ -1,4 +1,4 @@
-// needs: index, math, activation, tile, tile_sums, conv_data, conv_weight
+// needs: index, math, activation, tile, tile_sums, conv_loaded, conv_input, conv_data, conv_weight
 // The gradients of pooled.wgsl in one kernel, the first workgroups those of the input, the others those of the weights: both read
 // the gradient of the pool's output at the places that it kept, times the slopes there. A second kernel adds up the parts of the
 // weights' gradient. Twin: src/ops/pooled.rs.
@@ -45,11 +45,10 @@ fn dy_quad(image: u32, y: u32, x: u32, channel: u32) -> vec4<f32> {
     let p = conv_params;
     let across = p.out_w / 2u;
     let down = p.out_h / 2u;
-    if y / 2u >= down || x / 2u >= across {
-        return vec4<f32>();
-    }
+    let inside = y / 2u < down && x / 2u < across;
     let window = (image * down + y / 2u) * across + x / 2u;
-    return unpooled((window * p.c_out + channel) / 4u, y % 2u * 2u + x % 2u);
+    let at = select(0u, (window * p.c_out + channel) / 4u, inside);
+    return select(vec4<f32>(), unpooled(at, y % 2u * 2u + x % 2u), inside);
 }
 // c_out divides by four.
 fn dy_number(image: u32, y: u32, x: u32, channel: u32) -> f32 {
@@ -70,14 +69,15 @@ fn pixel_at(place: vec3<u32>, i: u32) -> vec3<u32> {
 fn input_number(i: u32) -> f32 {
     return conv_x[i / 4u][i % 4u];
 }
-fn input_quad(i: u32, image: u32, channel: u32) -> vec4<f32> {
+fn input_quad(i: u32) -> vec4<f32> {
     return conv_x[i / 4u];
 }
+fn as_read(quad: vec4<f32>, image: u32, channel: u32) -> vec4<f32> {
+    return quad;
+}
 fn dy_of_sum(r: u32, i: u32, col: u32, n: u32) -> vec4<f32> {
-    if n == 0u {
-        return vec4<f32>();
-    }
-    return unpooled(((r * sum_length() + i) / 4u * conv_params.c_out + col) / 4u, i % 4u);
+    let at = select(0u, ((r * sum_length() + i) / 4u * conv_params.c_out + col) / 4u, n > 0u);
+    return select(vec4<f32>(), unpooled(at, i % 4u), n > 0u);
 }
 
 @compute @workgroup_size(THREADS)
@@ -98,12 +98,20 @@ fn conv_pool_backward(
     let tile = tile_at(i, n_pixels, p.c_in);
     let parity = parity_of(tile.x);
     let sums = data_sums(parity, tile, lane);
-    let row = tile.y + lane / SIDE_N * 4u;
-    let col = tile.z + lane % SIDE_N * 4u;
-    store_data(data_row(parity, row), col, sums[0]);
-    store_data(data_row(parity, row + 1u), col, sums[1]);
-    store_data(data_row(parity, row + 2u), col, sums[2]);
-    store_data(data_row(parity, row + 3u), col, sums[3]);
+    let own = own_place(tile, lane);
+    store_data_block(parity, own.x, own.y, sums.first);
+    if EDGE > 1u {
+        store_data_block(parity, own.x, own.y + HALF_N, sums.beside);
+        store_data_block(parity, own.x + HALF_M, own.y, sums.below);
+        store_data_block(parity, own.x + HALF_M, own.y + HALF_N, sums.opposite);
+    }
+}
+
+fn store_data_block(parity: Parity, row: u32, col: u32, block: mat4x4<f32>) {
+    store_data(data_row(parity, row), col, block[0]);
+    store_data(data_row(parity, row + 1u), col, block[1]);
+    store_data(data_row(parity, row + 2u), col, block[2]);
+    store_data(data_row(parity, row + 3u), col, block[3]);
 }
 
 fn store_data(row: u32, col: u32, values: vec4<f32>) {

@@ -52,17 +52,22 @@ fn data_number(reach: Reach, taps: u32, at: vec3<u32>) -> f32 {
     return dy_number(reach.image, y, x, at.x);
 }
 
-fn data_quad(reach: Reach, taps: vec2<u32>, at: vec3<u32>) -> vec4<f32> {
+fn reads_dy_quads() -> bool {
+    return WHOLE == 1u || conv_params.c_out % 4u == 0u;
+}
+
+// Whether the place lies inside of dy; number by number each has been looked at.
+fn is_reached(reach: Reach, taps: u32, at: vec3<u32>) -> bool {
     let p = conv_params;
-    if p.c_out % 4u == 0u {
-        let y = reach.top - at.z;
-        let x = reach.left - at.y;
-        if at.z >= taps.y || y >= p.out_h || x >= p.out_w {
-            return vec4<f32>();
-        }
-        return dy_quad(reach.image, y, x, at.x);
+    return !reads_dy_quads() || (at.z < taps && reach.top - at.z < p.out_h && reach.left - at.y < p.out_w);
+}
+
+fn data_quad(reach: Reach, taps: vec2<u32>, at: vec3<u32>) -> vec4<f32> {
+    if reads_dy_quads() {
+        let place = select(vec2<u32>(), vec2<u32>(reach.top - at.z, reach.left - at.y), is_reached(reach, taps.y, at));
+        return dy_quad(reach.image, place.x, place.y, at.x);
     }
-    let size = vec2<u32>(p.c_out, taps.x);
+    let size = vec2<u32>(conv_params.c_out, taps.x);
     let second = ahead(at, 1u, size);
     let third = ahead(second, 1u, size);
     return vec4<f32>(
@@ -89,11 +94,13 @@ fn data_weight(parity: Parity, first: u32, at: vec3<u32>) -> f32 {
 }
 
 fn data_weight_quad(parity: Parity, first: u32, at: vec3<u32>) -> vec4<f32> {
-    if first % 4u == 0u && conv_params.c_out % 4u == 0u {
-        if at.z >= parity.taps.y {
-            return vec4<f32>();
+    if WHOLE == 1u || (first % 4u == 0u && conv_params.c_out % 4u == 0u) {
+        let inside = at.z < parity.taps.y;
+        let quad = conv_weights[select(0u, data_weight_at(parity, first, at) / 4u, inside)];
+        if WHOLE == 1u && ENDS_EARLY {
+            return quad;
         }
-        return conv_weights[data_weight_at(parity, first, at) / 4u];
+        return select(vec4<f32>(), quad, inside);
     }
     let size = vec2<u32>(conv_params.c_out, parity.taps.x);
     let second = ahead(at, 1u, size);
@@ -106,10 +113,42 @@ fn data_weight_quad(parity: Parity, first: u32, at: vec3<u32>) -> vec4<f32> {
     );
 }
 
-fn data_sums(parity: Parity, tile: vec3<u32>, lane: u32) -> mat4x4<f32> {
+// A thread's quadruples of what a pixel's taps reach, from place `at` on.
+fn data_quads(reach: Reach, taps: vec2<u32>, at: vec3<u32>) -> Loaded {
+    let size = vec2<u32>(conv_params.c_out, taps.x);
+    var a = Loaded();
+    a.quads[0] = data_quad(reach, taps, at);
+    a.inside.x = is_reached(reach, taps.y, at);
+    if A_QUADS > 1u {
+        let second = ahead(at, 4u, size);
+        a.quads[1] = data_quad(reach, taps, second);
+        a.inside.y = is_reached(reach, taps.y, second);
+    }
+    if A_QUADS > 2u {
+        let third = ahead(at, 8u, size);
+        a.quads[2] = data_quad(reach, taps, third);
+        a.inside.z = is_reached(reach, taps.y, third);
+        let fourth = ahead(at, 12u, size);
+        a.quads[3] = data_quad(reach, taps, fourth);
+        a.inside.w = is_reached(reach, taps.y, fourth);
+    }
+    return a;
+}
+
+// Its quadruples of the weights of an input channel, from place `at` of its taps on.
+fn data_b(parity: Parity, first: u32, at: vec3<u32>, size: vec2<u32>) -> mat2x4<f32> {
+    var quads = mat2x4<f32>();
+    quads[0] = data_weight_quad(parity, first, at);
+    if B_QUADS > 1u {
+        quads[1] = data_weight_quad(parity, first, ahead(at, 4u, size));
+    }
+    return quads;
+}
+
+fn data_sums(parity: Parity, tile: vec3<u32>, lane: u32) -> Sums {
     let p = conv_params;
     let depth = parity.taps.x * parity.taps.y * p.c_out;
-    var sums = mat4x4<f32>();
+    var sums = Sums();
     // No tap at all: a kernel smaller than the stride leaves pixels out.
     if depth == 0u {
         return sums;
@@ -126,22 +165,32 @@ fn data_sums(parity: Parity, tile: vec3<u32>, lane: u32) -> mat4x4<f32> {
     );
     var at = place_of(lane % A_SHARE * A_QUADS * 4u, size);
     // B, by lines: a line is an input channel.
-    let b_line = lane / (DEPTH / 4u);
-    let b_to = line_at(b_line, SIDE_N) + lane % (DEPTH / 4u);
+    let b_line = lane / B_SHARE;
+    let b_quad = lane % B_SHARE * B_QUADS;
+    let b_to = line_at(b_line, SIDE_N) + b_quad;
     let channel = min(tile.z + b_line, p.c_in - 1u);
     let first = parity.replica * p.weights_stride + p.weight + channel * p.c_out;
-    var b_at = place_of(lane % (DEPTH / 4u) * 4u, size);
-    for (var done = 0u; done < depth; done += DEPTH) {
-        for (var quad = 0u; quad < A_QUADS; quad++) {
-            tile_a[a_to + quad] = data_quad(reach, parity.taps, at);
-            at = ahead(at, 4u, size);
-        }
-        tile_b[b_to] = data_weight_quad(parity, first, b_at);
+    var b_at = place_of(b_quad * 4u, size);
+    var a = data_quads(reach, parity.taps, at);
+    var b = data_b(parity, first, b_at, size);
+    var done = 0u;
+    for (; done + DEPTH <= depth; done += DEPTH) {
+        store_a(a_to, 1u, masked(a));
+        store_b(b_to, 1u, b);
         workgroupBarrier();
+        at = ahead(at, DEPTH, size);
+        b_at = ahead(b_at, DEPTH, size);
+        a = data_quads(reach, parity.taps, at);
+        b = data_b(parity, first, b_at, size);
         sums = add_lines_lines(sums, lane);
         workgroupBarrier();
-        at = ahead(at, DEPTH - 4u * A_QUADS, size);
-        b_at = ahead(b_at, DEPTH, size);
+    }
+    if done < depth {
+        store_a(a_to, 1u, masked(a));
+        store_b(b_to, 1u, b);
+        workgroupBarrier();
+        sums = add_last_lines_lines(sums, lane, quads_of(depth - done));
+        workgroupBarrier();
     }
     return sums;
 }

@@ -2,6 +2,9 @@
 // and adds in f32. Takes the place of tile_sums where a card has them (src/exec/gpu/matrices.rs): that writes the size of the
 // squares, and each line with `sum_0` as often as a subgroup has squares to sum. A square beyond the last is the last once more. Builds on tile.
 
+// Squares have no ends: what lies behind the last quadruple must be zero.
+const ENDS_EARLY: bool = false;
+
 alias MatrixA = coop_mat8x8<f16, A>;
 alias MatrixB = coop_mat8x8<f16, B>;
 alias MatrixC = coop_mat8x8<f32, C>;
@@ -62,7 +65,7 @@ fn add_slices_slices() {
     }
 }
 
-// The sums as threads have them: 4 x 4 each. Lines stand in memory in the order of `line_at`, slices in their own.
+// The sums as threads have them: one block each. Lines stand in memory in the order of `line_at`, slices in their own.
 fn place_of_square(square: u32) -> u32 {
     return square / SQUARES_N * SIDE * SIDE_N + square % SQUARES_N * SIDE / 4u;
 }
@@ -70,15 +73,15 @@ fn store_sums() {
     coopStoreT(sum_0, &tile_c[place_of_square(square(0u))], SIDE_N);
     workgroupBarrier();
 }
-fn sums_lines_slices(lane: u32) -> mat4x4<f32> {
+fn sums_lines_slices(lane: u32) -> Sums {
     store_sums();
     let at = lane / SIDE_N * SIDE_N + lane % SIDE_N;
     let step = SIDE_M * SIDE_N;
     let sums = mat4x4<f32>(tile_c[at], tile_c[at + step], tile_c[at + 2u * step], tile_c[at + 3u * step]);
     workgroupBarrier();
-    return sums;
+    return Sums(sums, mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
 }
-fn sums_lines_lines(lane: u32) -> mat4x4<f32> {
+fn sums_lines_lines(lane: u32) -> Sums {
     store_sums();
     let at = lane / SIDE_N * SIDE_N;
     let step = SIDE_M * SIDE_N;
@@ -90,7 +93,7 @@ fn sums_lines_lines(lane: u32) -> mat4x4<f32> {
         row_of_lines(at + 3u * step, n),
     );
     workgroupBarrier();
-    return sums;
+    return Sums(sums, mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
 }
 // Columns 4 n to 4 n + 3 stand a side apart.
 fn row_of_lines(at: u32, n: u32) -> vec4<f32> {
@@ -99,20 +102,20 @@ fn row_of_lines(at: u32, n: u32) -> vec4<f32> {
     let i = n % 4u;
     return vec4<f32>(tile_c[quad][i], tile_c[quad + side][i], tile_c[quad + 2u * side][i], tile_c[quad + 3u * side][i]);
 }
-fn sums_slices_slices(lane: u32) -> mat4x4<f32> {
+fn sums_slices_slices(lane: u32) -> Sums {
     store_sums();
     let at = lane / SIDE_N * 4u * SIDE_N + lane % SIDE_N;
     let sums = mat4x4<f32>(tile_c[at], tile_c[at + SIDE_N], tile_c[at + 2u * SIDE_N], tile_c[at + 3u * SIDE_N]);
     workgroupBarrier();
-    return sums;
+    return Sums(sums, mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
 }
 
 // As in tile_sums.
-fn column_sums(lane: u32, collected: vec4<f32>) -> vec4<f32> {
+fn column_sums(lane: u32, across: u32, collected: vec4<f32>) -> vec4<f32> {
     tile_c[lane] = collected;
     workgroupBarrier();
     var sum = vec4<f32>();
-    for (var i = lane % SIDE_N; i < THREADS; i += SIDE_N) {
+    for (var i = lane % across; i < THREADS; i += across) {
         sum += tile_c[i];
     }
     return sum;

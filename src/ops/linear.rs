@@ -4,7 +4,7 @@
 use super::gemm::{Epilogue, Finish, Gate, Mat, beside, gemm, pack_len};
 use super::{
     Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, binds, elements, elements_u64, fits,
-    params, shared,
+    in_quadruples, params, shared,
 };
 use crate::base::Real;
 
@@ -99,7 +99,8 @@ impl OpSpec for LinearForward {
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_out.into(), self.n_in.into());
-        Some(Product { count: self.replicas.into(), m, n, k })
+        let whole = in_quadruples(&[self.n_in, self.n_out, self.weight, self.bias], self.replicas, self.stride);
+        Some(Product { count: self.replicas.into(), m, n, k, whole })
     }
     fn gradient(&self, activation: u32) -> Option<Gradient> {
         let Self { replicas, share, rows, n_in, n_out, weight, bias, stride, .. } = *self;
@@ -153,7 +154,8 @@ impl OpSpec for LinearBackwardData {
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.rows.into(), self.n_in.into(), self.n_out.into());
-        Some(Product { count: self.replicas.into(), m, n, k })
+        let whole = in_quadruples(&[self.n_in, self.n_out, self.weight], self.replicas, self.stride);
+        Some(Product { count: self.replicas.into(), m, n, k, whole })
     }
 }
 impl OpSpec for LinearBackwardWeight {
@@ -191,7 +193,8 @@ impl OpSpec for LinearBackwardWeight {
     }
     fn product(&self) -> Option<Product> {
         let (m, n, k) = (self.n_in.into(), self.n_out.into(), self.rows.into());
-        Some(Product { count: self.replicas.into(), m, n, k })
+        let whole = in_quadruples(&[self.n_in, self.n_out], 1, 0);
+        Some(Product { count: self.replicas.into(), m, n, k, whole })
     }
 }
 

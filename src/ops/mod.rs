@@ -19,7 +19,7 @@ pub mod wide;
 pub use spec::{
     Field, Forms, Gradient, GradientStep, Grid, Lengths, MAX_INPUTS, MAX_OUTPUTS, OpSpec, Operands, Place, Product,
 };
-pub(crate) use spec::{binds, elements, elements_u64, fits, params, shared};
+pub(crate) use spec::{binds, elements, elements_u64, fits, in_quadruples, params, shared};
 pub use step::StepArgs;
 
 use crate::base::Real;

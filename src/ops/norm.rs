@@ -108,7 +108,7 @@ params! {
 /// The sums of the channels of one group of rows, or of two where there are auxiliary ones, as a product.
 fn sums_over_rows(replicas: u32, data_images: u32, images: u32, pixels: u32, c: u32) -> Product {
     let kinds = if images > data_images { 2 } else { 1 };
-    Product { count: u64::from(replicas) * kinds, m: c.into(), n: 1, k: elements_u64(&[images, pixels]) }
+    Product { count: u64::from(replicas) * kinds, m: c.into(), n: 1, k: elements_u64(&[images, pixels]), whole: false }
 }
 
 impl OpSpec for BatchNormStats {

@@ -11,7 +11,9 @@ use super::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, tiles}
 use super::linear::activate;
 use super::norm::{kind, lanes, row_squares, row_sums};
 use super::wide::wide;
-use super::{Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, params, shared};
+use super::{
+    Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, in_quadruples, params, shared,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -114,7 +116,8 @@ impl OpSpec for NormConvForward {
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.batch, self.out_h, self.out_w]);
         let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
-        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight], self.replicas, self.weights_stride);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
     fn sums(&self) -> u64 {
         if self.frozen == 1 { 0 } else { 3 * kinds(self.batch, self.data_images) }

@@ -7,7 +7,9 @@ use super::conv::{GROUPS, Shape, Windows, conv_params};
 use super::gemm::{Finish, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
 use super::linear::{ACT_MISH, ACT_NONE, ACT_RELU, ACT_SELU, ACT_SILU, TimesSlope, activate, activation_slope};
 use super::wide::wide;
-use super::{Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, params, shared};
+use super::{
+    Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, in_quadruples, params, shared,
+};
 use crate::base::Real;
 use rayon::prelude::*;
 
@@ -87,7 +89,9 @@ impl OpSpec for ConvPoolForward {
     fn product(&self) -> Option<Product> {
         let [h, w] = self.shape().reached();
         let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
-        Some(Product { count: self.replicas.into(), m: elements_u64(&[self.batch, h, w]), n: self.c_out.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight, self.bias], self.replicas, self.weights_stride);
+        let m = elements_u64(&[self.batch, h, w]);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
 }
 
@@ -142,12 +146,15 @@ impl OpSpec for ConvPoolBackward {
         let s = self.stride.max(1);
         let m = elements_u64(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
         let k = elements_u64(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
-        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight], self.replicas, self.weights_stride);
+        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k, whole })
     }
     fn weight_product(&self) -> Option<Product> {
         let [h, w] = self.shape().reached();
         let m = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
-        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k: elements_u64(&[self.batch, h, w]) })
+        let whole = in_quadruples(&[self.c_in, self.c_out], 1, 0);
+        let k = elements_u64(&[self.batch, h, w]);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
 }
 

@@ -212,6 +212,13 @@ pub struct Product {
     pub m: u64,
     pub n: u64,
     pub k: u64,
+    /// What it reads stands in whole quadruples: each row begins at a multiple of four and is as long.
+    pub whole: bool,
+}
+
+/// Whether rows of so many numbers, and offsets, keep all in whole quadruples; `stride` = from one replica's weights to the next's.
+pub(crate) fn in_quadruples(all: &[u32], replicas: u32, stride: u32) -> bool {
+    all.iter().all(|n| n.is_multiple_of(4)) && (replicas <= 1 || stride.is_multiple_of(4))
 }
 
 /// Kernels that GPU hardware has for an op besides the plain one of its own name; `module` = stem of the shader file.

@@ -16,9 +16,17 @@ fn driver_file() -> Result<std::path::PathBuf, String> {
         .ok_or_else(|| "no radeon_icd.*.json: install mesa-vulkan-drivers (Debian, Ubuntu, Fedora)".into())
 }
 
-/// The driver's name and version, and for each kernel the numbers of these names.
+/// What the compiler tells of a kernel.
+pub struct Told {
+    /// The numbers of the names that were asked for.
+    pub numbers: Vec<u64>,
+    /// Instructions of the card.
+    pub text: String,
+}
+
+/// The driver's name and version, and what it tells of each kernel: the numbers of these names.
 // Long: Vulkan's calls in their order.
-pub fn statistics(kernels: &[Kernel], names: &[&str]) -> Result<(String, BTreeMap<String, Vec<u64>>), String> {
+pub fn statistics(kernels: &[Kernel], names: &[&str]) -> Result<(String, BTreeMap<String, Told>), String> {
     let file = driver_file()?;
     // SAFETY: the test that calls this is the only one of its process that reads these, and no thread but its own runs yet.
     unsafe {
@@ -92,10 +100,10 @@ pub fn statistics(kernels: &[Kernel], names: &[&str]) -> Result<(String, BTreeMa
                 .stage(vk::ShaderStageFlags::COMPUTE)
                 .module(module)
                 .name(&name);
-            let create = [vk::ComputePipelineCreateInfo::default()
-                .stage(stage)
-                .layout(layout)
-                .flags(vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR)];
+            let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout).flags(
+                vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+                    | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR,
+            )];
             let pipeline = device
                 .create_compute_pipelines(vk::PipelineCache::null(), &create, None)
                 .map_err(|(_, e)| failed(e))?[0];
@@ -105,8 +113,35 @@ pub fn statistics(kernels: &[Kernel], names: &[&str]) -> Result<(String, BTreeMa
                 let one = found.iter().find(|s| s.name_as_c_str().is_ok_and(|n| n.to_string_lossy() == **wanted));
                 one.map(|s| s.value.u64).ok_or_else(|| format!("{}: the driver tells no {wanted}", kernel.name))
             };
-            all.insert(kernel.name.clone(), names.iter().map(number).collect::<Result<Vec<u64>, String>>()?);
+            let numbers = names.iter().map(number).collect::<Result<Vec<u64>, String>>()?;
+            all.insert(kernel.name.clone(), Told { numbers, text: assembly(&executables, &info).map_err(failed)? });
         }
         Ok((driver, all))
+    }
+}
+
+/// The instructions of a pipeline's only executable; empty where the driver does not tell them.
+///
+/// # Safety
+/// The pipeline lives and was made with its internal representations.
+unsafe fn assembly(
+    executables: &ash::khr::pipeline_executable_properties::Device,
+    info: &vk::PipelineExecutableInfoKHR<'_>,
+) -> Result<String, vk::Result> {
+    // SAFETY: asked twice, as the extension wants it: for the sizes, then with memory of these sizes, which outlives the call.
+    unsafe {
+        let mut found = executables.get_pipeline_executable_internal_representations(info)?;
+        let mut bytes: Vec<Vec<u8>> = found.iter().map(|r| vec![0; r.data_size]).collect();
+        for (one, bytes) in found.iter_mut().zip(&mut bytes) {
+            one.p_data = bytes.as_mut_ptr().cast();
+        }
+        let again = executables.fp().get_pipeline_executable_internal_representations_khr;
+        let mut count = found.len() as u32;
+        again(executables.device(), info, &mut count, found.as_mut_ptr()).result()?;
+        let is_assembly = |r: &vk::PipelineExecutableInternalRepresentationKHR<'_>| {
+            r.name_as_c_str().is_ok_and(|name| name.to_string_lossy() == "Assembly")
+        };
+        let at = found.iter().position(is_assembly);
+        Ok(at.map_or(String::new(), |at| String::from_utf8_lossy(&bytes[at]).trim_end_matches('\0').to_string()))
     }
 }

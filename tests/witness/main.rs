@@ -20,6 +20,11 @@ const NUMBERS: [&str; 5] = ["VGPRs", "Spilled VGPRs", "Instructions", "Latency",
 /// How much more may pass: the compiler's estimates are whole cycles, and its choices depend on little things.
 const SHARE: f64 = 1.05;
 const AND: u64 = 4;
+/// The last column: of a hundred instructions of a round of a tile, those that multiply and add. How much less may pass.
+const MULTIPLYING: &str = "fma_percent";
+const LESS: u64 = 2;
+/// What a round of the largest tile has at least of a linear layer in whole quadruples, and of a convolution, which looks for edges.
+const LEAST_MULTIPLYING: [(&str, u64); 2] = [("linear_", 83), ("conv2d_", 74)];
 
 type Table = BTreeMap<String, Vec<u64>>;
 
@@ -40,12 +45,40 @@ fn read(text: &str) -> (String, Table) {
 }
 
 fn write(driver: &str, table: &Table) -> String {
-    let mut text = format!("# {driver}\nkernel,{}\n", NUMBERS.join(",").replace(' ', "_").to_lowercase());
+    let names = NUMBERS.join(",").replace(' ', "_").to_lowercase();
+    let mut text = format!("# {driver}\nkernel,{names},{MULTIPLYING}\n");
     for (name, numbers) in table {
         let cells: Vec<String> = numbers.iter().map(u64::to_string).collect();
         writeln!(text, "{name},{}", cells.join(",")).expect("a string takes everything");
     }
     text
+}
+
+/// Of a hundred instructions of the loop of a kernel that multiplies and adds most, those that do; 0 without such a loop. Of a tile that
+/// is a whole round, from loads to the second barrier.
+fn fma_percent(assembly: &str) -> u64 {
+    let (mut labels, mut code) = (BTreeMap::new(), vec![]);
+    // Behind a semicolon stand its bytes.
+    for line in assembly.lines().map(|line| line.split(';').next().unwrap_or_default().trim()) {
+        match line.strip_suffix(':') {
+            Some(label) => drop(labels.insert(label.to_string(), code.len())),
+            None if line.is_empty() => {}
+            None => code.push(line),
+        }
+    }
+    let multiplies = |line: &&&str| line.starts_with("v_fma");
+    let loops = code.iter().enumerate().filter_map(|(at, line)| {
+        let to = line.strip_prefix("s_cbranch").or(line.strip_prefix("s_branch"))?.split_whitespace().last()?;
+        let from = *labels.get(to)?;
+        (from < at).then(|| &code[from..=at])
+    });
+    let percent = |l: &[&str]| 100 * l.iter().filter(multiplies).count() as u64 / l.len() as u64;
+    loops.max_by_key(|l| l.iter().filter(multiplies).count()).map_or(0, percent)
+}
+
+/// The last column.
+fn multiplying_of(row: &[u64]) -> u64 {
+    row.last().copied().unwrap_or_default()
 }
 
 /// What is worse in `now` than `before` allows, and kernels that only one of them has.
@@ -62,6 +95,10 @@ fn slower(before: &Table, now: &Table) -> Vec<String> {
                 all.push(format!("{name}: {what} {new}, was {old}"));
             }
         }
+        let [was, is] = [multiplying_of(old), multiplying_of(numbers)];
+        if is + LESS < was {
+            all.push(format!("{name}: {MULTIPLYING} {is}, was {was}"));
+        }
     }
     all.extend(before.keys().filter(|name| !now.contains_key(*name)).map(|name| format!("{name} is gone")));
     all
@@ -69,7 +106,21 @@ fn slower(before: &Table, now: &Table) -> Vec<String> {
 
 #[test]
 fn no_kernel_becomes_slower_for_amds_compiler() {
-    let (driver, now) = aco::statistics(&spirv::kernels(Checks::Off), &NUMBERS).unwrap_or_else(|e| panic!("{e}"));
+    let (driver, told) = aco::statistics(&spirv::kernels(Checks::Off), &NUMBERS).unwrap_or_else(|e| panic!("{e}"));
+    if let Some(folder) = std::env::var_os("VIFO_ASSEMBLY") {
+        for (name, told) in &told {
+            std::fs::write(Path::new(&folder).join(name.replace(' ', "_")), &told.text).expect("written");
+        }
+    }
+    let row = |(name, told): (String, aco::Told)| {
+        (name, told.numbers.into_iter().chain([fma_percent(&told.text)]).collect::<Vec<u64>>())
+    };
+    let now: Table = told.into_iter().map(row).collect();
+    for (of, least) in LEAST_MULTIPLYING {
+        let whole = now.iter().filter(|(name, _)| name.starts_with(of) && name.ends_with("128x64 whole"));
+        let shares: Vec<u64> = whole.map(|(_, row)| multiplying_of(row)).collect();
+        assert!(shares.len() == 3 && shares.iter().all(|share| *share >= least), "{of}: {shares:?}");
+    }
     if std::env::var_os("UPDATE_WITNESS").is_some() {
         std::fs::write(path(), write(&driver, &now)).expect("written");
         return;
@@ -87,10 +138,18 @@ fn no_kernel_becomes_slower_for_amds_compiler() {
     assert!(found.is_empty(), "{}\n(UPDATE_WITNESS=1 writes the table anew)", found.join("\n"));
 }
 
+/// Of the larger loop, with its branch; what stands outside does not count.
+#[test]
+fn multiplying_is_counted() {
+    let text = "BB0:\n\tv_fma_f32 v0, v1\nBB1:\n\ts_barrier ; bf8a0000\n\tv_fmac_f32_e32 v0, v1 ; 5630993c\n\tv_fma_f32 v0, v1\n\t\
+                s_branch BB1 ; bf82ff56\nBB2:\n\tv_fma_f32 v0, v1\n\ts_cbranch_scc1 BB2 ; 1\n\ts_branch BB3\nBB3:\n\ts_endpgm\n";
+    assert_eq!((fma_percent(text), fma_percent("BB0:\n\tv_fma_f32 v0, v1\n")), (50, 0));
+}
+
 /// The comparison sees what it is for.
 #[test]
 fn a_slower_kernel_is_seen() {
-    let (_, table) = read("# d\nkernel,a\nadam,10,0,100,200,300\nadd,4,0,10,20,30\n");
+    let (_, table) = read("# d\nkernel,a\nadam,10,0,100,200,300,80\nadd,4,0,10,20,30,0\n");
     assert_eq!(read(&write("d", &table)).1, table);
     let with = |at: usize, value: u64| {
         let mut other = table.clone();
@@ -100,6 +159,8 @@ fn a_slower_kernel_is_seen() {
     assert!(slower(&table, &table).is_empty() && slower(&table, &with(2, 109)).is_empty());
     assert_eq!(slower(&table, &with(2, 110)), ["adam: Instructions 110, was 100"]);
     assert_eq!(slower(&table, &with(1, 1)), ["adam: Spilled VGPRs 1, was 0"]);
+    assert!(slower(&table, &with(5, 78)).is_empty());
+    assert_eq!(slower(&table, &with(5, 77)), ["adam: fma_percent 77, was 80"]);
     let mut fewer = table.clone();
     fewer.remove("add");
     assert_eq!(slower(&table, &fewer), ["add is gone"]);

@@ -6,7 +6,7 @@ use vifo::exec::gpu::variants::Tile;
 use vifo::exec::gpu::{Checks, FAMILIES, compose};
 
 pub struct Kernel {
-    /// "linear_forward_tiled 64x64".
+    /// "linear_forward_tiled 64x64 whole".
     pub name: String,
     pub module: &'static str,
     pub entry: String,
@@ -35,7 +35,7 @@ pub fn kernels(checks: Checks) -> Vec<Kernel> {
             .collect();
         bindings.sort_unstable();
         bindings.dedup_by_key(|b| b.0);
-        let size = tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n));
+        let size = tile.map_or(String::new(), |t| format!(" {}", t.name()));
         Kernel { name: format!("{entry}{size}"), module, entry: entry.into(), tile, words, bindings }
     };
     wanted.into_iter().map(one).collect()

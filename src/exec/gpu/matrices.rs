@@ -19,7 +19,7 @@ const MOST_SUMS: u32 = 8;
 impl Matrix {
     /// Of a tile, with squares of that side, in subgroups of so many lanes at most; None where the tile cannot be cut so.
     pub fn of(tile: Tile, side: u32, lanes: u32) -> Option<Matrix> {
-        let is_whole = tile.depth().is_multiple_of(side) && tile.n.is_multiple_of(side);
+        let is_whole = tile.edge == 1 && tile.depth().is_multiple_of(side) && tile.n.is_multiple_of(side);
         let subgroups = tile.threads() / lanes.max(1);
         let squares = tile.m / side * (tile.n / side);
         let sums = if subgroups == 0 { MOST_SUMS + 1 } else { squares.div_ceil(subgroups) };
@@ -44,19 +44,22 @@ pub fn on_matrices(composed: &str, halves: Halves, matrix: Matrix) -> String {
     let with_subgroup = "    @builtin(local_invocation_index) lane: u32,\n    @builtin(subgroup_id) subgroup: u32,\n    \
                          @builtin(num_subgroups) subgroups: u32,\n) {\n    own_subgroup = subgroup;\n    subgroup_count = subgroups;\n";
     let text = text.replace(lane, with_subgroup);
-    let start = "    var sums = mat4x4<f32>();\n";
+    let start = "    var sums = Sums();\n";
     let text = text.replace(start, &format!("{start}    clear_sums();\n"));
     let text =
         ["lines_slices", "lines_lines", "slices_slices"].into_iter().fold(text, |text, of| behind_loops(&text, of));
     format!("enable f16;\nenable wgpu_cooperative_matrix;\n{}{}\n{text}", conversions(), sized(ON_MATRICES, matrix))
 }
 
-/// The rounds of a loop are summed in the matrices; behind it threads get their part.
+/// Rounds are summed in the matrices, the last one as every other; behind it threads get their part.
 fn behind_loops(text: &str, of: &str) -> String {
-    let round = format!("sums = add_{of}(sums, lane);");
-    let mut parts = text.split(&round);
+    let text = text.replace(&format!("sums = add_{of}(sums, lane);"), &format!("add_{of}();"));
+    let last = format!("sums = add_last_{of}(sums, lane, ");
+    let mut parts = text.split(&last);
     let mut out = parts.next().unwrap_or_default().to_string();
     for part in parts {
+        // How many quadruples the round has.
+        let part = part.split_once(';').map_or(part, |(_, rest)| rest);
         let end = "\n    }\n";
         let (rest, behind) = part.split_once(end).unwrap_or((part, ""));
         out.push_str(&format!("add_{of}();{rest}{end}    sums = sums_{of}(lane);\n{behind}"));
@@ -81,11 +84,14 @@ fn sized(fragment: &str, matrix: Matrix) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::gpu::variants::Variant;
 
     /// A subgroup of NVIDIA's has two squares of 16 of the large tile, one of 8 lanes two squares of 8; a small tile has no 16 steps.
     #[test]
     fn tiles_are_cut_into_squares() {
-        let (large, small, narrow) = (Tile { m: 64, n: 64 }, Tile { m: 32, n: 32 }, Tile { m: 64, n: 16 });
+        let [tall, large, small, narrow] =
+            [Variant::Tile128x64, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16]
+                .map(|v| v.tile().expect("a tile"));
         assert_eq!(Matrix::of(large, 16, 32), Some(Matrix { side: 16, sums: 2 }));
         assert_eq!(Matrix::of(large, 8, 8), Some(Matrix { side: 8, sums: 2 }));
         assert_eq!(Matrix::of(narrow, 16, 64), Some(Matrix { side: 16, sums: 4 }));
@@ -93,6 +99,7 @@ mod tests {
         assert_eq!(Matrix::of(small, 16, 32), None);
         assert_eq!(Matrix::of(large, 8, 64), None, "16 sums are too many");
         assert_eq!(Matrix::of(narrow, 16, 128), None, "less than a subgroup");
+        assert_eq!(Matrix::of(tall, 16, 32), None, "four blocks of a thread");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub const FRAGMENTS: &[(&str, &str)] = &[
     ("tile", shader!("common/tile.wgsl")),
     ("tile_sums", shader!("common/tile_sums.wgsl")),
     ("tile_matrix", shader!("common/tile_matrix.wgsl")),
+    ("conv_loaded", shader!("common/conv_loaded.wgsl")),
+    ("conv_input", shader!("common/conv_input.wgsl")),
     ("conv_forward", shader!("common/conv_forward.wgsl")),
     ("conv_data", shader!("common/conv_data.wgsl")),
     ("conv_weight", shader!("common/conv_weight.wgsl")),

@@ -49,12 +49,17 @@ pub fn replace_shader(gpu: &Gpu, family: &'static str, composed: &str) -> Result
     Ok(())
 }
 
+/// Of whole quadruples of columns and not, of whole operands and not.
+fn kinds_of_product(op: &Op) -> Vec<Product> {
+    let kinds = [(0, false), (0, true), (1, false)].into_iter();
+    kinds.filter_map(|(n, whole)| Some(Product { n, whole, ..op.product()? })).collect()
+}
+
 /// Every kernel that there is, with an op that it serves.
 pub fn all_kernels() -> Vec<(Op, Kernel)> {
     let mut all: Vec<(Op, Kernel)> = vec![];
     for op in crate::ops::all() {
-        // Whole quadruples of columns, and not.
-        let products = [0, 1].into_iter().filter_map(|n| Some(Product { n, ..op.product()? }));
+        let products = kinds_of_product(&op).into_iter();
         let forms = products.flat_map(|p| Variant::ALL.map(|v| form_of_product(&op, &p, v, u64::MAX)));
         for kernel in std::iter::once(Form::plain(&op)).chain(forms.flatten()).flat_map(|f| f.kernels) {
             if all.iter().all(|(_, k)| (k.entry, k.tile) != (kernel.entry, kernel.tile)) {
@@ -79,7 +84,7 @@ pub fn halves_of(op: &Op, kernel: &Kernel) -> Halves {
 pub fn all_on_matrices() -> Vec<(Op, Kernel)> {
     let mut all: Vec<(Op, Kernel)> = vec![];
     for op in crate::ops::all() {
-        let products: Vec<Product> = [0, 1].into_iter().filter_map(|n| Some(Product { n, ..op.product()? })).collect();
+        let products = kinds_of_product(&op);
         for (side, lanes) in [(16, 32), (16, 64), (8, 8)] {
             let forms =
                 products.iter().flat_map(|p| Variant::ALL.map(|v| form_of_product(&op, p, v, u64::MAX))).flatten();

@@ -14,7 +14,8 @@ pub use tile::Tile;
 pub enum Variant {
     /// A thread computes 4 x 4 numbers from what it loads itself.
     Plain,
-    /// A workgroup computes a tile of these sizes from what it loads together.
+    /// A workgroup computes a tile of these sizes from what it loads together: of the first a thread 8 x 8 numbers, else 4 x 4.
+    Tile128x64,
     Tile64x64,
     Tile32x32,
     Tile64x16,
@@ -33,12 +34,20 @@ pub enum Class {
 }
 
 impl Variant {
-    pub const ALL: [Variant; 6] =
-        [Variant::Plain, Variant::Tile64x64, Variant::Tile32x32, Variant::Tile64x16, Variant::Split, Variant::Shared];
+    pub const ALL: [Variant; 7] = [
+        Variant::Plain,
+        Variant::Tile128x64,
+        Variant::Tile64x64,
+        Variant::Tile32x32,
+        Variant::Tile64x16,
+        Variant::Split,
+        Variant::Shared,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Variant::Plain => "plain",
+            Variant::Tile128x64 => "128x64",
             Variant::Tile64x64 => "64x64",
             Variant::Tile32x32 => "32x32",
             Variant::Tile64x16 => "64x16",
@@ -50,9 +59,10 @@ impl Variant {
     pub fn tile(self) -> Option<Tile> {
         match self {
             Variant::Plain | Variant::Split | Variant::Shared => None,
-            Variant::Tile64x64 => Some(Tile { m: 64, n: 64 }),
-            Variant::Tile32x32 => Some(Tile { m: 32, n: 32 }),
-            Variant::Tile64x16 => Some(Tile { m: 64, n: 16 }),
+            Variant::Tile128x64 => Some(Tile { m: 128, n: 64, edge: 2, whole: false }),
+            Variant::Tile64x64 => Some(Tile { m: 64, n: 64, edge: 1, whole: false }),
+            Variant::Tile32x32 => Some(Tile { m: 32, n: 32, edge: 1, whole: false }),
+            Variant::Tile64x16 => Some(Tile { m: 64, n: 16, edge: 1, whole: false }),
         }
     }
 }
@@ -104,7 +114,7 @@ impl Kernel {
     /// "linear_forward_tiled 32x32".
     pub fn name(&self) -> String {
         let on = self.matrix.map_or(String::new(), |m| format!(" on matrices of {}", m.side));
-        format!("{}{}{on}", self.entry, self.tile.map_or(String::new(), |t| format!(" {}x{}", t.m, t.n)))
+        format!("{}{}{on}", self.entry, self.tile.map_or(String::new(), |t| format!(" {}", t.name())))
     }
 
     /// At most.
@@ -220,7 +230,7 @@ fn split_gradient((module, split, combine): Names, product: &Product, tile: Tile
         module,
         entry: combine,
         // Of the same module, which has the same constants.
-        tile: Some(tile),
+        tile: Some(Tile { whole: false, ..tile }),
         settings: vec![],
         binds: vec![(Slot::ReadScratch, QUAD), (Slot::Output(0), NUMBER)],
         groups: (bytes / QUAD).div_ceil(GROUP_SIZE.into()),
@@ -277,7 +287,7 @@ fn fused(op: &Op, (module, entry, combine): Names, own: usize, product: &Product
         kernels.push(Kernel {
             module,
             entry: combine,
-            tile: Some(tile),
+            tile: Some(Tile { whole: false, ..tile }),
             settings: vec![],
             binds: std::iter::once((Slot::ReadScratch, QUAD))
                 .chain(outputs(op, NUMBER).skip(own))
@@ -352,7 +362,8 @@ pub(super) fn form_of_product(op: &Op, product: &Product, variant: Variant, most
     if matches!(variant, Variant::Plain | Variant::Shared) {
         return None;
     }
-    match (op.forms(), variant.tile()) {
+    let tile = variant.tile().map(|tile| Tile { whole: product.whole, ..tile });
+    match (op.forms(), tile) {
         (Forms::Tiled { module, entry, quads }, Some(tile)) => {
             let (entry, element) = if product.n.is_multiple_of(4) { (quads, QUAD) } else { (entry, NUMBER) };
             let kernel = Kernel {
@@ -432,7 +443,8 @@ pub(super) fn dispatch(kernel: &Kernel, most: u32) -> Option<(u32, u32)> {
 /// the first line that holds wins, the plain form where none does. The result's rows and columns decide first, because a tile
 /// larger than the result computes nothing with the rest; then a few large tiles would leave most of a large adapter idle.
 /// Not measured on hardware: the tiles are those that others settled on, the sizes follow from them.
-const CHOICES: [(Variant, [u64; 3], u64); 7] = [
+const CHOICES: [(Variant, [u64; 3], u64); 8] = [
+    (Variant::Tile128x64, [97, 49, 64], 192),
     (Variant::Tile64x64, [49, 49, 16], 96),
     (Variant::Tile32x32, [17, 17, 8], 96),
     (Variant::Tile64x16, [33, 5, 16], 96),

@@ -5,7 +5,7 @@ use crate::base::Real;
 use crate::ops::gemm::{Epilogue, Finish, Gate, InOrder, Panels, Runs, in_place, pack_len, pack_panels, tiles};
 use crate::ops::linear::{ACT_NONE, ACT_RELU, TimesSlope, keeps_pre};
 use crate::ops::wide::{share, wide};
-use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, shared};
+use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, binds, elements, elements_u64, fits, in_quadruples, shared};
 use rayon::prelude::*;
 
 /// Pixels of dx whose coordinate plus padding leaves the same remainder by the stride. They meet the same taps of the
@@ -160,7 +160,8 @@ impl OpSpec for Conv2dBackwardData {
         let s = self.stride.max(1);
         let m = elements_u64(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
         let k = elements_u64(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
-        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight], self.replicas, self.weights_stride);
+        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k, whole })
     }
 }
 
@@ -244,7 +245,8 @@ impl OpSpec for Conv2dBackwardWeight {
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
         let k = elements_u64(&[self.batch, self.out_h, self.out_w]);
-        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out], 1, 0);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
 }
 

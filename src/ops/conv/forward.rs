@@ -7,7 +7,7 @@ use crate::ops::linear::{ACT_RELU, activate_all, keeps_pre};
 use crate::ops::wide::wide;
 use crate::ops::{
     Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, binds, elements, elements_u64, fits,
-    shared,
+    in_quadruples, shared,
 };
 use rayon::prelude::*;
 
@@ -47,7 +47,8 @@ impl OpSpec for Conv2dForward {
     fn product(&self) -> Option<Product> {
         let m = elements_u64(&[self.batch, self.out_h, self.out_w]);
         let k = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
-        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight, self.bias], self.replicas, self.weights_stride);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
     fn gradient(&self, activation: u32) -> Option<Gradient> {
         let Self { replicas, share, batch, h, w, c_in, out_h, out_w, c_out, .. } = *self;

@@ -8,7 +8,9 @@ use crate::ops::gemm::{Finish, pack_len};
 use crate::ops::linear::activation_slope;
 use crate::ops::norm::{fold, kind, lanes};
 use crate::ops::wide::wide;
-use crate::ops::{Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, shared};
+use crate::ops::{
+    Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, in_quadruples, shared,
+};
 use rayon::prelude::*;
 
 impl NormConvBackward {
@@ -65,12 +67,14 @@ impl OpSpec for NormConvBackward {
         let s = self.stride.max(1);
         let m = elements_u64(&[self.batch, self.h.div_ceil(s), self.w.div_ceil(s)]);
         let k = elements_u64(&[self.kernel_h.div_ceil(s), self.kernel_w.div_ceil(s), self.c_out]);
-        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out, self.weight], self.replicas, self.weights_stride);
+        Some(Product { count: (self.replicas * s * s).into(), m, n: self.c_in.into(), k, whole })
     }
     fn weight_product(&self) -> Option<Product> {
         let m = elements_u64(&[self.kernel_h, self.kernel_w, self.c_in]);
         let k = elements_u64(&[self.batch, self.out_h, self.out_w]);
-        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k })
+        let whole = in_quadruples(&[self.c_in, self.c_out], 1, 0);
+        Some(Product { count: self.replicas.into(), m, n: self.c_out.into(), k, whole })
     }
     fn sums(&self) -> u64 {
         if self.normed == 1 { 2 * kinds(self.batch, self.data_images) } else { 0 }

@@ -12,7 +12,7 @@ use vifo::error::Error;
 use vifo::exec::Executor;
 use vifo::exec::cpu::CpuExecutor;
 use vifo::exec::gpu::testing::all_kernels;
-use vifo::exec::gpu::variants::{Variant, form};
+use vifo::exec::gpu::variants::{Tile, Variant, form};
 use vifo::exec::gpu::{Checks, Gpu, GpuExecutor};
 use vifo::ops::step::Prior;
 use vifo::ops::{self, StepArgs};
@@ -105,17 +105,17 @@ pub fn check_program_on(
 }
 
 /// Entry and tile.
-pub type Entry = (&'static str, Option<(u32, u32)>);
+pub type Entry = (&'static str, Option<Tile>);
 
 /// The kernels that the row runs, in all variants of this adapter.
 pub fn kernels_of(gpu: &Gpu, row: &Row) -> Vec<Entry> {
     let forms = gpu.variants(&row.op).0.into_iter().filter_map(|v| form(&row.op, v, u64::MAX));
-    forms.flat_map(|f| f.kernels).map(|k| (k.entry, k.tile.map(|t| (t.m, t.n)))).collect()
+    forms.flat_map(|f| f.kernels).map(|k| (k.entry, k.tile)).collect()
 }
 
 /// Every kernel that there is.
 pub fn every_kernel() -> BTreeSet<Entry> {
-    all_kernels().iter().map(|(_, k)| (k.entry, k.tile.map(|t| (t.m, t.n)))).collect()
+    all_kernels().iter().map(|(_, k)| (k.entry, k.tile)).collect()
 }
 
 /// One row for each kernel, of the awkward ones, which stand last; what was run, or what is wrong.

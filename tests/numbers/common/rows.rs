@@ -306,8 +306,8 @@ fn dropout() -> Vec<Row> {
     all
 }
 
-/// rows, n_in, n_out; the last ones about the edges of the tiles (64, 32, 16 wide, 16 and 8 deep), whole quadruples and not.
-const LAYERS: [(u32, u32, u32); 11] = [
+/// rows, n_in, n_out; the last ones about the edges of the tiles (128, 64, 32, 16 wide, 16 and 8 deep), whole quadruples and not.
+const LAYERS: [(u32, u32, u32); 15] = [
     (1, 1, 1),
     (63, 1, 50),
     (64, 50, 3),
@@ -319,6 +319,11 @@ const LAYERS: [(u32, u32, u32); 11] = [
     (65, 16, 68),
     (129, 17, 33),
     (300, 12, 20),
+    (66, 68, 36),
+    // The last round ends within each of its quadruples.
+    (42, 20, 8),
+    (63, 64, 16),
+    (66, 20, 7),
 ];
 const OFFSET: u32 = 5;
 

@@ -145,7 +145,7 @@ fn known_layers_get_known_forms() {
     assert_eq!(three(0), ["64x64", "plain", "32x32"], "{chosen:?}");
     assert_eq!(three(1), ["64x16", "64x16", "64x16"]);
     assert_eq!(three(2), ["32x32", "64x16", "32x32"]);
-    assert_eq!(three(3), ["64x64", "64x64", "64x64"]);
+    assert_eq!(three(3), ["128x64", "128x64", "128x64"]);
     assert_eq!(three(4), ["plain", "plain", "plain"]);
 }
 
