@@ -8,8 +8,8 @@ use eframe::egui::{self, Key, Modifiers};
 
 #[derive(Default)]
 pub struct Present {
-    /// The zoom to go back to, while a plot is presented.
-    before: Option<f32>,
+    /// The zoom and the page to go back to, while a plot is presented.
+    before: Option<(f32, Tab)>,
 }
 
 /// What a plot is drawn for; a larger screen shows the same, larger.
@@ -21,19 +21,21 @@ impl Present {
     }
 
     /// Of the pages that have a plot to present, the one for `tab`.
-    pub fn tab(tab: Tab) -> Tab {
+    fn tab(tab: Tab) -> Tab {
         match tab {
             Tab::SideBySide => tab,
             _ => Tab::Playground,
         }
     }
 
-    pub fn begin(&mut self, ctx: &egui::Context) {
+    /// Of the page `tab`, or of the one that is presented in its place.
+    pub fn begin(&mut self, ctx: &egui::Context, tab: &mut Tab) {
         if self.is_on() {
             return;
         }
         let before = ctx.zoom_factor();
-        self.before = Some(before);
+        self.before = Some((before, *tab));
+        *tab = Present::tab(*tab);
         ctx.set_zoom_factor(before.max(fitting(ctx.content_rect().size() * before)));
         // A page has the browser's own key for that, F11.
         if !shell::DOWNLOADS {
@@ -41,8 +43,9 @@ impl Present {
         }
     }
 
-    pub fn end(&mut self, ctx: &egui::Context) {
-        let Some(zoom) = self.before.take() else { return };
+    pub fn end(&mut self, ctx: &egui::Context, tab: &mut Tab) {
+        let Some((zoom, from)) = self.before.take() else { return };
+        *tab = from;
         ctx.set_zoom_factor(zoom);
         if !shell::DOWNLOADS {
             ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(false));
@@ -50,19 +53,19 @@ impl Present {
     }
 
     /// F5 begins; Esc ends, unless it closes a dialog.
-    pub fn keys(&mut self, ui: &egui::Ui, dialog: bool) {
+    pub fn keys(&mut self, ui: &egui::Ui, dialog: bool, tab: &mut Tab) {
         // A browser loads its page again.
         let begins = !shell::DOWNLOADS && ui.input_mut(|i| i.consume_key(Modifiers::NONE, Key::F5));
         if begins && !self.is_on() {
-            self.begin(ui.ctx());
+            self.begin(ui.ctx(), tab);
         } else if self.is_on() && (begins || !dialog && ui.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape))) {
-            self.end(ui.ctx());
+            self.end(ui.ctx(), tab);
         }
     }
 
     /// As large as the window allows, which may have become the whole screen.
     pub fn zoom(&self, ctx: &egui::Context) {
-        let (Some(before), Some(size)) = (self.before, window_size(ctx)) else { return };
+        let (Some((before, _)), Some(size)) = (self.before, window_size(ctx)) else { return };
         let zoom = before.max(fitting(size));
         if (zoom - ctx.zoom_factor()).abs() > 0.01 {
             ctx.set_zoom_factor(zoom);

@@ -234,7 +234,7 @@ fn a_plot_is_presented_alone_and_escape_comes_back() {
     h.key_press(Key::Escape);
     h.step();
     h.step();
-    assert!(!is_on(&mut h));
+    assert!(!is_on(&mut h) && app(&mut h).settings.tab == Tab::Runs, "back to where one was");
     app(&mut h).settings.tab = Tab::SideBySide;
     wait(&mut h, "bands", |a| a.side.group.as_ref().is_some_and(|g| g.snapshot.slots.len() == 3));
     h.key_press(Key::F5);

@@ -3,7 +3,6 @@
 use super::{App, COPY_IMAGE, EXPORT, OPEN};
 use crate::gui::copy::CopyAs;
 use crate::gui::panels::controls::{self, Anew};
-use crate::gui::present::Present;
 use crate::gui::settings::Tab;
 use crate::live::WorkerState;
 use eframe::egui::{self, Key, Modifiers};
@@ -21,11 +20,8 @@ impl App {
         if ui.input_mut(|i| i.consume_shortcut(&COPY_IMAGE)) {
             self.exports.copies.ask(CopyAs::Image);
         }
-        let before = self.present.is_on();
-        self.present.keys(ui, egui::Popup::is_any_open(ui.ctx()) || self.exports.is_open());
-        if self.present.is_on() && !before {
-            self.settings.tab = Present::tab(self.settings.tab);
-        }
+        let dialog = egui::Popup::is_any_open(ui.ctx()) || self.exports.is_open();
+        self.present.keys(ui, dialog, &mut self.settings.tab);
         if ui.egui_wants_keyboard_input() {
             return;
         }

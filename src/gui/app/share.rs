@@ -3,7 +3,6 @@
 use super::{App, COPY_IMAGE, EXPORT};
 use crate::error::{Error, Result};
 use crate::gui::copy::CopyAs;
-use crate::gui::present::Present;
 use crate::gui::settings::Tab;
 use crate::gui::{link, shell};
 use eframe::egui;
@@ -11,8 +10,7 @@ use eframe::egui;
 impl App {
     /// The plot of the page in front, or the playground's, alone.
     pub fn present(&mut self, ctx: &egui::Context) {
-        self.settings.tab = Present::tab(self.settings.tab);
-        self.present.begin(ctx);
+        self.present.begin(ctx, &mut self.settings.tab);
     }
 
     pub fn is_presenting(&self) -> bool {
@@ -33,7 +31,7 @@ impl App {
         }
         self.exports.dialog_ui(ui, &mut self.banner);
         if leave {
-            self.present.end(ui.ctx());
+            self.present.end(ui.ctx(), &mut self.settings.tab);
         }
         self.frames += 1;
     }
