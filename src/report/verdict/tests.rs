@@ -72,6 +72,24 @@ fn few_rows_say_what_they_can() {
     assert_eq!(wide.tone(), Tone::Unknown);
     assert!(wide.headline().starts_with("They look too wide, but 40 test rows"), "{}", wide.headline());
     assert!(counted(0, 0).headline().contains("there are no rows"));
+    for n in [3, 12, 19] {
+        let few = counted(n, n);
+        assert_eq!(few.tone(), Tone::Unknown);
+        assert_eq!(few.headline(), format!("Unknown: {n} test rows are too few to tell whether error bars hold."));
+    }
+}
+
+/// The 90 % intervals hold 180 of 200 rows, the 50 % intervals as many.
+#[test]
+fn the_middle_of_the_intervals_is_judged_too() {
+    let v = counted(180, 200);
+    assert!(v.headline().starts_with("Yes, as far as 200 test rows"), "{}", v.headline());
+    assert!(
+        v.text()[1].starts_with("But the 50 % intervals are too wide: they hold 90 % of the rows"),
+        "{:?}",
+        v.text()
+    );
+    assert_eq!(v.tone(), Tone::Warning);
 }
 
 /// A part of 22 rows, 15 inside: 0.44 %, less than chance allows one part, and more than it allows one of four.
