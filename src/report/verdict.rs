@@ -5,6 +5,7 @@ use super::html;
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
+use crate::method::predictive::Regression;
 use crate::metrics;
 use crate::results::chance::{Chance, Judgement};
 use crate::results::half_words;
@@ -169,6 +170,16 @@ fn parts(named: Vec<(String, Vec<usize>)>, promised: &[f64], held: &[bool], scat
     named.into_iter().map(part).collect()
 }
 
+/// Which targets lie in the central interval of this level.
+fn inside(r: &Regression, y: &[f64], level: f64) -> Vec<bool> {
+    let tail = (1.0 - level) / 2.0;
+    let within = |i: usize| {
+        let row = r.row(i);
+        row.quantile(tail) <= y[i] && y[i] <= row.quantile(1.0 - tail)
+    };
+    (0..y.len()).into_par_iter().map(within).collect()
+}
+
 impl Verdict {
     /// `y` in the user's unit, or classes; `rows` names them ("test rows"). With a calibration it is the calibrated error bars
     /// that are judged.
@@ -181,17 +192,12 @@ impl Verdict {
     ) -> Verdict {
         match p {
             Predictive::Regression(r) => {
-                let within = |level: f64, i: usize| {
-                    let row = r.row(i);
-                    let tail = (1.0 - level) / 2.0;
-                    row.quantile(tail) <= y[i] && y[i] <= row.quantile(1.0 - tail)
-                };
-                let inside = |level| (0..y.len()).into_par_iter().map(|i| within(level, i)).collect::<Vec<bool>>();
-                let plain = inside(LEVEL);
+                let plain = inside(r, y, LEVEL);
                 let after = calibration.and_then(|c| c.inside(LEVEL, p, y));
                 let promised = vec![LEVEL; y.len()];
-                let half =
-                    after.is_none().then(|| Part::new(String::new(), &vec![0.5; y.len()], &inside(0.5), 1, 0.0).chance);
+                let half = after
+                    .is_none()
+                    .then(|| Part::new(String::new(), &vec![0.5; y.len()], &inside(r, y, 0.5), 1, 0.0).chance);
                 let before = after.is_some().then(|| Part::new(String::new(), &promised, &plain, 1, 0.0));
                 let scatter = match (&after, calibration) {
                     (Some(_), Some(c)) => metrics::conformal::coverage_sd(c.rows, 1.0 - LEVEL).unwrap_or(0.0),
@@ -309,10 +315,9 @@ impl Verdict {
         let open = |looks: &str| format!("They look {looks}, but {n} {rows} are too few to be sure: {of_them}.");
         match self.all.chance.judgement {
             Judgement::Few if n == 0 => "Unknown: there are no rows to judge error bars by.".into(),
+            Judgement::Few if n == 1 => "Unknown: one row is too few to tell whether error bars hold.".into(),
             Judgement::Few => {
-                let are = if n == 1 { "is" } else { "are" };
-                let rows = if n == 1 { rows.trim_end_matches('s') } else { rows };
-                format!("Unknown: {n} {rows} {are} too few to tell whether error bars hold.")
+                format!("Unknown: {n} {rows} are too few to tell whether error bars hold: {of_them}.")
             }
             Judgement::Short => {
                 format!("No, they are {}: {figures}. Until this is fixed, {}.", w.short, w.short_cure)
@@ -344,7 +349,7 @@ impl Verdict {
                 part.chance.rows
             ));
         }
-        if self.all.chance.judgement == Judgement::Few {
+        if self.all.chance.judgement == Judgement::Few && self.all.chance.rows < 2 {
             return out;
         }
         if self.off().chain(self.doubtful()).next().is_none() && !self.parts.is_empty() {

@@ -172,8 +172,14 @@ fn few_test_rows_judge_no_error_bars_and_no_run_is_told_to_calibrate_twice() {
     assert!(!said.contains("the error bars hold"), "{said}");
     let page = std::fs::read_to_string(d.join("run/report.html")).unwrap();
     assert!(!page.contains("Yes, as far as"), "6 test rows");
-    ok(d, "calibrate run --data t.csv");
-    let said = ok(d, "evaluate run --test t.csv");
+    for name in ["fresh.csv", "new.csv"] {
+        let salt = name.len();
+        write(d, name, "a,y\n", 100, |i| {
+            format!("{:.3},{:.3}", noise(i + 90 * salt), 2.0 * noise(i + 90 * salt) + noise(i + salt))
+        });
+    }
+    ok(d, "calibrate run --data fresh.csv");
+    let said = ok(d, "evaluate run --test new.csv");
     assert!(!said.contains("may help"), "{said}");
 }
 

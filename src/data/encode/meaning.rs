@@ -5,10 +5,9 @@
 use super::feature::{Calendar, FeatureKind, Scale, Unseen};
 use super::learn::{Stats, known, labels_of, quartiles, range_error};
 use super::{Dropped, Encoder, Missing, Robust, number_text};
-use crate::base::visible::shell;
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
-use crate::data::table::{Cells, Column, ColumnKind, Table};
+use crate::data::table::{Cells, Column, ColumnKind, Table, as_text};
 use crate::error::{Error, Result, either};
 use crate::recipe::Scaling;
 use std::collections::HashSet;
@@ -284,10 +283,7 @@ fn of_texts(
         };
         let help = format!(
             "write all of them in one such way, or {}",
-            either(
-                format!("use --as {} to read them as texts", shell(&format!("{}=text", column.name))),
-                "choose the kind text"
-            )
+            either(format!("use {} to read them as texts", as_text(&column.name)), "choose the kind text")
         );
         return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", help));
     }

@@ -21,17 +21,8 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
     let target = table.columns.iter().find(|c| c.name == encoder.target_name());
     let is_input = |c: &&Column| encoder.features.iter().any(|f| f.name == c.name);
     let inputs: Vec<&Column> = table.columns.iter().filter(is_input).collect();
-    let gives_away = |column: &&Column| {
-        target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
-            Sentence::from(format!(
-                "column {} almost determines the target: is it known when you predict? If not: {}",
-                quoted(&column.name),
-                either(format!("--ignore {}", shell(&column.name)), "take its tick away")
-            ))
-            .curing(Cure::set(key!(data.ignore).path, column.name.clone()))
-        })
-    };
-    cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<Sentence>>());
+    let leaks = |column: &&Column| target.is_some_and(|target| gives_away(column, target, &encoder.target, rows));
+    cautions.extend(given_away(&inputs.into_par_iter().filter(leaks).collect::<Vec<&Column>>()));
     let of_note: Vec<&Column> =
         table.columns.iter().filter(|c| is_input(c) || c.name == encoder.target_name()).collect();
     let holds_mark = |column: &&Column| {
@@ -48,6 +39,28 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
     cautions.extend(copies(table).map(Sentence::from));
     cautions.extend(target.and_then(|target| rare_classes(target, &encoder.target)).map(Sentence::from));
     cautions
+}
+
+/// Columns that leak the target: a sentence each, or one for many.
+fn given_away(columns: &[&Column]) -> Vec<Sentence> {
+    const APART: usize = 3;
+    if columns.len() > APART {
+        let n = columns.len() - APART;
+        let names = columns.iter().take(APART).map(|c| quoted(&c.name)).collect::<Vec<_>>().join(", ");
+        return vec![Sentence::from(format!(
+            "columns {names} and {n} more almost determine the target: are they known when you predict? {}",
+            either("--ignore COLUMN leaves one out", "Take away the ticks of those that are not")
+        ))];
+    }
+    let said = |column: &&Column| {
+        Sentence::from(format!(
+            "column {} almost determines the target: is it known when you predict? If not: {}",
+            quoted(&column.name),
+            either(format!("--ignore {}", shell(&column.name)), "take its tick away")
+        ))
+    };
+    let ignored = |c: &&Column| said(c).curing(Cure::set(key!(data.ignore).path, c.name.clone()));
+    columns.iter().map(ignored).collect()
 }
 
 fn header(table: &Table) -> Option<Sentence> {

@@ -79,6 +79,16 @@ fn the_text_keeps_to_100_columns_and_the_json_holds_all() {
     assert_eq!((json["task"].as_str(), json["columns"][4]["role"].as_str()), (Some("regression"), Some("target")));
 }
 
+#[test]
+fn many_columns_that_leak_the_target_share_a_line() {
+    let row = |i: usize| (0..6).map(|k| format!("{}", (k + 1) * (i * i % 31))).collect::<Vec<_>>().join(",") + "\n";
+    let table = table_of(&format!("a,b,c,d,e,y\n{}", (0..40).map(row).collect::<String>()));
+    let warnings = inspect(&table, None, Some(Task::Regression), &Rules::default()).unwrap().warnings;
+    let said: Vec<&Sentence> = warnings.iter().filter(|w| w.contains("almost determine")).collect();
+    assert_eq!(said.len(), 1, "{warnings:?}");
+    assert!(said[0].starts_with("columns 'a', 'b', 'c' and 2 more almost determine the target"), "{}", *said[0]);
+}
+
 /// Written as text or as eight digits.
 #[test]
 fn a_column_of_dates_is_one() {

@@ -340,6 +340,11 @@ fn read_columns(
     outcomes.into_iter().map(column).collect()
 }
 
+/// The flag that reads a column as texts.
+pub(crate) fn as_text(name: &str) -> String {
+    format!("--as {}", shell(&format!("{name}=text")))
+}
+
 /// A number without a unit, under either decimal sign.
 pub(crate) fn is_bare_number(text: &str) -> bool {
     [Sign::Point, Sign::Comma].iter().any(|&sign| cell::number(text, sign).is_some_and(|n| n.unit.is_empty()))

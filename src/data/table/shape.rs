@@ -29,7 +29,7 @@ fn ragged_error(path: &Path, line: usize, width: usize, (expected, as_in): (usiz
 /// Of lines behind the table, which no flag leaves out.
 fn foot_error(path: &Path, first: Ragged, n: usize, (expected, as_in): (usize, usize)) -> Error {
     let help = match n {
-        1 => "complete the line, or delete it".into(),
+        1 => "fix the row, or delete it".into(),
         n => format!("delete the last {n} lines, if they are no rows"),
     };
     let place = format!("{}, line {}", path.display(), first.line);
@@ -61,14 +61,18 @@ pub(super) fn width(path: &Path, sample: &Rows<'_>) -> Result<usize> {
     Err(ragged_error(path, sample.lines[i], sample.row(i).len(), (first, sample.lines[0])))
 }
 
-/// Where the first row is one text and a title of what follows: names, and under them numbers. The line of the names.
+/// Where the first rows are one text each and titles of what follows: names, and under them numbers. The line of the names.
 fn title(sample: &Rows<'_>, width: usize) -> Option<usize> {
     let is_text = |cell: &str| !cell.is_empty() && !is_bare_number(cell);
-    let [title] = sample.row(0) else { return None };
-    let follows = sample.len() > 2 && width > 1 && [1, 2].iter().all(|&i| sample.row(i).len() == width);
-    let are_names = || sample.row(1).iter().all(|cell| is_text(cell));
-    let is_data = || sample.row(2).iter().any(|cell| is_bare_number(cell));
-    (is_text(title) && follows && are_names() && is_data()).then(|| sample.lines[1])
+    let is_title = |&i: &usize| matches!(sample.row(i), [title] if is_text(title));
+    let n = (0..sample.len()).take_while(is_title).count();
+    if n == 0 || n + 1 >= sample.len() || width < 2 || sample.row(n + 1).len() != width {
+        return None;
+    }
+    let (names, behind) = sample.row(n).split_at_checked(width)?;
+    let are_names = names.iter().all(|cell| is_text(cell)) && behind.iter().all(|cell| cell.is_empty());
+    let is_data = sample.row(n + 1).iter().any(|cell| is_bare_number(cell));
+    (are_names && is_data).then(|| sample.lines[n])
 }
 
 /// Of a table that is one column under the delimiter that was given: an error where another parts names and all rows alike.

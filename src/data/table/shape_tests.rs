@@ -89,6 +89,17 @@ fn a_comma_behind_the_last_name_makes_no_column() {
     assert_eq!(read(&format!("a,b,c,d,,\n{body}")).names(), ["a", "b", "c", "d"]);
 }
 
+/// As the Bureau of Labor Statistics writes them.
+#[test]
+fn titles_of_several_lines_have_a_cure_that_works() {
+    let body = rows(12, |i| format!("LNS,{},{}.5", 1990 + i, i % 7));
+    let text = format!("Series Id: LNS\n\nSeasonally adjusted\nAge: 16 years\n\n\nSeries,Year,Value,\n{body}");
+    let m = message(&text, &ReadOptions::default());
+    assert!(m.ends_with("line 7 looks like the column names: --skip-lines 6"), "{m}");
+    let t = read_with(&text, &ReadOptions { skip_lines: 6, ..Default::default() }).unwrap();
+    assert_eq!((t.names(), t.rows()), (vec!["Series", "Year", "Value"], 12));
+}
+
 #[test]
 fn footnotes_are_left_out_by_name() {
     let table = format!("a,b,c\n{}", rows(12, |i| format!("{i},{}.5,x", i % 5)));
@@ -101,7 +112,7 @@ fn footnotes_are_left_out_by_name() {
     // A quarter of a table that is cut off in the middle of a line is none of it.
     let strict = ReadOptions { strict: true, ..Default::default() };
     let m = message(&format!("{table}Source\n"), &strict);
-    assert!(m.contains("line 14: 1 cell; allowed: 3 cells, as in line 1; complete the line, or delete it"), "{m}");
+    assert!(m.contains("line 14: 1 cell; allowed: 3 cells, as in line 1; fix the row, or delete it"), "{m}");
     let m = message(&format!("{table}{}", rows(9, |_| "1,2".into())), &ReadOptions::default());
     assert!(m.ends_with("delete the last 9 lines, if they are no rows"), "{m}");
     // In the middle it is the row that is wrong.
