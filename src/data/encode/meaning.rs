@@ -283,7 +283,7 @@ fn of_texts(
         };
         let help = format!(
             "write all of them in one such way, or {}",
-            either(format!("use {} to read them as texts", as_text(&column.name)), "choose the kind text")
+            either(format!("use --as {} to read them as texts", as_text(&column.name)), "choose the kind text")
         );
         return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", help));
     }

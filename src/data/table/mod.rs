@@ -340,9 +340,9 @@ fn read_columns(
     outcomes.into_iter().map(column).collect()
 }
 
-/// The flag that reads a column as texts.
+/// That a column is of texts, as a shell reads it.
 pub(crate) fn as_text(name: &str) -> String {
-    format!("--as {}", shell(&format!("{name}=text")))
+    shell(&format!("{name}=text"))
 }
 
 /// A number without a unit, under either decimal sign.

@@ -286,7 +286,7 @@ impl Reader<'_> {
         let help = format!(
             "{title}fix it, leave the cell empty if it is missing, or {}",
             either(
-                format!("say that the column is text with {}", as_text(self.name)),
+                format!("say that the column is text with --as {}", as_text(self.name)),
                 "choose the kind text for the column"
             )
         );
