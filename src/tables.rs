@@ -165,6 +165,10 @@ pub fn rounded(v: f64, error: Option<f64>) -> String {
         _ if v.abs() >= 1e9 => format!("{v:.*e}", (libm::log10(v.abs()).floor() as i32 - last).clamp(0, 15) as usize),
         0..=9 => zero(grouped(&format!("{:.0}", (v / 10f64.powi(last)).round() * 10f64.powi(last)))),
         -7..0 => zero(grouped(&format!("{v:.*}", last.unsigned_abs() as usize))),
+        // Errors next to nothing leave more digits than anybody reads.
+        _ if v.abs() >= 1e-4 => {
+            grouped(&format!("{v:.*}", (6 - libm::log10(v.abs()).floor() as i32).clamp(0, 10) as usize))
+        }
         _ if v == 0.0 => "0".into(),
         _ => format!("{v:.*e}", (libm::log10(v.abs()).floor() as i32 - last).clamp(0, 15) as usize),
     }
@@ -263,6 +267,9 @@ mod tests {
             (-0.0001, 0.02, "0.000"),
             (12.0, 34.0, "12"),
             (1.234e-9, 1e-11, "1.234e-9"),
+            (3.310_207_105, 1e-9, "3.310207"),
+            (-12_345.678_901, 1e-12, "-12,345.68"),
+            (0.001_234_567_89, 1e-13, "0.001234568"),
             (2.5e12, 1e10, "2.500e12"),
         ] {
             assert_eq!(rounded(v, Some(error)), want, "{v} {error}");

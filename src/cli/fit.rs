@@ -3,6 +3,7 @@
 use super::options::{All, KeyFlags, input, on_a_table, open_run, set_pair};
 use super::progress::{Progress, Style, hear};
 use super::{hand_over, say, say_line, shell, tell};
+use crate::base::counted::counted;
 use crate::base::fs;
 use crate::data::images::table_in;
 use crate::error::Error;
@@ -211,7 +212,9 @@ pub(super) fn without_effect(recipe: &Recipe, given: &[String], shown: impl Fn(&
 fn done(fitted: &Fitted, recipe: &Recipe, path: &Path, progress: &Progress, style: Style) -> anyhow::Result<()> {
     let ending = match fitted.ending {
         Ending::Finished => "done".to_string(),
-        Ending::Early => format!("stopped early: no improvement for {} epochs,", fitted.plan.patience),
+        Ending::Early => {
+            format!("stopped early: no improvement for {},", counted(fitted.plan.patience as usize, "epoch"))
+        }
         Ending::Stopped => "stopped".to_string(),
     };
     progress.finish(&ending);

@@ -157,9 +157,19 @@ fn slip(error: &clap::Error) -> Option<String> {
         return None;
     };
     match unknown.starts_with('-') {
-        true => words.iter().find_map(one_dash),
+        true => words.iter().find_map(one_dash).or_else(|| nearest(unknown, verb)),
         false => Some("put names with blanks in quotes".into()),
     }
+}
+
+/// The flag that a word with two dashes was probably meant to be: clap's own proposal is often another word of the same letters.
+fn nearest(unknown: &str, verb: &clap::Command) -> Option<String> {
+    let name = unknown.strip_prefix("--")?.split('=').next()?;
+    let near = |flag: &&str| strsim::damerau_levenshtein(flag, name);
+    let flags = verb.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
+    let best = flags.min_by_key(near)?;
+    // A slip of the fingers, no other word.
+    (near(&best) * 3 <= name.len()).then(|| format!("did you mean --{best}?"))
 }
 
 /// Prints a result for people: lines of ours. What is in them of files and their names can do nothing to a terminal.

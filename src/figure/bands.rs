@@ -7,7 +7,7 @@ use super::Saved;
 use super::axis::usable;
 use super::legend::{Entry, Symbol, draw_head, entry};
 use super::numbers::{Cell, Numbers, at, named};
-use super::palette::{BLACK, BLUE, MUTED, ORANGE, VERMILLION, WHITE};
+use super::palette::{BLACK, BLUE, GREEN, MUTED, ORANGE, VERMILLION, WHITE};
 use super::panels::{Limits, MOST_PANELS, Shared, draw_grid, evenly, size, thousands, x_limits, y_limits};
 use super::plot::{Marker, Plot};
 use super::save::{Figure, save};
@@ -37,6 +37,9 @@ pub struct BandPanel {
     pub truth: Option<Vec<f64>>,
     pub train_x: Vec<f64>,
     pub train_y: Vec<f64>,
+    /// Rows that were held out, as long as each other.
+    pub test_x: Vec<f64>,
+    pub test_y: Vec<f64>,
     /// Means of single members or samples.
     pub members: Vec<Vec<f64>>,
 }
@@ -48,6 +51,8 @@ const ALEATORIC: Stroke = Stroke::dashed(VERMILLION, 1.2, 5.0, 3.0);
 const TRUTH: Stroke = Stroke::dashed(BLACK, 1.5, 1.6, 2.6);
 const MEMBER: Stroke = Stroke::solid(MUTED.alpha(0.45), 0.7);
 const MOST_TRAIN_POINTS: usize = 1500;
+/// Seen among small training points.
+const TEST_RADIUS: f64 = 2.4;
 const MOST_MEMBERS: usize = 50;
 /// Column of the training points' y in the numbers.
 const OBSERVED: usize = 8;
@@ -107,11 +112,15 @@ impl BandPanel {
             row.extend(self.members.iter().map(|member| at(member, i)));
             numbers.push(row);
         }
-        for (i, x) in self.train_x.iter().enumerate() {
-            let mut row = vec!["training point".into(), title(), (*x).into()];
-            row.resize(OBSERVED, Cell::Empty);
-            row.push(at(&self.train_y, i));
-            numbers.push(row);
+        for (part, x, y) in
+            [("training point", &self.train_x, &self.train_y), ("test point", &self.test_x, &self.test_y)]
+        {
+            for (i, x) in x.iter().enumerate() {
+                let mut row = vec![part.into(), title(), (*x).into()];
+                row.resize(OBSERVED, Cell::Empty);
+                row.push(at(y, i));
+                numbers.push(row);
+            }
         }
     }
 
@@ -135,6 +144,9 @@ impl BandPanel {
             plot.line(s, &self.x, truth, TRUTH);
         }
         draw_training_points(s, plot, &self.train_x, &self.train_y);
+        let chosen = evenly(self.test_x.len().min(self.test_y.len()), MOST_TRAIN_POINTS);
+        let pick = |of: &[f64]| chosen.iter().map(|i| of[*i]).collect::<Vec<f64>>();
+        plot.markers(s, &pick(&self.test_x), &pick(&self.test_y), Marker::Circle, TEST_RADIUS, (GREEN, WHITE));
         if !self.has_data() {
             plot.draw_no_data(s);
         }
@@ -174,9 +186,10 @@ impl BandsFigure {
     /// Axes on which all of these can be seen.
     pub fn limits_of(figures: &[BandsFigure]) -> Limits {
         let panels = || figures.iter().flat_map(|f| f.panels.iter().take(MOST_PANELS));
-        let data: Vec<f64> = panels().flat_map(|p| p.train_y.iter().chain(p.truth.iter().flatten()).copied()).collect();
+        let data: Vec<f64> =
+            panels().flat_map(|p| p.train_y.iter().chain(&p.test_y).chain(p.truth.iter().flatten()).copied()).collect();
         let edges: Vec<Vec<f64>> = panels().map(BandPanel::edges).collect();
-        let xs = panels().flat_map(|p| p.x.iter().chain(&p.train_x).copied());
+        let xs = panels().flat_map(|p| p.x.iter().chain(&p.train_x).chain(&p.test_x).copied());
         Limits { x: x_limits(xs), y: y_limits(&data, &edges) }
     }
 }
@@ -226,6 +239,9 @@ impl Figure for BandsFigure {
         let n_train = panels.iter().map(|p| p.train_x.len().min(p.train_y.len())).max().unwrap_or(0);
         if n_train > 0 {
             legend.push(training_entry(n_train));
+        }
+        if any(|p| !p.test_x.is_empty()) {
+            legend.push(entry(Symbol::Point(Marker::Circle, TEST_RADIUS, GREEN, WHITE), "held-out test rows"));
         }
         let Limits { x, y } = self.limits.unwrap_or_else(|| BandsFigure::limits_of(std::slice::from_ref(self)));
         let limits = Shared { x, y, log_from: None };

@@ -12,6 +12,7 @@ use super::panels::thousands;
 use super::plot::{Plot, REFERENCE, left_edge};
 use super::save::{Figure, save};
 use super::svg::{Rect, Stroke, Svg};
+use crate::base::counted::counted;
 use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -100,7 +101,9 @@ impl Figure for ReliabilityFigure {
         let bins = self.filled();
         let total = bins.iter().fold(0usize, |sum, b| sum.saturating_add(b.4));
         let ece = if usable(self.ece) { format!("{:.4}", self.ece) } else { "unknown".into() };
-        let subtitle = format!("expected calibration error {ece} · {} predictions", thousands(total));
+        // The metrics' own takes other bins.
+        let n = counted(self.bins.len(), "equal bin");
+        let subtitle = format!("expected calibration error {ece} ({n}) · {} predictions", thousands(total));
         let legend = [
             entry(Symbol::Patch(BLUE.alpha(BAR)), "accuracy"),
             entry(Symbol::Line(CONFIDENCE), "mean confidence"),

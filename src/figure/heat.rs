@@ -24,6 +24,8 @@ pub struct HeatFigure {
     pub panels: Vec<HeatPanel>,
     /// Training points (x, y, class), drawn on every panel.
     pub points: Vec<(f64, f64, usize)>,
+    /// Names of the classes, by their numbers; one without a name is called by its number.
+    pub classes: Vec<String>,
     /// Per value label the range of the colours, where several figures are to have the same; else that of the panels.
     pub colours: Vec<(String, (f64, f64))>,
 }
@@ -106,6 +108,15 @@ impl HeatFigure {
         labels.into_iter().map(|label| (label.clone(), colour_range(panels(), label))).collect()
     }
 
+    /// A class in the legend: by its own name, but "class 1" where that would be a bare number.
+    fn name(&self, class: usize) -> String {
+        match self.classes.get(class) {
+            Some(name) if name.parse::<f64>().is_err() => name.clone(),
+            Some(number) => format!("class {number}"),
+            None => format!("class {class}"),
+        }
+    }
+
     fn colour_axis(&self, panels: &[HeatPanel], label: &str) -> Axis {
         let given = self.colours.iter().find(|c| c.0 == label).map(|c| c.1);
         let (low, high) = given.unwrap_or_else(|| colour_range(panels.iter(), label));
@@ -180,7 +191,7 @@ impl Figure for HeatFigure {
         let legend: Vec<_> = (classes.iter())
             .map(|&class| {
                 let (marker, ink, edge) = look(class);
-                entry(Symbol::Point(marker, 3.6, ink, edge), format!("class {class}"))
+                entry(Symbol::Point(marker, 3.6, ink, edge), self.name(class))
             })
             .collect();
         let notes = inputs::left_out(self.points.len(), self.panels.len());

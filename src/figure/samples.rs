@@ -35,6 +35,7 @@ pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
         mean,
         truth: Some(truth),
         train_x,
+        ..Default::default()
     }
 }
 
@@ -332,6 +333,7 @@ pub fn heat_figure(n: usize) -> HeatFigure {
         y_label: "x₂".into(),
         panels: (0..n).map(panel).collect(),
         points: (0..100).map(point).collect(),
+        classes: vec![],
         colours: vec![],
     }
 }

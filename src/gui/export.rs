@@ -147,6 +147,7 @@ pub fn maps_figure(title: &str, labels: (&str, &str), panels: Vec<HeatPanel>, po
         y_label: labels.1.into(),
         panels,
         points: points.iter().map(|p| (p[0], p[1], p[2] as usize)).collect(),
+        classes: vec![],
         colours: vec![],
     }
 }
@@ -162,6 +163,7 @@ pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<f
         train_x: points.iter().map(|p| p[0]).collect(),
         train_y: points.iter().map(|p| p[1]).collect(),
         members: band.members.clone(),
+        ..Default::default()
     }
 }
 

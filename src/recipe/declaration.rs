@@ -409,3 +409,10 @@ macro_rules! key {
     }};
 }
 pub(crate) use key;
+/// A value in a message, not with hundreds of zeros.
+pub(super) fn short(value: &Value) -> String {
+    match value {
+        Value::Float(v) if v.is_finite() && v.abs() >= 1e16 => format!("{v:e}"),
+        value => value.to_string(),
+    }
+}

@@ -3,7 +3,7 @@
 //! key: what recipes and `--set` may say, the flags of `vifo fit` and their help, and `vifo fit --keys`.
 
 use super::choices::*;
-use super::declaration::{Access, Field, MAX, keys, live, restart};
+use super::declaration::{Access, Field, MAX, keys, live, restart, short};
 pub use super::declaration::{Effect, Flag, Key, ValueKind, Widget};
 use super::effects::{of_clip, of_data, of_eta_aux};
 use super::points;
@@ -150,7 +150,7 @@ keys! {
         average: Option<f64>, above(0.0, 0.99999), rebuild, "Predict, and judge epochs, with an average of the weights that forgets all but this share at each step, such as 0.999; early steps count for less [default: off]. Not for swa and swag, which average by themselves.";
         precision: Precision = Precision::F32, rebuild, flag("precision", "HOW"), "f16 stores activations, their gradients and what matrix products read in 16 bits while training, sums and weights in 32, and scales the loss so that small gradients are not lost; for GPUs that are bound by memory. f16-matrix also multiplies on the matrix units of cards that have them. Predictions are made in f32. Neither was yet timed on a card.";
         checkpoint_seconds: f64 = 2.0, range(0.0, 1e9), live, cosmetic, "Minimum seconds between two checkpoints; 0 = at every evaluation.";
-        budget: Option<String>, flag("budget", "TIME"), "How long a training on a table may take at most: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, how many of the members are trained, and where time is left variants to try, by a trial on this machine; members that stop early take less; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
+        budget: Option<String>, flag("budget", "TIME"), dash, "How long a training on a table may take at most: 10s, 1m, 10m or the like sets epochs and rows per step, where they are not given, how many of the members are trained, and where time is left variants to try, by a trial on this machine; members that stop early take less; auto sets epochs and rows per step by the number of rows alone: 10 s for 1,000 rows, a minute for 50,000 on two cores [default: auto for a table without a recipe file, else none].";
     }
 
     baselines: Baselines, restart {
@@ -319,7 +319,7 @@ fn admit(path: &str, value: &Value, place: &str) -> Result<Value> {
     key.kind.admit(value).ok_or_else(|| {
         Error::usage(
             format!("{place}: {}", written(path)),
-            format!("{value} is not allowed"),
+            format!("{} is not allowed", short(value)),
             key.kind.allowed(),
             default_cure(key),
         )
@@ -460,6 +460,10 @@ mod tests {
         assert_eq!(
             error("[method]\neta = -1.0"),
             "r.toml: method.eta: -1.0 is not allowed; allowed: a number of at least 0; leave the key out to let vifo choose"
+        );
+        assert!(
+            error("[train]\nlr = 1e300")
+                .starts_with("r.toml: train.lr: 1e300 is not allowed; allowed: a number above 0")
         );
         assert!(error("[method]\netta = 1.0").contains("did you mean method.eta?"));
         assert!(error("[train]\nepoch = 1").contains("train.epochs"));

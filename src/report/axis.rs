@@ -2,6 +2,8 @@
 
 use super::{Input, numeric_inputs};
 use crate::data::encode::{Calendar, Encoder, Feature, FeatureKind, Scale};
+use crate::data::load::Loaded;
+use crate::data::targets_of as targets;
 
 /// Points of a band on numbers.
 const POINTS: usize = 200;
@@ -76,6 +78,15 @@ impl Axis<'_> {
             Axis::Number(input) => x.iter().map(|x| input.standard(*x)).collect(),
             Axis::Date { feature, .. } => x.iter().flat_map(|years| feature.inputs_at_years(*years)).collect(),
         }
+    }
+
+    /// Places and targets of the test rows of a forecast, which all lie behind what was trained on; none of other tests.
+    pub fn held_out(&self, data: &Loaded) -> Vec<(f64, f64)> {
+        let places = self.raw(&data.test.x);
+        let seen =
+            self.raw(&data.train.x).into_iter().chain(self.raw(&data.validation.x)).fold(f64::NEG_INFINITY, f64::max);
+        let is_forecast = data.test.n > 1 && data.train.n > 0 && places.iter().all(|x| *x >= seen);
+        if is_forecast { places.into_iter().zip(targets(&data.test)).collect() } else { vec![] }
     }
 
     /// The places of rows of inputs.

@@ -82,7 +82,14 @@ pub fn band(
 ) -> Result<Option<BandPanel>> {
     let encoder = &data.encoder;
     let Some(axis) = Axis::of(encoder) else { return Ok(None) };
-    let (low, high) = range.unwrap_or_else(|| axis.wide());
+    let (mut low, mut high) = range.unwrap_or_else(|| axis.wide());
+    let held_out = axis.held_out(data);
+    if range.is_none() {
+        // What is foretold is seen to its end.
+        let ends = held_out.iter().map(|(x, _)| *x);
+        (low, high) = ends.fold((low, high), |(low, high), x| (low.min(x), high.max(x)));
+    }
+    let (test_x, test_y) = held_out.into_iter().filter(|(x, _)| (low..=high).contains(x)).unzip();
     let n = axis.points(low, high);
     let x: Vec<f64> = (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect();
     let standard = axis.encode(&x);
@@ -106,6 +113,8 @@ pub fn band(
         truth: None,
         train_x,
         train_y,
+        test_x,
+        test_y,
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
     }))
@@ -183,6 +192,10 @@ fn heat(dir: &Path, fitted: &Fitted, device: &Device, inputs: &[Input]) -> Resul
             panel("Mutual information (epistemic)", "nats, own scale", c.epistemic),
         ],
         points: (0..d.n).map(|i| (raw(i, 0), raw(i, 1), d.y[i] as usize)).collect(),
+        classes: match &encoder.target {
+            Target::Classes { labels, .. } => labels.clone(),
+            Target::Regression { .. } => vec![],
+        },
         colours: vec![],
     };
     Ok(drawn(

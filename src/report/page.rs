@@ -1,6 +1,7 @@
 //! The one-page report of a run.
 
 use super::{Drawn, evaluations, verdict};
+use crate::base::counted::counted;
 use crate::data::targets_of as targets;
 use crate::error::Result;
 use crate::figure::{self, HtmlReport, HtmlTable, Section};
@@ -89,8 +90,8 @@ fn summary(recipe: &Recipe, fitted: &Fitted, device: &str) -> Vec<(String, Strin
         (
             "training".into(),
             format!(
-                "{} epochs in {:.1} s on {device}, seed {}",
-                fitted.rows.last().map_or(0, |r| r.epoch),
+                "{} in {:.1} s on {device}, seed {}",
+                counted(fitted.rows.last().map_or(0, |r| r.epoch) as usize, "epoch"),
                 fitted.seconds,
                 recipe.seed
             ),

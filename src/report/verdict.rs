@@ -5,8 +5,10 @@ use super::html;
 use crate::data::encode::{Encoder, Target};
 use crate::figure::{Section, Tone};
 use crate::method::Predictive;
+use crate::method::predictive::Regression;
 use crate::metrics;
 use crate::results::chance::{Chance, Judgement};
+use crate::results::half_words;
 use crate::run::calibration::Calibration;
 use crate::tables::{TextTable, number};
 use rayon::prelude::*;
@@ -111,6 +113,8 @@ pub struct Verdict {
     no_room: usize,
     /// Before the calibration, where there is one.
     before: Option<Part>,
+    /// Of the 50 % intervals of a regression that is not calibrated.
+    half: Option<Chance>,
 }
 
 pub fn percent(v: f64) -> String {
@@ -166,6 +170,16 @@ fn parts(named: Vec<(String, Vec<usize>)>, promised: &[f64], held: &[bool], scat
     named.into_iter().map(part).collect()
 }
 
+/// Which targets lie in the central interval of this level.
+fn inside(r: &Regression, y: &[f64], level: f64) -> Vec<bool> {
+    let tail = (1.0 - level) / 2.0;
+    let within = |i: usize| {
+        let row = r.row(i);
+        row.quantile(tail) <= y[i] && y[i] <= row.quantile(1.0 - tail)
+    };
+    (0..y.len()).into_par_iter().map(within).collect()
+}
+
 impl Verdict {
     /// `y` in the user's unit, or classes; `rows` names them ("test rows"). With a calibration it is the calibrated error bars
     /// that are judged.
@@ -178,14 +192,12 @@ impl Verdict {
     ) -> Verdict {
         match p {
             Predictive::Regression(r) => {
-                let plain = |i: usize| {
-                    let row = r.row(i);
-                    let tail = (1.0 - LEVEL) / 2.0;
-                    row.quantile(tail) <= y[i] && y[i] <= row.quantile(1.0 - tail)
-                };
-                let plain: Vec<bool> = (0..y.len()).into_par_iter().map(plain).collect();
+                let plain = inside(r, y, LEVEL);
                 let after = calibration.and_then(|c| c.inside(LEVEL, p, y));
                 let promised = vec![LEVEL; y.len()];
+                let half = after
+                    .is_none()
+                    .then(|| Part::new(String::new(), &vec![0.5; y.len()], &inside(r, y, 0.5), 1, 0.0).chance);
                 let before = after.is_some().then(|| Part::new(String::new(), &promised, &plain, 1, 0.0));
                 let scatter = match (&after, calibration) {
                     (Some(_), Some(c)) => metrics::conformal::coverage_sd(c.rows, 1.0 - LEVEL).unwrap_or(0.0),
@@ -204,6 +216,7 @@ impl Verdict {
                     rare: 0,
                     no_room: 0,
                     before,
+                    half,
                 }
             }
             Predictive::Classification(plain) => {
@@ -245,6 +258,7 @@ impl Verdict {
                     rare,
                     no_room,
                     before,
+                    half: None,
                 }
             }
         }
@@ -260,6 +274,12 @@ impl Verdict {
         self.parts.iter().filter(move |p| p.looks_off() && p.chance.tail < limit)
     }
 
+    /// What is off about the 50 % intervals where the 90 % intervals hold.
+    fn but_half(&self) -> Option<String> {
+        let half = self.half.as_ref().filter(|_| self.all.chance.judgement == Judgement::Holds)?;
+        half_words(half)
+    }
+
     pub fn tone(&self) -> Tone {
         match self.all.chance.judgement {
             Judgement::Few | Judgement::LooksLong => Tone::Unknown,
@@ -267,6 +287,11 @@ impl Verdict {
             Judgement::Long | Judgement::LooksShort => Tone::Warning,
             Judgement::Holds if self.off().next().is_some() => Tone::Warning,
             Judgement::Holds if self.doubtful().next().is_some() => Tone::Unknown,
+            Judgement::Holds
+                if self.half.as_ref().is_some_and(|h| matches!(h.judgement, Judgement::Short | Judgement::Long)) =>
+            {
+                Tone::Warning
+            }
             Judgement::Holds => Tone::Good,
         }
     }
@@ -290,8 +315,9 @@ impl Verdict {
         let open = |looks: &str| format!("They look {looks}, but {n} {rows} are too few to be sure: {of_them}.");
         match self.all.chance.judgement {
             Judgement::Few if n == 0 => "Unknown: there are no rows to judge error bars by.".into(),
+            Judgement::Few if n == 1 => "Unknown: one row is too few to tell whether error bars hold.".into(),
             Judgement::Few => {
-                format!("Unknown: {n} {rows} are too few to judge error bars by.")
+                format!("Unknown: {n} {rows} are too few to tell whether error bars hold: {of_them}.")
             }
             Judgement::Short => {
                 format!("No, they are {}: {figures}. Until this is fixed, {}.", w.short, w.short_cure)
@@ -312,6 +338,7 @@ impl Verdict {
     fn text(&self) -> Vec<String> {
         let w = self.words;
         let mut out = vec![self.headline()];
+        out.extend(self.but_half().map(|but| format!("But {but}.")));
         for part in self.off().chain(self.doubtful()) {
             let (share, range) = part.chance.words();
             let open = if part.is_off() { "" } else { "; too few rows to be sure" };
@@ -322,7 +349,7 @@ impl Verdict {
                 part.chance.rows
             ));
         }
-        if self.all.chance.judgement == Judgement::Few {
+        if self.all.chance.judgement == Judgement::Few && self.all.chance.rows < 2 {
             return out;
         }
         if self.off().chain(self.doubtful()).next().is_none() && !self.parts.is_empty() {

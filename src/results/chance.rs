@@ -14,6 +14,8 @@ const ALLOWED: f64 = 0.05;
 const ROUNDING: f64 = 1e-9;
 /// Rows with promises of their own whose counts are summed exactly; beyond, the normal is as good.
 const EXACT: usize = 10_000;
+/// Fewer rows than this may show that error bars are wrong, but not that they are right.
+pub const LEAST: usize = crate::results::FEW;
 /// Probabilities smaller than this share of the largest count for none.
 const NOTHING: f64 = 1e-30;
 
@@ -27,7 +29,7 @@ pub enum Judgement {
     /// Fewer hold than chance alone allows, but not so few that it is settled.
     LooksShort,
     LooksLong,
-    /// No rows, or so few that no count of them could settle anything.
+    /// No rows, or so few that no count of them could settle anything, or that what they show is no proof.
     Few,
 }
 
@@ -79,6 +81,7 @@ impl Chance {
             k if k > high && decisive(k) => Judgement::Long,
             k if k < low => Judgement::LooksShort,
             k if k > high => Judgement::LooksLong,
+            _ if rows < LEAST => Judgement::Few,
             _ => Judgement::Holds,
         };
         out
@@ -246,10 +249,11 @@ mod tests {
             // 0.95 % and less.
             (18, 25, Short),
             (3, 12, Short),
-            (12, 12, Holds),
+            (12, 12, Few),
+            (20, 20, Holds),
             // 0.1^2 is 1 %.
             (0, 2, Short),
-            (1, 2, Holds),
+            (1, 2, Few),
             // 0.1 is not.
             (0, 1, Few),
             (0, 0, Few),
@@ -262,7 +266,7 @@ mod tests {
         let part = Chance::new(&[0.9; 25], 18, 4, 0.0).judgement;
         assert_eq!(part, LooksShort, "one of four parts is off by chance more often than one alone");
         assert_eq!(Chance::new(&[f64::NAN; 9], 1, 1, 0.0).judgement, Few);
-        assert_eq!(Chance::new(&[1.0; 9], 9, 1, 0.0).judgement, Holds);
+        assert_eq!(Chance::new(&[1.0; 30], 30, 1, 0.0).judgement, Holds);
         assert_eq!(Chance::new(&[1.0; 9], 8, 1, 0.0).judgement, Short, "what is certain happens");
     }
 

@@ -105,7 +105,7 @@ mod tests {
         let t = results.table_in_words("ours");
         assert_eq!(t.rows[0], ["Typical error (RMSE) ↓", "unit of price", "48,100 ± 1,200", "72,200"]);
         assert_eq!(t.rows[1], ["Inside the 90 % intervals", "", "86.4 % ± 1.2", "129.6 %"]);
-        assert_eq!(t.rows[2], ["Calibration error (ECE, equal mass) ↓", "", "2.35 %", ""]);
+        assert_eq!(t.rows[2], ["Calibration error (ECE, 20 bins of equally many rows) ↓", "", "2.35 %", ""]);
         assert_eq!(results.table("ours").rows[0], ["rmse ↓", "price", "48,100", "72,200"]);
         let csv = of_sets(&[&results], "ours", Format::Csv);
         assert_eq!(csv.rows[0], ["rmse", "price", "48123.4", "72185.1"]);

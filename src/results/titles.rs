@@ -105,14 +105,14 @@ const PLAIN: [(&str, &str, &str, bool); 12] = [
     ),
     (
         "ece_equal_mass",
-        "Calibration error (ECE, equal mass)",
-        "How far confidence is from the share that is right, on average over groups of equally many rows.",
+        "Calibration error (ECE, 20 bins of equally many rows)",
+        "How far confidence is from the share that is right, on average over 20 groups of equally many rows.",
         true,
     ),
     (
         "ece_equal_width",
-        "Calibration error (ECE, equal width)",
-        "The same over groups of equal width in confidence.",
+        "Calibration error (ECE, 20 bins of equal width)",
+        "The same over 20 groups of equal width in confidence.",
         true,
     ),
     ("mean_entropy", "Total uncertainty (entropy)", "Mean over rows; 0 is certain.", false),

@@ -27,14 +27,26 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
             "the network's classes are as good as always naming the commonest class, but its probabilities are worse \
              than {constant} ({by}): {CALIBRATE} may help"
         )),
-        (None, Some(by)) => Some(format!(
-            "its predictions are no worse than {constant}, but its uncertainty is ({by}): {CALIBRATE} may help"
-        )),
+        (None, Some(by)) => {
+            // What calibrates a regression moves its intervals, not its likelihood.
+            let advice = match coverage_of(metrics, n, "90").map(|chance| chance.judgement) {
+                None | Some(Judgement::Holds | Judgement::Few) => {
+                    "a few rows far outside of their error bars can do that".into()
+                }
+                Some(_) => format!("{CALIBRATE} may help"),
+            };
+            Some(format!("its predictions are no worse than {constant}, but its uncertainty is ({by}): {advice}"))
+        }
         (None, None) => None,
     }
 }
 
 const CALIBRATE: &str = "`vifo calibrate RUN`";
+
+/// The notes of a run that is calibrated already.
+pub(crate) fn without_advice(notes: &mut [String]) {
+    notes.iter_mut().for_each(|note| *note = note.replace(&format!(": {CALIBRATE} may help"), ""));
+}
 
 /// A note for a page that has a button for what it advises.
 pub fn with_button(note: &str) -> String {
@@ -47,16 +59,37 @@ pub fn with_run(note: &str, run: &str) -> String {
     note.replace(CALIBRATE, &format!("`vifo calibrate {run}`"))
 }
 
-/// Whether the 90 % intervals hold what they promise, in words.
-pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
-    let observed = metrics.iter().find(|m| m.name == "coverage_90").and_then(|m| m.value.value())?;
-    if !observed.is_finite() {
-        return None;
-    }
-    let mut chance = Chance::new(&vec![0.9; n], (observed * n as f64).round() as usize, 1, 0.0);
+/// What chance says of the intervals of so many percent.
+fn coverage_of(metrics: &[Metric], n: usize, percent: &str) -> Option<Chance> {
+    let name = format!("coverage_{percent}");
+    let observed = metrics.iter().find(|m| m.name == name).and_then(|m| m.value.value()).filter(|v| v.is_finite())?;
+    let promised = percent.parse::<f64>().ok()? / 100.0;
+    let mut chance = Chance::new(&vec![promised; n], (observed * n as f64).round() as usize, 1, 0.0);
     // Of rows with weights the count is rounded, the share is not.
     chance.observed = observed;
-    Some(coverage(&chance, BARS, "90"))
+    Some(chance)
+}
+
+/// Whether the 90 % intervals hold what they promise, in words; and where they do, whether the 50 % intervals do not.
+pub fn coverage_verdict(metrics: &[Metric], n: usize) -> Option<String> {
+    let chance = coverage_of(metrics, n, "90")?;
+    let verdict = coverage(&chance, BARS, "90");
+    let half = coverage_of(metrics, n, "50").filter(|_| chance.judgement == Judgement::Holds);
+    let but = half.and_then(|half| half_words(&half));
+    Some(verdict + &but.map_or_else(String::new, |but| format!("; but {but}")))
+}
+
+/// What is off about the 50 % intervals: "the 50 % intervals look too wide: they hold 70 % ..."; None where chance allows it.
+pub(crate) fn half_words(half: &Chance) -> Option<String> {
+    let what = match half.judgement {
+        Judgement::Holds | Judgement::Few => return None,
+        Judgement::Short => "are too narrow",
+        Judgement::Long => "are too wide",
+        Judgement::LooksShort => "look too narrow",
+        Judgement::LooksLong => "look too wide",
+    };
+    let (share, range) = half.words();
+    Some(format!("the 50 % intervals {what}: they hold {share} of the rows, where chance alone allows {range}"))
 }
 
 /// The same of calibrated intervals of `percent`.
@@ -74,7 +107,7 @@ fn coverage(chance: &Chance, bars: &str, percent: &str) -> String {
         Judgement::Long => format!("{bars} are too wide: {by}"),
         Judgement::LooksShort => format!("{bars} look too narrow, but {rows} are too few to be sure: {by}"),
         Judgement::LooksLong => format!("{bars} look too wide, but {rows} are too few to be sure: {by}"),
-        Judgement::Few => format!("{bars} cannot be judged by {rows}"),
+        Judgement::Few => format!("{bars} cannot be judged: {}", too_few(chance.rows)),
     }
 }
 
@@ -137,8 +170,12 @@ fn confidence_of(probabilities: &str, confidence: &[f64], right: usize) -> Strin
         Judgement::Long => format!("{probabilities} are too cautious: {by}"),
         Judgement::LooksShort => format!("{probabilities} look too sure, but {rows} are too few to be sure: {by}"),
         Judgement::LooksLong => format!("{probabilities} look too cautious, but {rows} are too few to be sure: {by}"),
-        Judgement::Few => format!("{probabilities} cannot be judged by {rows}"),
+        Judgement::Few => format!("{probabilities} cannot be judged: {}", too_few(chance.rows)),
     }
+}
+
+fn too_few(n: usize) -> String {
+    format!("{} {} too few to tell", rows_words(n), if n == 1 { "is" } else { "are" })
 }
 
 fn rows_words(n: usize) -> String {
@@ -185,6 +222,39 @@ mod tests {
         coverage_verdict(&[share], n).expect("a verdict")
     }
 
+    /// What calibrates a regression does not change its likelihood, and what is calibrated needs no advice to be.
+    #[test]
+    fn calibration_is_advised_where_it_can_help() {
+        let of =
+            |name: &str, ours: f64, constant: Option<f64>| Metric { constant, ..metric(name, "", ours, Better::Lower) };
+        let say = |coverage: f64| {
+            let all = [of("rmse", 1.0, Some(3.0)), of("nll", 2.5, Some(2.0)), of("coverage_90", coverage, None)];
+            against_constant(&all, 100, "rmse").expect("a note")
+        };
+        assert!(!say(0.9).contains("calibrate"), "{}", say(0.9));
+        assert!(say(0.6).ends_with("`vifo calibrate RUN` may help"), "{}", say(0.6));
+        let mut notes = [say(0.6), "other".into()];
+        without_advice(&mut notes);
+        assert!(notes[0].ends_with("but its uncertainty is (nll 2.500 against 2.000)"), "{}", notes[0]);
+    }
+
+    #[test]
+    fn the_middle_of_the_error_bars_is_judged_too() {
+        let of = |half: f64, most: f64| {
+            let all =
+                [("coverage_50", half), ("coverage_90", most)].map(|(name, v)| metric(name, "", v, Better::Neither));
+            coverage_verdict(&all, 100).expect("a verdict")
+        };
+        let wide = of(0.75, 0.9);
+        assert!(wide.starts_with("the error bars hold: the 90 % intervals hold 90 %"), "{wide}");
+        assert!(
+            wide.contains("; but the 50 % intervals are too wide: they hold 75 % of the rows, where chance"),
+            "{wide}"
+        );
+        assert!(of(0.38, 0.9).contains("; but the 50 % intervals look too narrow"), "{}", of(0.38, 0.9));
+        assert!(!of(0.55, 0.9).contains("but") && !of(0.75, 0.6).contains("50 %"));
+    }
+
     #[test]
     fn a_verdict_does_not_contradict_its_numbers() {
         assert_eq!(
@@ -196,7 +266,14 @@ mod tests {
         assert!(covered(3, 12).starts_with("the error bars are too narrow: the 90 % intervals hold 25 % of the rows"));
         assert!(covered(0, 2).starts_with("the error bars are too narrow"));
         assert!(covered(200, 200).starts_with("the error bars are too wide"));
-        assert_eq!(covered(0, 1), "the error bars cannot be judged by 1 row");
+        assert_eq!(covered(0, 1), "the error bars cannot be judged: 1 row is too few to tell");
+        // As many as hold where all is well.
+        for n in [3, 12, 19] {
+            assert_eq!(covered(n, n), format!("the error bars cannot be judged: {n} rows are too few to tell"));
+        }
+        let few = confidence_verdict(&[0.9; 12], 11);
+        assert_eq!(few, "the probabilities cannot be judged: 12 rows are too few to tell");
+        assert_eq!(said(&few), Some(Said::Open));
         let came_to = |hits, n| said(&covered(hits, n));
         assert_eq!(
             [came_to(23, 25), came_to(3, 12), came_to(200, 200)],

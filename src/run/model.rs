@@ -5,6 +5,7 @@ use super::RunFolder;
 use super::folder::Manifest;
 use super::moved;
 use super::parts::{self, BEST};
+use crate::base::counted::counted;
 use crate::base::fs;
 use crate::data::encode::feature::FeatureKind;
 use crate::data::encode::{Encoder, NAMED, Scale, Target};
@@ -300,9 +301,10 @@ impl Model {
         let names = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let said = (n > 0).then(|| {
             format!(
-                "{n} of {} rows lie outside the training range of {names}{more}: there the error bars depend on how \
+                "{n} of {} {} outside the training range of {names}{more}: there the error bars depend on how \
                  the method extrapolates",
-                data.n
+                counted(data.n, "row"),
+                if n == 1 { "lies" } else { "lie" }
             )
         });
         let of_row = |(i, (named, n)): (usize, (Vec<&str>, usize))| {

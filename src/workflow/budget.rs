@@ -2,6 +2,7 @@
 //! numbers before the first step, so that the run's recipe repeats it on any machine.
 
 use crate::base::clock::Instant;
+use crate::base::counted::counted;
 use crate::data::load::Loaded;
 use crate::error::Result;
 use crate::exec::Device;
@@ -79,8 +80,10 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
         // The plan refuses what a method or a target does not take.
         if time <= SHARE * seconds && TrainingPlan::new(&tried, n, &data.encoder).is_ok() {
             let said = format!(
-                "a budget of {seconds} s: {members} members for up to {epochs} epochs of each of {} variants, at most {time:.0} s of steps \
+                "a budget of {seconds} s: {} for up to {} of each of {} variants, at most {time:.0} s of steps \
                  by a trial of {PROBE} s",
+                counted(members as usize, "member"),
+                counted(epochs as usize, "epoch"),
                 list.len()
             );
             return Ok((tried, vec![said]));
@@ -89,12 +92,16 @@ pub fn settle(recipe: &Recipe, data: &Loaded, device: &Device) -> Result<(Recipe
     let (members, epochs) = (settled.method.members, settled.train.epochs.unwrap_or(usual));
     let steps = TrainingPlan::new(&settled, n, &data.encoder)?.steps_per_epoch();
     let mut said = format!(
-        "a budget of {seconds} s: {members} members for up to {epochs} epochs of {steps} steps, at most {:.0} s of steps by a trial of {PROBE} s",
+        "a budget of {seconds} s: {} for up to {} of {}, at most {:.0} s of steps by a trial of {PROBE} s",
+        counted(members as usize, "member"),
+        counted(epochs as usize, "epoch"),
+        counted(steps as usize, "step"),
         time_of(members, epochs)
     );
     if let Some((members, epochs)) = rungs(most, given, usual).find(|(m, e)| time_of(*m, *e) > SHARE * seconds) {
         let time = time_of(members, epochs) / SHARE;
-        said += &format!("; {members} members for up to {epochs} epochs would need {}", rough_duration(time));
+        let (members, epochs) = (counted(members as usize, "member"), counted(epochs as usize, "epoch"));
+        said += &format!("; {members} for up to {epochs} would need {}", rough_duration(time));
     }
     Ok((settled, vec![said]))
 }

@@ -218,7 +218,7 @@ fn predict_spares_what_is_not_its_own() {
     std::fs::write(d.join("far.csv"), "a,b,kind\n1e6,0,red\n0,0,red\n").expect("written");
     let far = vifo(d).args("predict run far.csv".split(' ')).output().expect("runs");
     let err = String::from_utf8_lossy(&far.stderr).to_string();
-    assert!(err.contains("1 of 2 rows lie outside the training range of a"), "{err}");
+    assert!(err.contains("1 of 2 rows lies outside the training range of a"), "{err}");
     // Trained with a title line; a file without one must not lose its first row in silence.
     let titled = String::from_utf8(read(&d.join("t.csv"))).expect("UTF-8").replacen("a,b,kind,y", "title,,,", 1);
     std::fs::write(d.join("titled.csv"), &titled).expect("written");

@@ -12,6 +12,7 @@ mod holdout;
 mod images;
 mod inspect;
 mod levels;
+mod newcomer;
 mod reading;
 mod readme;
 mod recipes;

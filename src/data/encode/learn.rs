@@ -5,7 +5,7 @@
 use super::meaning::{self, Meaning, Rules};
 use super::{Dropped, Encoder, Feature, Missing, Robust, Target, number_text};
 use crate::data::table::calendar;
-use crate::data::table::{Cells, Column, Table};
+use crate::data::table::{Cells, Column, ColumnKind, Table, Texts};
 use crate::data::{Task, counted, listed, quoted};
 use crate::error::{Cure, Error, Result, either};
 use crate::recipe::key;
@@ -57,6 +57,27 @@ pub(crate) fn quartiles(values: &[f64]) -> Option<Robust> {
     };
     let middle_half = at(0.75) - at(0.25);
     Some(Robust { median: at(0.5), width: if middle_half > 0.0 { middle_half } else { max / 2.0 - min / 2.0 } })
+}
+
+/// What to do where no column is an input.
+fn more_inputs(table: &Table, rules: &Rules, dropped: &[Dropped]) -> String {
+    let kind = |d: &Dropped| table.columns.iter().find(|c| c.name == d.name).and_then(|c| table.kind_of(c));
+    let is_ignored = |d: &Dropped| kind(d) == Some(ColumnKind::Ignore);
+    if !rules.ignore.is_empty() || dropped.iter().any(is_ignored) {
+        return "add a column, or ignore fewer".into();
+    }
+    let is_text = |d: &&Dropped| {
+        table.columns.iter().any(|c| c.name == d.name && matches!(&c.cells, Cells::Text(t) if t.levels().len() > 1))
+    };
+    match dropped.iter().find(is_text) {
+        Some(text) => {
+            let name = quoted(&text.name);
+            format!(
+                "add a column of numbers, or rows in which the texts of {name} repeat, so that there is something to learn from them"
+            )
+        }
+        None => "add a column whose values differ".into(),
+    }
 }
 
 /// Why each column is no input, of the first few.
@@ -166,7 +187,7 @@ impl Encoder {
                 place(),
                 format!("no input is left{}", reasons(&dropped)),
                 "at least one column that varies",
-                "add a column, or ignore fewer",
+                more_inputs(table, rules, &dropped),
             ));
         }
         let (missing, strict) = (rules.missing, rules.strict);
@@ -277,6 +298,21 @@ fn proposal(table: &Table, but: &str) -> String {
     if names.is_empty() { String::new() } else { format!(", such as {}", listed(names.into_iter())) }
 }
 
+fn are_dates(texts: &Texts) -> bool {
+    texts.levels().len() > 2 && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
+}
+
+/// No task makes a date a target, so none is proposed.
+fn dates_error(table: &Table, target: &str) -> Error {
+    let place = format!("{}, target {}", table.path.display(), quoted(target));
+    let other = proposal(table, target);
+    let help = match other.is_empty() {
+        false => format!("{}{other}; the date can be an input", another_target()),
+        true => "add a column of numbers or classes to predict, such as the days between two dates".into(),
+    };
+    Error::data(place, "dates", "a number or classes to predict", help)
+}
+
 pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, rows: &[usize]) -> Result<Target> {
     let place = || format!("{}, target {}", table.path.display(), quoted(&column.name));
     let name = column.name.clone();
@@ -288,6 +324,7 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
         return Err(Error::data(table.place(row, &name), "the target is missing", "a value in every row", help));
     }
     match (task.unwrap_or_else(|| detect_task(column)), &column.cells) {
+        (Task::Regression, Cells::Text(texts)) if are_dates(texts) => Err(dates_error(table, &name)),
         (Task::Regression, Cells::Text(texts)) => {
             let is_text = |row: &&usize| texts.get(**row).is_some_and(|text| text.parse::<f64>().is_err());
             let row = rows.iter().find(is_text).or(rows.first()).copied().unwrap_or(0);
@@ -317,13 +354,8 @@ pub(crate) fn fit_target(table: &Table, column: &Column, task: Option<Task>, row
             Ok(Target::Regression { name, mean, sd, min, max })
         }
         (Task::Classification, cells) => {
-            if task.is_none()
-                && let Cells::Text(texts) = cells
-                && texts.levels().len() > 2
-                && calendar::detect(texts.levels().iter().map(String::as_str)).is_some()
-            {
-                let help = format!("{}{}; the date can be an input", another_target(), proposal(table, &name));
-                return Err(Error::data(place(), "dates", "a number or classes to predict", help));
+            if task.is_none() && matches!(cells, Cells::Text(texts) if are_dates(texts)) {
+                return Err(dates_error(table, &name));
             }
             let seen = match &column.cells {
                 Cells::Number(values) => {

@@ -7,7 +7,7 @@ use super::learn::{Stats, known, labels_of, quartiles, range_error};
 use super::{Dropped, Encoder, Missing, Robust, number_text};
 use crate::data::quoted;
 use crate::data::table::calendar::{self, Moment};
-use crate::data::table::{Cells, Column, ColumnKind, Table};
+use crate::data::table::{Cells, Column, ColumnKind, Table, as_text};
 use crate::error::{Error, Result, either};
 use crate::recipe::Scaling;
 use std::collections::HashSet;
@@ -271,13 +271,21 @@ fn of_texts(
     }
     if said == Some(ColumnKind::Date) {
         let place = format!("{}, column {}", table.path.display(), quoted(&column.name));
-        let found = "dates that cannot be read, or no dates";
-        return Err(Error::data(
-            place,
-            found,
-            "dates such as 2024-12-31, 31.12.2024 or Dec 2024",
-            either("take back --as", "take its kind back"),
-        ));
+        let is_date = |text: &str| {
+            let orders = [calendar::Order::DayFirst, calendar::Order::MonthFirst];
+            orders.iter().any(|&order| calendar::parse(text, order).is_some())
+        };
+        let wrong = seen.iter().copied().find(|&code| !is_date(&levels[code]));
+        let found = match wrong.and_then(|code| Some((code, rows.iter().find(|&&row| texts.code(row) == Some(code))?)))
+        {
+            Some((code, &row)) => format!("{} in line {} is no date", quoted(&levels[code]), table.lines.get(row)),
+            None => "dates that are written in several ways".into(),
+        };
+        let help = format!(
+            "write all of them in one such way, or {}",
+            either(format!("use --as {} to read them as texts", as_text(&column.name)), "choose the kind text")
+        );
+        return Err(Error::data(place, found, "dates such as 2024-12-31, 31.12.2024 or Dec 2024", help));
     }
     let there = texts.len() - texts.missing();
     if !is_text && there >= MIN_IDS && levels.len() * 20 >= there * 19 {

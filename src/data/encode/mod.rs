@@ -197,6 +197,11 @@ impl Encoder {
     /// The features' columns, found by name.
     fn columns<'t>(&self, table: &'t Table) -> Result<Vec<&'t Column>> {
         let by_name: HashMap<&str, &Column> = table.columns.iter().map(|c| (c.name.as_str(), c)).collect();
+        let missing: Vec<&str> =
+            self.features.iter().map(|f| f.name.as_str()).filter(|name| !by_name.contains_key(name)).collect();
+        if missing.len() > 1 {
+            return Err(all_absent(table, &missing));
+        }
         let find = |f: &Feature| by_name.get(f.name.as_str()).copied().ok_or_else(|| absent(table, &f.name));
         self.features.iter().map(find).collect()
     }
@@ -261,14 +266,7 @@ pub(super) fn absent(table: &Table, name: &str) -> Error {
     let help = match (table.header, table.names().iter().find(same)) {
         (true, Some(other)) => format!("did you mean {}? Rename the column, or add it", quoted(other)),
         (true, None) => "rename the column, or add it".into(),
-        (false, _) if name.parse::<usize>().is_err() => either(
-            "the file has no line of column names: put one first (or use --header yes)",
-            "the file has no line of column names: put one first",
-        ),
-        (false, _) => {
-            "the file has no header: give the same columns in the same places as in training, the target's included"
-                .into()
-        }
+        (false, _) => nameless(name),
     };
     let columns = listed(table.names().into_iter());
     Error::data(
@@ -277,6 +275,37 @@ pub(super) fn absent(table: &Table, name: &str) -> Error {
         "",
         help,
     )
+}
+
+/// What a file without a header needs for a column of this name.
+fn nameless(name: &str) -> String {
+    match name.parse::<usize>() {
+        Err(_) => either(
+            "the file has no line of column names: put one first (or use --header yes)",
+            "the file has no line of column names: put one first",
+        ),
+        Ok(_) => {
+            "the file has no header: give the same columns in the same places as in training, the target's included"
+                .into()
+        }
+    }
+}
+
+/// Several columns that are not there, with those that only differ in upper and lower case.
+fn all_absent(table: &Table, names: &[&str]) -> Error {
+    let same = |name: &&str| {
+        let other = table.names().into_iter().find(|other| other.to_lowercase() == name.to_lowercase())?;
+        Some(format!("{} is {} there", quoted(name), quoted(other)))
+    };
+    let renamed: Vec<String> = names.iter().filter_map(same).take(5).collect();
+    let help = match (table.header, renamed.is_empty()) {
+        (true, true) => "rename the columns, or add them".into(),
+        (true, false) => format!("rename or add them: {}", renamed.join(", ")),
+        (false, _) => nameless(names[0]),
+    };
+    let found =
+        format!("no columns {}; the file has {}", listed(names.iter().copied()), listed(table.names().into_iter()));
+    Error::data(table.path.display().to_string(), found, "", help)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! What looks wrong in a table without being an error: copies of rows, rare classes, numbers that mean "missing", inputs that
 //! leak the target. Must not change what is learnt.
 
+use super::far;
 use super::sentence::Sentence;
 use crate::base::rng::SplitMix64;
 use crate::base::visible::shell;
 use crate::data::encode::learn::labels_of;
 use crate::data::encode::{Encoder, Target};
+use crate::data::table::header::is_year;
 use crate::data::table::{Cells, Column, Table};
 use crate::data::{counted, listed, quoted};
 use crate::error::{Cure, either};
@@ -19,17 +21,8 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
     let target = table.columns.iter().find(|c| c.name == encoder.target_name());
     let is_input = |c: &&Column| encoder.features.iter().any(|f| f.name == c.name);
     let inputs: Vec<&Column> = table.columns.iter().filter(is_input).collect();
-    let gives_away = |column: &&Column| {
-        target.is_some_and(|target| gives_away(column, target, &encoder.target, rows)).then(|| {
-            Sentence::from(format!(
-                "column {} almost determines the target: is it known when you predict? If not: {}",
-                quoted(&column.name),
-                either(format!("--ignore {}", shell(&column.name)), "take its tick away")
-            ))
-            .curing(Cure::set(key!(data.ignore).path, column.name.clone()))
-        })
-    };
-    cautions.extend(inputs.par_iter().filter_map(gives_away).collect::<Vec<Sentence>>());
+    let leaks = |column: &&Column| target.is_some_and(|target| gives_away(column, target, &encoder.target, rows));
+    cautions.extend(given_away(&inputs.into_par_iter().filter(leaks).collect::<Vec<&Column>>()));
     let of_note: Vec<&Column> =
         table.columns.iter().filter(|c| is_input(c) || c.name == encoder.target_name()).collect();
     let holds_mark = |column: &&Column| {
@@ -42,13 +35,38 @@ pub fn of(table: &Table, encoder: &Encoder, rows: &[usize]) -> Vec<Sentence> {
         })
     };
     cautions.extend(of_note.par_iter().filter_map(holds_mark).collect::<Vec<Sentence>>());
+    cautions.extend(far::of(table, encoder));
     cautions.extend(copies(table).map(Sentence::from));
     cautions.extend(target.and_then(|target| rare_classes(target, &encoder.target)).map(Sentence::from));
     cautions
 }
 
+/// Columns that leak the target: a sentence each, or one for many.
+fn given_away(columns: &[&Column]) -> Vec<Sentence> {
+    const APART: usize = 3;
+    if columns.len() > APART {
+        let n = columns.len() - APART;
+        let names = columns.iter().take(APART).map(|c| quoted(&c.name)).collect::<Vec<_>>().join(", ");
+        return vec![Sentence::from(format!(
+            "columns {names} and {n} more almost determine the target: are they known when you predict? {}",
+            either("--ignore COLUMN leaves one out", "Take away the ticks of those that are not")
+        ))];
+    }
+    let said = |column: &&Column| {
+        Sentence::from(format!(
+            "column {} almost determines the target: is it known when you predict? If not: {}",
+            quoted(&column.name),
+            either(format!("--ignore {}", shell(&column.name)), "take its tick away")
+        ))
+    };
+    let ignored = |c: &&Column| said(c).curing(Cure::set(key!(data.ignore).path, c.name.clone()));
+    columns.iter().map(ignored).collect()
+}
+
 fn header(table: &Table) -> Option<Sentence> {
-    let is_number = |(i, c): (usize, &Column)| c.name != i.to_string() && c.name.parse::<f64>().is_ok();
+    let n_years = table.columns.iter().filter(|c| is_year(&c.name)).count();
+    let is_known = |i: usize, name: &str| name == i.to_string() || (n_years > 1 && is_year(name));
+    let is_number = |(i, c): (usize, &Column)| !is_known(i, &c.name) && c.name.parse::<f64>().is_ok();
     let odd = table.header && table.options.header.is_none() && table.columns.iter().enumerate().any(is_number);
     odd.then(|| {
         let (data, note) = (either(" (--header no)", ""), either(" (--skip-lines 1)", ""));
@@ -119,7 +137,7 @@ pub(crate) fn class_counts(column: &Column) -> HashMap<String, usize> {
 }
 
 /// A number that repeats far outside of all others and is one of those that people write for "missing".
-fn sentinel(column: &Column) -> Option<(f64, usize)> {
+pub(super) fn sentinel(column: &Column) -> Option<(f64, usize)> {
     const MARKS: [f64; 12] =
         [-999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, -99.0, 99.0, -999.9, -9.0, 999_999.0, -1.0];
     let Cells::Number(values) = &column.cells else { return None };

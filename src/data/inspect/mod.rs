@@ -4,6 +4,7 @@
 
 pub mod cautions;
 pub(crate) mod choices;
+mod far;
 pub mod images;
 mod report;
 pub mod sentence;
@@ -278,10 +279,6 @@ fn number_notes(known: &[f64], stats: Stats) -> Vec<String> {
     }
     let mut notes = Vec::new();
     let z = |v: &f64| (v - stats.mean) / stats.sd;
-    let far = known.iter().filter(|v| z(v).abs() > 10.0).count();
-    if far > 0 {
-        notes.push(format!("{} beyond 10 sd of the mean", counted(far, "value")));
-    }
     let skewness = known.iter().map(|v| z(v).powi(3)).sum::<f64>() / known.len() as f64;
     if skewness.abs() > 3.0 {
         notes.push(format!("heavy skew ({skewness:.1}): a logarithm may help"));

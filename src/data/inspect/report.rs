@@ -42,10 +42,14 @@ impl Display for TableReport {
             wrapped(&mut out, "  ", warning)?;
         }
         section(f, "Warnings", &out)?;
-        let title = if self.stops { "This command would stop:" } else { "What the command below would do" };
+        let title = if self.stops { "A fit of this table would stop:" } else { "What the command below would do" };
         writeln!(f, "\n{title}")?;
         for sentence in &self.plan {
             wrapped(f, "  ", sentence)?;
+        }
+        // A command that stops is none to copy.
+        if self.stops {
+            return Ok(());
         }
         // Not wrapped: it is there to be copied.
         writeln!(f, "\n  {}", self.command)

@@ -23,17 +23,22 @@ pub(crate) fn find(rows: &Rows<'_>, width: usize, options: &ReadOptions) -> Head
     if options.header == Some(false) {
         return none;
     }
-    let first = rows.row(0);
+    let bare = unquoted(rows.row(0), &options.expected);
+    let first = bare.as_deref().unwrap_or(rows.row(0));
+    // A comma behind the last name makes no column where no row has one.
+    let first = &first[..first.len().min(width)];
     let is_data = first.len() == width && first.iter().any(|cell| is_bare_number(cell));
     if let Some(names) = rows.comment.filter(|_| is_data).and_then(|comment| commented(comment, first, width)) {
         notes.push("the names of the columns are read from the line that begins with '#'".into());
         return Header { names: Some(distinct(&names, &mut notes)), in_first_row: false, notes };
     }
     let counts_up = is_numbered(rows, width);
+    let years = years(first, rows, width);
     let is_header = options.header.unwrap_or_else(|| {
         first.len() < width
             || is_expected(first, &options.expected)
             || counts_up
+            || years.is_some()
             || stands_over_counter(rows, width)
             || stands_over_cells(rows, width)
     });
@@ -46,11 +51,60 @@ pub(crate) fn find(rows: &Rows<'_>, width: usize, options: &ReadOptions) -> Head
             either("--header no", "choose \"no names in the first line\"")
         ));
     }
+    if let Some((from, to)) = years.filter(|_| options.header.is_none()) {
+        notes.push(format!(
+            "the years {from} to {to} in the first line are read as names ({} if the line is data)",
+            either("--header no", "choose \"no names in the first line\"")
+        ));
+    }
     let mut cells: Vec<Cow<'_, str>> = first.to_vec();
     while cells.len() < width {
         cells.insert(0, Cow::Borrowed("row"));
     }
     Header { names: Some(distinct(&cells, &mut notes)), in_first_row: true, notes }
+}
+
+/// The names without the quotes that surround every one of them; None where they do not, or a model knows them with quotes.
+fn unquoted<'a>(first: &[Cow<'a, str>], expected: &[String]) -> Option<Vec<Cow<'a, str>>> {
+    let inside = |cell: &str| Some(cell.strip_prefix('\'')?.strip_suffix('\'')?.trim().to_string());
+    let is_bare = |cell: &Cow<'_, str>| !cell.is_empty() && inside(cell).is_none_or(|name| name.is_empty());
+    let is_old = expected.iter().any(|name| inside(name).is_some());
+    let none = first.iter().all(|cell| cell.is_empty());
+    if none || is_old || first.iter().any(is_bare) {
+        return None;
+    }
+    Some(first.iter().map(|cell| Cow::Owned(inside(cell).unwrap_or_default())).collect())
+}
+
+/// What a column that is named by its year is called.
+const YEARS: std::ops::RangeInclusive<i64> = 1500..=2100;
+
+/// Whether a name is that of a year.
+pub(crate) fn is_year(name: &str) -> bool {
+    name.len() == 4 && name.parse().is_ok_and(|year: i64| YEARS.contains(&year))
+}
+
+/// `city,2019,2020,2021` over texts and numbers that are no years: the first and the last of them. Two must be neighbours, more
+/// need only rise; and no other cell of the line may occur again below it.
+fn years<'a>(first: &'a [Cow<'_, str>], rows: &Rows<'_>, width: usize) -> Option<(&'a str, &'a str)> {
+    if first.len() != width || rows.len() < 2 {
+        return None;
+    }
+    let (named, others): (Vec<usize>, Vec<usize>) = (0..width).partition(|&i| is_year(&first[i]));
+    let years: Vec<i64> = named.iter().filter_map(|&i| first[i].parse().ok()).collect();
+    let rises = years.windows(2).all(|w| w[0] < w[1] && (years.len() > 2 || w[1] == w[0] + 1));
+    let is_text = |&i: &usize| !is_bare_number(&first[i]) && !cell::is_infinite(&first[i]);
+    let has_text = others.iter().any(|&i| !cell::is_missing(&first[i]));
+    if years.len() < 2 || !rises || !has_text || !others.iter().all(is_text) {
+        return None;
+    }
+    let below = |i: usize| (1..rows.len()).map(move |row| rows.cell(row, i)).filter(|cell| !cell::is_missing(cell));
+    let recurs = others.iter().any(|&i| !first[i].is_empty() && below(i).any(|cell| cell == first[i]));
+    let known = || named.iter().flat_map(|&i| below(i));
+    let like = known().filter(|cell| is_year(cell)).count();
+    let numbers = known().filter(|cell| is_bare_number(cell) || has_number(cell)).count();
+    let is_header = !recurs && numbers > 0 && like * 10 < known().count();
+    is_header.then(|| (&*first[named[0]], &*first[named[named.len() - 1]]))
 }
 
 /// The names of a model's columns: more than half of them, and a word among them.

@@ -10,9 +10,11 @@ pub(crate) mod index;
 pub(crate) mod reading;
 pub(crate) mod rows;
 pub(crate) mod scan;
+mod shape;
 
 use super::source::{is_in_memory, read_source};
 use super::{cell_place, counted, listed, quoted};
+use crate::base::visible::shell;
 use crate::error::{Cure, Error, Result, either};
 pub use crate::recipe::ColumnKind;
 use crate::recipe::key;
@@ -21,9 +23,10 @@ pub use column::{Cells, Column, Lines, Texts};
 use header::Header;
 use rayon::prelude::*;
 use reading::{Habits, Outcome, Reader};
-use rows::{Flaw, Rows, detect_delimiter, sample};
+use rows::{Flaw, detect_delimiter, sample};
 use scan::{Body, Found, Gather, Scanned, scan};
-use std::collections::HashMap;
+use shape::{check_ragged, width};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// How to read a file; whatever is left `None` is detected.
@@ -78,7 +81,16 @@ impl Table {
 
     /// By exact name, else by 0-based index, negative from the end.
     pub fn column_index(&self, name_or_index: &str) -> Result<usize> {
-        find_column(&self.path, &self.names(), name_or_index)
+        let found = find_column(&self.path, &self.names(), name_or_index);
+        let is_wanted = |c: &Column| {
+            c.text(0) == Some(name_or_index) || c.number(0).is_some_and(|v| name_or_index.parse() == Ok(v))
+        };
+        match found {
+            Err(_) if !self.header && self.rows() > 0 && self.columns.iter().any(is_wanted) => {
+                Err(nameless(&self.path, name_or_index, self.lines.get(0)))
+            }
+            found => found,
+        }
     }
 
     pub fn names(&self) -> Vec<&str> {
@@ -163,10 +175,20 @@ fn find_column(path: &Path, names: &[&str], wanted: &str) -> Result<usize> {
     let near = |name: &&&str| strsim::jaro_winkler(&name.to_lowercase(), &wanted.to_lowercase());
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b))).filter(|name| near(name) > 0.7);
     let help = match nearest {
+        // As a shell wants it, where that is another than the name.
+        Some(name) if shell(name) != **name => format!("did you mean {}?", either(shell(name), quoted(name))),
         Some(name) => format!("did you mean {}?", quoted(name)),
         None => "name a column of the file, or give its index".into(),
     };
     Err(Error::usage(place, format!("no column {}", quoted(wanted)), listed(names.iter().copied()), help))
+}
+
+/// No column has the name, but the first line of a table that seemed to have no header does.
+fn nameless(path: &Path, wanted: &str, line: usize) -> Error {
+    let help = either("use --header yes, if that line holds the names", "choose \"names of the columns\"");
+    let found = format!("no column {}, but line {line} holds it", quoted(wanted));
+    let allowed = "indices, as no header was found";
+    Error::usage(path.display().to_string(), found, allowed, help).curing(Cure::set(key!(data.header).path, "true"))
 }
 
 /// Reads a delimited text file, plain or compressed.
@@ -189,13 +211,17 @@ pub fn read_table(path: &Path, options: &ReadOptions) -> Result<Table> {
 /// `path` serves the messages only.
 fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> {
     const SAMPLE_ROWS: usize = 1000;
-    let delimiter = options.delimiter.unwrap_or_else(|| detect_delimiter(text, options.skip_lines, is_bare_number));
+    let detect = || detect_delimiter(text, options.skip_lines, is_bare_number);
+    let delimiter = options.delimiter.or_else(|| rows::separator(text)).unwrap_or_else(detect);
     let sample = sample(text, delimiter, options.skip_lines, SAMPLE_ROWS).map_err(|flaw| flaw_error(path, flaw))?;
     if sample.len() == 0 {
         let found = if options.skip_lines > 0 { "no row after the skipped lines" } else { "the file is empty" };
         return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
     let width = width(path, &sample)?;
+    if let Some(delimiter) = options.delimiter.filter(|_| width == 1) {
+        shape::check_delimiter(path, text, delimiter, options.skip_lines)?;
+    }
     let Header { names, in_first_row, mut notes } = header::find(&sample, width, options);
     let (at, line) = sample.starts[usize::from(in_first_row)];
     let body = Body { text, delimiter, at, line };
@@ -207,6 +233,19 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
         return Err(Error::data(path.display().to_string(), found, "rows of data", "check that it was written"));
     }
     let has_header = names.is_some();
+    // A model names all of its columns, a recipe at most its target.
+    let is_new = options.header.is_none() && options.expected.len() < 2;
+    if !has_header && is_new && width > 1 {
+        notes.push(format!(
+            "no header found: the columns are 0 to {}{}",
+            width - 1,
+            either(
+                "; --header yes if line LINE holds names",
+                "; choose \"names of the columns\" if line LINE holds them"
+            )
+            .replace("LINE", &sample.lines[0].to_string())
+        ));
+    }
     let mut names = names.unwrap_or_else(|| (0..width).map(|i| i.to_string()).collect());
     // A delimiter at the end of every line makes a nameless column of nothing.
     let is_void = |f: &Found<'_>| f.values.is_empty() && f.levels.iter().all(|l| l.is_empty());
@@ -215,7 +254,8 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
         found.pop();
         names.pop();
     }
-    let kinds = kinds(path, &names, options)?;
+    let first = if has_header { None } else { Some((sample.row(0), sample.lines[0])) };
+    let kinds = kinds(path, &names, first, options)?;
     let columns = read_columns(path, (body, width), &names, &kinds, &lines, found, options)?;
     Ok(Table {
         path: path.to_path_buf(),
@@ -229,8 +269,13 @@ fn parse_table(path: &Path, text: &str, options: &ReadOptions) -> Result<Table> 
     })
 }
 
-/// What the user said of each column.
-fn kinds(path: &Path, names: &[String], options: &ReadOptions) -> Result<Vec<Option<ColumnKind>>> {
+/// What the user said of each column; `first` = row and line of a table without names.
+fn kinds(
+    path: &Path,
+    names: &[String],
+    first: Option<(&[Cow<'_, str>], usize)>,
+    options: &ReadOptions,
+) -> Result<Vec<Option<ColumnKind>>> {
     let list: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut kinds = vec![None; names.len()];
     let texts = options.text_columns.iter().map(|name| (name, ColumnKind::Text));
@@ -239,7 +284,10 @@ fn kinds(path: &Path, names: &[String], options: &ReadOptions) -> Result<Vec<Opt
             Ok(index) => kinds[index] = Some(kind),
             // New rows for a model may come without the target, or without what it leaves out.
             Err(_) if !options.expected.is_empty() => {}
-            Err(e) => return Err(e),
+            Err(e) => {
+                let held = first.filter(|(cells, _)| cells.iter().any(|cell| cell == name));
+                return Err(held.map_or(e, |(_, line)| nameless(path, name, line)));
+            }
         }
     }
     Ok(kinds)
@@ -292,6 +340,11 @@ fn read_columns(
     outcomes.into_iter().map(column).collect()
 }
 
+/// That a column is of texts, as a shell reads it.
+pub(crate) fn as_text(name: &str) -> String {
+    shell(&format!("{name}=text"))
+}
+
 /// A number without a unit, under either decimal sign.
 pub(crate) fn is_bare_number(text: &str) -> bool {
     [Sign::Point, Sign::Comma].iter().any(|&sign| cell::number(text, sign).is_some_and(|n| n.unit.is_empty()))
@@ -320,79 +373,7 @@ fn flaw_error(path: &Path, flaw: Flaw) -> Error {
     Error::data(format!("{}, line {line}", path.display()), found, "\"...\" around a whole cell", help)
 }
 
-fn cells(n: usize) -> String {
-    counted(n, "cell")
-}
-
-fn ragged_error(path: &Path, line: usize, width: usize, (expected, as_in): (usize, usize)) -> Error {
-    Error::data(
-        format!("{}, line {line}", path.display()),
-        cells(width),
-        format!("{}, as in line {as_in}", cells(expected)),
-        either(
-            "fix the row, force --delimiter, or leave lines in front out with --skip-lines N",
-            "fix the row, choose the separator, or skip the lines in front",
-        ),
-    )
-}
-
-/// The width of the table: that of most of the first rows, to which the first one must agree; or be one short, as R
-/// writes headers over row names.
-fn width(path: &Path, sample: &Rows<'_>) -> Result<usize> {
-    let first = sample.row(0).len();
-    let mut counts: HashMap<usize, usize> = HashMap::new();
-    (0..sample.len()).for_each(|i| *counts.entry(sample.row(i).len()).or_default() += 1);
-    let usual = counts.iter().max_by_key(|&(&width, &n)| (n, width == first, width)).map_or(first, |(&width, _)| width);
-    if let Some(line) = title(sample, usual) {
-        let found = format!("1 cell where the rows have {usual}");
-        let help = either(
-            format!("line {line} looks like the column names: --skip-lines {}", line - 1),
-            format!("line {line} looks like the column names: skip {}", counted(line - 1, "line")),
-        );
-        let skip = Cure::set(key!(data.skip_lines).path, (line - 1).to_string());
-        return Err(Error::data(format!("{}, line {}", path.display(), sample.lines[0]), found, "", help).curing(skip));
-    }
-    let is_short_header = first + 1 == usual && sample.len() > 1 && counts[&usual] + 1 == sample.len();
-    if usual == first || is_short_header {
-        return Ok(usual);
-    }
-    let Some(i) = (1..sample.len()).find(|&i| sample.row(i).len() != first) else { return Ok(first) };
-    Err(ragged_error(path, sample.lines[i], sample.row(i).len(), (first, sample.lines[0])))
-}
-
-/// Where the first row is one text and a title of what follows: names, and under them numbers. The line of the names.
-fn title(sample: &Rows<'_>, width: usize) -> Option<usize> {
-    let is_text = |cell: &str| !cell.is_empty() && !is_bare_number(cell);
-    let [title] = sample.row(0) else { return None };
-    let follows = sample.len() > 2 && width > 1 && [1, 2].iter().all(|&i| sample.row(i).len() == width);
-    let are_names = || sample.row(1).iter().all(|cell| is_text(cell));
-    let is_data = || sample.row(2).iter().any(|cell| is_bare_number(cell));
-    (is_text(title) && follows && are_names() && is_data()).then(|| sample.lines[1])
-}
-
-/// Rows of another width are left out if they are few: one in a hundred, or up to three in ten each. Otherwise the first
-/// one is the error.
-fn check_ragged(path: &Path, scanned: &Scanned<'_>, as_in: (usize, usize), strict: bool) -> Result<Option<String>> {
-    let Some(first) = scanned.ragged.first() else { return Ok(None) };
-    let (n, rows) = (scanned.ragged.len(), scanned.lines.len() + scanned.ragged.len());
-    let are_few = n * 100 <= rows || (n <= 3 && n * 10 <= rows);
-    if strict || !are_few {
-        return Err(ragged_error(path, first.line, first.width, as_in));
-    }
-    let (line, width) = (first.line, as_in.0);
-    Ok(Some(match n {
-        1 => format!(
-            "line {line} is left out: {} instead of {width}{}",
-            cells(first.width),
-            either(" (--strict stops there)", "")
-        ),
-        n => format!(
-            "{n} rows are left out for their number of cells, the first in line {line} ({} instead of {width}){}",
-            first.width,
-            either("; --strict stops there", "")
-        ),
-    }))
-}
-
+#[cfg(test)]
+mod shape_tests;
 #[cfg(test)]
 mod tests;

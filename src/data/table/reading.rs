@@ -4,7 +4,7 @@
 use super::cell::{self, Sign};
 use super::column::{Cells, Column, Lines, Texts};
 use super::scan::Found;
-use super::{ColumnKind, ReadOptions};
+use super::{ColumnKind, ReadOptions, as_text};
 use crate::base::visible::shell;
 use crate::data::{cell_place, counted, quoted};
 use crate::error::{Cure, Error, Result, either};
@@ -286,7 +286,7 @@ impl Reader<'_> {
         let help = format!(
             "{title}fix it, leave the cell empty if it is missing, or {}",
             either(
-                format!("say that the column is text with --as {}", shell(&format!("{}=text", self.name))),
+                format!("say that the column is text with --as {}", as_text(self.name)),
                 "choose the kind text for the column"
             )
         );

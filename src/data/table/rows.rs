@@ -76,6 +76,22 @@ fn next_line(bytes: &[u8], end: usize) -> usize {
     }
 }
 
+/// What Excel's own first line says: `sep=;`, maybe in quotes. The line is no part of the table.
+pub(crate) fn separator(text: &str) -> Option<u8> {
+    let line = text[..line_end(text.as_bytes(), 0)].trim_start_matches('\u{feff}');
+    let line = line.trim_matches(|c| c == '"' || c == ' ');
+    let (name, sign) = line.split_at_checked(4)?;
+    let is_it = name.eq_ignore_ascii_case("sep=");
+    match sign.as_bytes() {
+        _ if !is_it => None,
+        b"\\t" => Some(b'\t'),
+        [sign] if sign.is_ascii() && !matches!(sign, b'"' | b'#' | 0) => Some(*sign),
+        // A space was trimmed away.
+        [] => text.as_bytes()[..line_end(text.as_bytes(), 0)].contains(&b' ').then_some(b' '),
+        _ => None,
+    }
+}
+
 /// Walks over the rows of a text. `delimiter` is one ASCII byte; a space means runs of spaces and tabs.
 pub(crate) struct Splitter<'a> {
     text: &'a str,
@@ -104,6 +120,7 @@ impl<'a> Splitter<'a> {
     /// Leaves out lines in front of the table, then those that begin with '#', whose last one is returned.
     pub fn skip_front(&mut self, lines: usize) -> Option<&'a str> {
         let bytes = self.text.as_bytes();
+        let lines = if separator(self.text).is_some() { lines.max(1) } else { lines };
         for _ in 0..lines {
             if self.at == bytes.len() {
                 return None;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::method::predictive::{Classification, Regression};
+use crate::method::predictive::Classification;
 
 fn encoder(labels: Option<&[&str]>) -> Encoder {
     let target = match labels {
@@ -46,9 +46,14 @@ fn honest_narrow_wide_and_too_few_are_told_apart() {
     assert!(few.headline().starts_with("Unknown: ") && few.parts.is_empty(), "{}", few.headline());
 }
 
-/// `hits` of `n` rows lie in the middle of their intervals, the others far away.
+/// `hits` of `n` rows lie in their 90 % intervals, half of all rows in the middle, the others far away.
 fn counted(hits: usize, n: usize) -> Verdict {
-    let y: Vec<f64> = (0..n).map(|i| if i < hits { 0.1 } else { 9.0 }).collect();
+    in_the_middle(n / 2, hits, n)
+}
+
+fn in_the_middle(middle: usize, hits: usize, n: usize) -> Verdict {
+    let place = |i: usize| if i < middle.min(hits) { 0.1 } else { 1.0 };
+    let y: Vec<f64> = (0..n).map(|i| if i < hits { place(i) } else { 9.0 }).collect();
     of(&vec![1.0; n], &y)
 }
 
@@ -72,6 +77,27 @@ fn few_rows_say_what_they_can() {
     assert_eq!(wide.tone(), Tone::Unknown);
     assert!(wide.headline().starts_with("They look too wide, but 40 test rows"), "{}", wide.headline());
     assert!(counted(0, 0).headline().contains("there are no rows"));
+    for n in [3, 12, 19] {
+        let few = counted(n, n);
+        assert_eq!(few.tone(), Tone::Unknown);
+        let said = format!(
+            "Unknown: {n} test rows are too few to tell whether error bars hold: the 90 % intervals hold 100 % of them"
+        );
+        assert!(few.headline().starts_with(&said), "{}", few.headline());
+    }
+}
+
+/// The 90 % intervals hold 180 of 200 rows, the 50 % intervals as many.
+#[test]
+fn the_middle_of_the_intervals_is_judged_too() {
+    let v = in_the_middle(180, 180, 200);
+    assert!(v.headline().starts_with("Yes, as far as 200 test rows"), "{}", v.headline());
+    assert!(
+        v.text()[1].starts_with("But the 50 % intervals are too wide: they hold 90 % of the rows"),
+        "{:?}",
+        v.text()
+    );
+    assert_eq!(v.tone(), Tone::Warning);
 }
 
 /// A part of 22 rows, 15 inside: 0.44 %, less than chance allows one part, and more than it allows one of four.

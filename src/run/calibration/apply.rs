@@ -102,6 +102,7 @@ impl Calibration {
                 m.calibrated = after.get(&m.name);
             }
         }
+        words::without_advice(&mut results.notes);
         self.judge(results, p, y);
         for level in &self.levels {
             let (covered, size) = self.conformal(level, p, y);

@@ -75,6 +75,7 @@ impl Playground {
                 "Stopped early: the validation NLL had stopped falling. The best weights are kept and shown.".into()
             }
             Ending::Stopped => "Stopped: the program was asked to end.".into(),
+            Ending::Finished if epochs == 1 => "The one epoch is done.".into(),
             Ending::Finished if falls => {
                 format!(
                     "All {epochs} epochs are done. The learning rate fell to 0 on the way, so that the curve settled."

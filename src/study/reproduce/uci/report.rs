@@ -3,6 +3,7 @@
 use super::published::{DEEP_ENSEMBLES, Number};
 use super::sets::Set;
 use super::work::{Prepared, Unit};
+use crate::base::counted::counted;
 use crate::error::Result;
 use crate::figure::{IntervalsFigure, IntervalsSeries};
 use crate::method::{swa, swag};
@@ -184,7 +185,7 @@ fn notes(p: &Prepared) -> Vec<String> {
         }
     }
     let epochs = match p.request.epochs {
-        Some(n) => format!("{n} epochs"),
+        Some(n) => counted(n as usize, "epoch"),
         None => "200 epochs, up to 1000 where 200 are fewer than 3,000 steps".into(),
     };
     notes.push(format!(
