@@ -13,7 +13,7 @@ use crate::figure::{
     self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PlaneFigure, PlanePanel, PriorFigure,
 };
 use crate::gui::plots::curves::Curve;
-use crate::gui::plots::map;
+use crate::gui::plots::{boundary, map};
 use crate::live::picture::{Band, Map};
 use crate::live::{Job, Picture};
 use eframe::egui;
@@ -168,7 +168,7 @@ pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<f
 /// A map as it is on a light screen.
 pub fn map_panel(title: &str, map: &Map, kind: MapKind, with_boundary: bool, classes: &[String]) -> PlanePanel {
     let colours = map::colours(map, kind, false).iter().map(|c| (c.r(), c.g(), c.b())).collect();
-    let segments = if with_boundary { map::boundary(map) } else { vec![] };
+    let segments = if with_boundary { boundary::segments(map) } else { vec![] };
     let of_class = |i: usize| {
         let name = classes.get(i).map_or_else(|| i.to_string(), String::clone);
         (format!("probability of class {name}"), map.probs.iter().skip(i).step_by(map.k.max(1)).copied().collect())
