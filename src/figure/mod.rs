@@ -44,7 +44,7 @@ mod text;
 use std::path::PathBuf;
 
 pub use animation::{Animation, AnimationKind};
-pub use bands::{BandPanel, BandsFigure, bands};
+pub use bands::{BandPanel, BandsFigure, Shade, bands};
 pub use bars::{BarsFigure, BarsSeries, bars};
 pub use calibration::{ReliabilityFigure, reliability};
 pub use comparison::{ComparisonFigure, ComparisonPanel, ComparisonScale, comparison};

@@ -35,6 +35,7 @@ pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
         mean,
         truth: Some(truth),
         train_x,
+        ..BandPanel::default()
     }
 }
 

@@ -162,6 +162,7 @@ fn empty_and_wild(dir: &Path) {
             train_x: v.clone(),
             train_y: v.clone(),
             members: vec![v.clone(), vec![]],
+            ..Default::default()
         };
         let f = BandsFigure { title: "wild <&\u{0}> values".into(), panels: vec![panel; 2], ..Default::default() };
         check(bands(dir, &at("bands"), &f).unwrap(), &f, words);

@@ -108,6 +108,7 @@ pub fn band(
         train_y,
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
+        ..BandPanel::default()
     }))
 }
 

@@ -328,7 +328,7 @@ impl SideBySide {
     /// Its plots, still and in motion, where they are asked for.
     pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
         exports.offer(|| self.plottables(settings));
-        exports.films.offer(|| self.scene());
+        exports.films.offer(|| Scene { lines: settings.bands, ..self.scene() });
     }
 
     /// What an animation shows.

@@ -103,6 +103,7 @@ impl Calibration {
             }
         }
         self.judge(results, p, y);
+        results.notes.retain(|note| !words::advises_calibration(note));
         for level in &self.levels {
             let (covered, size) = self.conformal(level, p, y);
             let (names, unit) = match p {

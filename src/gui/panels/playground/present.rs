@@ -43,7 +43,7 @@ impl Playground {
     /// Its plots, still and in motion, where they are asked for.
     pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
         exports.offer(|| Plottable::of_playground(self, settings));
-        exports.films.offer(|| self.scene());
+        exports.films.offer(|| Scene { lines: settings.bands, ..self.scene() });
     }
 
     /// What an animation shows.

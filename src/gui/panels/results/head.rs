@@ -36,13 +36,7 @@ impl ResultsPage {
                 }
             }
             ui.separator();
-            let rows = |n: usize| grouped(&n.to_string());
-            ui.label(format!(
-                "{} training, {} validation, {} test rows",
-                rows(m.train_rows),
-                rows(m.validation_rows),
-                rows(m.test_rows)
-            ));
+            rows_ui(ui, [m.train_rows, m.validation_rows, m.test_rows], run.recipe.has_folds());
             ui.separator();
             ui.label(&m.device);
             ui.separator();
@@ -68,6 +62,19 @@ impl ResultsPage {
             let text = "This folder has been removed: what is shown was read before. Deleted on the page Runs, it comes back there by Undo.";
             ui.colored_label(ui.visuals().error_fg_color, text);
         }
+    }
+}
+
+/// How the rows were used; `own`: no part of them is kept for validation, but each member has its own.
+fn rows_ui(ui: &mut egui::Ui, rows: [usize; 3], own: bool) {
+    let [train, validation, test] = rows.map(|n| grouped(&n.to_string()));
+    if own {
+        let tip = "Each member is validated, and stops early, by rows that it alone does not train on: together the folds cover all \
+                   training rows, so that each of them has a prediction by a member that did not see it";
+        ui.label(format!("{train} training rows, each member holds out a fold of its own, {test} test rows"))
+            .on_hover_text(tip);
+    } else {
+        ui.label(format!("{train} training, {validation} validation, {test} test rows"));
     }
 }
 
