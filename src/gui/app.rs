@@ -351,16 +351,7 @@ impl App {
                     tour::mark(ui.ctx(), Target::YourData, shown.rect);
                 }
             }
-            let (now, next, then) = match self.settings.ground {
-                Ground::System => ("system", "light", Ground::Light),
-                Ground::Light => ("light", "dark", Ground::Dark),
-                Ground::Dark => ("dark", "system", Ground::System),
-            };
-            let button = ui.button("Theme").on_hover_text(format!("Theme: {now}. Click for {next}"));
-            button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Theme: {now}")));
-            if button.clicked() {
-                self.settings.ground = then;
-            }
+            theme::choice_ui(ui, &mut self.settings.ground);
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
                 self.settings.tab = self.tour.begin();
             }

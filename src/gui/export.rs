@@ -92,14 +92,12 @@ impl Plottable {
     pub fn of_playground(playground: &Playground, settings: &Settings) -> Vec<Plottable> {
         let points = playground.points();
         let mut all = vec![];
-        let slot = playground.group.slots.first();
-        let names: Vec<&str> = slot.map_or(vec![], |l| l.points.inputs.iter().map(String::as_str).collect());
-        let name = |i: usize| names.get(i).copied().unwrap_or("x");
+        let (names, target) = playground.names().unwrap_or_else(|| (vec![], "y".into()));
+        let name = |i: usize| names.get(i).map_or("x", String::as_str);
         match playground.group.slot_snapshot(0).map(|l| &l.picture) {
             Some(Picture::Band(band)) => {
                 let panel = band_panel("", band, &points, playground.truth.and_then(|t| t.truth()));
-                let target = slot.map_or("y", |l| l.points.target.as_str());
-                all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), target, vec![panel]));
+                all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), &target, vec![panel]));
             }
             Some(Picture::Map(map)) => {
                 let classes = playground.classes(map.k);

@@ -2,6 +2,7 @@
 
 use crate::data::encode::{Encoder, Target};
 use crate::method::{ModelSpec, Trained};
+use crate::ops::head::{LIKELIHOOD_GAUSSIAN, noise_variance};
 use serde::{Deserialize, Serialize};
 
 /// Units of a layer that are looked at: more are no picture.
@@ -16,6 +17,9 @@ pub struct Network {
     pub layers: Vec<Layer>,
     /// What the outputs are called.
     pub outputs: Vec<String>,
+    /// The outputs in the target's unit: a mean, and standard deviations of the noise and of both. Empty where they stand on a
+    /// scale of the network's own, such as scores of classes.
+    pub shown: Vec<f64>,
     /// Each output comes with a standard deviation: the second half of them.
     pub doubled: bool,
     /// The input that the values are of, in the data's unit; empty where there are none.
@@ -70,9 +74,32 @@ pub fn look(setup: &ModelSpec, encoder: &Encoder, trained: &Trained, input: Opti
         }
         layer.values = values;
     }
+    let outputs = network.layers.last().map_or(vec![], |l| l.values.clone());
+    if let Some(shown) = in_units(setup, encoder, &outputs) {
+        network.shown = shown;
+        let names = ["mean", "sd of noise", "sd of mean", "sd of the noise's sd"];
+        network.outputs = names.into_iter().take(outputs.len()).map(String::from).collect();
+    }
     for (layer, weights) in network.layers.iter_mut().skip(1).zip(weights) {
         layer.weights = weights;
     }
     network.input = input;
     network
+}
+
+/// Outputs (mean, noise) of normal noise, with a standard deviation of each or without, in the target's unit. That of the noise's
+/// standard deviation is by its slope.
+fn in_units(setup: &ModelSpec, encoder: &Encoder, outputs: &[f32]) -> Option<Vec<f64>> {
+    let Target::Regression { sd, mean, .. } = &encoder.target else { return None };
+    let is_known = matches!((outputs.len(), setup.is_doubled()), (2, false) | (4, true));
+    if !is_known || encoder.n_targets() != 1 || setup.likelihood_code() != LIKELIHOOD_GAUSSIAN {
+        return None;
+    }
+    let (variance, slope) = noise_variance(setup.noise_code(), f64::from(outputs[1]));
+    let noise = variance.sqrt();
+    let mut shown = vec![mean + sd * f64::from(outputs[0]), sd * noise];
+    if let [_, _, of_mean, of_noise] = outputs {
+        shown.extend([sd * f64::from(*of_mean), sd * 0.5 * slope / noise * f64::from(*of_noise)]);
+    }
+    Some(shown)
 }

@@ -176,7 +176,7 @@ fn nothing_is_cut_off_at_any_size_and_scale() {
             Tab::SideBySide => &["Add method", "Remove last", "Pause"],
             Tab::Priors => &["Resample", "Pause"],
             Tab::Curves => &[],
-            Tab::Data => &["Look at it", "Open file…", "Open folder…", "Example: digits", "Reading…"],
+            Tab::Data => &["Look at it", "Open file…", "Open folder…", "Example: digits", "How it is read…"],
             Tab::Results => &["Open run", "Open folder…"],
             Tab::Runs => &["Look again", "Tick all", "Tick none"],
             Tab::Recipe => &["Copy recipe", "Train this recipe"],

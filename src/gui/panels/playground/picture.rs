@@ -4,6 +4,7 @@ use super::Playground;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
 use crate::figure::BOUNDARY;
+use crate::gui::gallery;
 use crate::gui::panels::tour::{self, Target};
 use crate::gui::plots::legend::{Entry, Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, Reader};
@@ -253,6 +254,14 @@ impl Playground {
                 scale_ui(ui, most, height);
             }
         });
+    }
+
+    /// What inputs and target are called.
+    pub fn names(&self) -> Option<(Vec<String>, String)> {
+        let slot = self.group.slots.first()?;
+        let known = slot.recipe.as_deref().and_then(gallery::axes);
+        let own = || (slot.points.inputs.clone(), slot.points.target.clone());
+        Some(known.map_or_else(own, |[x, y]| (vec![x.clone()], y.clone())))
     }
 
     /// Names of the classes; the recipe's points count them by number.

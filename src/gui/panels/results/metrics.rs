@@ -1,6 +1,7 @@
 //! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
+use crate::gui::panels::keys::method_name;
 use crate::gui::theme::seen_bars;
 use crate::recipe::keys::for_window;
 use crate::report::compare::is_main;
@@ -83,7 +84,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str, 
         verdict_ui(ui, note, came_to);
         ui.add_space(2.0);
     }
-    let table = results.table_in_words(method);
+    let table = results.table_in_words(method_name(method));
     let is_short = |m: &Metric| is_main(m) || m.name.contains("set_") || m.name.starts_with("auroc");
     let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
     let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
