@@ -77,7 +77,7 @@ pub fn look(setup: &ModelSpec, encoder: &Encoder, trained: &Trained, input: Opti
     let outputs = network.layers.last().map_or(vec![], |l| l.values.clone());
     if let Some(shown) = in_units(setup, encoder, &outputs) {
         network.shown = shown;
-        let names = ["mean", "sd of noise", "sd of mean", "sd of the noise's sd"];
+        let names = ["mean", "noise (sd)", "sd of mean", "sd of noise"];
         network.outputs = names.into_iter().take(outputs.len()).map(String::from).collect();
     }
     for (layer, weights) in network.layers.iter_mut().skip(1).zip(weights) {

@@ -67,14 +67,19 @@ impl ResultsPage {
 
 /// How the rows were used; `own`: no part of them is kept for validation, but each member has its own.
 fn rows_ui(ui: &mut egui::Ui, rows: [usize; 3], own: bool) {
-    let [train, validation, test] = rows.map(|n| grouped(&n.to_string()));
+    let label = ui.label(rows_words(rows, own));
     if own {
         let tip = "Each member is validated, and stops early, by rows that it alone does not train on: together the folds cover all \
                    training rows, so that each of them has a prediction by a member that did not see it";
-        ui.label(format!("{train} training rows, each member holds out a fold of its own, {test} test rows"))
-            .on_hover_text(tip);
-    } else {
-        ui.label(format!("{train} training, {validation} validation, {test} test rows"));
+        label.on_hover_text(tip);
+    }
+}
+
+fn rows_words(rows: [usize; 3], own: bool) -> String {
+    let [train, validation, test] = rows.map(|n| grouped(&n.to_string()));
+    match own {
+        true => format!("{train} training rows, each member holds out a fold of its own, {test} test rows"),
+        false => format!("{train} training, {validation} validation, {test} test rows"),
     }
 }
 
@@ -119,4 +124,16 @@ pub fn continue_ui(ui: &mut egui::Ui, run: &Run, removed: bool, more: &mut Optio
             *more = Some(epochs);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_are_no_run_without_validation() {
+        assert_eq!(rows_words([2700, 300, 30], false), "2,700 training, 300 validation, 30 test rows");
+        let folds = rows_words([270, 0, 30], true);
+        assert_eq!(folds, "270 training rows, each member holds out a fold of its own, 30 test rows");
+    }
 }
