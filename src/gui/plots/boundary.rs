@@ -5,15 +5,19 @@ use crate::live::picture::Map;
 use egui_plot::PlotPoint;
 
 /// The rule, for who asks.
-pub const RULE: &str = "The line between two classes stands where, within a tenth of the map of it, each of the two sides leads by 12 points of \
-                        probability (56 to 44 of two classes). Elsewhere the network has not decided.";
+pub const RULE: &str = "The line between two classes stands where, within a tenth of the map of it, each side leads by 10 points of probability and twice \
+                        the map's noise there; short pieces need a lead of 40. Elsewhere the network has not decided.";
 
-/// Least lead of each side.
-const CLEAR: f64 = 0.12;
+/// Least lead of each side where the map is smooth,
+const CLEAR: f64 = 0.1;
+/// and how much more it must be than the noise of single cells, which a map of few samples has.
+const NOISE: f64 = 2.0;
 /// Of the map's side: as far from the line the lead may be reached.
 const NEAR: f64 = 0.1;
-/// Of the map's side: a loose piece of line that is shorter is chance, not a region.
-const SHORTEST: f64 = 1.0 / 6.0;
+/// A loose piece of line is chance, not a region, unless both sides lead by so much somewhere along it,
+const CERTAIN: f64 = 0.4;
+/// or it is as long as this share of the map's side.
+const LONG: f64 = 0.5;
 
 /// Segments of the line where two classes are equally likely: marching squares on p_k - max of the others, each k once.
 pub fn segments(map: &Map) -> Vec<[PlotPoint; 2]> {
@@ -26,18 +30,29 @@ pub fn segments(map: &Map) -> Vec<[PlotPoint; 2]> {
     let mut segments = vec![];
     // With two classes the line of one is that of the other.
     for class in 0..if k == 2 { 1 } else { k } {
-        let lead: Vec<f64> = probs.chunks_exact(k).map(|p| lead(p, class)).collect();
-        let is_decided = |x: usize, y: usize| {
-            let (from_x, to_x) = (x.saturating_sub(near), (x + 1 + near).min(n - 1));
-            let (from_y, to_y) = (y.saturating_sub(near), (y + 1 + near).min(n - 1));
-            let around = || (from_y..=to_y).flat_map(|y| &lead[y * n + from_x..=y * n + to_x]);
-            around().any(|v| *v >= CLEAR) && around().any(|v| *v <= -CLEAR)
+        let of = |probs: &[f64]| probs.chunks_exact(k).map(|p| lead(p, class)).collect::<Vec<f64>>();
+        let (lead, rough) = (of(&probs), of(&map.probs));
+        let around = |i: usize| {
+            let (x, y) = (i % n, i / n);
+            let (from, to) = (x.saturating_sub(near), (x + 1 + near).min(n - 1));
+            (y.saturating_sub(near)..=(y + 1 + near).min(n - 1)).flat_map(move |y| y * n + from..=y * n + to)
+        };
+        let leads = |i: usize, least: f64| around(i).any(|c| lead[c] >= least) && around(i).any(|c| lead[c] <= -least);
+        let noise = |i: usize| {
+            let (sum, cells) =
+                around(i).fold((0.0, 0.0), |(sum, cells), c| (sum + (rough[c] - lead[c]).powi(2), cells + 1.0));
+            f64::sqrt(sum / cells)
         };
         let crossed: Vec<bool> = (0..n * n)
-            .map(|i| i % n + 1 < n && i / n + 1 < n && is_crossed(&corners(&lead, n, i)) && is_decided(i % n, i / n))
+            .map(|i| {
+                i % n + 1 < n
+                    && i / n + 1 < n
+                    && is_crossed(&corners(&lead, n, i))
+                    && leads(i, CLEAR + NOISE * noise(i))
+            })
             .collect();
         for piece in pieces(&crossed, n) {
-            if piece.len() as f64 >= n as f64 * SHORTEST {
+            if piece.len() as f64 >= n as f64 * LONG || piece.iter().any(|i| leads(*i, CERTAIN)) {
                 piece.iter().for_each(|i| push_segments(&mut segments, map, *i, &corners(&lead, n, *i)));
             }
         }
