@@ -2,7 +2,6 @@
 
 use crate::data::encode::{Encoder, Target};
 use crate::method::{ModelSpec, Trained};
-use crate::ops::head::{LIKELIHOOD_GAUSSIAN, noise_variance};
 use serde::{Deserialize, Serialize};
 
 /// Units of a layer that are looked at: more are no picture.
@@ -75,31 +74,15 @@ pub fn look(setup: &ModelSpec, encoder: &Encoder, trained: &Trained, input: Opti
         layer.values = values;
     }
     let outputs = network.layers.last().map_or(vec![], |l| l.values.clone());
-    if let Some(shown) = in_units(setup, encoder, &outputs) {
-        network.shown = shown;
-        let names = ["mean", "noise (sd)", "sd of mean", "sd of noise"];
-        network.outputs = names.into_iter().take(outputs.len()).map(String::from).collect();
+    if let Target::Regression { mean, sd, .. } = &encoder.target
+        && encoder.n_targets() == 1
+        && let Some((names, shown)) = setup.outputs_in_units(&outputs, (*mean, *sd))
+    {
+        (network.outputs, network.shown) = (names, shown);
     }
     for (layer, weights) in network.layers.iter_mut().skip(1).zip(weights) {
         layer.weights = weights;
     }
     network.input = input;
     network
-}
-
-/// Outputs (mean, noise) of normal noise, with a standard deviation of each or without, in the target's unit. That of the noise's
-/// standard deviation is by its slope.
-fn in_units(setup: &ModelSpec, encoder: &Encoder, outputs: &[f32]) -> Option<Vec<f64>> {
-    let Target::Regression { sd, mean, .. } = &encoder.target else { return None };
-    let is_known = matches!((outputs.len(), setup.is_doubled()), (2, false) | (4, true));
-    if !is_known || encoder.n_targets() != 1 || setup.likelihood_code() != LIKELIHOOD_GAUSSIAN {
-        return None;
-    }
-    let (variance, slope) = noise_variance(setup.noise_code(), f64::from(outputs[1]));
-    let noise = variance.sqrt();
-    let mut shown = vec![mean + sd * f64::from(outputs[0]), sd * noise];
-    if let [_, _, of_mean, of_noise] = outputs {
-        shown.extend([sd * f64::from(*of_mean), sd * 0.5 * slope / noise * f64::from(*of_noise)]);
-    }
-    Some(shown)
 }

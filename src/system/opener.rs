@@ -2,7 +2,7 @@
 
 use super::install::{Need, how};
 use crate::base::clock::{Duration, Instant};
-use crate::base::task;
+use crate::base::{fs, task};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ pub fn is_there() -> bool {
 }
 
 fn is_in(path: &OsStr, program: &str) -> bool {
-    std::env::split_paths(path).any(|dir| dir.join(program).is_file())
+    std::env::split_paths(path).any(|dir| fs::is_file(dir.join(program)))
 }
 
 /// Shows an address in a browser; where there is none, nothing happens.
