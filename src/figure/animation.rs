@@ -8,6 +8,7 @@ use color_quant::NeuQuant;
 
 use super::png::{Bitmap, bitmap};
 use super::save::{Figure, svg_text};
+use super::svg::on_dark;
 use crate::error::{Error, Fault, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,7 @@ const EXACT: usize = 128;
 pub struct Animation {
     title: String,
     size: (u32, u32),
+    dark: bool,
     before: Vec<u8>,
     writer: Writer,
 }
@@ -67,13 +69,14 @@ impl std::io::Write for Shared {
 }
 
 impl Animation {
-    /// Of `frames` figures, of which `samples` are some: the colours of a GIF are chosen from them.
+    /// Of `frames` figures, of which `samples` are some: the colours of a GIF are chosen from them. `dark`: on the ground of a
+    /// dark screen.
     ///
     /// # Errors
     /// No frame, or a figure that cannot be drawn.
-    pub fn new(kind: AnimationKind, frames: u32, samples: &[&dyn Figure]) -> Result<Animation> {
+    pub fn new(kind: AnimationKind, frames: u32, samples: &[&dyn Figure], dark: bool) -> Result<Animation> {
         let title = samples.first().map_or_else(String::new, |f| f.title().to_owned());
-        let drawn: Vec<Bitmap> = samples.iter().map(|f| draw(*f)).collect::<Result<_>>()?;
+        let drawn: Vec<Bitmap> = samples.iter().map(|f| draw(*f, dark)).collect::<Result<_>>()?;
         let Some(first) = drawn.first() else { return Err(broken(&title, "it has no frame")) };
         let size = (first.width, first.height);
         let writer = match kind {
@@ -95,7 +98,7 @@ impl Animation {
                 Writer::Png(Box::new(writer.map_err(|e| broken(&title, e))?), bytes)
             }
         };
-        Ok(Animation { title, size, before: vec![], writer })
+        Ok(Animation { title, size, dark, before: vec![], writer })
     }
 
     /// Draws the next frame, which stands for `seconds`. All frames have the size of the first.
@@ -103,7 +106,7 @@ impl Animation {
     /// # Errors
     /// Another size, or a figure that cannot be drawn.
     pub fn add(&mut self, figure: &dyn Figure, seconds: f64) -> Result<()> {
-        let drawn = draw(figure)?;
+        let drawn = draw(figure, self.dark)?;
         if (drawn.width, drawn.height) != self.size {
             return Err(broken(&self.title, "its frames differ in size"));
         }
@@ -160,8 +163,9 @@ impl Animation {
     }
 }
 
-fn draw(figure: &dyn Figure) -> Result<Bitmap> {
-    bitmap(&svg_text(figure), SCALE).map_err(|e| broken(figure.title(), e))
+fn draw(figure: &dyn Figure, dark: bool) -> Result<Bitmap> {
+    let svg = svg_text(figure);
+    bitmap(&if dark { on_dark(&svg) } else { svg }, SCALE).map_err(|e| broken(figure.title(), e))
 }
 
 /// A rectangle of pixels.
@@ -284,7 +288,7 @@ mod tests {
 
     fn encoded<F: Figure>(kind: AnimationKind, figures: &[F]) -> Vec<u8> {
         let all: Vec<&dyn Figure> = figures.iter().map(|f| f as &dyn Figure).collect();
-        let mut animation = Animation::new(kind, all.len() as u32, &all).expect("an animation");
+        let mut animation = Animation::new(kind, all.len() as u32, &all, false).expect("an animation");
         for (i, figure) in all.iter().enumerate() {
             animation.add(*figure, 0.1 + 0.1 * i as f64).expect("a frame");
         }
@@ -322,7 +326,7 @@ mod tests {
             let frames = decoded(kind, &file);
             assert_eq!(frames.iter().map(|f| f.1).collect::<Vec<_>>(), [100, 200, 300, 400], "{kind:?}");
             for (figure, (rgb, _)) in figures.iter().zip(&frames) {
-                let drawn = draw(figure).expect("a bitmap");
+                let drawn = draw(figure, false).expect("a bitmap");
                 let off = rms(&drawn.rgb, rgb);
                 assert!(off <= most, "{kind:?}: {off}");
                 assert_eq!(rgb[..3], [255, 255, 255], "the ground is white");
@@ -336,7 +340,7 @@ mod tests {
     fn a_map_of_many_colours_keeps_them() {
         let mut figure: HeatFigure = heat_figure(3);
         figure.title = "map".into();
-        let drawn = draw(&figure).expect("a bitmap");
+        let drawn = draw(&figure, false).expect("a bitmap");
         let frames = decoded(AnimationKind::Gif, &encoded(AnimationKind::Gif, &[figure]));
         let off = rms(&drawn.rgb, &frames[0].0);
         assert!(off < 3.0, "{off}");
@@ -355,9 +359,20 @@ mod tests {
         assert_eq!(part, Part { left: 1, top: 1, width: 3, height: 2 });
         assert_eq!(part.cut(&now, width).len(), 18);
         let figures: [&dyn Figure; 2] = [&bands_figure(1), &bands_figure(2)];
-        let mut animation = Animation::new(AnimationKind::Gif, 2, &figures).expect("an animation");
+        let mut animation = Animation::new(AnimationKind::Gif, 2, &figures, false).expect("an animation");
         assert!(animation.add(figures[0], 0.1).is_ok());
         assert!(animation.add(figures[1], 0.1).is_err_and(|e| e.to_string().contains("differ in size")));
-        assert!(Animation::new(AnimationKind::Png, 0, &[]).is_err());
+        assert!(Animation::new(AnimationKind::Png, 0, &[], false).is_err());
+    }
+
+    #[test]
+    fn on_a_dark_ground_the_ground_is_dark() {
+        let figures = moving(1);
+        let corner = |dark: bool| {
+            let mut animation = Animation::new(AnimationKind::Png, 1, &[&figures[0]], dark).expect("an animation");
+            animation.add(&figures[0], 0.1).expect("a frame");
+            decoded(AnimationKind::Png, &animation.finish().expect("a file"))[0].0[..3].to_vec()
+        };
+        assert!(corner(false).iter().all(|v| *v > 240) && corner(true).iter().all(|v| *v < 60));
     }
 }

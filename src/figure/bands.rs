@@ -42,6 +42,22 @@ pub struct BandPanel {
     pub test_y: Vec<f64>,
     /// Means of single members or samples.
     pub members: Vec<Vec<f64>>,
+    pub shade: Shade,
+}
+
+/// What is shaded around the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shade {
+    pub one_sd: bool,
+    pub two_sd: bool,
+    /// What `total_sd` holds, in the legend.
+    pub of: &'static str,
+}
+
+impl Default for Shade {
+    fn default() -> Self {
+        Shade { one_sd: true, two_sd: true, of: "total" }
+    }
 }
 
 const BAND_1: Ink = BLUE.alpha(0.26);
@@ -131,8 +147,11 @@ impl BandPanel {
 
     fn draw(&self, s: &mut Svg, plot: &Plot) {
         let edge = |k: f64| shifted(&self.mean, &self.total_sd, k);
-        plot.band(s, &self.x, &edge(-2.0), &edge(2.0), BAND_2);
-        plot.band(s, &self.x, &edge(-1.0), &edge(1.0), BAND_1);
+        for (k, shown, ink) in [(2.0, self.shade.two_sd, BAND_2), (1.0, self.shade.one_sd, BAND_1)] {
+            if shown {
+                plot.band(s, &self.x, &edge(-k), &edge(k), ink);
+            }
+        }
         for i in evenly(self.members.len(), MOST_MEMBERS) {
             plot.line(s, &self.x, &self.members[i], MEMBER);
         }
@@ -223,9 +242,12 @@ impl Figure for BandsFigure {
         if any(|p| !p.mean.is_empty()) {
             legend.push(entry(Symbol::Line(MEAN), "predictive mean"));
         }
-        if any(|p| p.total_sd.iter().any(|v| usable(*v))) {
-            legend.push(entry(Symbol::Patch(BLUE.alpha(0.37)), "±1 sd total"));
-            legend.push(entry(Symbol::Patch(BAND_2), "±2 sd total"));
+        let shade = panels.first().map_or(Shade::default(), |p| p.shade);
+        let is_shaded = any(|p| p.total_sd.iter().any(|v| usable(*v)));
+        for (k, shown, ink) in [(1, shade.one_sd, BLUE.alpha(0.37)), (2, shade.two_sd, BAND_2)] {
+            if is_shaded && shown {
+                legend.push(entry(Symbol::Patch(ink), format!("±{k} sd {}", shade.of)));
+            }
         }
         if any(|p| p.aleatoric_sd.iter().any(|v| usable(*v))) {
             legend.push(entry(Symbol::Line(ALEATORIC), "±1 sd aleatoric"));

@@ -44,7 +44,7 @@ mod text;
 use std::path::PathBuf;
 
 pub use animation::{Animation, AnimationKind};
-pub use bands::{BandPanel, BandsFigure, bands};
+pub use bands::{BandPanel, BandsFigure, Shade, bands};
 pub use bars::{BarsFigure, BarsSeries, bars};
 pub use calibration::{ReliabilityFigure, reliability};
 pub use comparison::{ComparisonFigure, ComparisonPanel, ComparisonScale, comparison};
@@ -55,7 +55,7 @@ pub use histograms::{HistogramFigure, histograms};
 pub use intervals::{IntervalsFigure, IntervalsSeries, intervals};
 pub use numbers::{Cell, Numbers, exact};
 pub use panels::Limits;
-pub use plane::{PlaneFigure, PlanePanel};
+pub use plane::{BOUNDARY, PlaneFigure, PlanePanel};
 pub use plot::{MARKERS, Marker};
 pub use png::{Bitmap, bitmap};
 pub use prior::{PriorFigure, PriorPanel, prior_samples};

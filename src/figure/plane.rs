@@ -13,6 +13,9 @@ use super::save::Figure;
 use super::svg::{Align, Ink, Rect, Stroke, Svg};
 use super::text::fit_text;
 
+/// In the legends of the screen and of the figure.
+pub const BOUNDARY: &str = "decision boundary, where a class leads clearly";
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlaneFigure {
     pub title: String,
@@ -122,7 +125,7 @@ impl Figure for PlaneFigure {
         let line = Stroke::solid(if white { WHITE } else { BLACK }, 1.6);
         if panels.iter().any(|p| !p.boundary.is_empty()) {
             let ink = if white { FRAME } else { BLACK };
-            let name = if white { "decision boundary (white)" } else { "decision boundary" };
+            let name = if white { format!("{BOUNDARY} (white)") } else { BOUNDARY.into() };
             legend.push(entry(Symbol::Line(Stroke::solid(ink, 1.6)), name));
         }
         let notes = inputs::left_out(self.points.len(), self.panels.len());

@@ -35,7 +35,7 @@ pub fn band_panel(title: &str, growth: f64, members: usize) -> BandPanel {
         mean,
         truth: Some(truth),
         train_x,
-        ..Default::default()
+        ..BandPanel::default()
     }
 }
 

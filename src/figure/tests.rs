@@ -164,6 +164,7 @@ fn empty_and_wild(dir: &Path) {
             members: vec![v.clone(), vec![]],
             test_x: v.clone(),
             test_y: v.clone(),
+            ..Default::default()
         };
         let f = BandsFigure { title: "wild <&\u{0}> values".into(), panels: vec![panel; 2], ..Default::default() };
         check(bands(dir, &at("bands"), &f).unwrap(), &f, words);

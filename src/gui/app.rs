@@ -64,6 +64,8 @@ pub struct App {
     pub recipe: RecipePage,
     pub exports: Exports,
     tour: Tour,
+    /// Of the last frame.
+    tab_before: Tab,
     close_after: Option<u64>,
     /// The page in front alone, inside somebody else's.
     embedded: bool,
@@ -120,6 +122,7 @@ impl App {
             exports: Exports::default(),
             banner: Banner::default(),
             tour: Tour::default(),
+            tab_before: settings.tab,
             settings,
             close_after,
             embedded: false,
@@ -242,6 +245,8 @@ impl App {
             Ground::Dark => egui::ThemePreference::Dark,
         });
         self.fit_to_monitor(ui.ctx());
+        let left = std::mem::replace(&mut self.tab_before, self.settings.tab) != self.settings.tab;
+        self.banner.fade(ui.ctx(), left);
         if !self.tour.is_shown() {
             self.keys(ui);
         }
@@ -346,16 +351,7 @@ impl App {
                     tour::mark(ui.ctx(), Target::YourData, shown.rect);
                 }
             }
-            let (now, next, then) = match self.settings.ground {
-                Ground::System => ("system", "light", Ground::Light),
-                Ground::Light => ("light", "dark", Ground::Dark),
-                Ground::Dark => ("dark", "system", Ground::System),
-            };
-            let button = ui.button("Theme").on_hover_text(format!("Theme: {now}. Click for {next}"));
-            button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Theme: {now}")));
-            if button.clicked() {
-                self.settings.ground = then;
-            }
+            theme::choice_ui(ui, &mut self.settings.ground);
             if ui.button("Tour").on_hover_text("The playground in four steps").clicked() {
                 self.settings.tab = self.tour.begin();
             }

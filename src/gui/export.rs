@@ -5,15 +5,16 @@ use super::film::Films;
 use super::panels::banner::Banner;
 use super::panels::pick::{DialogKind, take_result};
 use super::panels::playground::Playground;
-use super::settings::{CurveOptions, MapKind, Settings};
+use super::settings::{BandOptions, CurveOptions, MapKind, Settings};
 use super::{shell, theme};
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::figure::{
     self, BandPanel, BandsFigure, CurvesFigure, Figure, HeatFigure, HeatPanel, PlaneFigure, PlanePanel, PriorFigure,
+    Shade,
 };
 use crate::gui::plots::curves::Curve;
-use crate::gui::plots::map;
+use crate::gui::plots::{bands, boundary, map};
 use crate::live::picture::{Band, Map};
 use crate::live::{Job, Picture};
 use eframe::egui;
@@ -91,14 +92,12 @@ impl Plottable {
     pub fn of_playground(playground: &Playground, settings: &Settings) -> Vec<Plottable> {
         let points = playground.points();
         let mut all = vec![];
-        let slot = playground.group.slots.first();
-        let names: Vec<&str> = slot.map_or(vec![], |l| l.points.inputs.iter().map(String::as_str).collect());
-        let name = |i: usize| names.get(i).copied().unwrap_or("x");
+        let (names, target) = playground.names().unwrap_or_else(|| (vec![], "y".into()));
+        let name = |i: usize| names.get(i).map_or("x", String::as_str);
         match playground.group.slot_snapshot(0).map(|l| &l.picture) {
             Some(Picture::Band(band)) => {
                 let panel = band_panel("", band, &points, playground.truth.and_then(|t| t.truth()));
-                let target = slot.map_or("y", |l| l.points.target.as_str());
-                all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), target, vec![panel]));
+                all.push(Plottable::bands("band", "Prediction with 1 and 2 sd", name(0), &target, vec![panel]));
             }
             Some(Picture::Map(map)) => {
                 let classes = playground.classes(map.k);
@@ -163,14 +162,38 @@ pub fn band_panel(title: &str, band: &Band, points: &[[f64; 3]], truth: Option<f
         train_x: points.iter().map(|p| p[0]).collect(),
         train_y: points.iter().map(|p| p[1]).collect(),
         members: band.members.clone(),
-        ..Default::default()
+        ..BandPanel::default()
+    }
+}
+
+/// The same with what is on the screen alone.
+pub fn band_panel_as(
+    options: &BandOptions,
+    title: &str,
+    band: &Band,
+    points: &[[f64; 3]],
+    truth: Option<fn(f64) -> f64>,
+) -> BandPanel {
+    let sd: Option<Vec<f64>> = (0..band.x.len()).map(|i| bands::shade_sd(band, options, i)).collect();
+    let is_shaded = sd.is_some();
+    BandPanel {
+        // The screen has no lines of the aleatoric part.
+        aleatoric_sd: vec![],
+        members: if options.members { band.members.clone() } else { vec![] },
+        shade: Shade {
+            one_sd: options.one_sd && is_shaded,
+            two_sd: options.two_sd && is_shaded,
+            of: bands::shade_name(options),
+        },
+        total_sd: sd.unwrap_or_else(|| vec![0.0; band.x.len()]),
+        ..band_panel(title, band, if options.points { points } else { &[] }, truth.filter(|_| options.truth))
     }
 }
 
 /// A map as it is on a light screen.
 pub fn map_panel(title: &str, map: &Map, kind: MapKind, with_boundary: bool, classes: &[String]) -> PlanePanel {
     let colours = map::colours(map, kind, false).iter().map(|c| (c.r(), c.g(), c.b())).collect();
-    let segments = if with_boundary { map::boundary(map) } else { vec![] };
+    let segments = if with_boundary { boundary::segments(map) } else { vec![] };
     let of_class = |i: usize| {
         let name = classes.get(i).map_or_else(|| i.to_string(), String::clone);
         (format!("probability of class {name}"), map.probs.iter().skip(i).step_by(map.k.max(1)).copied().collect())
@@ -310,9 +333,8 @@ impl Exports {
                     several => several.first().and_then(|p| p.parent()),
                 };
                 let handed = whole.map_or(Ok(()), shell::hand_over);
-                let names = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
                 match handed {
-                    Ok(()) => banner.note(format!("exported {names}")),
+                    Ok(()) => banner.exported(paths),
                     Err(e) => banner.error(e),
                 }
                 self.job = None;
@@ -428,5 +450,33 @@ impl Exports {
                 Ok(written)
             },
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_animation_shows_what_is_on_the_screen_and_no_more() {
+        let (aleatoric_sd, epistemic_sd) = (vec![3.0; 2], vec![4.0; 2]);
+        let band =
+            Band { x: vec![0.0, 1.0], mean: vec![0.0; 2], aleatoric_sd, epistemic_sd, members: vec![vec![0.1; 2]] };
+        let of = |options: BandOptions| band_panel_as(&options, "", &band, &[[0.5, 1.0, 0.0]], Some(libm::sin));
+        let usual = of(BandOptions::default());
+        assert_eq!((&usual.total_sd[..], &usual.aleatoric_sd[..], usual.members.len()), (&[5.0; 2][..], &[][..], 0));
+        assert!(usual.truth.is_some() && usual.train_x.len() == 1 && usual.shade == Shade::default());
+        let other = of(BandOptions {
+            aleatoric: false,
+            two_sd: false,
+            members: true,
+            truth: false,
+            points: false,
+            ..BandOptions::default()
+        });
+        assert_eq!((&other.total_sd[..], other.members.len(), other.train_x.len()), (&[4.0; 2][..], 1, 0));
+        assert_eq!((other.truth, other.shade), (None, Shade { one_sd: true, two_sd: false, of: "epistemic" }));
+        let none = of(BandOptions { aleatoric: false, epistemic: false, ..BandOptions::default() });
+        assert!(!none.shade.one_sd && !none.shade.two_sd);
     }
 }

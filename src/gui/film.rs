@@ -1,9 +1,10 @@
 //! Animations of a page's plot: of the training so far, or of a sweep of eta. The page offers what it has kept, a dialog asks what
 //! is wanted, and work in pieces trains, draws and writes.
 
-use super::export::{band_panel, bands_figure, map_panels, maps_figure};
+use super::export::{band_panel_as, bands_figure, map_panels, maps_figure};
 use super::panels::banner::Banner;
 use super::panels::pick::{DialogKind, PathPick};
+use super::settings::BandOptions;
 use super::shell;
 use crate::base::fs;
 use crate::error::{Error, Result};
@@ -28,6 +29,10 @@ pub struct Scene {
     /// Of the panels, one per training; a single one needs none.
     pub names: Vec<String>,
     pub truth: Option<fn(f64) -> f64>,
+    /// What is drawn of a band.
+    pub lines: BandOptions,
+    /// The ground of the screen.
+    pub dark: bool,
     /// The whole training, and its last minute.
     pub whole: Vec<Arc<Moment>>,
     pub recent: Vec<Arc<Moment>>,
@@ -71,7 +76,9 @@ impl Scene {
             let (mut panels, mut cells) = (vec![], vec![]);
             for (slot, picture) in moment.pictures.iter().enumerate() {
                 match picture {
-                    Picture::Band(band) => panels.push(band_panel(name(slot), band, &moment.points, self.truth)),
+                    Picture::Band(band) => {
+                        panels.push(band_panel_as(&self.lines, name(slot), band, &moment.points, self.truth))
+                    }
                     Picture::Map(map) => {
                         let all = map_panels(name(slot), map).into_iter();
                         cells.extend(all.take(if moment.pictures.len() > 1 { 2 } else { 3 }));
@@ -168,7 +175,8 @@ impl Piecework for Film {
         let Some(animation) = &mut self.animation else {
             self.compose();
             let all: Vec<&dyn Figure> = self.figures.iter().map(|f| &*f.0 as &dyn Figure).collect();
-            self.animation = Some(Animation::new(self.kind, all.len() as u32, &evenly(&all, SAMPLES))?);
+            self.animation =
+                Some(Animation::new(self.kind, all.len() as u32, &evenly(&all, SAMPLES), self.scene.dark)?);
             return Ok(None);
         };
         if let Some((figure, seconds)) = self.figures.get(self.drawn) {
@@ -285,7 +293,7 @@ impl Films {
         let Some(done) = self.work.as_mut().and_then(Pieces::poll) else { return };
         self.work = None;
         match done.and_then(|path| shell::hand_over(&path).map(|()| path)) {
-            Ok(path) => banner.note(format!("exported {}", path.display())),
+            Ok(path) => banner.exported(vec![path]),
             Err(e) => banner.error(e),
         }
     }
@@ -431,7 +439,8 @@ impl Films {
         };
         let folder = self.folder.path().unwrap_or_else(|| PathBuf::from("figures"));
         film.path = folder.join(format!("{}_{what}.{}", scene.stem, self.kind.ending()));
-        film.scene = Scene { whole: vec![], recent: vec![], sweep: None, ..scene };
+        film.scene =
+            Scene { whole: vec![], recent: vec![], sweep: None, dark: ctx.theme() == egui::Theme::Dark, ..scene };
         let wake = ctx.clone();
         self.work = Some(Pieces::start("animation", move || wake.request_repaint(), film));
     }

@@ -25,6 +25,14 @@ pub struct Example {
     pub methods: Vec<String>,
     /// What the map of two inputs shows.
     map: Option<String>,
+    /// Names and units of input and target, which points in a recipe do not carry.
+    axes: Option<[String; 2]>,
+}
+
+/// Names of input and target where a training is that of an example which knows them.
+pub fn axes(recipe: &Recipe) -> Option<&'static [String; 2]> {
+    recipe.data.points.as_ref()?;
+    find(recipe.name.as_deref()?)?.axes.as_ref()
 }
 
 struct Asset {
@@ -124,6 +132,7 @@ mod tests {
             assert_eq!(example.text.matches(". ").count() + 1, 3, "{}: {}", example.name, example.text);
             assert_eq!(example.tab() == Tab::SideBySide, !example.methods.is_empty(), "{}", example.name);
             assert!(example.methods.iter().all(|m| crate::method::find(m).is_some()), "{}", example.name);
+            assert_eq!(axes(&recipe).is_some(), example.name == "seasons", "{}", example.name);
             let named = Tab::ALL.iter().any(|(_, name, _)| name.to_lowercase() == example.page);
             assert!(named, "{}: there is no page {}", example.name, example.page);
         }

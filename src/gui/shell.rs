@@ -54,6 +54,11 @@ pub fn hand_over(_path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether `show` can open what was written.
+pub fn can_show() -> bool {
+    opener::is_there()
+}
+
 /// Shows a page of HTML in the browser, or a folder in the file manager. The job may wait for it a moment.
 pub fn show(ctx: &egui::Context, path: &Path) -> Job<()> {
     let (wake, path) = (ctx.clone(), path.to_path_buf());

@@ -4,6 +4,7 @@
 use crate::base::font;
 use crate::figure::palette::{self, viridis};
 use crate::figure::{Ink, MARKERS, Marker};
+use crate::gui::settings::Ground;
 
 use eframe::egui::{self, Color32, FontData, FontDefinitions, FontFamily, FontId, TextStyle, Theme, Vec2};
 use egui_plot::MarkerShape;
@@ -113,6 +114,25 @@ pub const GAP: f32 = 8.0;
 /// Bars that show where more is than fits: tables across, whose columns would end at the edge without a sign.
 pub fn seen_bars(ui: &mut egui::Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle::thin();
+}
+
+/// Light, dark, or as the system has it.
+pub fn choice_ui(ui: &mut egui::Ui, ground: &mut Ground) {
+    let all = [
+        (Ground::Light, "light", "Light"),
+        (Ground::Dark, "dark", "Dark"),
+        (Ground::System, "system", "As the system"),
+    ];
+    let now = all.iter().find(|(of, ..)| of == ground).map_or("", |(_, word, _)| *word);
+    let menu = ui.menu_button("Theme", |ui| {
+        for (of, _, name) in all {
+            if ui.radio_value(ground, of, name).clicked() {
+                ui.close();
+            }
+        }
+    });
+    let tip = format!("Light or dark, or as the system has it. Now: {now}");
+    menu.response.on_hover_text(tip).accessible_name(format!("Theme: {now}"));
 }
 
 /// Fonts, text sizes and spacing, once at the start.

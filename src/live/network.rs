@@ -16,6 +16,9 @@ pub struct Network {
     pub layers: Vec<Layer>,
     /// What the outputs are called.
     pub outputs: Vec<String>,
+    /// The outputs in the target's unit: a mean, and standard deviations of the noise and of both. Empty where they stand on a
+    /// scale of the network's own, such as scores of classes.
+    pub shown: Vec<f64>,
     /// Each output comes with a standard deviation: the second half of them.
     pub doubled: bool,
     /// The input that the values are of, in the data's unit; empty where there are none.
@@ -69,6 +72,13 @@ pub fn look(setup: &ModelSpec, encoder: &Encoder, trained: &Trained, input: Opti
             values.truncate(SHOWN);
         }
         layer.values = values;
+    }
+    let outputs = network.layers.last().map_or(vec![], |l| l.values.clone());
+    if let Target::Regression { mean, sd, .. } = &encoder.target
+        && encoder.n_targets() == 1
+        && let Some((names, shown)) = setup.outputs_in_units(&outputs, (*mean, *sd))
+    {
+        (network.outputs, network.shown) = (names, shown);
     }
     for (layer, weights) in network.layers.iter_mut().skip(1).zip(weights) {
         layer.weights = weights;

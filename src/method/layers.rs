@@ -3,6 +3,7 @@
 use super::{ModelSpec, Outputs};
 use crate::data::Task;
 use crate::net::{Net, trace};
+use crate::ops::head::{LIKELIHOOD_GAUSSIAN, noise_variance};
 use crate::ops::regularizer::sigma;
 
 /// A layer's size.
@@ -95,5 +96,23 @@ impl ModelSpec {
         };
         let n = self.net.n_out() as usize;
         if names.len() == n { names } else { (1..=n).map(|i| format!("output {i}")).collect() }
+    }
+
+    /// The outputs of a network of one number with normal noise, in that number's unit, and what they are called then: mean, sd of
+    /// the noise and, where they come with a standard deviation, that of both, the latter by its slope. `target` = its mean and sd.
+    pub fn outputs_in_units(&self, outputs: &[f32], target: (f64, f64)) -> Option<(Vec<String>, Vec<f64>)> {
+        let is_known = matches!((outputs.len(), self.is_doubled()), (2, false) | (4, true));
+        if !is_known || self.task != Task::Regression || self.likelihood_code() != LIKELIHOOD_GAUSSIAN {
+            return None;
+        }
+        let (mean, sd) = target;
+        let (variance, slope) = noise_variance(self.noise_code(), f64::from(outputs[1]));
+        let noise = variance.sqrt();
+        let mut all = vec![mean + sd * f64::from(outputs[0]), sd * noise];
+        if let [_, _, of_mean, of_noise] = outputs {
+            all.extend([sd * f64::from(*of_mean), sd * 0.5 * slope / noise * f64::from(*of_noise)]);
+        }
+        let names = ["mean", "noise (sd)", "sd of mean", "sd of noise"];
+        Some((names.into_iter().take(all.len()).map(String::from).collect(), all))
     }
 }

@@ -117,6 +117,7 @@ pub fn band(
         test_y,
         members: if members > 1 { r.member_means.chunks(x.len()).map(<[f64]>::to_vec).collect() } else { vec![] },
         x,
+        ..BandPanel::default()
     }))
 }
 

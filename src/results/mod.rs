@@ -23,7 +23,7 @@ pub use self::per_class::per_class;
 pub use self::table::{of_sets, share_of};
 pub use self::titles::{Title, title};
 pub(crate) use self::words::half_words;
-pub use self::words::{Said, said, with_button};
+pub use self::words::{Said, advises_calibration, said, with_button};
 use crate::metrics::Measure;
 pub use crate::results::classification::{classification, classification_of_rows};
 pub use crate::results::kind::{Better, MetricKind, Shown, Unit, shown_of};

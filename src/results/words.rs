@@ -53,6 +53,11 @@ pub fn with_button(note: &str) -> String {
     note.replace(CALIBRATE, "\"Calibrate\" below")
 }
 
+/// Whether it advises what a calibrated run has had.
+pub fn advises_calibration(note: &str) -> bool {
+    note.contains(CALIBRATE)
+}
+
 /// A note with the run's folder, as a shell reads it, where "RUN" stands for it.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn with_run(note: &str, run: &str) -> String {

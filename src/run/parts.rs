@@ -18,11 +18,12 @@ const MANIFEST: &str = "manifest.json";
 pub const PARTS: [&str; 7] = ["recipe.toml", "encoder.json", "metrics.csv", "results.json", CALIBRATION, BEST, LAST];
 
 /// Other files of a run, which nothing is decided by.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     ".lock",
     MANIFEST,
     super::about::ABOUT,
     super::calibration::CALIBRATED,
+    super::calibration::CALIBRATED_ROWS,
     "evaluation.json",
     "predictions.csv",
     "predictions.json",

@@ -2,10 +2,11 @@
 
 use super::install::{Need, how};
 use crate::base::clock::{Duration, Instant};
-use crate::base::task;
+use crate::base::{fs, task};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The command of this system, to which what is to be opened is added.
 fn command(is_address: bool) -> &'static [&'static str] {
@@ -24,6 +25,18 @@ fn command(is_address: bool) -> &'static [&'static str] {
 /// There is no such program, or it refuses at once.
 pub fn open(path: &std::path::Path) -> Result<()> {
     open_with(command(false), path.as_os_str())
+}
+
+/// Whether the system has such a program.
+pub fn is_there() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    // Windows and macOS come with theirs.
+    let on_path = || std::env::var_os("PATH").is_some_and(|all| is_in(&all, command(false)[0]));
+    *THERE.get_or_init(|| cfg!(any(windows, target_os = "macos")) || on_path())
+}
+
+fn is_in(path: &OsStr, program: &str) -> bool {
+    std::env::split_paths(path).any(|dir| fs::is_file(dir.join(program)))
 }
 
 /// Shows an address in a browser; where there is none, nothing happens.
@@ -71,6 +84,7 @@ mod tests {
             refused.starts_with("report.html: cannot be opened: false ended with")
                 && refused.contains("open it by hand")
         );
+        assert!(is_in(OsStr::new("/no/such:/bin"), "sh") && !is_in(OsStr::new("/bin"), "no-such-program-of-vifo"));
         assert!(said(&["no-such-program-of-vifo"]).contains("no-such-program-of-vifo"));
     }
 }

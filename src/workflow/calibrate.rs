@@ -17,11 +17,12 @@ use crate::metrics::conformal::{self, Sets};
 use crate::metrics::temperature;
 use crate::recipe;
 use crate::report::evaluations::{EvaluatedRun, Page};
-use crate::run::calibration::{CALIBRATED, Calibration, Level, SLOT, Source, apply, stored};
+use crate::run::calibration::{CALIBRATED, CALIBRATED_ROWS, Calibration, Level, SLOT, Source, apply, stored};
 use crate::run::model::Model;
 use crate::run::moved;
 use crate::run::targets as targets_of_run;
 use crate::run::{Manifest, RunFolder};
+use crate::tables::write_csv;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -112,9 +113,10 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
     let mut calibration = fitted.next().unwrap_or(empty);
     calibration.more_targets = fitted.collect();
     // Of the calibration before.
-    let beside = folder.file(CALIBRATED);
-    if fs::is_file(&beside) {
-        fs::remove_file(&beside).map_err(|e| Error::io(&beside, "replace", &e))?;
+    for beside in [CALIBRATED, CALIBRATED_ROWS].map(|name| folder.file(name)) {
+        if fs::is_file(&beside) {
+            fs::remove_file(&beside).map_err(|e| Error::io(&beside, "replace", &e))?;
+        }
     }
     folder.write_calibration(&calibration)?;
     if let Err(e) = of_the_test(&model, folder, device, &calibration) {
@@ -126,10 +128,10 @@ pub fn calibrate(folder: &RunFolder, device: &Device, request: &CalibrateRequest
 }
 
 /// Its section of the report and, where the run has test rows that can still be read, what it makes of them: in the report, and in a
-/// file beside results.json.
+/// files beside results.json and predictions.csv.
 fn of_the_test(model: &Model, folder: &RunFolder, device: &Device, calibration: &Calibration) -> Result<()> {
     let page = Page::new(folder);
-    let mut all = vec![];
+    let (mut all, mut rows) = (vec![], vec![]);
     let own = model.data().ok().filter(|own| folder.manifest().is_ok_and(|m| m.data == own.hash) && own.test.n > 0);
     for (at, view) in model.views().iter().enumerate() {
         let calibration = calibration.of_target(at);
@@ -143,7 +145,12 @@ fn of_the_test(model: &Model, folder: &RunFolder, device: &Device, calibration: 
         let mut results = crate::results::test(&own, &p, &y, model.recipe.baselines.boosting)?;
         calibration.beside(&mut results, &p, &y);
         run.own(&results, &p, &y)?;
-        all.push((view.encoder.target_name().to_string(), results));
+        let name = view.encoder.target_name().to_string();
+        rows.push((name.clone(), calibration.table(&p, &view.encoder, &own.test.ids, Some(&y)).0));
+        all.push((name, results));
+    }
+    if !rows.is_empty() {
+        write_csv(&folder.file(CALIBRATED_ROWS), &targets_of_run::side_by_side(rows, true))?;
     }
     if let Some(results) = targets_of_run::merged(all) {
         folder.write_json(CALIBRATED, &results)?;

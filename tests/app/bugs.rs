@@ -223,7 +223,7 @@ fn bug_10_a_new_class_asks_before_it_restarts() {
     wait(&mut h, "a word of warning", |a| a.playground.waiting().contains(&"data.points".into()));
     assert_eq!(app(&mut h).playground.points().len(), points + 1);
     h.step();
-    assert!(says(&h, "data will restart training"));
+    assert!(says(&h, "Data will restart training"));
     let at = step_of(app(&mut h));
     wait(&mut h, "steps of the two classes", |a| step_of(a) > at + 20);
     click(&mut h, "Discard");

@@ -45,6 +45,20 @@ fn the_words_stand_above_the_plot_until_they_are_closed() {
 }
 
 #[test]
+fn the_axes_of_an_example_say_what_they_are() {
+    let mut h = bench(Settings { tab: Tab::Examples, ..Settings::default() }, None);
+    h.step();
+    h.get_by_label("Open The seasons of CO2").click_accesskit();
+    let seasons = |a: &vifo::gui::app::App| a.playground.names().is_some_and(|n| n.1 == "CO2, ppm");
+    wait(&mut h, "the seasons", |a| {
+        a.settings.tab == Tab::Playground && a.playground.transform.is_some() && seasons(a)
+    });
+    h.step();
+    h.step();
+    assert!(h.query_by_label("Predictive band of CO2, ppm over years since 2000").is_some());
+}
+
+#[test]
 fn an_example_of_another_page_has_its_words_there_alone() {
     let mut h = bench(Settings { tab: Tab::Examples, ..Settings::default() }, None);
     h.step();

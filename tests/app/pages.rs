@@ -268,6 +268,8 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     shot(&mut test, "results_calibrated");
     press(&mut test, "Back to the test rows");
     until(&mut test, "the test rows", |t| has(t, "Test rows"));
+    assert!(has(&test, "lower 90 %") && has(&test, "Note: calibrated on"), "the run's own rows, too");
+    assert!(!has(&test, "\"Calibrate\" below"), "it is done");
     assert!(said(&mut test).iter().all(|s| s.starts_with("saved")), "{:?}", said(&mut test));
 }
 

@@ -280,8 +280,20 @@ fn the_network_is_shown_with_what_it_makes_of_the_input_under_the_pointer() {
     wait(&mut h, "the input under the pointer", move |a| {
         network(a).is_some_and(|n| n.input.first().is_some_and(|x| (x - 0.25).abs() < 0.02))
     });
-    let names = network(app(&mut h)).expect("a network").outputs;
-    assert_eq!(names, ["mean", "noise", "sd of mean", "sd of noise"]);
+    let look = network(app(&mut h)).expect("a network");
+    assert_eq!(look.outputs, ["mean", "noise (sd)", "sd of mean", "sd of noise"]);
+    // In the units of the plot: what the band has at this place.
+    let Picture::Band(band) = app(&mut h).playground.group.snapshot.slots[0].picture.clone() else {
+        panic!("no band");
+    };
+    let x = look.input[0];
+    let i = (0..band.x.len()).min_by(|a, b| (band.x[*a] - x).abs().total_cmp(&(band.x[*b] - x).abs())).expect("points");
+    let (mean, noise) = (band.mean[i], band.aleatoric_sd[i]);
+    // The band's mean is over draws; its noise is the mean over what the noise's own sd leaves open, which is more.
+    let draws = 0.05 + band.epistemic_sd[i];
+    assert!((look.shown[0] - mean).abs() < draws, "{:?} beside {mean}, give or take {draws}", look.shown);
+    assert!((0.3..1.5).contains(&(look.shown[1] / noise)), "{:?} beside noise {noise}", look.shown);
+    assert!(look.shown[1..].iter().all(|sd| *sd >= 0.0), "{:?}", look.shown);
     let first = network(app(&mut h));
     wait(&mut h, "it moves with training", move |a| network(a) != first);
 }

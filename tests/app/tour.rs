@@ -6,7 +6,7 @@ use eframe::egui::{self, Key, Modifiers, PointerButton, Pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use vifo::gui::app::App;
-use vifo::gui::settings::{Settings, Tab};
+use vifo::gui::settings::{Ground, Settings, Tab};
 use vifo::live::{Picture, WorkerState};
 
 fn step_of(app: &App) -> u64 {
@@ -153,8 +153,14 @@ fn every_tab_shows_itself() {
             h.step();
         }
     }
-    for theme in ["Theme: system", "Theme: light", "Theme: dark"] {
-        click(&mut h, theme);
+    for (now, then, ground) in [
+        ("Theme: system", "Light", Ground::Light),
+        ("Theme: light", "Dark", Ground::Dark),
+        ("Theme: dark", "As the system", Ground::System),
+    ] {
+        click(&mut h, now);
+        click(&mut h, then);
+        assert_eq!(app(&mut h).settings.ground, ground);
     }
     assert_eq!(app(&mut h).banner.texts().count(), 0);
 }
@@ -303,7 +309,7 @@ fn what_was_closed_goes_on_at_the_next_start() {
 #[test]
 fn whole_views_look_as_they_did() {
     for (name, dark) in [("playground_light", false), ("playground_dark", true)] {
-        let ground = if dark { vifo::gui::settings::Ground::Dark } else { vifo::gui::settings::Ground::Light };
+        let ground = if dark { Ground::Dark } else { Ground::Light };
         let settings = Settings { ground, ..Settings::default() };
         let mut h: Bench = Harness::builder()
             .with_size([1280.0, 800.0])

@@ -1,8 +1,8 @@
 //! What the window says and how: messages, dialogs, lists, the tour, and that it comes back as it was left.
 
-use super::desk::{Bench, Desk, app, bench, desk, frame, wait};
+use super::desk::{Bench, Desk, app, bench, desk, frame, sized, wait};
 use eframe::egui::accesskit::Role;
-use eframe::egui::{Key, Modifiers};
+use eframe::egui::{self, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use vifo::error::{Cure, Error};
@@ -101,7 +101,7 @@ fn the_tour_is_shown_once_has_four_steps_and_comes_back_when_asked_for() {
     wait(&mut h, "a band", |a| a.playground.transform.is_some());
     h.run_steps(3);
     for (step, words) in
-        [(1, "A network in training"), (2, "what it does not know"), (3, "How careful"), (4, "Your own data")]
+        [(1, "A network in training"), (2, "how far off it may be"), (3, "How careful"), (4, "Your own data")]
     {
         assert!(h.query_by_label_contains(words).is_some(), "{step}");
         assert!(h.query_by_label(&format!("{step} of 4")).is_some());
@@ -133,6 +133,38 @@ fn the_tour_is_shown_once_has_four_steps_and_comes_back_when_asked_for() {
     assert!(app(&mut skipped).settings.tab == Tab::Data && skipped.query_by_label("1 of 4").is_none());
 }
 
+/// Its card stays where it is, so that "Next" can be clicked without looking; no click goes through to the plot.
+#[test]
+fn the_tour_can_be_clicked_through_in_one_place_and_leaves_the_points_alone() {
+    for size in [[1280.0, 800.0], [1024.0, 700.0]] {
+        let mut h = sized(Settings::first(), None, size);
+        wait(&mut h, "a band", |a| a.playground.transform.is_some());
+        h.run_steps(3);
+        let points = app(&mut h).playground.points().len();
+        let click = |h: &mut Bench, pos: egui::Pos2| {
+            h.event(egui::Event::PointerMoved(pos));
+            for pressed in [true, false] {
+                let modifiers = Modifiers::NONE;
+                h.event(egui::Event::PointerButton { pos, button: egui::PointerButton::Primary, pressed, modifiers });
+                h.step();
+            }
+            h.run_steps(2);
+        };
+        let plot = app(&mut h).playground.transform.expect("a plot").frame().center();
+        let next = h.get_by_label("Next").rect().center();
+        for step in 1..=4 {
+            assert!(h.query_by_label(&format!("{step} of 4")).is_some(), "{step}");
+            click(&mut h, plot);
+            click(&mut h, next);
+        }
+        assert!(app(&mut h).settings.tour_seen);
+        click(&mut h, next);
+        assert_eq!(app(&mut h).playground.points().len(), points, "{size:?}");
+        click(&mut h, plot);
+        assert_eq!(app(&mut h).playground.points().len(), points + 1, "afterwards a click is one");
+    }
+}
+
 /// Windows from 1024 x 700 to 3840 x 2160 pixels, at scales 1 to 3: the tabs, the bar and each page's first controls are in the
 /// window, or on a page that scrolls to them.
 #[test]
@@ -144,7 +176,7 @@ fn nothing_is_cut_off_at_any_size_and_scale() {
             Tab::SideBySide => &["Add method", "Remove last", "Pause"],
             Tab::Priors => &["Resample", "Pause"],
             Tab::Curves => &[],
-            Tab::Data => &["Look at it", "Open file…", "Open folder…", "Example: digits", "Reading…"],
+            Tab::Data => &["Look at it", "Open file…", "Open folder…", "Example: digits", "How it is read…"],
             Tab::Results => &["Open run", "Open folder…"],
             Tab::Runs => &["Look again", "Tick all", "Tick none"],
             Tab::Recipe => &["Copy recipe", "Train this recipe"],

@@ -157,6 +157,10 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
 
 /// How far the curves are smoothed.
 pub fn smoothing_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
+    // With its slider in one row, or in the next.
+    if ui.layout().main_wrap() && ui.available_size_before_wrap().x < 240.0 {
+        ui.end_row();
+    }
     let label = ui.label("smoothing");
     ui.spacing_mut().slider_width = 70.0;
     let slider = egui::Slider::new(&mut options.smoothing, 0.0..=MOST_SMOOTHING).max_decimals(2);

@@ -393,7 +393,7 @@ impl Playground {
             // Where there is little room, the picture has it.
             let curves_too = !self.embedded && !is_narrow;
             let height = ui.available_height();
-            let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
+            let names = self.names();
             let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
             let plot_height = match curves_too {
                 true if pictured => (height * 0.62 - BETWEEN).max(160.0),

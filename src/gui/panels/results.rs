@@ -9,27 +9,25 @@ mod images;
 mod metrics;
 pub mod predictions;
 pub mod read;
+mod rows;
 mod second;
 mod view;
 
 use super::banner::Banner;
 use super::curves::CurveCache;
 use super::pick::{DialogKind, PathPick, file_name, take_result, working_ui};
-use super::runs::{Asked, can_resume};
+use super::runs::Asked;
 use crate::base::clock::{Duration, Instant, SystemTime};
 use crate::base::fs;
 use crate::error::Error;
 use crate::gui::export::{Exports, Plottable};
-use crate::gui::plots::curves::{CurvesView, curves_ui};
 use crate::gui::plots::network::layers_ui;
 use crate::gui::settings::{CurveOptions, Sub};
-use crate::gui::theme::Colours;
 use crate::live::Job;
-use crate::run::watch::RunState;
-use crate::tables::{TextTable, write_csv};
+use crate::tables::TextTable;
 use crate::workflow::calibrate::Calibrated;
 use crate::workflow::evaluate::Evaluation;
-use eframe::egui::{self, Label};
+use eframe::egui;
 use frames::FramesPage;
 use gallery::Gallery;
 use images::Images;
@@ -50,6 +48,8 @@ pub struct ResultsPage {
     own_images: Option<Job<Option<Pixels>>>,
     /// Of the rows asked for last, in place of the run's own.
     other: Option<View>,
+    /// The file of these.
+    other_file: Option<PathBuf>,
     rows: PathPick,
     predicting: Option<Job<Predicted>>,
     save: PathPick,
@@ -167,7 +167,7 @@ impl ResultsPage {
             let title = format!("Predictions of {}", file_name(&done.file));
             let mut view = View::new(ctx, title, done.predictions, done.notes);
             view.images = done.pixels.map(Thumbnails::new);
-            self.other = Some(view);
+            (self.other, self.other_file) = (Some(view), Some(done.file));
         }
         if let Some(done) = take_result(&mut self.calibrating, banner) {
             // Its own caveats stand beside it from now on.
@@ -175,6 +175,10 @@ impl ResultsPage {
             done.notes.into_iter().filter(|n| !caveats.contains(n)).for_each(|n| banner.note(n));
             if let Some(path) = self.run.as_ref().map(|r| r.folder.path.clone()) {
                 self.open(ctx, &path);
+            }
+            // Rows that are shown were predicted without it.
+            if let Some(file) = self.other_file.clone().filter(|_| self.other.is_some()) {
+                self.predict(ctx, file);
             }
         }
         if let Some(path) = take_result(&mut self.saving, banner) {
@@ -236,7 +240,7 @@ impl ResultsPage {
         }
         self.said.clear();
         self.classes = run.predictions.as_ref().and_then(|p| p.per_class());
-        self.own = run.predictions.clone().map(|p| View::new(ctx, "Test rows".into(), p, vec![]));
+        self.own = run.predictions.clone().map(|p| View::new(ctx, "Test rows".into(), p, run.of_rows.clone()));
         self.own_images = None;
         if self.own.is_some() && run.encoder.pixels.is_some() {
             let (folder, wake) = (run.folder.clone(), ctx.clone());
@@ -388,112 +392,6 @@ impl ResultsPage {
             }
         });
         self.head_ui(ui);
-        ui.add_space(2.0);
-    }
-
-    fn predictions_ui(&mut self, ui: &mut egui::Ui) {
-        egui::Panel::bottom("new rows").show(ui, |ui| self.new_rows_ui(ui));
-        let back = self.other.is_some();
-        let Some(view) = self.other.as_mut().or(self.own.as_mut()) else {
-            self.unfinished_ui(ui);
-            return;
-        };
-        let mut own_again = false;
-        ui.horizontal_wrapped(|ui| {
-            ui.strong(&view.title);
-            view.filter_ui(ui);
-            own_again = back && ui.button("Back to the test rows").clicked();
-        });
-        for note in &view.notes {
-            ui.add(Label::new(format!("Note: {}.", note.trim_end_matches('.'))).wrap());
-        }
-        if !back {
-            working_ui(ui, &self.own_images);
-        }
-        view.table_ui(ui);
-        if own_again {
-            self.other = None;
-        }
-    }
-
-    /// What there is of a run without predictions.
-    fn unfinished_ui(&mut self, ui: &mut egui::Ui) {
-        let Some(run) = &self.run else { return };
-        let text = match (&run.state, run.manifest.test_rows) {
-            (RunState::Training, _) => "No results yet: this run is in training. They appear here when it ends.",
-            (RunState::Interrupted, _) => "No results yet: this training was interrupted before its end.",
-            (RunState::Ended(word), _) if word == "stopped" => {
-                "No results yet: this training was stopped before its end."
-            }
-            (_, 0) => "No test rows were held out: predict rows of another file below.",
-            _ => "No predictions in this folder.",
-        };
-        ui.add(Label::new(text).wrap());
-        if !self.removed && can_resume(&run.state) {
-            let tip = "Goes on with the training on the page Your data, to its end";
-            if ui.button("Resume").on_hover_text(tip).clicked() {
-                self.asked.push(Asked::Resume { path: run.folder.path.clone(), more: None });
-            }
-        }
-        let series = self.curves.shown(&CurveOptions::default());
-        if series.is_empty() {
-            ui.weak("No epoch has been written yet.");
-            return;
-        }
-        let height = ui.available_height().max(150.0);
-        let view = CurvesView {
-            id: "run curves",
-            x_label: "step",
-            y_label: "nats per row",
-            log: true,
-            smoothing: 0.0,
-            height,
-        };
-        let colours = Colours::of(ui);
-        curves_ui(ui, &view, &series, |i| colours.series(i));
-    }
-
-    fn new_rows_ui(&mut self, ui: &mut egui::Ui) {
-        let Some(run) = &self.run else { return };
-        let of_images = run.encoder.pixels.is_some();
-        let mut asked = None;
-        ui.add_space(4.0);
-        let width = (ui.available_width() - 370.0).min(500.0);
-        ui.horizontal(|ui| {
-            let hint = if of_images { "an image, or a folder of images" } else { "a table with the same columns" };
-            let enter = self.rows.field_ui(ui, "new rows", hint, width);
-            let ready = self.rows.path().is_some() && self.predicting.is_none();
-            let go =
-                ui.add_enabled(ready, egui::Button::new("Predict new rows")).on_hover_text("The target may be absent");
-            if (enter && ready) || go.clicked() {
-                asked = self.rows.path();
-            }
-            let ask = if of_images { DialogKind::Folder } else { DialogKind::File };
-            if ui.button("Choose rows…").clicked() {
-                self.rows.ask(ui.ctx(), ask);
-            }
-            if self.predicting.is_some() {
-                ui.spinner();
-            }
-        });
-        if let Some(file) = asked {
-            self.predict(ui.ctx(), file);
-        }
-        let Some(view) = self.other.as_ref().or(self.own.as_ref()) else { return };
-        ui.horizontal(|ui| {
-            self.save.field_ui(ui, "save as", "predictions.csv", width);
-            let ready = self.save.path().is_some() && self.saving.is_none();
-            let go = ui.add_enabled(ready, egui::Button::new("Save predictions"));
-            if go.on_hover_text("The rows shown above, in their order, as CSV with all digits").clicked() {
-                let (path, shown, rows) =
-                    (self.save.path().unwrap_or_default(), view.predictions.clone(), view.order.clone());
-                let (wake, work) = (ui.ctx().clone(), move || write_csv(&path, &shown.picked(&rows)).map(|()| path));
-                self.saving = Some(Job::start("saving predictions", move || wake.request_repaint(), work));
-            }
-            if ui.button("Choose place…").clicked() {
-                self.save.ask(ui.ctx(), DialogKind::Save);
-            }
-        });
         ui.add_space(2.0);
     }
 }

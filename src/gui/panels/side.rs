@@ -9,7 +9,7 @@ use crate::gui::export::{Exports, Plottable, band_panel, map_panel};
 use crate::gui::film::Scene;
 use crate::gui::plots::legend::{Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, HINT, Reader};
-use crate::gui::plots::{axes, bands, map, read};
+use crate::gui::plots::{axes, bands, boundary, map, read};
 use crate::gui::present;
 use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::Colours;
@@ -282,7 +282,7 @@ impl SideBySide {
                             }
                             Picture::Map(picture) => {
                                 self.textures[i].update(ui, picture, settings.map, group.snapshot.number);
-                                let segments = map::boundary(picture);
+                                let segments = boundary::segments(picture);
                                 let classes = &slot.points.classes;
                                 let read =
                                     |at: PlotPoint| read::map(picture, (x_label, y_label), classes, (at.x, at.y));
@@ -328,7 +328,7 @@ impl SideBySide {
     /// Its plots, still and in motion, where they are asked for.
     pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
         exports.offer(|| self.plottables(settings));
-        exports.films.offer(|| self.scene());
+        exports.films.offer(|| Scene { lines: settings.bands, ..self.scene() });
     }
 
     /// What an animation shows.

@@ -1,13 +1,12 @@
 //! The first launch in four steps: the plot, the band, eta, and data of one's own. Shown once; asked for again at the top.
 
 use crate::gui::settings::Tab;
-use eframe::egui::{self, Align2, Color32, Key, Modifiers, Rect, RichText, Stroke};
+use eframe::egui::{self, Color32, Key, Modifiers, Rect, RichText, Stroke};
 
 /// What a step points at. Whoever draws it says where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Plot,
-    Legend,
     Eta,
     YourData,
 }
@@ -22,14 +21,15 @@ const STEPS: [Step; 4] = [
     Step {
         target: Target::Plot,
         title: "A network in training",
-        text: "It trains as you watch, on the points. Click beside them to add one, drag one to move it, right-click one to remove it: \
-               the training follows at once.",
+        text: "It trains as you watch, on the points. After this tour, click beside them to add one, drag one to move it, right-click \
+               one to remove it: the training follows at once. The slider below the plot goes back in time.",
     },
     Step {
-        target: Target::Legend,
-        title: "The band is what it does not know",
-        text: "A new point lies within the inner shade in 68 of 100 cases, within the outer in 95. Where there are no points the \
-               band should be wide; where it is narrow and wrong, the network is too sure.",
+        target: Target::Plot,
+        title: "The band: how far off it may be",
+        text: "A new point should lie within the inner shade in 68 of 100 cases, within the outer in 95. Part of the band is noise, the \
+               scatter of the points. The rest is what the network does not know: untick \"aleatoric\" above the plot, and only \
+               that is left.",
     },
     Step {
         target: Target::Eta,
@@ -40,7 +40,8 @@ const STEPS: [Step; 4] = [
     Step {
         target: Target::YourData,
         title: "Your own data",
-        text: "Open a table or a folder of images there: vifo says what is in it, and trains on it with one click.",
+        text: "Open a table or a folder of images there: vifo says what is in it, and trains on it with one click. \"Examples\" beside \
+               it has ready ones with a task each. Show > Present fills the screen with the plot.",
     },
 ];
 
@@ -87,29 +88,16 @@ impl Tour {
             ring(ctx, rect.intersect(screen));
         }
         let mut go = keys(ctx);
-        let pos = beside(target.unwrap_or(screen), screen);
         let area = egui::Area::new(egui::Id::unique("tour")).order(egui::Order::Foreground).constrain(true);
-        area.fixed_pos(pos).show(ctx, |ui| {
+        area.fixed_pos(corner(screen)).show(ctx, |ui| {
             egui::Frame::window(ui.style()).show(ui, |ui| {
                 ui.set_width(SIZE.x.min(screen.width() - 40.0));
+                let top = ui.cursor().top();
                 ui.label(RichText::new(step.title).strong().size(15.0));
                 ui.add(egui::Label::new(step.text).wrap());
-                ui.add_space(4.0);
-                ui.horizontal(|ui| {
-                    ui.weak(format!("{} of {}", at + 1, STEPS.len()));
-                    if ui.add_enabled(at > 0, egui::Button::new("Back")).clicked() {
-                        go = Some(Go::Back);
-                    }
-                    let last = at + 1 == STEPS.len();
-                    let next = ui.button(if last { "Done" } else { "Next" });
-                    if next.on_hover_text("Enter or the right arrow").clicked() {
-                        go = Some(Go::Next);
-                    }
-                    let tip = "Esc. \"Tour\" at the top shows it again";
-                    if !last && ui.button("Skip the tour").on_hover_text(tip).clicked() {
-                        go = Some(Go::Skip);
-                    }
-                });
+                // As high at each step: "Next" stays under the pointer.
+                ui.add_space((top + TEXT_HEIGHT - ui.cursor().top()).max(4.0));
+                go = go.or(steps_ui(ui, at));
             });
         });
         self.step = match go {
@@ -126,7 +114,7 @@ fn shown_id() -> egui::Id {
     egui::Id::unique("tour shown")
 }
 
-/// Whether it lies over the page: what plots read out would lie over it.
+/// Whether it lies over the page: what plots read out would lie over it, and a click beside its buttons is not meant for a plot.
 pub fn is_over(ctx: &egui::Context) -> bool {
     let last = ctx.data(|data| data.get_temp::<u64>(shown_id()));
     last.is_some_and(|frame| frame + 1 >= ctx.cumulative_frame_nr())
@@ -153,19 +141,39 @@ fn keys(ctx: &egui::Context) -> Option<Go> {
     }
 }
 
-/// Of the box, about.
-const SIZE: egui::Vec2 = egui::vec2(340.0, 140.0);
+/// Of the card without its frame, about.
+const SIZE: egui::Vec2 = egui::vec2(360.0, TEXT_HEIGHT + 24.0);
+/// Of the longest words and their title.
+const TEXT_HEIGHT: f32 = 140.0;
 
-/// Beside the target where there is room, else over its middle.
-fn beside(target: Rect, screen: Rect) -> egui::Pos2 {
-    let gap = 14.0;
-    if target.right() + SIZE.x + 2.0 * gap < screen.right() {
-        egui::pos2(target.right() + gap, target.top())
-    } else if target.bottom() + SIZE.y + 2.0 * gap < screen.bottom() {
-        egui::pos2(target.left().min(screen.right() - SIZE.x - 2.0 * gap), target.bottom() + gap)
-    } else {
-        Align2::CENTER_CENTER.align_size_within_rect(SIZE, target.intersect(screen)).min
-    }
+/// The same at each step, and below the plot that most of the steps are about.
+fn corner(screen: Rect) -> egui::Pos2 {
+    // Of the frame, and of the bar at the foot.
+    screen.max - SIZE - egui::vec2(36.0, 68.0)
+}
+
+/// The buttons, "Next" at the end of the row.
+fn steps_ui(ui: &mut egui::Ui, at: usize) -> Option<Go> {
+    let mut go = None;
+    let last = at + 1 == STEPS.len();
+    let row = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, egui::Layout::right_to_left(egui::Align::Center), |ui| {
+        let next = egui::Button::new(if last { "Done" } else { "Next" }).min_size(egui::vec2(60.0, 0.0));
+        if ui.add(next).on_hover_text("Enter or the right arrow").clicked() {
+            go = Some(Go::Next);
+        }
+        if ui.add_enabled(at > 0, egui::Button::new("Back")).clicked() {
+            go = Some(Go::Back);
+        }
+        let tip = "Esc. \"Tour\" at the top shows it again";
+        if !last && ui.button("Skip the tour").on_hover_text(tip).clicked() {
+            go = Some(Go::Skip);
+        }
+        ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+            ui.weak(format!("{} of {}", at + 1, STEPS.len()));
+        });
+    });
+    go
 }
 
 fn ring(ctx: &egui::Context, rect: Rect) {

@@ -27,9 +27,8 @@ pub fn entry(mark: Mark, colour: Color32, name: impl Into<String>) -> Entry {
     Entry { mark, colour, name: name.into() }
 }
 
-/// Returns where it lies.
-pub fn legend_ui(ui: &mut egui::Ui, entries: &[Entry]) -> Rect {
-    marks_ui(ui, entries, None)
+pub fn legend_ui(ui: &mut egui::Ui, entries: &[Entry]) {
+    marks_ui(ui, entries, None);
 }
 
 /// The same with names that can be clicked: `hidden` holds those whose curves are not drawn. A double click shows one alone, or
@@ -38,8 +37,8 @@ pub fn switches_ui(ui: &mut egui::Ui, entries: &[Entry], hidden: &mut BTreeSet<S
     marks_ui(ui, entries, Some(hidden));
 }
 
-fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeSet<String>>) -> Rect {
-    let shown = ui.horizontal_wrapped(|ui| {
+fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeSet<String>>) {
+    ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = Vec2::new(5.0, 1.0);
         for e in entries {
             let is_hidden = hidden.as_ref().is_some_and(|h| h.contains(&e.name));
@@ -85,7 +84,6 @@ fn marks_ui(ui: &mut egui::Ui, entries: &[Entry], mut hidden: Option<&mut BTreeS
             }
         }
     });
-    shown.response.rect
 }
 
 fn draw(painter: &egui::Painter, at: Rect, mark: Mark, colour: Color32) {

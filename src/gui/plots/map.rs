@@ -1,4 +1,4 @@
-//! A map over two inputs: class probabilities mixed as colours, or an uncertainty on viridis; and the lines between classes.
+//! A map over two inputs: class probabilities mixed as colours, or an uncertainty on viridis.
 
 use crate::gui::settings::MapKind;
 use crate::gui::theme;
@@ -79,55 +79,6 @@ impl MapTexture {
     }
 }
 
-/// Leads below this over five cells are a tie, no boundary.
-const FLAT: f64 = 0.02;
-
-/// Segments of the line where two classes are equally likely: marching squares on p_k - max of the others, each k once.
-pub fn boundary(map: &Map) -> Vec<[PlotPoint; 2]> {
-    let (n, k) = (map.n, map.k);
-    let mut segments = vec![];
-    if n < 2 || k < 2 {
-        return segments;
-    }
-    let lead = |i: usize, class: usize| {
-        let p = &map.probs[i * k..(i + 1) * k];
-        let other = (0..k).filter(|c| *c != class).map(|c| p[c]).fold(f64::NEG_INFINITY, f64::max);
-        p[class] - other
-    };
-    let at = |(low, high): (f64, f64), i: f64| low + (high - low) * (i + 0.5) / n as f64;
-    // With two classes the line of one is that of the other.
-    for class in 0..if k == 2 { 1 } else { k } {
-        let f: Vec<f64> = (0..n * n).map(|i| lead(i, class)).collect();
-        for iy in 0..n - 1 {
-            for ix in 0..n - 1 {
-                let corner = |dx: usize, dy: usize| f[(iy + dy) * n + ix + dx];
-                let c = [corner(0, 0), corner(1, 0), corner(1, 1), corner(0, 1)];
-                // Where both are as likely all around, a line between them would be noise.
-                let far = |i: usize, by: usize| (i + 3).min(n - 1) * by + i.saturating_sub(2) * (1 - by);
-                let around = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(x, y)| f[far(iy, y) * n + far(ix, x)]);
-                let flat = c.iter().chain(&around).all(|v| v.abs() < FLAT);
-                if flat || c.iter().any(|v| !v.is_finite()) {
-                    continue;
-                }
-                // Where the four sides are crossed, going round.
-                let places = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
-                let mut crossings = vec![];
-                for side in 0..4 {
-                    let (a, b) = (c[side], c[(side + 1) % 4]);
-                    if (a > 0.0) != (b > 0.0) {
-                        let t = a / (a - b);
-                        let (p, q) = (places[side], places[(side + 1) % 4]);
-                        let (x, y) = (p.0 + t * (q.0 - p.0), p.1 + t * (q.1 - p.1));
-                        crossings.push(PlotPoint::new(at(map.x_range, ix as f64 + x), at(map.y_range, iy as f64 + y)));
-                    }
-                }
-                segments.extend(crossings.chunks_exact(2).map(|pair| [pair[0], pair[1]]));
-            }
-        }
-    }
-    segments
-}
-
 pub fn boundary_ui<'a>(plot: &mut PlotUi<'a>, segments: &[[PlotPoint; 2]], colour: Color32) {
     for segment in segments {
         let line = Line::new("decision boundary", PlotPoints::Owned(segment.to_vec()));
@@ -171,17 +122,5 @@ mod tests {
             };
             assert!(far(&[0.5, 0.5]) < 0.6 * far(&[0.95, 0.05]), "ground {ground}");
         }
-    }
-
-    /// p(1) rises from left to right and crosses one half at x = 0.25.
-    #[test]
-    fn the_boundary_lies_where_two_classes_are_equally_likely() {
-        let n = 40;
-        let p = |ix: usize| (0.5 + ((ix as f64 + 0.5) / n as f64 * 2.0 - 1.0 - 0.25) * 0.3).clamp(0.0, 1.0);
-        let probs = (0..n * n).flat_map(|i| [1.0 - p(i % n), p(i % n)]).collect();
-        let map = Map { n, k: 2, x_range: (-1.0, 1.0), y_range: (-1.0, 1.0), probs, total: vec![], epistemic: vec![] };
-        let segments = boundary(&map);
-        assert!(segments.len() >= n - 1, "{}", segments.len());
-        assert!(segments.iter().flatten().all(|p| (p.x - 0.25).abs() < 1e-6), "{:?}", segments[0]);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod axes;
 pub mod bands;
+pub mod boundary;
 pub mod curves;
 pub mod legend;
 pub mod map;

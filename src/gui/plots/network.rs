@@ -50,7 +50,13 @@ pub fn words(network: &Network, inputs: &[String]) -> Vec<String> {
              weights, differ."
         }
     };
-    vec![first, meaning.into()]
+    let scale = match network.shown.is_empty() {
+        true => "The outputs are on the network's own scale.",
+        false => {
+            "Beside the outputs stands what they mean in the plot's units; a unit itself, where the pointer is, has the network's own."
+        }
+    };
+    vec![first, format!("{meaning} {scale}")]
 }
 
 /// Layers, units and numbers learnt as a table: for networks that are no picture, and for runs that are done.
@@ -90,12 +96,28 @@ fn most(values: &[f32]) -> f32 {
     values.iter().filter(|v| v.is_finite()).fold(0.0, |most, v| most.max(v.abs()))
 }
 
+/// An output as it is written beside its circle.
+fn value(network: &Network, last: &Layer, i: usize) -> Option<f64> {
+    network.shown.get(i).copied().or_else(|| last.values.get(i).map(|v| f64::from(*v)))
+}
+
+/// How many of a wide layer's units are drawn, in `room` points.
+fn of_units(layer: &Layer, drawn: usize, room: f32) -> String {
+    match (layer.units as usize > drawn, room) {
+        (false, _) => layer.name.clone(),
+        (true, room) if room > 150.0 => format!("{} · {drawn} of {} shown", layer.name, layer.units),
+        (true, room) if room > 84.0 => format!("{drawn} of {} shown", layer.units),
+        (true, _) => format!("{drawn} of {}", layer.units),
+    }
+}
+
 /// What is read aloud: layers and outputs.
 fn spoken(network: &Network) -> String {
     let layers: Vec<String> = network.layers.iter().map(|l| format!("{} {}", l.name, l.units)).collect();
     let mut text = format!("Network: {}", layers.join(", "));
     if let Some(last) = network.layers.last().filter(|l| !l.values.is_empty()) {
-        let named = network.outputs.iter().zip(&last.values).map(|(n, v)| format!("{n} {}", number(f64::from(*v))));
+        let values = (0..last.values.len()).map(|i| number(value(network, last, i).unwrap_or(f64::NAN)));
+        let named = network.outputs.iter().zip(values).map(|(n, v)| format!("{n} {v}"));
         text += &format!("; {}", named.collect::<Vec<String>>().join(", "));
     }
     text
@@ -148,14 +170,8 @@ pub fn network_ui(ui: &mut egui::Ui, network: &Network, inputs: &[String], heigh
                 pointed = Some(format!("{} unit {}{value}", layer.name, unit + 1));
             }
         }
-        let more = (layer.units as usize).saturating_sub(places.len());
-        let title = if more > 0 {
-            format!("{} · {} of {}", layer.name, places.len(), layer.units)
-        } else {
-            layer.name.clone()
-        };
-        let short = if network.layers.len() > 5 && more > 0 { format!("{} units", layer.units) } else { title };
-        painter.text(Pos2::new(at(i), rect.top() + 10.0), Align2::CENTER_CENTER, short, font.clone(), ink);
+        let title = of_units(layer, places.len(), area.width() / last as f32);
+        painter.text(Pos2::new(at(i), rect.top() + 10.0), Align2::CENTER_CENTER, title, font.clone(), ink);
         if layer.parameters > 0 {
             let text = format!("{} learnt", thousands(layer.parameters));
             let place = Pos2::new(at(i), rect.bottom() - 10.0);
@@ -189,7 +205,7 @@ fn outputs_ui(painter: &egui::Painter, network: &Network, layer: &Layer, places:
     let font = FontId::proportional(if places.len() > 9 { 9.5 } else { 11.5 });
     for (i, place) in places.iter().enumerate() {
         let name = network.outputs.get(i).map_or("", String::as_str);
-        let value = layer.values.get(i).map_or(String::new(), |v| format!(" {}", number(f64::from(*v))));
+        let value = value(network, layer, i).map_or(String::new(), |v| format!(" {}", number(v)));
         painter.text(*place + Vec2::new(14.0, 0.0), Align2::LEFT_CENTER, format!("{name}{value}"), font.clone(), ink);
     }
     let half = places.len() / 2;
@@ -223,7 +239,17 @@ mod tests {
             "{plain:?}"
         );
         assert!(plain[1].contains("one number"));
+        assert!(plain[1].contains("own scale"));
+        network.shown = vec![1.0, 2.0];
+        assert!(words(&network, &[])[1].contains("the plot's units"));
         network.doubled = true;
         assert!(words(&network, &[])[1].contains("Two heads"));
+    }
+
+    #[test]
+    fn a_wide_layer_says_how_many_of_its_units_are_drawn() {
+        let layer = |units| Layer { name: "hidden 1".into(), units, ..Layer::default() };
+        let said = [(50, 200.0), (50, 100.0), (50, 40.0), (12, 40.0)].map(|(n, room)| of_units(&layer(n), 12, room));
+        assert_eq!(said, ["hidden 1 · 12 of 50 shown", "12 of 50 shown", "12 of 50", "hidden 1"]);
     }
 }

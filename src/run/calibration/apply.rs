@@ -104,6 +104,7 @@ impl Calibration {
         }
         words::without_advice(&mut results.notes);
         self.judge(results, p, y);
+        results.notes.retain(|note| !words::advises_calibration(note));
         for level in &self.levels {
             let (covered, size) = self.conformal(level, p, y);
             let (names, unit) = match p {

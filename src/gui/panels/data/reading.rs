@@ -12,7 +12,7 @@ const SEPARATORS: [(&str, &str); 5] =
 /// True where something has been changed.
 pub fn reading_ui(ui: &mut egui::Ui, reading: &mut Reading) -> bool {
     let before = reading.clone();
-    ui.menu_button("Reading…", |ui| {
+    ui.menu_button("How it is read…", |ui| {
         ui.set_min_width(230.0);
         skip_ui(ui, reading);
         choice_ui(ui, reading, key!(data.delimiter), "separator", &SEPARATORS);

@@ -3,10 +3,12 @@
 use super::Playground;
 use crate::data::Task;
 use crate::data::toy::ToyKind;
+use crate::figure::BOUNDARY;
+use crate::gui::gallery;
 use crate::gui::panels::tour::{self, Target};
 use crate::gui::plots::legend::{Entry, Mark, entry, legend_ui};
 use crate::gui::plots::navigate::{self, Reader};
-use crate::gui::plots::{axes, bands, map, read};
+use crate::gui::plots::{axes, bands, boundary, map, read};
 use crate::gui::settings::{BandOptions, MapKind, Settings};
 use crate::gui::theme::{self, Colours};
 use eframe::egui::{self, Color32};
@@ -105,8 +107,7 @@ impl Playground {
                 entries.push(entry(Mark::Ring, colours.held_out, "validation points"));
             }
         }
-        let legend = legend_ui(ui, &entries);
-        tour::mark(ui.ctx(), Target::Legend, legend);
+        legend_ui(ui, &entries);
         self.grab(ui, &points);
         // On a narrow page the words above have more lines.
         let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
@@ -157,7 +158,7 @@ impl Playground {
             ] {
                 ui.selectable_value(&mut settings.map, kind, name).on_hover_text(tip);
             }
-            ui.checkbox(&mut settings.boundary, "decision boundary");
+            ui.checkbox(&mut settings.boundary, "decision boundary").on_hover_text(boundary::RULE);
             ui.separator();
             ui.label("click adds").on_hover_text(
                 "The class of a point that a click adds. A new class restarts training, after you confirm.",
@@ -210,8 +211,8 @@ impl Playground {
             .collect();
         if with_boundary {
             entries.push(match kind {
-                MapKind::Probability => entry(Mark::Line, colours.boundary, "decision boundary"),
-                _ => entry(Mark::LineOnMap, Color32::WHITE, "decision boundary"),
+                MapKind::Probability => entry(Mark::Line, colours.boundary, BOUNDARY),
+                _ => entry(Mark::LineOnMap, Color32::WHITE, BOUNDARY),
             });
         }
         legend_ui(ui, &entries);
@@ -219,7 +220,7 @@ impl Playground {
         // On a narrow page the words above have more lines.
         let height = (height - 52.0).min(ui.available_height() - 4.0).max(120.0);
         let width = ui.available_width();
-        let segments = if with_boundary { map::boundary(picture) } else { vec![] };
+        let segments = if with_boundary { boundary::segments(picture) } else { vec![] };
         let scale = (kind != MapKind::Probability).then(|| map::values(picture, kind).1);
         ui.horizontal(|ui| {
             let mut plot = axes::plot(ui, "map", x_label, y_label)
@@ -254,6 +255,14 @@ impl Playground {
                 scale_ui(ui, most, height);
             }
         });
+    }
+
+    /// What inputs and target are called.
+    pub fn names(&self) -> Option<(Vec<String>, String)> {
+        let slot = self.group.slots.first()?;
+        let known = slot.recipe.as_deref().and_then(gallery::axes);
+        let own = || (slot.points.inputs.clone(), slot.points.target.clone());
+        Some(known.map_or_else(own, |[x, y]| (vec![x.clone()], y.clone())))
     }
 
     /// Names of the classes; the recipe's points count them by number.

@@ -23,7 +23,7 @@ impl Playground {
         let anew = present::head_ui(ui, &mut self.group, what, leave);
         self.begin_anew(anew);
         let height = ui.available_height();
-        let names = (self.group.slots.first()).map(|l| (l.points.inputs.clone(), l.points.target.clone()));
+        let names = self.names();
         let picture = self.group.slot_snapshot(0).map(|l| l.picture.clone()).unwrap_or_default();
         self.presented = true;
         match picture {
@@ -43,7 +43,7 @@ impl Playground {
     /// Its plots, still and in motion, where they are asked for.
     pub fn offer(&self, settings: &Settings, exports: &mut Exports) {
         exports.offer(|| Plottable::of_playground(self, settings));
-        exports.films.offer(|| self.scene());
+        exports.films.offer(|| Scene { lines: settings.bands, ..self.scene() });
     }
 
     /// What an animation shows.
@@ -60,12 +60,18 @@ impl Playground {
                 && !self.group.slots[0].points.ranges.is_empty()
         });
         let view = View { x_range: self.asked.map(|a| a[0]), y_range: self.asked.map(|a| a[1]), ..View::default() };
+        let of_group = Scene::of(&self.group);
+        let labels = match self.names().filter(|_| is_band) {
+            Some((inputs, target)) => (inputs.into_iter().next().unwrap_or_else(|| "x".into()), target),
+            None => of_group.labels.clone(),
+        };
         Scene {
             stem: stem.into(),
             title: title.into(),
             truth: self.truth.and_then(|t| t.truth()).filter(|_| is_band),
             sweep: swept.map(|r| (Box::new(r.clone()), view)),
-            ..Scene::of(&self.group)
+            labels,
+            ..of_group
         }
     }
 }

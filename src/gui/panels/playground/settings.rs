@@ -192,7 +192,7 @@ impl Playground {
     }
 }
 
-/// Keys in the words of the page: "data, network".
+/// Keys in the words of the page, as a sentence begins: "Data, network".
 fn what(waiting: &[String]) -> String {
     let mut words: Vec<String> = vec![];
     for key in waiting {
@@ -207,5 +207,7 @@ fn what(waiting: &[String]) -> String {
             words.push(word);
         }
     }
-    words.join(", ")
+    let words = words.join(", ");
+    let mut rest = words.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }

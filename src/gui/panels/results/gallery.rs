@@ -73,11 +73,15 @@ fn folders(path: &Path) -> Vec<String> {
     inner
 }
 
-/// Those of the test first, in the order in which they are read; then folder by folder.
-fn place(path: &Path) -> (Vec<String>, usize, PathBuf) {
+/// Of the run as it is after its calibration.
+const CALIBRATION: &str = "calibration";
+
+/// Those after the calibration first, then those of the test, in the order in which they are read; then folder by folder.
+fn place(path: &Path) -> (bool, Vec<String>, usize, PathBuf) {
     let stem = stem(path);
     let known = KNOWN.iter().position(|(name, _)| *name == stem).unwrap_or(KNOWN.len());
-    (folders(path), known, path.to_path_buf())
+    let folders = folders(path);
+    (folders.first().is_none_or(|f| f != CALIBRATION), folders, known, path.to_path_buf())
 }
 
 /// The figure as its file has it, or drawn anew in the colours of a dark ground.
@@ -98,10 +102,17 @@ fn pixels(path: &Path, dark: bool) -> Result<image::RgbImage> {
     Ok(image::load_from_memory(&bytes).map_err(|e| broken(e.to_string()))?.to_rgb8())
 }
 
-fn decode(path: PathBuf, dark: bool, most_side: u32) -> Result<Shown> {
+/// By its folders and its file; a figure that the calibration has drawn anew is the one before it.
+fn name(path: &Path, all: &[PathBuf]) -> String {
+    let is_of_calibration = |p: &Path| folders(p).first().is_some_and(|f| f == CALIBRATION);
+    let is_before = !is_of_calibration(path) && all.iter().any(|p| is_of_calibration(p) && stem(p) == stem(path));
+    let name = folders(path).into_iter().chain([stem(path)]).collect::<Vec<_>>().join(", ").replace('_', " ");
+    if is_before { name + ", before calibration" } else { name }
+}
+
+fn decode(path: PathBuf, name: String, dark: bool, most_side: u32) -> Result<Shown> {
     let mut image = pixels(&path, dark)?;
     let size = egui::vec2(image.width() as f32, image.height() as f32);
-    let name = folders(&path).into_iter().chain([stem(&path)]).collect::<Vec<_>>().join(", ").replace('_', " ");
     let mut levels = vec![];
     loop {
         let (w, h) = image.dimensions();
@@ -125,7 +136,10 @@ impl Gallery {
         self.dark = dark;
         let most_side = ctx.input(|i| i.max_texture_side).min(8192) as u32;
         let wake = ctx.clone();
-        let work = move || paths.into_iter().map(|p| decode(p, dark, most_side)).collect();
+        let work = move || {
+            let names: Vec<String> = paths.iter().map(|p| name(p, &paths)).collect();
+            paths.into_iter().zip(names).map(|(p, name)| decode(p, name, dark, most_side)).collect()
+        };
         self.job = Some(Job::start("Reading figures", move || wake.request_repaint(), work));
     }
 
@@ -216,5 +230,20 @@ impl Shown {
             ui.add(Label::new(*caption).wrap());
         }
         clicked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calibrated_figure_comes_first_and_the_other_says_that_it_is_from_before() {
+        let file = |name: &str| PathBuf::from(format!("runs/a/figures/{name}.png"));
+        let mut all = vec![file("predicted"), file("coverage"), file("calibration/coverage"), file("learning_curves")];
+        assert_eq!(name(&all[1], &all[..2]), "coverage", "without a calibration");
+        all.sort_by_key(|p| place(p));
+        let names: Vec<String> = all.iter().map(|p| name(p, &all)).collect();
+        assert_eq!(names, ["calibration, coverage", "coverage, before calibration", "predicted", "learning curves"]);
     }
 }

@@ -36,13 +36,7 @@ impl ResultsPage {
                 }
             }
             ui.separator();
-            let rows = |n: usize| grouped(&n.to_string());
-            ui.label(format!(
-                "{} training, {} validation, {} test rows",
-                rows(m.train_rows),
-                rows(m.validation_rows),
-                rows(m.test_rows)
-            ));
+            rows_ui(ui, [m.train_rows, m.validation_rows, m.test_rows], run.recipe.has_folds());
             ui.separator();
             ui.label(&m.device);
             ui.separator();
@@ -68,6 +62,24 @@ impl ResultsPage {
             let text = "This folder has been removed: what is shown was read before. Deleted on the page Runs, it comes back there by Undo.";
             ui.colored_label(ui.visuals().error_fg_color, text);
         }
+    }
+}
+
+/// How the rows were used; `own`: no part of them is kept for validation, but each member has its own.
+fn rows_ui(ui: &mut egui::Ui, rows: [usize; 3], own: bool) {
+    let label = ui.label(rows_words(rows, own));
+    if own {
+        let tip = "Each member is validated, and stops early, by rows that it alone does not train on: together the folds cover all \
+                   training rows, so that each of them has a prediction by a member that did not see it";
+        label.on_hover_text(tip);
+    }
+}
+
+fn rows_words(rows: [usize; 3], own: bool) -> String {
+    let [train, validation, test] = rows.map(|n| grouped(&n.to_string()));
+    match own {
+        true => format!("{train} training rows, each member holds out a fold of its own, {test} test rows"),
+        false => format!("{train} training, {validation} validation, {test} test rows"),
     }
 }
 
@@ -112,4 +124,16 @@ pub fn continue_ui(ui: &mut egui::Ui, run: &Run, removed: bool, more: &mut Optio
             *more = Some(epochs);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_are_no_run_without_validation() {
+        assert_eq!(rows_words([2700, 300, 30], false), "2,700 training, 300 validation, 30 test rows");
+        let folds = rows_words([270, 0, 30], true);
+        assert_eq!(folds, "270 training rows, each member holds out a fold of its own, 30 test rows");
+    }
 }

@@ -1,10 +1,11 @@
 //! The numbers of a run in words, beside those of its baselines, under the verdict on its error bars.
 
 use super::read::Run;
+use crate::gui::panels::keys::method_name;
 use crate::gui::theme::seen_bars;
 use crate::recipe::keys::for_window;
 use crate::report::compare::is_main;
-use crate::results::{Metric, Results, Said, said, title, with_button};
+use crate::results::{Metric, Results, Said, advises_calibration, said, title, with_button};
 use crate::tables::grouped;
 use eframe::egui::{self, Align, Color32, CornerRadius, Frame, Grid, Label, Layout, RichText};
 
@@ -16,7 +17,7 @@ pub fn run_ui(ui: &mut egui::Ui, run: &Run) {
     match &run.results {
         Some(results) => {
             ui.heading(format!("Test: {} held-out rows", grouped(&results.rows.to_string())));
-            results_ui(ui, "test", results, &run.recipe.method.name);
+            results_ui(ui, "test", results, &run.recipe.method.name, !run.calibration.is_empty());
         }
         None => {
             ui.heading("No test results yet");
@@ -77,13 +78,13 @@ fn capital(text: &str) -> String {
     if out.ends_with('.') { out } else { out + "." }
 }
 
-/// The verdict, then one row per metric; those that are asked for seldom stand behind a click.
-pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) {
+/// The verdict, then one row per metric; those that are asked for seldom stand behind a click. `calibrated`: no note advises to do it.
+pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str, calibrated: bool) {
     for (note, came_to) in results.notes.iter().filter_map(|n| Some((n, said(n)?))) {
         verdict_ui(ui, note, came_to);
         ui.add_space(2.0);
     }
-    let table = results.table_in_words(method);
+    let table = results.table_in_words(method_name(method));
     let is_short = |m: &Metric| is_main(m) || m.name.contains("set_") || m.name.starts_with("auroc");
     let (main, more): (Vec<usize>, Vec<usize>) = (0..table.rows.len()).partition(|i| is_short(&results.metrics[*i]));
     let grid_ui = |ui: &mut egui::Ui, which: &[usize], part: &str| {
@@ -115,7 +116,7 @@ pub fn results_ui(ui: &mut egui::Ui, id: &str, results: &Results, method: &str) 
             .show(ui, |ui| grid_ui(ui, &more, "more"));
     }
     ui.weak("↑ more is better, ↓ less is better; ± is the standard error that so many rows leave");
-    for note in results.notes.iter().filter(|n| said(n).is_none()) {
+    for note in results.notes.iter().filter(|n| said(n).is_none() && !(calibrated && advises_calibration(n))) {
         ui.add(Label::new(format!("Note: {}.", for_window(&with_button(note.trim_end_matches('.'))))).wrap());
     }
 }

@@ -12,7 +12,7 @@ use crate::live::chore::{beside, files_of_run};
 use crate::live::network::{self, Network};
 use crate::recipe::Recipe;
 use crate::results::Results;
-use crate::run::calibration;
+use crate::run::calibration::{self, CALIBRATED_ROWS};
 use crate::run::targets;
 use crate::run::watch::{RunState, state_of};
 use crate::run::{About, Manifest, Model, RunFolder};
@@ -39,7 +39,10 @@ pub struct Run {
     pub results: Option<Results>,
     /// Of the last evaluation of other sets.
     pub evaluation: Vec<Results>,
+    /// Of the test rows, calibrated where the run is.
     pub predictions: Option<Arc<Predictions>>,
+    /// Which of the two, where there are two.
+    pub of_rows: Vec<String>,
     /// What `vifo calibrate` found, a sentence each; empty where it was not asked.
     pub calibration: Vec<String>,
     /// Tags and note.
@@ -60,9 +63,19 @@ pub fn read(path: &Path) -> Result<Run> {
     let manifest = folder.manifest()?;
     let encoder = folder.encoder()?;
     let has = |name: &str| fs::is_file(folder.file(name));
-    let predictions = match has("predictions.csv") {
-        true => Some(Arc::new(Predictions::of(read_csv(&folder.file("predictions.csv"))?, encoder.task()))),
+    let calibration = calibration::current(&folder);
+    let is_calibrated = matches!(calibration, Ok(Some(_)));
+    let with_it = is_calibrated && has(CALIBRATED_ROWS);
+    let file = if with_it { CALIBRATED_ROWS } else { "predictions.csv" };
+    let predictions = match has(file) {
+        true => Some(Arc::new(Predictions::of(read_csv(&folder.file(file))?, encoder.task()))),
         false => None,
+    };
+    let of_rows = match &calibration {
+        Ok(Some(c)) if with_it => vec![c.used()],
+        // By a vifo that did not keep them, or of rows that are not there any more.
+        Ok(Some(_)) => vec!["these predictions are as before the calibration".into()],
+        _ => vec![],
     };
     let recipe = folder.recipe()?;
     let plan = TrainingPlan::new(&recipe, manifest.train_rows, &encoder);
@@ -81,7 +94,8 @@ pub fn read(path: &Path) -> Result<Run> {
         about: folder.about().unwrap_or_default(),
         evaluation: if has("evaluation.json") { folder.evaluation()? } else { vec![] },
         predictions,
-        calibration: match calibration::current(&folder) {
+        of_rows,
+        calibration: match calibration {
             Ok(Some(c)) => {
                 let caveats = c.caveats();
                 c.sentences().into_iter().chain(caveats.iter().map(|n| format!("Note: {n}."))).collect()

@@ -60,7 +60,15 @@ impl ResultsPage {
                 egui::CollapsingHeader::new(format!("{}: {} rows", results.set, results.rows))
                     .id_salt(("second", i))
                     .default_open(true)
-                    .show(ui, |ui| metrics::results_ui(ui, &format!("second {i}"), results, &run.recipe.method.name));
+                    .show(ui, |ui| {
+                        metrics::results_ui(
+                            ui,
+                            &format!("second {i}"),
+                            results,
+                            &run.recipe.method.name,
+                            !run.calibration.is_empty(),
+                        )
+                    });
             }
             ui.separator();
             self.gallery.gallery_ui(ui, is_of_second_set);

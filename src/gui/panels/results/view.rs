@@ -168,6 +168,7 @@ fn header_ui(ui: &mut egui::Ui, predictions: &Predictions, column: usize, sort: 
 fn in_words(column: &str) -> String {
     match column {
         "aleatoric_sd" | "epistemic_sd" | "aleatoric_entropy" | "mutual_information" => column.replace('_', " "),
+        _ if of_calibration(column).is_some() => format!("{} %", column.replace('_', " ")),
         _ => match column.strip_prefix('q').filter(|q| q.parse::<f64>().is_ok()) {
             Some(q) => format!("{q} %"),
             None => column.into(),
@@ -175,9 +176,23 @@ fn in_words(column: &str) -> String {
     }
 }
 
+/// What a column that only a calibrated run has holds.
+fn of_calibration(column: &str) -> Option<&'static str> {
+    let (front, percent) = column.rsplit_once('_')?;
+    percent.parse::<f64>().ok()?;
+    Some(match front {
+        "lower" => "Lower end of the calibrated interval: so many of 100 values lie within it.",
+        "upper" => "Upper end of the calibrated interval: so many of 100 values lie within it.",
+        "set" => "The calibrated set of classes: the true one is in it in so many of 100 cases.",
+        _ => return None,
+    })
+}
+
 fn meaning(column: &str) -> Option<&'static str> {
     Some(match column {
-        q if q.starts_with('q') && q[1..].parse::<f64>().is_ok() => "A quantile: so many of 100 values are smaller.",
+        q if q.starts_with('q') && q[1..].parse::<f64>().is_ok() => {
+            "A quantile of the network, as before any calibration: so many of 100 values are smaller."
+        }
         "line" => "Line of the row in its file.",
         "sd" => "Predictive standard deviation, in the target's unit.",
         "aleatoric_sd" => "Aleatoric: noise in the data, which more data does not reduce.",
@@ -187,7 +202,7 @@ fn meaning(column: &str) -> Option<&'static str> {
         "mutual_information" => {
             "Epistemic part of the entropy (mutual information): what the model does not know, nats."
         }
-        _ => return None,
+        _ => return of_calibration(column),
     })
 }
 

@@ -88,9 +88,9 @@ impl List {
         let (gap, across) = (ui.spacing().item_spacing.y, ui.spacing().item_spacing.x);
         // In a small window the name would have nothing left: the others give way, and beyond that they scroll.
         let fixed = 22.0 + 96.0 + across * (columns.len() as f32 + 3.0);
-        let wanted: f32 = columns.iter().map(|c| width(c)).sum();
-        let room = (ui.available_width() - fixed - 1.6 * NAME).max(0.0);
-        let squeeze = (room / wanted.max(1.0)).clamp(0.62, 1.0);
+        let wanted: Vec<f32> = columns.iter().map(|c| wanted(c, seen, &order, now)).collect();
+        let names = order.iter().take(MEASURED).map(|i| seen[*i].name.as_str());
+        let widths = shares(&wanted, longest(names), ui.available_width() - fixed);
         egui::ScrollArea::horizontal().id_salt("runs across").auto_shrink([false, true]).show(ui, |ui| {
             let mut table = TableBuilder::new(ui)
                 .id_salt(("runs", columns.len()))
@@ -101,8 +101,8 @@ impl List {
                 .max_scroll_height((height - ROW - gap).max(ROW))
                 .column(Column::exact(22.0))
                 .column(Column::remainder().at_least(NAME).clip(true));
-            for column in &columns {
-                table = table.column(Column::exact(squeeze * width(column)).clip(true));
+            for width in &widths {
+                table = table.column(Column::exact(*width).clip(true));
             }
             let table = table.column(Column::exact(96.0).clip(true)).header(ROW, |mut header| {
                 header.col(|_| {});
@@ -185,6 +185,36 @@ pub fn short(metric: &str) -> String {
     if of.is_empty() { name } else { format!("{name}, {of}") }
 }
 
+/// Rows that decide how wide a column is.
+const MEASURED: usize = 200;
+
+/// Points that the longest of these wants, about.
+fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
+    texts.map(|t| t.chars().count()).max().unwrap_or(0) as f32 * 7.4 + 12.0
+}
+
+/// Points that a column wants for what stands in it.
+fn wanted(column: &RunColumn, seen: &[Arc<Seen>], order: &[usize], now: SystemTime) -> f32 {
+    if is_number(column) {
+        return width(column);
+    }
+    let texts: Vec<String> = order.iter().take(MEASURED).map(|i| cell(&seen[*i], column, now).0).collect();
+    longest(texts.iter().map(String::as_str)).clamp(0.6 * width(column), 2.2 * width(column))
+}
+
+/// Widths of the columns beside a name that wants `name`, in `room`: where all find their room, what is left goes to them in
+/// equal parts with the name; where not, the name gives way first and then all.
+fn shares(wanted: &[f32], name: f32, room: f32) -> Vec<f32> {
+    let all: f32 = wanted.iter().sum();
+    let left = room - all - name.max(1.6 * NAME);
+    if left > 0.0 {
+        let part = left / (wanted.len() as f32 + 1.0);
+        return wanted.iter().map(|w| w + part.min(0.5 * w)).collect();
+    }
+    let squeeze = ((room - 1.6 * NAME).max(0.0) / all.max(1.0)).clamp(0.62, 1.0);
+    wanted.iter().map(|w| squeeze * w).collect()
+}
+
 fn width(column: &RunColumn) -> f32 {
     match column {
         RunColumn::Data => 110.0,
@@ -223,9 +253,10 @@ fn name_ui(ui: &mut egui::Ui, run: &Seen) {
     ui.add(egui::Label::new(&run.name).truncate()).on_hover_text(format!("{}{about}", run.path.display()));
 }
 
-fn cell_ui(ui: &mut egui::Ui, run: &Seen, column: &RunColumn, now: SystemTime) {
+/// What stands in a cell, and more of it in the tip.
+fn cell(run: &Seen, column: &RunColumn, now: SystemTime) -> (String, String) {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".into());
-    let (text, tip) = match column {
+    match column {
         RunColumn::Data => (run.data.clone(), String::new()),
         RunColumn::Method => (method_name(&run.method).into(), run.device.clone()),
         RunColumn::Seed => (or_none(run.seed.map(|s| s.to_string())), String::new()),
@@ -248,7 +279,11 @@ fn cell_ui(ui: &mut egui::Ui, run: &Seen, column: &RunColumn, now: SystemTime) {
             });
             (metric_text(run, name), tip)
         }
-    };
+    }
+}
+
+fn cell_ui(ui: &mut egui::Ui, run: &Seen, column: &RunColumn, now: SystemTime) {
+    let (text, tip) = cell(run, column, now);
     let text = RichText::new(text);
     let is_live = *column == RunColumn::State && run.state == RunState::Training;
     let label = ui.add(egui::Label::new(if is_live { text.strong() } else { text }).truncate());
@@ -419,6 +454,16 @@ mod tests {
         assert_eq!(said, ["now", "12 s ago", "1 min ago", "99 min ago", "1 h ago", "2 days ago", "10 days ago"]);
         assert_eq!(age(Some(now + Duration::from_secs(5)), now), "now");
         assert_eq!(age(None, now), "–");
+    }
+
+    #[test]
+    fn columns_share_the_width_and_the_name_gives_way_first() {
+        let wanted = [110.0, 250.0];
+        let wide = shares(&wanted, 200.0, 1500.0);
+        assert!(wide.iter().zip(&wanted).all(|(w, least)| w > least) && 1500.0 - wide[0] - wide[1] > 200.0, "{wide:?}");
+        assert_eq!(shares(&wanted, 400.0, 510.0), wanted, "the name is cut, not the others");
+        assert_eq!(shares(&wanted, 200.0, 100.0), [0.62 * 110.0, 0.62 * 250.0], "beyond that they scroll");
+        assert!(longest(["stopped early, epoch 431 of 5,000"].into_iter()) > 230.0);
     }
 
     #[test]
