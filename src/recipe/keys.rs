@@ -358,15 +358,12 @@ fn default_cure(key: &Key) -> String {
 impl Key {
     /// Whether what a recipe holds is allowed.
     pub fn is_allowed(&self, recipe: &Recipe) -> bool {
-        let data = &recipe.data;
-        match self.kind {
-            // Thousands of points are checked as they are.
-            ValueKind::PointList => {
-                let rows = if self.path == "data.points" { &data.points } else { &data.validation_points };
-                rows.as_ref().is_none_or(|rows| points::check(rows, "").is_ok())
-            }
-            _ => self.value(recipe).is_none_or(|v| self.kind.admit(&v).is_some()),
+        if !matches!(self.kind, ValueKind::PointList) {
+            return self.value(recipe).is_none_or(|v| self.kind.admit(&v).is_some());
         }
+        // Thousands of points are checked as they are.
+        let all = [&recipe.data.points, &recipe.data.validation_points];
+        all.into_iter().flatten().all(|rows| points::check(rows, "").is_ok())
     }
 }
 
