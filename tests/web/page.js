@@ -146,6 +146,7 @@ function check(what, holds, found) {
     cut(true);
     await offline.reload();
     await offline.waitForFunction("window.loaded !== undefined", { timeout: 60000 }).catch(() => {});
+    await offline.waitForFunction("vifo.state().includes('frames')", { timeout: 60000 });
     check("it opens without a network", (await offline.evaluate("window.loaded")) !== undefined);
     check("it trains there", await offline.until("steps", (s) => s.step > 20));
     check("and has its pictures", await offline.evaluate("fetch('gallery/gap.png').then((a) => a.ok, () => false)"));

@@ -21,8 +21,8 @@ const STEPS: [Step; 4] = [
     Step {
         target: Target::Plot,
         title: "A network in training",
-        text: "It trains as you watch, on the points. After this tour, click beside them to add one, drag one to move it, right-click \
-               one to remove it: the training follows at once. The slider below the plot goes back in time.",
+        text: "It trains as you watch, on the points. Click beside them to add one, drag one to move it, right-click one to remove it: \
+               the training follows at once. The slider below the plot goes back in time.",
     },
     Step {
         target: Target::Plot,
@@ -114,7 +114,7 @@ fn shown_id() -> egui::Id {
     egui::Id::unique("tour shown")
 }
 
-/// Whether it lies over the page: what plots read out would lie over it, and a click beside its buttons is not meant for a plot.
+/// Whether it lies over the page: what plots read out would lie over it.
 pub fn is_over(ctx: &egui::Context) -> bool {
     let last = ctx.data(|data| data.get_temp::<u64>(shown_id()));
     last.is_some_and(|frame| frame + 1 >= ctx.cumulative_frame_nr())

@@ -2,7 +2,6 @@
 
 use super::Playground;
 use crate::data::Task;
-use crate::gui::panels::tour;
 use crate::gui::undo::Way;
 use eframe::egui::{self, PointerButton};
 use egui_plot::{PlotPoint, PlotTransform};
@@ -55,17 +54,12 @@ impl Playground {
         if !down {
             self.grabbed = None;
         } else if self.grabbed.is_none()
-            && self.can_be_edited(ui.ctx())
+            && self.can_edit()
             && let (Some(t), Some(p)) = (self.transform, press)
             && t.frame().contains(p)
         {
             self.grabbed = nearest(points, &t, p);
         }
-    }
-
-    /// Under the tour nothing is meant for the plot.
-    fn can_be_edited(&self, ctx: &egui::Context) -> bool {
-        self.can_edit() && !tour::is_over(ctx)
     }
 
     /// What the mouse asks of the points in this frame, or the keyboard at its cross.
@@ -77,7 +71,7 @@ impl Playground {
         let hovered = response.hover_pos().map(|p| plot.plot_from_screen(p));
         let mut asked = Asked { edit: None, moved, range, at: hovered.or(cross) };
         // A key is no click at the mouse, wherever that is.
-        let by_key = cross.filter(|_| self.can_be_edited(plot.ctx())).and_then(|at| self.keys(plot, points, at));
+        let by_key = cross.filter(|_| self.can_edit()).and_then(|at| self.keys(plot, points, at));
         asked.edit = by_key.or_else(|| self.by_mouse(&response, points));
         if self.grabbed.is_some() || asked.edit.is_some() {
             // The axes must stand still under the points that are set.
@@ -93,7 +87,7 @@ impl Playground {
             let of_first_click = self.added.filter(|(_, time)| response.ctx.input(|i| i.time - time) < DOUBLE);
             return (near == of_first_click.map(|a| a.0) || !self.can_edit()).then_some(Edit::ShowAll);
         }
-        if !self.can_be_edited(&response.ctx) {
+        if !self.can_edit() {
             return None;
         }
         if let Some(i) = self.grabbed.filter(|_| response.dragged_by(PointerButton::Primary)) {
