@@ -264,8 +264,10 @@ fn ten_thousand_random_events_break_nothing() {
     can_be_used(&mut h);
     let left = runs_in(&dir.path().join("runs"));
     for (name, data) in &trained {
-        let kept = left.iter().find(|(_, found)| found == data).unwrap_or_else(|| panic!("{name:?} is lost: {left:?}"));
-        vifo::run::Model::open(&vifo::run::RunFolder { path: kept.0.clone() }).expect("it still predicts");
+        // Of the same data another one may just have begun, which has no weights.
+        let mut same = left.iter().filter(|(_, found)| found == data).map(|(path, _)| path.clone());
+        let predicts = |path| vifo::run::Model::open(&vifo::run::RunFolder { path }).is_ok();
+        assert!(same.any(predicts), "{name:?} is lost or predicts no more: {left:?}");
     }
 }
 

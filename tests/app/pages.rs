@@ -263,7 +263,7 @@ fn a_finished_run_shows_its_predictions_figures_and_a_second_set() {
     press(&mut test, "Figures");
     until(&mut test, "the calibration's figures", |t| has(t, "figure calibration, coverage"));
     press(&mut test, "Predictions");
-    press(&mut test, "Predict new rows");
+    // Rows that are shown are predicted again by themselves.
     until(&mut test, "calibrated columns", |t| has(t, "lower_90 to upper_90 holds the value"));
     shot(&mut test, "results_calibrated");
     press(&mut test, "Back to the test rows");
