@@ -48,7 +48,7 @@ async function begin(folder, options = chromium()) {
   const [browsers, homes, said] = [[], [], []];
   async function launch(...more) {
     homes.push(fs.mkdtempSync(path.join(os.tmpdir(), "vifo-page-")));
-    const own = { userDataDir: homes[homes.length - 1], protocolTimeout: 600000, ...options, args: [...options.args, ...more] };
+    const own = { userDataDir: homes[homes.length - 1], protocolTimeout: 1200000, ...options, args: [...options.args, ...more] };
     browsers.push(await puppeteer.launch(own));
     return browsers[browsers.length - 1];
   }

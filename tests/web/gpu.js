@@ -108,7 +108,7 @@ module.exports = async function ({ open, check, out }) {
       worker.onmessage = ({ data }) => done(data);
       worker.onerror = (e) => done({ error: e.message });
     })),
-    wait(600000),
+    wait(1200000),
   ]);
   check("every kernel agrees with its twin", /^\d+ rows, \d+ kernels$/.test(found?.kernels), found?.kernels ?? found);
   check("ten steps agree", found?.steps?.startsWith("CPU f32 sums"), found?.steps?.trim().split("\n") ?? found);
