@@ -9,7 +9,7 @@ const alone = (name, code) => ({ name, code, kernels: [{ entry: "slip", constant
 const slips = [
   alone("a number of the wrong type", "@compute @workgroup_size(1) fn slip() { let x: f32 = 1u; }"),
   alone("too many threads", "@compute @workgroup_size(257) fn slip() { }"),
-  alone("too much workgroup memory", "var<workgroup> w: array<u32, 4097>; @compute @workgroup_size(1) fn slip() { w[0] = 1u; }"),
+  alone("too much workgroup memory", "var<workgroup> w: array<u32, 1048577>; @compute @workgroup_size(1) fn slip() { w[0] = 1u; }"),
   alone("too many buffers", [...Array(9).keys()].map((i) => `@group(0) @binding(${i}) var<storage, read_write> b${i}: array<u32>;`).join("\n")
     + "@compute @workgroup_size(1) fn slip() { " + [...Array(9).keys()].map((i) => `b${i}[0] = 1u;`).join(" ") + " }"),
 ];
