@@ -22,13 +22,13 @@ struct LinearForward {
 @group(0) @binding(3) var<storage, read_write> forward_quads_y: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> forward_quads_pre: array<vec4<f32>>;
 
-// Four numbers of a row that begins at `x`, from number `k` on. Behind its end they are zero, or whatever where rounds end before.
-fn forward_x_quad(x: u32, k: u32) -> vec4<f32> {
-    let n = remaining(k, forward_params.n_in);
+// Quadruple `nth` of a row that begins at `x`, from number `k` on. Behind its end it is zero, or whatever where rounds end before.
+fn forward_x_quad(x: u32, k: u32, nth: u32) -> vec4<f32> {
     if WHOLE == 1u && ENDS_EARLY {
-        return forward_x[x / 4u + min(k / 4u, forward_params.n_in / 4u - 1u)];
+        return forward_x[x / 4u + min(k / 4u + nth, forward_params.n_in / 4u - 1u)];
     }
-    let at = x + k;
+    let n = remaining(k + 4u * nth, forward_params.n_in);
+    let at = x + k + 4u * nth;
     if WHOLE == 1u || (at % 4u == 0u && n >= 4u) {
         return select(vec4<f32>(), forward_x[select(0u, at / 4u, n > 0u)], n > 0u);
     }
@@ -59,13 +59,13 @@ fn forward_weight_quad(at: u32, n: u32) -> vec4<f32> {
 // A thread's quadruples of row `x`, from number `k` of it on.
 fn forward_a(x: u32, k: u32) -> mat4x4<f32> {
     var quads = mat4x4<f32>();
-    quads[0] = forward_x_quad(x, k);
+    quads[0] = forward_x_quad(x, k, 0u);
     if A_QUADS > 1u {
-        quads[1] = forward_x_quad(x, k + 4u);
+        quads[1] = forward_x_quad(x, k, 1u);
     }
     if A_QUADS > 2u {
-        quads[2] = forward_x_quad(x, k + 8u);
-        quads[3] = forward_x_quad(x, k + 12u);
+        quads[2] = forward_x_quad(x, k, 2u);
+        quads[3] = forward_x_quad(x, k, 3u);
     }
     return quads;
 }
@@ -241,12 +241,12 @@ struct LinearBackwardData {
 @group(0) @binding(4) var<storage, read_write> data_dx: array<f32>;
 @group(0) @binding(4) var<storage, read_write> data_quads_dx: array<vec4<f32>>;
 
-fn data_dy_quad(dy: u32, k: u32) -> vec4<f32> {
-    let n = remaining(k, data_params.n_out);
+fn data_dy_quad(dy: u32, k: u32, nth: u32) -> vec4<f32> {
     if WHOLE == 1u && ENDS_EARLY {
-        return data_dy[dy / 4u + min(k / 4u, data_params.n_out / 4u - 1u)];
+        return data_dy[dy / 4u + min(k / 4u + nth, data_params.n_out / 4u - 1u)];
     }
-    let at = dy + k;
+    let n = remaining(k + 4u * nth, data_params.n_out);
+    let at = dy + k + 4u * nth;
     if WHOLE == 1u || (at % 4u == 0u && n >= 4u) {
         return select(vec4<f32>(), data_dy[select(0u, at / 4u, n > 0u)], n > 0u);
     }
@@ -258,12 +258,12 @@ fn data_dy_quad(dy: u32, k: u32) -> vec4<f32> {
     return quad;
 }
 
-fn data_weight_quad(weight: u32, k: u32) -> vec4<f32> {
-    let n = remaining(k, data_params.n_out);
+fn data_weight_quad(weight: u32, k: u32, nth: u32) -> vec4<f32> {
     if WHOLE == 1u && ENDS_EARLY {
-        return data_weights[weight / 4u + min(k / 4u, data_params.n_out / 4u - 1u)];
+        return data_weights[weight / 4u + min(k / 4u + nth, data_params.n_out / 4u - 1u)];
     }
-    let at = weight + k;
+    let n = remaining(k + 4u * nth, data_params.n_out);
+    let at = weight + k + 4u * nth;
     if WHOLE == 1u || (at % 4u == 0u && n >= 4u) {
         return select(vec4<f32>(), data_weights[select(0u, at / 4u, n > 0u)], n > 0u);
     }
@@ -278,13 +278,13 @@ fn data_weight_quad(weight: u32, k: u32) -> vec4<f32> {
 // A thread's quadruples of row `dy`, from number `k` of it on.
 fn data_a(dy: u32, k: u32) -> mat4x4<f32> {
     var quads = mat4x4<f32>();
-    quads[0] = data_dy_quad(dy, k);
+    quads[0] = data_dy_quad(dy, k, 0u);
     if A_QUADS > 1u {
-        quads[1] = data_dy_quad(dy, k + 4u);
+        quads[1] = data_dy_quad(dy, k, 1u);
     }
     if A_QUADS > 2u {
-        quads[2] = data_dy_quad(dy, k + 8u);
-        quads[3] = data_dy_quad(dy, k + 12u);
+        quads[2] = data_dy_quad(dy, k, 2u);
+        quads[3] = data_dy_quad(dy, k, 3u);
     }
     return quads;
 }
@@ -292,9 +292,9 @@ fn data_a(dy: u32, k: u32) -> mat4x4<f32> {
 // The same of the weights of a column.
 fn data_b(weight: u32, k: u32) -> mat2x4<f32> {
     var quads = mat2x4<f32>();
-    quads[0] = data_weight_quad(weight, k);
+    quads[0] = data_weight_quad(weight, k, 0u);
     if B_QUADS > 1u {
-        quads[1] = data_weight_quad(weight, k + 4u);
+        quads[1] = data_weight_quad(weight, k, 1u);
     }
     return quads;
 }

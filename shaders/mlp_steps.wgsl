@@ -206,18 +206,16 @@ fn row_of(batch: Batch, b: u32) -> u32 {
 // The inputs of a block's rows; returns the row of a thread that has one.
 fn stage(batch: Batch, lane: u32, first: u32) -> u32 {
     let row = row_of(batch, first + min(lane, BLOCK - 1u));
-    if THREADS == BLOCK {
-        for (var k = 0u; k < INPUTS; k++) {
-            block_x[k * BLOCK + lane] = steps_x[row * INPUTS + k];
-        }
-        return row;
-    }
     if lane < BLOCK {
         block_rows[lane] = row;
     }
     workgroupBarrier();
+    // The number of threads is even: a thread's quadruples are of the same four rows.
+    let four = 4u * (lane % 2u);
+    let at = INPUTS * vec4<u32>(block_rows[four], block_rows[four + 1u], block_rows[four + 2u], block_rows[four + 3u]);
     for (var t = lane; t < INPUT_LEN; t += THREADS) {
-        block_x[t % INPUTS * BLOCK + t / INPUTS] = steps_x[block_rows[t / INPUTS] * INPUTS + t % INPUTS];
+        let x = at + t / 2u;
+        block_x[t] = vec4<f32>(steps_x[x.x], steps_x[x.y], steps_x[x.z], steps_x[x.w]);
     }
     return row;
 }
@@ -280,22 +278,17 @@ fn head_row(r: u32, b: u32, y: f32, args: StepArgs) -> vec3<f32> {
     return vec3<f32>(loss.x, 0.0, 0.0);
 }
 
-// Terms and gradient of the block's rows, of which those past the batch's valid ones have none.
-fn head_block(r: u32, lane: u32, first: u32, row: u32, args: StepArgs) {
+// The terms of a thread's row, and the gradient for all threads; rows past the batch's valid ones have none.
+fn head_block(r: u32, lane: u32, first: u32, row: u32, args: StepArgs) -> vec3<f32> {
     outputs_of_row(lane);
-    var term = head_row(r, first + lane, steps_targets[row], args);
+    let term = head_row(r, first + lane, steps_targets[row], args);
     let counts = first + lane < args.n_valid;
-    term = select(vec3<f32>(), term, counts);
     if lane < BLOCK {
-        block_terms[3u * lane] = term.x;
-        if HEAD == HEAD_VIFO {
-            block_terms[3u * lane + 1u] = term.y;
-            block_terms[3u * lane + 2u] = term.z;
-        }
         for (var o = 0u; o < OUTPUTS; o++) {
             block_dz[o * BLOCK + lane] = select(0.0, head_gradients[o], counts);
         }
     }
+    return select(vec3<f32>(), term, counts && lane < BLOCK);
 }
 
 // Sums of the terms of a batch's rows, and of how many are not finite.
@@ -305,14 +298,7 @@ struct Totals {
 }
 
 // Adds the terms of a thread's row.
-fn with_row(totals: Totals, lane: u32) -> Totals {
-    let at = 3u * min(lane, BLOCK - 1u);
-    var t = vec3<f32>(block_terms[at], 0.0, 0.0);
-    // Other heads have one term.
-    if HEAD == HEAD_VIFO {
-        t.y = block_terms[at + 1u];
-        t.z = block_terms[at + 2u];
-    }
+fn with_row(totals: Totals, t: vec3<f32>) -> Totals {
     let finite = vec3<bool>(is_finite(t.x), is_finite(t.y), is_finite(t.z));
     return Totals(totals.term + t, totals.bad + select(vec3<f32>(1.0), vec3<f32>(), finite));
 }
@@ -325,29 +311,27 @@ struct Together {
 
 // Every thread adds in the same order.
 fn together(lane: u32, squares: f32, totals: Totals) -> Together {
-    const WORDS = 5u;
-    let at = lane * WORDS;
-    partial[at] = squares;
-    partial[at + 1u] = totals.term.x;
     // Counts of at most 2^8 rows each.
-    partial[at + 2u] = totals.bad.x + 512.0 * totals.bad.y + 262144.0 * totals.bad.z;
+    let bad = totals.bad.x + 512.0 * totals.bad.y + 262144.0 * totals.bad.z;
+    partial[2u * lane] = vec4<f32>(squares, totals.term.x, bad, totals.term.y);
     if HEAD == HEAD_VIFO {
-        partial[at + 3u] = totals.term.y;
-        partial[at + 4u] = totals.term.z;
+        partial[2u * lane + 1u].x = totals.term.z;
     }
     workgroupBarrier();
     var all = Together(0.0, Totals(vec3<f32>(), vec3<f32>()));
-    for (var t = 0u; t < THREADS; t++) {
-        all.squares += partial[t * WORDS];
-    }
     for (var t = 0u; t < BLOCK; t++) {
-        let row = t * WORDS;
-        all.totals.term.x += partial[row + 1u];
-        let bad = u32(partial[row + 2u]);
+        let of_thread = partial[2u * t];
+        all.squares += of_thread.x;
+        let bad = u32(of_thread.z);
         all.totals.bad += vec3<f32>(f32(bad & 511u), f32((bad >> 9u) & 511u), f32(bad >> 18u));
+        all.totals.term += vec3<f32>(of_thread.y, of_thread.w, 0.0);
         if HEAD == HEAD_VIFO {
-            all.totals.term += vec3<f32>(0.0, partial[row + 3u], partial[row + 4u]);
+            all.totals.term.z += partial[2u * t + 1u].x;
         }
+    }
+    // The others have no rows.
+    for (var t = BLOCK; t < THREADS; t++) {
+        all.squares += partial[2u * t].x;
     }
     all.squares += dot(own_grad[UNITS * SPAN], own_grad[UNITS * SPAN]);
     if OUTPUTS > 3u {
@@ -423,16 +407,9 @@ fn mlp_steps(
             workgroupBarrier();
             forward_block(lane);
             workgroupBarrier();
-            head_block(r, lane, first, row, args);
+            totals = with_row(totals, head_block(r, lane, first, row, args));
             workgroupBarrier();
-            if lane < BLOCK {
-                totals = with_row(totals, lane);
-            }
             backward_block();
-            // Where the way back reads shared inputs, the next block's must wait.
-            if THREADS > 2u * BLOCK {
-                workgroupBarrier();
-            }
         }
         let all = together(lane, treat_all(SQUARE, moves), totals);
         moves = moves_of(args, clipped(all.squares, args));

@@ -47,11 +47,6 @@ impl RunView {
         }
     }
 
-    /// It goes on from an earlier step.
-    pub fn cut(&mut self, step: u64) {
-        self.rows.retain(|r| r.step <= step);
-    }
-
     /// Rows of an earlier part of the run, as a resumed one finds them in its folder.
     pub fn take(&mut self, rows: &[EpochRow]) {
         self.rows.extend_from_slice(rows);

@@ -16,13 +16,14 @@ override OPTIMIZER: u32 = 0u;
 override UNITS: u32 = (HIDDEN + THREADS - 1u) / THREADS;
 override QUADS: u32 = (INPUTS + 3u) / 4u;
 override SPAN: u32 = QUADS + (OUTPUTS + 4u) / 4u;
-override PAIRS: u32 = BLOCK * OUTPUTS;
-// Into how many parts the sum over threads is cut where there are more of them than rows of a block.
-override PARTS: u32 = max(THREADS / PAIRS, 1u);
+// Quadruples of rows of a block's outputs. Into how many parts their sum over the threads is cut.
+override ROW_QUADS: u32 = 2u * OUTPUTS;
+override PARTS: u32 = min(max(THREADS / ROW_QUADS, 1u), MOST_PARTS);
 
 // Rows that go through the network together.
 const BLOCK: u32 = 8u;
 const MOST_OUTPUTS: u32 = 6u;
+const MOST_PARTS: u32 = 4u;
 const MOST_UNITS: u32 = 8u;
 // Of a thread: those of its units and, behind them, the outputs' biases, of which each thread has a copy.
 const MOST_QUADS: u32 = 82u;
@@ -42,16 +43,16 @@ var<private> own_x: array<vec4<f32>, 64>;
 var<private> own_outputs: array<vec4<f32>, 16>;
 var<private> own_slopes: array<vec4<f32>, 16>;
 var<private> own_rows: array<vec4<f32>, 12>;
-// Of a block: its rows' inputs, what each thread adds to the outputs, their sums by parts, the outputs' gradient and the rows' terms.
-override INPUT_LEN: u32 = BLOCK * INPUTS;
-override PARTIAL_LEN: u32 = THREADS * PAIRS;
-override PART_LEN: u32 = PARTS * PAIRS;
+// Of a block: its rows' inputs, what each thread adds to the outputs, their sums by parts and the outputs' gradient.
+override INPUT_LEN: u32 = 2u * INPUTS;
+override PARTIAL_LEN: u32 = THREADS * ROW_QUADS;
+override DZ_LEN: u32 = BLOCK * OUTPUTS;
+override PART_LEN: u32 = PARTS * ROW_QUADS;
 var<workgroup> block_rows: array<u32, BLOCK>;
-var<workgroup> block_x: array<f32, INPUT_LEN>;
-var<workgroup> partial: array<f32, PARTIAL_LEN>;
-var<workgroup> part_sums: array<f32, PART_LEN>;
-var<workgroup> block_dz: array<f32, PAIRS>;
-var<workgroup> block_terms: array<f32, 24>;
+var<workgroup> block_x: array<vec4<f32>, INPUT_LEN>;
+var<workgroup> partial: array<vec4<f32>, PARTIAL_LEN>;
+var<workgroup> part_sums: array<vec4<f32>, PART_LEN>;
+var<workgroup> block_dz: array<f32, DZ_LEN>;
 
 // What an optimizer's step goes by.
 struct Moves {
@@ -135,15 +136,10 @@ fn treat_all(what: u32, moves: Moves) -> f32 {
     return sum;
 }
 
-// Four rows of a column of shared numbers.
-fn shared_inputs(at: u32) -> vec4<f32> {
-    return vec4<f32>(block_x[at], block_x[at + 1u], block_x[at + 2u], block_x[at + 3u]);
-}
-
 // Four rows of an input: few threads keep those of a block in registers.
 fn rows_of_input(k: u32, high: u32) -> vec4<f32> {
     if THREADS > 2u * BLOCK {
-        return shared_inputs(k * BLOCK + 4u * high);
+        return block_x[2u * k + high];
     }
     return own_x[2u * k + high];
 }
@@ -238,23 +234,15 @@ fn forward_unit(u: u32) {
 
 // Eight numbers of a thread for the others.
 fn share_output(o: u32, lane: u32) {
-    let at = lane * PAIRS + o * BLOCK;
-    let low = own_rows[2u * o];
-    let high = own_rows[2u * o + 1u];
-    partial[at] = low.x;
-    partial[at + 1u] = low.y;
-    partial[at + 2u] = low.z;
-    partial[at + 3u] = low.w;
-    partial[at + 4u] = high.x;
-    partial[at + 5u] = high.y;
-    partial[at + 6u] = high.z;
-    partial[at + 7u] = high.w;
+    let at = lane * ROW_QUADS + 2u * o;
+    partial[at] = own_rows[2u * o];
+    partial[at + 1u] = own_rows[2u * o + 1u];
 }
 
 fn keep_inputs(q: u32) {
     for (var k = 4u * q; k < min(4u * q + 4u, INPUTS); k++) {
-        own_x[2u * k] = shared_inputs(k * BLOCK);
-        own_x[2u * k + 1u] = shared_inputs(k * BLOCK + 4u);
+        own_x[2u * k] = block_x[2u * k];
+        own_x[2u * k + 1u] = block_x[2u * k + 1u];
     }
 }
 
@@ -294,23 +282,23 @@ fn output_bias(o: u32) -> f32 {
     return own_weights[UNITS * SPAN + o / 3u][o % 3u];
 }
 
-// The outputs of the row of each thread that has one.
+// The outputs of the row of each thread that has one. Few threads have no need of parts, whose barrier costs more.
 fn outputs_of_row(lane: u32) {
     let row = min(lane, BLOCK - 1u);
     if THREADS <= 2u * BLOCK {
         for (var o = 0u; o < OUTPUTS; o++) {
             var sum = output_bias(o);
             for (var t = 0u; t < THREADS; t++) {
-                sum += partial[t * PAIRS + o * BLOCK + row];
+                sum += partial[t * ROW_QUADS + 2u * o + row / 4u][row % 4u];
             }
             head_outputs[o] = sum;
         }
         return;
     }
     for (var t = lane; t < PART_LEN; t += THREADS) {
-        var sum = 0.0;
-        for (var thread = t / PAIRS; thread < THREADS; thread += PARTS) {
-            sum += partial[thread * PAIRS + t % PAIRS];
+        var sum = vec4<f32>();
+        for (var thread = t / ROW_QUADS; thread < THREADS; thread += PARTS) {
+            sum += partial[thread * ROW_QUADS + t % ROW_QUADS];
         }
         part_sums[t] = sum;
     }
@@ -318,7 +306,7 @@ fn outputs_of_row(lane: u32) {
     for (var o = 0u; o < OUTPUTS; o++) {
         var sum = output_bias(o);
         for (var part = 0u; part < PARTS; part++) {
-            sum += part_sums[part * PAIRS + o * BLOCK + row];
+            sum += part_sums[part * ROW_QUADS + 2u * o + row / 4u][row % 4u];
         }
         head_outputs[o] = sum;
     }

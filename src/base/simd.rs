@@ -73,6 +73,7 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => "AVX2",
             Isa::Plain if cfg!(target_arch = "x86_64") => "SSE2",
+            Isa::Plain if cfg!(target_arch = "aarch64") => "NEON",
             Isa::Plain => std::env::consts::ARCH,
         }
     }

@@ -188,11 +188,13 @@ impl App {
         self.settings.running = self.playground.group.is_running();
         if !self.results.is_reading() {
             (self.settings.opened, self.settings.part) = (self.results.opened(), self.results.part());
+            self.settings.rows = self.results.rows_shown();
         }
         if !self.data.is_reading() {
             self.settings.data = self.data.left();
         }
         self.settings.filter.clone_from(self.runs.filter());
+        self.settings.run_order.clone_from(&self.runs.list.order);
         self.settings.ticked = self.runs.ticked();
         self.settings.edited.clone_from(&self.recipe.edited);
         if let Some(path) = self.data.take_finished() {

@@ -29,7 +29,7 @@ pub fn frame_ms(points: usize, seconds: f64) -> Vec<f64> {
     };
     let rows: Vec<EpochRow> = (0..points).map(row).collect();
     let mut cache = CurveCache::default();
-    cache.update(&rows);
+    cache.update(&rows, 1.0);
     let options = CurveOptions::default();
     let ctx = egui::Context::default();
     theme::set_up(&ctx);

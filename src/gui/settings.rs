@@ -182,6 +182,26 @@ impl RunColumn {
     }
 }
 
+/// What the list of runs is sorted by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunOrder {
+    /// None = the name.
+    pub key: Option<RunColumn>,
+    pub falling: bool,
+}
+
+/// Which test rows the page Results shows, and in which order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RowsShown {
+    /// The column they are sorted by; None = by uncertainty.
+    pub column: Option<String>,
+    pub falling: bool,
+    pub filter: String,
+    pub wrong_only: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -215,10 +235,13 @@ pub struct Settings {
     pub opened: Option<PathBuf>,
     /// The part of that page that is shown.
     pub part: Sub,
+    /// Its table of test rows.
+    pub rows: RowsShown,
     /// What is open on the page Your data, how it is read, and what its controls say: JSON.
     pub data: Option<String>,
     /// What the list of runs is narrowed to.
     pub filter: String,
+    pub run_order: RunOrder,
     /// Runs that are ticked on the page Runs.
     pub ticked: Vec<PathBuf>,
     /// What stands on the page Recipe where it is not the playground's own.
@@ -255,8 +278,10 @@ impl Default for Settings {
             tour_seen: true,
             opened: None,
             part: Sub::default(),
+            rows: RowsShown::default(),
             data: None,
             filter: String::new(),
+            run_order: RunOrder::default(),
             ticked: vec![],
             edited: None,
         }

@@ -231,10 +231,10 @@ impl Group {
                     (slot.points, slot.recipe) = (*points, Some(recipe));
                 }
             }
-            WorkerEvent::WentBack { slot, step, event } => {
+            WorkerEvent::WentBack { slot, step, event, rows } => {
                 (self.snapshot.step, self.snapshot.epoch) = (step, 0);
                 if let Some(slot) = self.slots.get_mut(slot) {
-                    slot.run.cut(step);
+                    slot.run.rows = rows;
                     slot.run.change(&event);
                 }
             }

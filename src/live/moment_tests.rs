@@ -91,6 +91,23 @@ fn a_group_keeps_its_moments_and_goes_on_from_them() {
     let losses = |rows: &[crate::train::EpochRow]| rows.iter().map(|r| r.loss.to_bits()).collect::<Vec<u64>>();
     wait(&mut g, "all rows", |g| g.slots[0].run.rows.len() == rows.len());
     assert_eq!(losses(&g.slots[0].run.rows), losses(&rows));
+    // Another way from there, and back to how it stood.
+    wait(&mut g, "a look at the end", |g| g.snapshot.step == end && g.snapshot.slots[0].best == look.best);
+    let look = g.snapshot.slots[0].clone();
+    g.send(Command::Pace(Some(1.0)));
+    g.send(Command::GoOn { from: Some(middle) });
+    wait(&mut g, "training from there", |g| g.state == WorkerState::Running && g.step() < end);
+    g.send(Command::ComeBack);
+    wait(&mut g, "the end as it was", |g| matches!(g.state, WorkerState::Ended(_)) && g.step() == end);
+    wait(&mut g, "its moments", |g| g.snapshot.step == end && g.snapshot.slots[0].moments == look.moments);
+    assert_eq!((losses(&g.slots[0].run.rows), g.snapshot.slots[0].best), (losses(&rows), look.best));
+    assert_eq!(g.snapshot.slots[0].picture, look.picture);
+    // The going back before it, and no other.
+    g.send(Command::ComeBack);
+    g.send(Command::ComeBack);
+    wait(&mut g, "a refusal", |g| !g.errors.is_empty());
+    assert!(g.errors.remove(0).to_string().contains("is kept no longer"));
+    g.send(Command::Pace(None));
     // As many epochs again.
     g.send(Command::GoOn { from: None });
     wait(&mut g, "more steps", |g| g.step() == 2 * end);

@@ -69,6 +69,21 @@ impl Picture {
         };
         numbers * size_of::<f64>()
     }
+
+    /// Whether all inputs are predicted alike, as by a network whose units are dead.
+    pub fn is_flat(&self) -> bool {
+        let alike = |mut values: Box<dyn Iterator<Item = f64> + '_>, unit: f64| {
+            let first = values.next().unwrap_or(f64::NAN);
+            values.all(|v| (v - first).abs() <= 1e-6 * unit)
+        };
+        match self {
+            Picture::None => false,
+            Picture::Band(b) => b.mean.len() > 1 && alike(Box::new(b.mean.iter().copied()), b.total_sd(0)),
+            Picture::Map(m) => {
+                m.n > 1 && (0..m.k).all(|c| alike(Box::new(m.probs.iter().skip(c).step_by(m.k).copied()), 1.0))
+            }
+        }
+    }
 }
 
 /// In the target's unit at each x.

@@ -4,7 +4,7 @@
 use super::change::Effect;
 use super::network;
 use super::picture::{Painter, Picture, View};
-use super::timeline::Timeline;
+use super::timeline::{Timeline, adapt};
 use super::worker::SlotSnapshot;
 use crate::data::encode::{Encoder, Feature, FeatureKind, Scale, Target};
 use crate::data::load::Loaded;
@@ -14,15 +14,29 @@ use crate::exec::Device;
 use crate::recipe::Recipe;
 use crate::recipe::keys::diff;
 use crate::run::prior;
-use crate::train::Driver;
 use crate::train::plan::TrainingPlan;
+use crate::train::{Checkpoint, Driver, EpochRow};
 use crate::workflow::Training;
+
+/// What a training was before it went back to an earlier step.
+struct Later {
+    /// The step it went back to.
+    step: u64,
+    now: Checkpoint,
+    cut: Timeline,
+    rows: Vec<EpochRow>,
+}
+
+/// Bytes that all of them may take; the one that was left last is always there.
+const MOST_LATER: usize = 64 << 20;
 
 pub struct TrainerSlot {
     pub training: Training,
     pub device: Device,
     pub driver: Driver,
     pub timeline: Timeline,
+    /// The last one to be taken back first.
+    later: Vec<Later>,
     painter: Painter,
     /// Keys of the variant that `painter` draws, where there are several.
     lead: String,
@@ -37,6 +51,8 @@ pub struct Points {
     /// Names of the inputs and of the target.
     pub inputs: Vec<String>,
     pub target: String,
+    /// Unit of the standardised target (`Encoder::target_sd`).
+    pub target_sd: f64,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Ranges of the inputs that a picture covers by itself; empty where there is none.
@@ -78,6 +94,7 @@ impl Points {
             held_out: rows(&data.validation),
             inputs: encoder.features.iter().map(|f| f.name.clone()).collect(),
             target: encoder.target_name().to_string(),
+            target_sd: encoder.target_sd(),
             classes: match &encoder.target {
                 Target::Classes { labels, .. } => labels.clone(),
                 Target::Regression { .. } => vec![],
@@ -102,7 +119,8 @@ impl Points {
 impl TrainerSlot {
     pub fn new(training: Training, device: Device) -> TrainerSlot {
         let (driver, painter) = (Driver::default(), Painter::default());
-        TrainerSlot { training, device, driver, timeline: Timeline::default(), painter, lead: String::new() }
+        let (timeline, lead) = (Timeline::default(), String::new());
+        TrainerSlot { training, device, driver, timeline, later: vec![], painter, lead }
     }
 
     /// Keeps this moment if one is due.
@@ -117,10 +135,29 @@ impl TrainerSlot {
     /// Goes back to the moment at `step`, or to the last one before it; its step. None where there is none.
     pub fn go_back(&mut self, step: u64) -> Result<Option<u64>> {
         let Some(then) = self.timeline.at(step) else { return Ok(None) };
-        let step = then.step;
+        let (step, now, rows) = (then.step, self.training.trainer.checkpoint()?, self.training.rows.clone());
         self.training.go_back(then)?;
-        self.timeline.cut(step);
+        let cut = self.timeline.cut(step);
+        self.later.push(Later { step, now, cut, rows });
+        while self.later.len() > 1 && self.later.iter().map(|l| l.cut.bytes()).sum::<usize>() > MOST_LATER {
+            self.later.remove(0);
+        }
         Ok(Some(step))
+    }
+
+    /// Takes the last `go_back` back: the training as it stood before; its step. None where that is known no longer.
+    pub fn come_back(&mut self) -> Result<Option<u64>> {
+        let Some(Later { step, now, cut, rows }) = self.later.pop() else { return Ok(None) };
+        self.training.go_back(&now)?;
+        self.training.rows = rows;
+        self.timeline.put_back(step, cut);
+        Ok(Some(now.step))
+    }
+
+    /// Other data or another network: no moment of before fits it.
+    pub fn forget(&mut self) {
+        (self.painter, self.timeline) = (Painter::default(), Timeline::default());
+        self.later.clear();
     }
 
     /// Where its GPU is lost, goes on on the CPU from the last moment that is kept, or from the first step; that step.
@@ -197,12 +234,12 @@ impl TrainerSlot {
             Effect::Rebuilds => {
                 self.painter = Painter::default();
                 if !self.training.rebuild(recipe)? {
-                    self.timeline = Timeline::default();
+                    self.forget();
                     return Ok(true);
                 }
             }
             Effect::Restarts => {
-                (self.painter, self.timeline) = (Painter::default(), Timeline::default());
+                self.forget();
                 if recipe.device != self.training.recipe.device {
                     self.device = Device::open(&recipe.device)?;
                 }
@@ -212,7 +249,12 @@ impl TrainerSlot {
         }
         if changed.iter().any(|k| !k.cosmetic) {
             let like = self.training.trainer.checkpoint()?;
-            self.timeline.adapt(&like, (before, steps_per_epoch(&self.training)));
+            let steps = (before, steps_per_epoch(&self.training));
+            self.timeline.adapt(&like, steps);
+            self.later.retain_mut(|later| {
+                later.cut.adapt(&like, steps);
+                adapt(&mut later.now, &like, steps)
+            });
         }
         let keys: Vec<String> = changed.iter().map(|k| k.path.to_string()).collect();
         self.training.note_change(step, &keys);

@@ -94,29 +94,41 @@ impl Timeline {
         self.moments.iter().chain(best).filter(|m| m.step <= step).max_by_key(|m| m.step)
     }
 
-    /// Forgets what lies after `step`.
-    pub fn cut(&mut self, step: u64) {
-        self.moments.retain(|m| m.step <= step);
+    /// Takes off what lies after `step`, and remembers what was best.
+    pub fn cut(&mut self, step: u64) -> Timeline {
+        let best = self.best.clone();
         self.best.take_if(|(_, c)| c.step > step);
+        let first = self.moments.partition_point(|m| m.step <= step);
+        Timeline { moments: self.moments.split_off(first), best, ..Timeline::default() }
+    }
+
+    /// Puts back what was cut off at `step`, in place of what has come since.
+    pub fn put_back(&mut self, step: u64, cut: Timeline) {
+        self.moments.truncate(self.moments.partition_point(|m| m.step <= step));
+        self.moments.extend(cut.moments);
+        self.best = cut.best;
     }
 
     /// The training goes on with other rows or another objective, of which an epoch takes `now` steps instead of `before`: the
     /// same share of it is behind each moment, and what was best then is no measure any more. `like` = a checkpoint of it: where
     /// its parts are others, no moment fits it.
-    pub fn adapt(&mut self, like: &Checkpoint, (before, now): (u64, u64)) {
-        let parts = |c: &Checkpoint| -> Vec<(String, usize)> {
-            let optimizer = c.optimizer.iter().filter(|(_, v)| v.len() >= c.trained.weights.len());
-            optimizer.map(|(name, v)| (name.clone(), v.len())).collect()
-        };
-        let sizes = |c: &Checkpoint| (c.trained.weights.len(), c.trained.running.len(), parts(c));
+    pub fn adapt(&mut self, like: &Checkpoint, steps: (u64, u64)) {
         self.best = None;
-        self.moments.retain(|m| sizes(m) == sizes(like));
-        for moment in &mut self.moments {
-            moment.at = moment.at * now / before.max(1);
-            moment.best.clear();
-            moment.best_weights = None;
-        }
+        self.moments.retain_mut(|moment| adapt(moment, like, steps));
     }
+}
+
+/// `Timeline::adapt` of one moment; whether it fits.
+pub fn adapt(moment: &mut Checkpoint, like: &Checkpoint, (before, now): (u64, u64)) -> bool {
+    let parts = |c: &Checkpoint| -> Vec<(String, usize)> {
+        let optimizer = c.optimizer.iter().filter(|(_, v)| v.len() >= c.trained.weights.len());
+        optimizer.map(|(name, v)| (name.clone(), v.len())).collect()
+    };
+    let sizes = |c: &Checkpoint| (c.trained.weights.len(), c.trained.running.len(), parts(c));
+    moment.at = moment.at * now / before.max(1);
+    moment.best.clear();
+    moment.best_weights = None;
+    sizes(moment) == sizes(like)
 }
 
 #[cfg(test)]
@@ -175,10 +187,17 @@ mod tests {
         line.push(moment(40, 10));
         assert_eq!((line.best(), line.steps()), (Some(20), vec![0, 20, 40]));
         assert_eq!(line.at(39).map(|m| m.step), Some(20));
-        line.cut(20);
+        let later = line.cut(20);
         assert_eq!(line.steps(), [0, 20]);
-        line.cut(19);
+        let more = line.cut(19);
         assert_eq!((line.best(), line.steps()), (None, vec![0]));
+        // Another way from there on, which is left again.
+        line.push(moment(21, 10));
+        line.push_best(&row(22, 0.5), moment(22, 10));
+        line.put_back(19, more);
+        assert_eq!((line.best(), line.steps()), (Some(20), vec![0, 20]));
+        line.put_back(20, later);
+        assert_eq!((line.best(), line.steps()), (Some(20), vec![0, 20, 40]));
         line.adapt(&moment(5, 11), (1, 1));
         assert!(line.steps().is_empty(), "another network");
     }

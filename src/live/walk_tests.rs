@@ -47,7 +47,7 @@ fn any_keep(rng: &mut SplitMix64, home: &Path) -> Option<Keep> {
 /// One command, or nothing but time.
 fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
     let running = rng.next_u64().is_multiple_of(2);
-    let command = match rng.next_u64() % 15 {
+    let command = match rng.next_u64() % 16 {
         0 | 1 => {
             let several = 1 + rng.next_u64() % 2;
             let recipes: Vec<Recipe> = (0..several).map(|_| any_recipe(rng)).collect();
@@ -79,6 +79,7 @@ fn random_act(g: &mut Group, rng: &mut SplitMix64, home: &Path) -> String {
             ..View::default()
         }),
         13 => Command::GoOn { from: running.then_some(rng.next_u64() % 60) },
+        14 => Command::ComeBack,
         12 => Command::Save { slot: (rng.next_u64() % 2) as usize, path: home.join("saved"), force: running },
         _ => {
             std::thread::sleep(Duration::from_millis(rng.next_u64() % 20));

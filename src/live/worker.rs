@@ -42,11 +42,13 @@ pub enum Command {
     Pause,
     /// So many steps, then pause.
     Step(u64),
-    /// Trains on: from the moment at this step, or the last one before it, which forgets what came after; or from the end, with
+    /// Trains on: from the moment at this step, or the last one before it, until `ComeBack`; or from the end, with
     /// a schedule that begins again.
     GoOn {
         from: Option<u64>,
     },
+    /// Takes the last going back to an earlier moment back: the training as it stood before.
+    ComeBack,
     /// Ends training where it is; what is kept in a folder can be resumed.
     Stop,
     /// Back to step 0 with the recipes as they are now.
@@ -100,11 +102,12 @@ pub enum WorkerEvent {
         recipe: Box<Recipe>,
         points: Box<Points>,
     },
-    /// It goes on from an earlier step: what came after is forgotten.
+    /// It goes on from another step, with these rows of its curves.
     WentBack {
         slot: usize,
         step: u64,
         event: Event,
+        rows: Vec<EpochRow>,
     },
     Rows(Vec<(usize, EpochRow)>),
     WorkerState(WorkerState),

@@ -17,6 +17,8 @@ pub const MOST_INPUTS: u32 = 32;
 pub const MOST_OUTPUTS: u32 = 6;
 /// Hidden units of a thread.
 const MOST_UNITS: u32 = 8;
+/// Into how many parts a sum over threads is cut at most.
+const MOST_PARTS: u32 = 4;
 /// Rows that go through the network together.
 const BLOCK: u32 = 8;
 /// Threads of a workgroup on hardware.
@@ -145,9 +147,8 @@ impl OpSpec for MlpSteps {
     }
     fn workgroup(&self, alone: bool) -> (u32, u32) {
         let threads = if alone { self.threads_alone() } else { THREADS };
-        let pairs = BLOCK * self.outputs;
-        let parts = (threads / pairs.max(1)).max(1);
-        (threads, 4 * (BLOCK + BLOCK * self.inputs + (threads + parts + 1) * pairs + 3 * BLOCK))
+        let parts = (threads / (2 * self.outputs).max(1)).clamp(1, MOST_PARTS);
+        (threads, 4 * BLOCK * (1 + self.inputs + (threads + parts + 1) * self.outputs))
     }
     /// Of a single step; those of a workgroup come one after another.
     fn flops(&self) -> Option<f64> {

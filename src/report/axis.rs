@@ -3,6 +3,7 @@
 use super::{Input, numeric_inputs};
 use crate::data::encode::{Calendar, Encoder, Feature, FeatureKind, Scale};
 use crate::data::load::Loaded;
+use crate::data::table::calendar::Order;
 use crate::data::targets_of as targets;
 
 /// Points of a band on numbers.
@@ -28,6 +29,9 @@ impl Axis<'_> {
     pub fn of(encoder: &Encoder) -> Option<Axis<'_>> {
         let [feature] = &encoder.features[..] else { return None };
         if let FeatureKind::Date(calendar) = &feature.kind {
+            if calendar.order == Order::Clock {
+                return None;
+            }
             let years = Input { name: feature.name.clone(), scale: calendar.trend };
             return Some(Axis::Date { feature, calendar, years });
         }

@@ -7,7 +7,7 @@ use crate::metrics::{self, normal_quantile, weighted};
 use crate::results::against::{LINEAR, Losses, Rival, TREES};
 use crate::results::kind::{Better, MetricKind, Shown, Unit};
 use crate::results::uncertain::{Uncertain, error_of, error_of_mean, error_of_share, few_rows};
-use crate::results::words::{against_constant, coverage_verdict};
+use crate::results::words::{against_constant, all_alike, coverage_verdict};
 use crate::results::{Baselines, Metric, Results};
 use rayon::prelude::*;
 
@@ -90,6 +90,7 @@ pub fn regression(
         }
     }
     let said = weighted::effective_rows(n, w);
+    notes.extend(all_alike(&p.mean));
     notes.extend(against_constant(&out, said, "rmse"));
     notes.extend(line.and_then(|r| r.does_better(&out, "rmse", &losses, w)));
     notes.extend(trees.and_then(|r| r.does_better_in_part(&out, "rmse", &losses, w)));

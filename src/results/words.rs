@@ -1,5 +1,6 @@
 //! What the metrics of one evaluation mean, in words.
 
+use crate::error::either;
 use crate::results::chance::{Chance, Judgement};
 use crate::results::{Better, FEW, Metric};
 use crate::tables::apart;
@@ -39,6 +40,16 @@ pub fn against_constant(metrics: &[Metric], n: usize, point: &str) -> Option<Str
         }
         (None, None) => None,
     }
+}
+
+/// Says so where the network predicts the same for all rows: the baselines would be advice beside the point.
+pub fn all_alike(mean: &[f64]) -> Option<String> {
+    let (first, others) = mean.split_first()?;
+    let alike = others.iter().all(|m| (m - first).abs() <= 1e-6 * first.abs());
+    let lower = either("lower --lr", "lower the learning rate");
+    (mean.len() >= FEW && alike).then(|| {
+        format!("the network predicts the same for all rows: its units have died, as they do where the learning rate is too large; {lower}")
+    })
 }
 
 const CALIBRATE: &str = "`vifo calibrate RUN`";
@@ -220,6 +231,15 @@ mod tests {
         assert!(unlikely.contains("probabilities are worse than class shares (nll 2.500 against 2.000"), "{unlikely}");
         assert!(with_button(&unlikely).ends_with("\"Calibrate\" below may help"));
         assert!(with_run(&unlikely, "'runs/a b'").ends_with("`vifo calibrate 'runs/a b'` may help"));
+    }
+
+    #[test]
+    fn a_dead_network_is_named() {
+        assert!(all_alike(&[0.5434; 20]).is_some_and(|note| note.contains("its units have died")));
+        assert_eq!((all_alike(&[0.5434; FEW - 1]), all_alike(&[])), (None, None));
+        let mut alive = [0.5434; 20];
+        alive[7] += 1e-3;
+        assert_eq!(all_alike(&alive), None);
     }
 
     fn covered(hits: usize, n: usize) -> String {

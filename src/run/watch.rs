@@ -75,6 +75,8 @@ pub struct Seen {
     /// Tags and note.
     pub about: About,
     pub rows: Vec<EpochRow>,
+    /// As `Encoder::target_sd`; 1 where no encoder can be read.
+    pub target_sd: f64,
     /// When manifest, metrics or results were last written.
     pub modified: Option<SystemTime>,
     /// What is wrong or missing, and what to do about it.
@@ -185,7 +187,8 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         notes.push(if tested { "results.json is missing".into() } else { "no results: no rows to test on".into() });
     }
     let before = manifest.as_ref().map_or(0, |m| m.epochs_before);
-    let plan = || TrainingPlan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, &folder.encoder().ok()?).ok();
+    let encoder = folder.encoder().ok();
+    let plan = || TrainingPlan::new(recipe.as_ref()?, manifest.as_ref()?.train_rows, encoder.as_ref()?).ok();
     let hash = match (&recipe, &manifest) {
         (Some(r), _) if r.data.toy.is_some() => String::new(),
         (_, Some(m)) if m.values.is_empty() => m.data.clone(),
@@ -216,6 +219,7 @@ fn read(folder: &RunFolder, held: bool, stamps: Stamps) -> Seen {
         metrics: results.map_or(vec![], |r| r.metrics),
         about,
         rows,
+        target_sd: encoder.as_ref().map_or(1.0, |e| e.target_sd()),
         modified: stamps[..3].iter().flatten().map(|s| s.0).max(),
         recipe: recipe.map(|r| manifest.as_ref().map_or(r.clone(), |m| m.as_asked(r))),
         path,

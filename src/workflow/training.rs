@@ -373,7 +373,7 @@ impl Training {
         Ok(false)
     }
 
-    /// Goes on from an earlier checkpoint of this training; what came after it is forgotten.
+    /// Goes on from another checkpoint of this training, without rows of what came after it.
     pub fn go_back(&mut self, then: &Checkpoint) -> Result<()> {
         self.trainer.restore(then)?;
         self.rows.retain(|r| r.step <= then.step);

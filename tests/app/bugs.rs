@@ -104,9 +104,8 @@ fn bug_2_a_method_in_the_list_changes_nothing_before_one_agrees() {
     assert_eq!(app(&mut h).playground.draft, before);
 }
 
-/// To its end, as the first launch trains it. In its first quarter the network has hardly left the prior, which suits the test
-/// rows outside; from there on the held-out loss of the end is near the best: 0.13 nats above it, where a held rate of
-/// 20,000 epochs ended 0.21 above.
+/// To its end, as the first launch trains it: the held-out loss of the end is near the lowest on the way. A held rate of 20,000 epochs
+/// ended 0.21 nats above it.
 #[test]
 fn bug_7_the_first_launch_ends_as_well_as_it_ever_was() {
     let mut t = Training::new(&first_recipe(), &Device::Cpu).expect("a training");
@@ -114,7 +113,7 @@ fn bug_7_the_first_launch_ends_as_well_as_it_ever_was() {
         t.advance(4096).expect("steps");
     }
     let nll: Vec<f64> = t.rows.iter().filter_map(|r| r.test_nll).collect();
-    let (best, last) = (nll[nll.len() / 4..].iter().copied().fold(f64::INFINITY, f64::min), nll[nll.len() - 1]);
+    let (best, last) = (nll.iter().copied().fold(f64::INFINITY, f64::min), nll[nll.len() - 1]);
     eprintln!("test NLL: best {best}, last {last}, of {} rows", nll.len());
     assert!(last < best + 0.15, "best {best}, at the end {last}");
 }

@@ -228,6 +228,28 @@ fn the_slider_shows_an_earlier_step_and_training_goes_on_from_it() {
     assert!(a.playground.group.slots[0].run.rows.iter().all(|r| r.step < end));
     a.settings.pace = 0.0;
     wait(&mut h, "more than before", |a| step_of(a) > end);
+    click(&mut h, "Pause");
+    wait(&mut h, "a pause", |a| a.playground.group.state == WorkerState::Paused);
+    // What came after the step is not lost.
+    click(&mut h, "Undo");
+    wait(&mut h, "the step of before", |a| step_of(a) == end);
+    wait(&mut h, "its band", |a| band(a) == now);
+    click(&mut h, "Redo");
+    wait(&mut h, "training from there again", |a| a.playground.group.state == WorkerState::Running && band(a) != now);
+}
+
+/// All units dead: the window says so, with the way out.
+#[test]
+fn a_network_that_has_died_is_told_of() {
+    let mut h = running(Settings { pace: 0.0, ..Settings::default() });
+    let mut recipe = first_recipe();
+    recipe.train.lr = Some(1.0);
+    app(&mut h).playground.take_recipe(recipe);
+    wait(&mut h, "its end", |a| a.playground.group.snapshot.slots.first().is_some_and(|l| l.picture.is_flat()));
+    h.run_steps(2);
+    assert!(h.query_by_label_contains("its units have died").is_some());
+    click(&mut h, "Learning rate 0.1, from step 0");
+    wait(&mut h, "another start", |a| a.playground.draft.train.lr == Some(0.1) && step_of(a) > 0);
 }
 
 fn best_label(h: &mut Bench) -> String {

@@ -155,14 +155,14 @@ fn runs_are_listed_compared_and_opened() {
     let series = test.state().app().runs.series(&CurveOptions::default(), Spread::Sd);
     assert_eq!(series.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(), ["VIFO-mean, 2 seeds"]);
     let loss = series[0].1.iter().find(|s| s.name == "loss").expect("a loss");
-    let rows = |i: usize| {
-        let seen = test.state().app().runs.seen();
-        seen.iter().find(|s| s.path == paths[i]).expect("listed").rows.clone()
+    // Of the target in its own unit.
+    let last = |i: usize| {
+        let run = test.state().app().runs.seen().iter().find(|s| s.path == paths[i]).expect("listed");
+        run.rows[11].loss + run.target_sd.ln()
     };
-    assert_eq!(loss.x.len(), 12);
-    let (a, b) = (rows(0)[11].loss, rows(1)[11].loss);
+    let (a, b) = (last(0), last(1));
     // Two values: the sd with n - 1 is their distance over the root of 2.
-    assert!((loss.y[11] - (a + b) / 2.0).abs() < 1e-12);
+    assert!(loss.x.len() == 12 && (loss.y[11] - (a + b) / 2.0).abs() < 1e-12);
     assert!((loss.sd.as_ref().expect("two seeds")[11] - (a - b).abs() / 2f64.sqrt()).abs() < 1e-12);
 
     // All of them: the broken one is named, and hides nothing.

@@ -78,7 +78,7 @@ fn button(h: &mut Bench, pos: Pos2, button: PointerButton, pressed: bool) {
 #[test]
 fn a_point_is_added_dragged_and_removed_and_the_loss_moves() {
     let mut h = running(Settings::default());
-    wait(&mut h, "a fit", |a| a.playground.group.slots[0].run.last().is_some_and(|r| r.step > 100));
+    wait(&mut h, "a fit", |a| a.playground.group.slots[0].run.last().is_some_and(|r| r.step > 400));
     let before = app(&mut h).playground.group.slots[0].run.last().expect("a row").expected_nll;
     // Between the two groups of points there is nothing.
     let empty = screen(&mut h, [0.0, 1.0]);

@@ -358,8 +358,14 @@ fn every_page_comes_back_as_it_was_left() {
     app(&mut h).settings.tab = Tab::Results;
     wait(&mut h, "the run", |a| a.results.opened().is_some());
     h.run_steps(2);
+    h.get_by_role_and_label(Role::TextInput, "filter").focus();
+    h.step();
+    h.get_by_role_and_label(Role::TextInput, "filter").type_text("sd>0");
+    h.run_steps(2);
     h.get_by_label("Report").click();
     h.run_steps(2);
+    let order = vifo::gui::settings::RunOrder { key: Some(vifo::gui::settings::RunColumn::Seed), falling: true };
+    app(&mut h).runs.list.order = order.clone();
     app(&mut h).settings.tab = Tab::SideBySide;
     wait(&mut h, "settings", |a| {
         a.settings.opened.is_some() && a.settings.ticked.len() == 1 && a.settings.edited.is_some()
@@ -378,6 +384,7 @@ fn every_page_comes_back_as_it_was_left() {
     assert_eq!((app.runs.ticked(), app.recipe.edited.as_deref()), (vec![run.clone()], Some("seed = 4")));
     assert_eq!((app.data.choice.clone(), app.runs.filter().as_str()), (Some(choice), "data:sinusoid"));
     assert_eq!(app.results.part(), vifo::gui::settings::Sub::Report);
+    assert_eq!((app.results.rows_shown().filter.as_str(), &app.runs.list.order), ("sd>0", &order));
 }
 
 #[test]

@@ -424,34 +424,6 @@ fn a_closed_pipe_is_no_crash() {
     assert!(!String::from_utf8_lossy(&out.stderr).contains("panicked"));
 }
 
-#[test]
-fn demo_shows_the_widening() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let out = ok(dir.path(), "demo -q");
-    for file in [
-        "figure1_bands.png",
-        "figure1_bands.svg",
-        "figure1_bands.csv",
-        "figure2_priors.png",
-        "figure2_priors.csv",
-        "table.csv",
-        "table.md",
-        "vi-mean/report.html",
-    ] {
-        assert!(dir.path().join("demo").join(file).is_file(), "{file}");
-    }
-    // Six methods on 201 inputs with 100 training points each.
-    let bands = String::from_utf8(read(&dir.path().join("demo/figure1_bands.csv"))).expect("UTF-8");
-    assert!(bands.starts_with("part,panel,x,mean: y,total_sd: y,aleatoric_sd: y,epistemic_sd: y,truth: y,"), "{bands}");
-    assert_eq!(bands.lines().count(), 1 + 6 * (201 + 100));
-    let table = String::from_utf8(read(&dir.path().join("demo/table.csv"))).expect("UTF-8");
-    let outside = |method: &str| -> f64 {
-        let row = table.lines().find(|l| l.starts_with(method)).unwrap_or_else(|| panic!("{method} in {table}"));
-        row.rsplit(',').nth(2).expect("a cell").parse().expect("a number")
-    };
-    assert!(outside("\"VIFO-mean, auxiliary\"") > 3.0 * outside("VIFO-mean,"), "{out}");
-}
-
 /// Labels of a coin and eight columns of dice: nothing is learnt after the first epoch.
 #[test]
 fn a9_a_first_epoch_that_is_the_best_is_spoken_of() {

@@ -318,6 +318,33 @@ fn instructions() -> String {
     first.split("instructions: ").nth(1).expect("the instruction set").to_string()
 }
 
+/// The files that `vifo demo` leaves, and the error bars of VIFO, which auxiliary inputs widen where there is no data.
+fn has_the_widening(dir: &Path) {
+    for file in [
+        "figure1_bands.png",
+        "figure1_bands.svg",
+        "figure1_bands.csv",
+        "figure2_priors.png",
+        "figure2_priors.csv",
+        "table.csv",
+        "table.md",
+        "vi-mean/report.html",
+    ] {
+        assert!(dir.join(file).is_file(), "{file}");
+    }
+    let text = |file: &str| std::fs::read_to_string(dir.join(file)).expect(file);
+    // Six methods on 201 inputs with 100 training points each.
+    let bands = text("figure1_bands.csv");
+    assert!(bands.starts_with("part,panel,x,mean: y,total_sd: y,aleatoric_sd: y,epistemic_sd: y,truth: y,"), "{bands}");
+    assert_eq!(bands.lines().count(), 1 + 6 * (201 + 100));
+    let table = text("table.csv");
+    let outside = |method: &str| -> f64 {
+        let row = table.lines().find(|l| l.starts_with(method)).unwrap_or_else(|| panic!("{method} in {table}"));
+        row.rsplit(',').nth(2).expect("a cell").parse().expect("a number")
+    };
+    assert!(outside("\"VIFO-mean, auxiliary\"") > 3.0 * outside("VIFO-mean,"), "{table}");
+}
+
 /// The table of `vifo demo`, made anew.
 #[test]
 fn a11_the_demo_makes_the_table_that_the_readme_has() {
@@ -326,6 +353,7 @@ fn a11_the_demo_makes_the_table_that_the_readme_has() {
     let mut vifo = Command::new(env!("CARGO_BIN_EXE_vifo"));
     let out = vifo.args(["demo", "--quiet", "--out"]).arg(dir.path()).output().expect("runs");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    has_the_widening(dir.path());
     let ours = cells(&std::fs::read_to_string(dir.path().join("table.md")).expect("a table"));
     let readme = cells(&table);
     assert_eq!(ours[0], readme[0], "the columns are others: run docs/make");

@@ -1,7 +1,14 @@
-// tint.js MODULES: Chromium's compiler of WGSL (Tint) on every module and pipeline of the file, and on slips that it must see.
+// tint.js MODULES [--full]: Chromium's compiler of WGSL (Tint) on every module of the file and every entry of it, by its first and its
+// last settings or, with --full, by all of them, and on slips that it must see. What makes a pipeline is a second of SwiftShader's; the
+// rows of tests/web/run make the others.
 const http = require("http"), fs = require("fs"), os = require("os"), path = require("path");
 const { spawn } = require("child_process");
-const modules = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
+const all = process.argv.includes("--full");
+const ends = (kernels) => kernels.filter(({ entry }, i) => {
+  const same = (k) => k.entry === entry;
+  return all || i === kernels.findIndex(same) || i === kernels.findLastIndex(same);
+});
+const modules = JSON.parse(fs.readFileSync(process.argv[2], "utf8")).map((m) => ({ ...m, kernels: ends(m.kernels) }));
 
 // What must be refused: WGSL of the wrong type, more than every device has, and each module with its barriers behind a condition
 // that threads of a workgroup may see differently (naga takes that).

@@ -404,7 +404,8 @@ impl FeatureKind {
                     [one] => format!("; {one} as a point on a circle"),
                     [ref first @ .., last] => format!("; {} and {last} as points on a circle", first.join(", ")),
                 };
-                format!("date: trend in years{circles}{}", flagged(c.flag))
+                let trend = if c.order == Order::Clock { "time of day: hours" } else { "date: trend in years" };
+                format!("{trend}{circles}{}", flagged(c.flag))
             }
             FeatureKind::Levels { levels, unseen, embedded } => {
                 let missing = levels.first().is_some_and(String::is_empty);

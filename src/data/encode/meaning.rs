@@ -254,8 +254,12 @@ fn of_texts(
     // A few texts among dates are missing dates, where those are filled.
     let is_text = said == Some(ColumnKind::Text);
     let all_dates = |order| words().all(|text| calendar::parse(text, order).is_some());
-    if let Some(found) = calendar::detect(words()).filter(|f| !is_text && (rules.missing.fills() || all_dates(f.order)))
-    {
+    let clocks = || {
+        let found = calendar::Found { order: calendar::Order::Clock, is_ambiguous: false };
+        calendar::are_clocks(words()).then_some(found)
+    };
+    let dates = calendar::detect(words()).or_else(clocks);
+    if let Some(found) = dates.filter(|f| !is_text && (rules.missing.fills() || all_dates(f.order))) {
         let of_level: Vec<Option<Moment>> = levels.iter().map(|text| calendar::parse(text, found.order)).collect();
         let moments: Vec<Moment> =
             rows.iter().filter_map(|&row| texts.code(row).and_then(|code| of_level[code])).collect();

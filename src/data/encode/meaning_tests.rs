@@ -141,6 +141,23 @@ fn b4_dates_become_what_varies_of_them() {
     assert!(texts(&german)[0].starts_with("date: "), "{german:?}");
 }
 
+/// Few or many, and whatever the file calls them.
+#[test]
+fn times_of_day_are_numbers_and_not_texts() {
+    let times = became("start", |i| format!("{:02}:{:02}", i % 24, 7 * i % 60));
+    assert_eq!(texts(&times), ["time of day: hours; hour as a point on a circle"]);
+    assert_eq!(texts(&became("shift", |i| format!("{}:00", 8 * (i % 3)))), texts(&times));
+    let rows: String = (0..40).map(|i| format!("{:02}:30,{i}.5\n", i % 24)).collect();
+    let (encoder, _) = learn(&table_of(&format!("t,y\n{rows}")), &Rules::default()).unwrap();
+    let new = table_of("t,y\n06:00,1\n6:00 PM,2\n");
+    let x = encoder.encode(&new, &[0, 1], false).unwrap().x;
+    // A quarter of the circle, and three; the trend rises.
+    for (i, want) in [(1, 1.0), (2, 0.0), (4, -1.0), (5, 0.0)] {
+        assert!((f64::from(x[i]) - want).abs() < 1e-6, "input {i}: {} and not {want}", x[i]);
+    }
+    assert!(x[0] < x[3]);
+}
+
 #[test]
 fn b4_a_date_lies_on_its_circles() {
     let rows: String = (0..60).map(|i| format!("2024-{:02}-{:02},{i}.5\n", i / 28 + 1, i % 28 + 1)).collect();
@@ -179,7 +196,8 @@ fn b10_one_unseen_level_or_empty_cell_does_not_refuse_the_others() {
     let (encoder, _) = learn(&table, &Rules::default()).unwrap();
     let fresh = table_of("c,x\na,1\nnew,2\nb,\nc,3\n");
     let usable = encoder.usable(&fresh, false).unwrap();
-    assert_eq!((usable.rows.len(), usable.notes.len()), (4, 2), "{:?}", usable.notes);
+    assert_eq!((usable.rows.len(), usable.notes.len()), (4, 3), "{:?}", usable.notes);
+    assert!(usable.notes[2].starts_with("the error bars of these 2 rows are likely too narrow"), "{:?}", usable.notes);
     let x = encoder.encode(&fresh, &usable.rows, false).unwrap();
     assert_eq!(x.x[4..7], [0.0, 0.0, 0.0], "none of the levels");
     // An encoder that fills nothing leaves the row out, and a strict one stops.

@@ -247,7 +247,8 @@ fn a_row_that_is_not_plain_is_told_apart_and_one_of_nothing_is_refused() {
     assert_eq!((&usable.rows[..], usable.odd.len()), (&[0, 1, 2][..], 1));
     assert_eq!(usable.refused, [(3, "no input could be read".to_string())]);
     // The row that is refused is not among the filled ones.
-    assert_eq!(usable.notes.len(), 1);
+    assert_eq!(usable.notes.len(), 2);
+    assert!(usable.notes[1].starts_with("the error bars of this row are likely too narrow"), "{:?}", usable.notes);
     assert!(usable.notes[0].starts_with("column 'x' has 1 missing cell, as none"), "{:?}", usable.notes);
     let m = message(e.usable(&table(vec![number("x", [nan]), number("z", [nan])]), false));
     assert!(m.contains("t.csv, line 2: no input could be read"), "{m}");

@@ -1,7 +1,7 @@
 //! Which rows of new data can be encoded, and warnings for those unlike the training rows.
 
 use super::cells::Cellwise;
-use super::feature::{CellFault, Feature, FeatureKind, Strange, Unseen};
+use super::feature::{CellFault, Feature, FeatureKind, StandIn, Strange, Unseen};
 use super::{Encoder, fault_error, number_text};
 use crate::data::table::rows::Lost;
 use crate::data::table::{Lines, Table};
@@ -41,6 +41,8 @@ impl Encoder {
         let of_cell = |name: &str, fault: &CellFault| format!("column {}: {}", quoted(name), fault.found);
         // Per row: how many cells say nothing, and whether one is not as in training.
         let (mut blank, mut is_odd) = (vec![0usize; table.rows()], vec![false; table.rows()]);
+        // And whether the network has learnt of such cells.
+        let mut is_unlearnt = vec![false; table.rows()];
         for (at, cells) in cells.iter().enumerate() {
             for row in 0..table.rows() {
                 match cells.judge(row, lost.text(at, row)) {
@@ -51,6 +53,8 @@ impl Encoder {
                             || (is_switch && strange == Strange::Unseen);
                         blank[row] += usize::from(is_blank);
                         is_odd[row] |= strange != Strange::No;
+                        let learnt = matches!(cells.kind.stand_in(), StandIn::RareLevel | StandIn::Missing);
+                        is_unlearnt[row] |= strange == Strange::Filled || (strange != Strange::No && !learnt);
                     }
                     Err(fault) => {
                         let name = &cells.column.name;
@@ -84,7 +88,7 @@ impl Encoder {
                 let notes = self.features.iter().zip(&cells).enumerate();
                 let notes =
                     notes.flat_map(|(at, (f, cells))| summed(f, cells, &odd, &table.lines, |row| lost.text(at, row)));
-                let notes = notes.collect();
+                let notes = notes.chain(too_narrow(rows.iter().filter(|&&row| is_unlearnt[row]).count())).collect();
                 let odd = odd.into_iter().map(|row| (row, said_of_row(&cells, row, &lost))).collect();
                 let refused =
                     reasons.into_iter().enumerate().filter_map(|(row, reason)| Some((row, reason?))).collect();
@@ -96,6 +100,12 @@ impl Encoder {
 
 /// Why a row is refused that says nothing.
 const NOTHING_READ: &str = "no input could be read";
+
+/// What stand-ins do to error bars of which no training row had any: a network takes them for what was measured.
+fn too_narrow(rows: usize) -> Option<String> {
+    let whose = if rows == 1 { "this row".into() } else { format!("these {rows} rows") };
+    (rows > 0).then(|| format!("the error bars of {whose} are likely too narrow: they take what stands in for what is not known as measured"))
+}
 
 /// What to say of the cells of `rows` that are not as in training.
 fn summed<'l>(

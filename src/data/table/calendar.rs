@@ -13,13 +13,15 @@ pub(crate) struct Moment {
     pub has_day: bool,
 }
 
-/// Which of two numbers before a year is the day, where both could be: `3/4/2024`. Points always put the day first.
+/// Which of two numbers before a year is the day, where both could be: `3/4/2024`. Points always put the day first. A clock has no
+/// date beside it: its moments are of 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     #[default]
     MonthFirst,
     DayFirst,
+    Clock,
 }
 
 pub(crate) const DAY: f64 = 86_400.0;
@@ -95,9 +97,14 @@ fn month_length(year: i64, month: u32) -> u32 {
     (next - days(year, month, 1)) as u32
 }
 
-/// `None` for what is no date; a time without a date is none.
+/// `None` for what is no date; a time without a date is none but to `Order::Clock`, to which nothing else is one.
 pub(crate) fn parse(text: &str, order: Order) -> Option<Moment> {
     let text = text.trim();
+    if order == Order::Clock {
+        let hours = text.find(':').filter(|colon| (1..=2).contains(colon));
+        let (seconds, ahead) = hours.and_then(|_| clock(text))?;
+        return Some(Moment { seconds, ahead, has_day: false });
+    }
     if text.len() > 48 || !text.bytes().any(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -325,6 +332,12 @@ pub(crate) struct Found {
 /// How many texts are dates, and how many there are.
 fn share<'t>(texts: impl Iterator<Item = &'t str>, order: Order) -> (usize, usize) {
     texts.fold((0, 0), |(read, all), text| (read + usize::from(parse(text, order).is_some()), all + 1))
+}
+
+/// Whether at least 19 of 20 texts are times of day without a date.
+pub(crate) fn are_clocks<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
+    let (read, all) = share(texts, Order::Clock);
+    all > 0 && read * 20 >= all * 19
 }
 
 /// The order in which at least 19 of 20 texts are dates; `None` where there is none.

@@ -92,6 +92,21 @@ fn b4_dates_are_read_as_people_write_them() {
     }
 }
 
+/// Of a column of clocks alone: hours of one day, whatever else may stand there.
+#[test]
+fn a_clock_without_a_date() {
+    let hours = |text| parse(text, Order::Clock).map(|m| m.seconds / 3600.0);
+    assert_eq!(
+        ["00:00", "6:30", "12:45:00", "3:15 PM", "23:59:60"].map(hours),
+        [0.0, 6.5, 12.75, 15.25, 24.0].map(Some)
+    );
+    for text in ["", "12", "2024-01-01 12:30", "24:00", "12:60", "1:2", ":30", "ratio 3:10", "123:10", "10:15:00:00"] {
+        assert_eq!(hours(text), None, "{text}");
+    }
+    assert!(are_clocks(["8:00", "16:00", "23:30"].into_iter()) && !are_clocks(["8:00", "3:2"].into_iter()));
+    assert!(!are_clocks([].into_iter()));
+}
+
 #[test]
 fn b4_parts_of_a_moment() {
     // datetime(2024, 7, 4, 18): day 186 of 366, three quarters of the day over.

@@ -8,6 +8,7 @@ use super::proto::Element;
 use crate::data::encode::feature::Calendar;
 use crate::data::encode::scale::FAR;
 use crate::data::encode::{CLIP, Encoder, Feature, FeatureKind, Robust, Scale, Unseen};
+use crate::data::table::calendar::Order;
 use crate::error::{Error, Result};
 use crate::method::ImageInput;
 use std::collections::HashSet;
@@ -105,6 +106,10 @@ fn input(g: &mut Graph, feature: &Feature) -> Val {
             Element::Text,
             format!("text, {no} or {yes} in small, capital or first capital letters; \"\" where it is missing"),
         ),
+        FeatureKind::Date(c) if c.order == Order::Clock => {
+            let doc = "time of day as the share of the day that is over, from 0 on; NaN where it is missing";
+            (Element::Double, doc.to_string())
+        }
         FeatureKind::Date(_) => {
             let doc = "date as days since 1970-01-01 by its own clock, the time of day as a fraction; NaN where it is missing";
             (Element::Double, doc.to_string())

@@ -13,12 +13,13 @@ impl App {
     /// The pages as they were left.
     pub(super) fn reopen(&mut self, ctx: &egui::Context) {
         if let Some(path) = self.settings.opened.clone().filter(|path| crate::recipe::is_run(path)) {
-            self.results.come_back(ctx, &path, self.settings.part);
+            self.results.come_back(ctx, &path, self.settings.part, self.settings.rows.clone());
         }
         if let Some(left) = self.settings.data.take() {
             self.data.come_back(ctx, &left);
         }
         self.runs.narrow(&self.settings.filter);
+        self.runs.list.order.clone_from(&self.settings.run_order);
         self.runs.tick(&self.settings.ticked);
         self.recipe.edited.clone_from(&self.settings.edited);
         if !self.settings.tour_seen {

@@ -23,9 +23,12 @@ pub const NAMES: [&str; 8] = [
     "test RMSE or accuracy",
 ];
 
-/// The curves of a training as columns, extended row by row.
+/// The curves of a training as columns, extended row by row. All that are in nats are of the target in its own unit, as held-out
+/// figures and results are; a row has the loss of the standardised target.
 #[derive(Debug, Clone, Default)]
 pub struct CurveCache {
+    /// ln of the target's sd: what the density's unit adds to a mean loss in nats.
+    shift: f64,
     step: Vec<f64>,
     epoch: Vec<f64>,
     seconds: Vec<f64>,
@@ -35,7 +38,12 @@ pub struct CurveCache {
 }
 
 impl CurveCache {
-    pub fn update(&mut self, rows: &[EpochRow]) {
+    /// Takes over what is new of `rows`; `target_sd` as `Encoder::target_sd`.
+    pub fn update(&mut self, rows: &[EpochRow], target_sd: f64) {
+        let shift = if target_sd > 0.0 { libm::log(target_sd) } else { 0.0 };
+        if self.shift != shift {
+            *self = CurveCache { shift, ..CurveCache::default() };
+        }
         let done = self.step.len();
         let continues = match (&self.ends, rows.first(), done.checked_sub(1).and_then(|i| rows.get(i))) {
             (Some((first, last)), Some(a), Some(b)) => first == a && last == b,
@@ -43,7 +51,7 @@ impl CurveCache {
             _ => false,
         };
         if !continues {
-            *self = CurveCache::default();
+            *self = CurveCache { shift, ..CurveCache::default() };
         }
         for r in &rows[self.step.len().min(rows.len())..] {
             self.push(r);
@@ -64,8 +72,8 @@ impl CurveCache {
         };
         let option = |v: Option<f64>| v.unwrap_or(f64::NAN);
         let values = [
-            r.loss,
-            r.expected_nll,
+            r.loss + self.shift,
+            r.expected_nll + self.shift,
             regularizer,
             auxiliary,
             option(r.validation_nll),
@@ -144,8 +152,9 @@ pub fn options_ui(ui: &mut egui::Ui, options: &mut CurveOptions) {
         ui.checkbox(&mut options.log, "logarithmic").on_hover_text("Logarithmic beyond a threshold, linear near zero");
         smoothing_ui(ui, options);
         ui.separator();
-        ui.checkbox(&mut options.loss, "loss")
-            .on_hover_text("Expected NLL + eta x regularizer + eta_aux x auxiliary, nats per row");
+        ui.checkbox(&mut options.loss, "loss").on_hover_text(
+            "Expected NLL + eta x regularizer + eta_aux x auxiliary, in nats per row of the target in its own unit",
+        );
         ui.checkbox(&mut options.expected_nll, "expected NLL");
         ui.checkbox(&mut options.regularizer, "regularizer").on_hover_text("With its weight eta");
         ui.checkbox(&mut options.auxiliary, "auxiliary").on_hover_text("With its weight eta_aux");
@@ -179,7 +188,7 @@ impl CurvesPage {
         exports: &mut Exports,
     ) {
         if let Some(slot) = data.group.slots.first() {
-            self.data.update(&slot.run.rows);
+            self.data.update(&slot.run.rows, slot.points.target_sd);
         }
         let ticked = runs.series(&settings.curves, settings.spread);
         egui::CentralPanel::default().show(ui, |ui| {
@@ -237,16 +246,21 @@ mod tests {
         let row = |step: u64, loss: f64| EpochRow { step, loss, expected_nll: 1.0, ..Default::default() };
         let mut cache = CurveCache::default();
         let mut rows = vec![row(10, 3.0), row(20, 2.0)];
-        cache.update(&rows);
+        cache.update(&rows, 1.0);
         rows.push(row(30, 1.5));
-        cache.update(&rows);
+        cache.update(&rows, 1.0);
         assert_eq!((cache.len(), cache.columns[0].clone()), (3, vec![3.0, 2.0, 1.5]));
-        cache.update(&[row(10, 9.0)]);
+        cache.update(&[row(10, 9.0)], 1.0);
         assert_eq!((cache.len(), cache.columns[0].clone()), (1, vec![9.0]));
-        cache.update(&[]);
+        cache.update(&[], 1.0);
         assert!(cache.is_empty());
+        // A target whose sd is e: a density of it is 1/e as high, its NLL one nat more.
+        cache.update(&[EpochRow { validation_nll: Some(2.5), ..row(10, 1.5) }], std::f64::consts::E);
+        let [loss, nll, penalty, validation] = [0, 1, 2, 4].map(|i| cache.columns[i].clone());
+        assert_eq!([loss, nll, penalty, validation], [vec![2.5], vec![2.0], vec![0.5], vec![2.5]]);
+        cache.update(&[], 1.0);
         let names: Vec<String> = {
-            cache.update(&rows);
+            cache.update(&rows, 1.0);
             cache.shown(&CurveOptions::default()).into_iter().map(|s| s.name.to_string()).collect()
         };
         assert_eq!(names, ["loss", "expected NLL", "regularizer, weighted"], "what holds nothing is not shown");

@@ -184,7 +184,7 @@ impl DataPage {
             self.finished = Some(training.folder.clone());
         }
         if let Some(slot) = self.group.slots.first() {
-            self.curves.update(&slot.run.rows);
+            self.curves.update(&slot.run.rows, slot.points.target_sd);
             if training.draft.is_none() {
                 training.draft = slot.recipe.as_deref().cloned();
             }

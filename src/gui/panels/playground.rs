@@ -91,14 +91,19 @@ struct Taking {
     training: u64,
 }
 
-/// The first launch: the paper's toy, slowly enough to watch.
+/// Epochs and learning rate of the first launch: a few seconds to watch. The rate falls to 0, and in time: held, or for longer, the
+/// curve goes on to thread the points, and the band of the end is the worst.
+const FIRST: (Option<u32>, Option<f64>) = (Some(1000), Some(0.0005));
+/// Of the other toys, which have more rows.
+const LONGER: (Option<u32>, Option<f64>) = (Some(4000), Some(0.001));
+
+/// The first launch: the paper's toy.
 pub fn first_recipe() -> Recipe {
     let text = builtin::find("sinusoid").unwrap_or_default();
     let table = Recipe::parse(text, "sinusoid").unwrap_or_default();
     let mut recipe = crate::method::checked(&table, "sinusoid").unwrap_or_else(|_| empty_recipe());
-    // The rate falls to 0, and in time: held, or for longer, it would go on to thread the points, and the band of the end be the
-    // worst.
-    (recipe.train.epochs, recipe.train.lr, recipe.train.schedule) = (Some(4000), Some(0.001), Some(Schedule::Cosine));
+    (recipe.train.epochs, recipe.train.lr) = FIRST;
+    recipe.train.schedule = Some(Schedule::Cosine);
     recipe.train.watch_test = true;
     recipe
 }
@@ -123,6 +128,10 @@ fn toy_recipe(kind: ToyKind, before: &Recipe) -> Recipe {
     recipe.data.noise = None;
     recipe.data.validation_fraction = 0.0;
     recipe.name = Some(kind.to_string());
+    let (own, other) = if kind == ToyKind::Sinusoid { (FIRST, LONGER) } else { (LONGER, FIRST) };
+    if (recipe.train.epochs, recipe.train.lr) == other {
+        (recipe.train.epochs, recipe.train.lr) = own;
+    }
     if !keys::suits(&recipe.method.name, kind.task()) {
         recipe.method.name = crate::method::default_name();
         crate::method::adapt(&mut recipe);
@@ -267,7 +276,7 @@ impl Playground {
             self.send_look();
         }
         if let Some(slot) = self.group.slots.first() {
-            self.curves.update(&slot.run.rows);
+            self.curves.update(&slot.run.rows, slot.points.target_sd);
         }
     }
 
@@ -408,6 +417,7 @@ impl Playground {
             if !curves_too {
                 return;
             }
+            self.dead_ui(ui);
             self.ending_ui(ui);
             self.timeline_ui(ui);
             self.below_ui(ui, settings);

@@ -22,7 +22,7 @@ use crate::base::fs;
 use crate::error::Error;
 use crate::gui::export::{Exports, Plottable};
 use crate::gui::plots::network::layers_ui;
-use crate::gui::settings::{CurveOptions, Sub};
+use crate::gui::settings::{CurveOptions, RowsShown, Sub};
 use crate::live::Job;
 use crate::tables::TextTable;
 use crate::workflow::calibrate::Calibrated;
@@ -42,7 +42,7 @@ pub struct ResultsPage {
     run: Option<Run>,
     tab: Sub,
     /// What was shown when the window was closed.
-    left: Option<Sub>,
+    left: Option<(Sub, RowsShown)>,
     /// Of the run's own test rows.
     own: Option<View>,
     own_images: Option<Job<Option<Pixels>>>,
@@ -99,8 +99,13 @@ impl ResultsPage {
         self.tab
     }
 
-    pub fn come_back(&mut self, ctx: &egui::Context, path: &Path, part: Sub) {
-        self.left = Some(part);
+    /// How the test rows are shown.
+    pub fn rows_shown(&self) -> RowsShown {
+        self.own.as_ref().map_or_else(RowsShown::default, View::shown)
+    }
+
+    pub fn come_back(&mut self, ctx: &egui::Context, path: &Path, part: Sub, rows: RowsShown) {
+        self.left = Some((part, rows));
         self.open(ctx, path);
     }
 
@@ -229,9 +234,11 @@ impl ResultsPage {
         self.seen = (written, run.held);
         self.removed = false;
         let other_run = self.run.as_ref().is_none_or(|r| r.folder.path != run.folder.path);
+        // Read anew, after a calibration, they stay as they were.
+        let mut rows = self.rows_shown();
         if other_run {
             (self.other, self.more) = (None, None);
-            self.tab = self.left.take().unwrap_or_default();
+            (self.tab, rows) = self.left.take().unwrap_or_default();
             self.images = Images::default();
             (self.predicting, self.evaluating, self.calibrating) = (None, None, None);
             self.gallery = Gallery::default();
@@ -240,7 +247,8 @@ impl ResultsPage {
         }
         self.said.clear();
         self.classes = run.predictions.as_ref().and_then(|p| p.per_class());
-        self.own = run.predictions.clone().map(|p| View::new(ctx, "Test rows".into(), p, run.of_rows.clone()));
+        self.own =
+            run.predictions.clone().map(|p| View::shown_as(ctx, "Test rows".into(), p, run.of_rows.clone(), &rows));
         self.own_images = None;
         if self.own.is_some() && run.encoder.pixels.is_some() {
             let (folder, wake) = (run.folder.clone(), ctx.clone());
@@ -249,7 +257,7 @@ impl ResultsPage {
         }
         self.gallery.load(ctx, run.figures.clone());
         self.curves = CurveCache::default();
-        self.curves.update(&run.rows);
+        self.curves.update(&run.rows, run.encoder.target_sd());
         self.run = Some(run);
     }
 

@@ -58,7 +58,7 @@ pub struct RunsPage {
     followed: bool,
     /// Of the last `poll`.
     ctx: Option<egui::Context>,
-    list: List,
+    pub list: List,
     ticked: BTreeSet<PathBuf>,
     actions: Actions,
     compared: Compared,
@@ -258,7 +258,7 @@ impl RunsPage {
             ui.add(field).labelled_by(label.id).on_hover_text(tip);
             self.columns_ui(ui, &mut settings.run_columns);
             if ui.button("Tick all").on_hover_text("All that are listed").clicked() {
-                self.ticked.extend(self.list.order(&self.seen).into_iter().map(|i| self.seen[i].path.clone()));
+                self.ticked.extend(self.list.places(&self.seen).into_iter().map(|i| self.seen[i].path.clone()));
             }
             if ui.button("Tick none").clicked() {
                 self.ticked.clear();

@@ -5,7 +5,6 @@ use crate::base::clock::Instant;
 use crate::error::{Error, Result};
 use crate::exec::Device;
 use crate::live::slot::TrainerSlot;
-use crate::live::timeline::Timeline;
 use crate::live::worker::{Command, Keep, WorkerEvent, WorkerState, kept_in};
 use crate::recipe::Recipe;
 use crate::workflow::Training;
@@ -47,6 +46,7 @@ impl Body {
                 self.steps_left = Some(n);
             }
             Command::GoOn { from } => self.go_on(from)?,
+            Command::ComeBack => self.come_back()?,
             Command::Stop => {
                 let save = |l: &mut TrainerSlot| l.training.save().and_then(|()| l.training.mark_stopped());
                 let saved = self.slots.iter_mut().try_for_each(save);
@@ -60,7 +60,7 @@ impl Body {
                 let running = self.state == WorkerState::Running;
                 let restart = |slot: &mut TrainerSlot| {
                     let recipe = slot.training.recipe.clone();
-                    slot.timeline = Timeline::default();
+                    slot.forget();
                     slot.training.restart(&recipe, &slot.device)
                 };
                 let all = self.slots.iter_mut().try_for_each(restart);
@@ -93,7 +93,8 @@ impl Body {
         let steers = match command {
             Command::Start { .. } | Command::BringBack { .. } | Command::Resume { .. } => return Ok(()),
             Command::Aside(_) | Command::Pace(_) | Command::View(_) => return Ok(()),
-            Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) | Command::GoOn { .. } => true,
+            Command::Run | Command::Step(_) | Command::Reset | Command::Change(_) => true,
+            Command::GoOn { .. } | Command::ComeBack => true,
             Command::Pause | Command::Stop | Command::Save { .. } => false,
         };
         if self.slots.is_empty() {
@@ -241,15 +242,33 @@ impl Body {
             let slot = &mut self.slots[i];
             let went = from.map_or(Ok(None), |step| slot.go_back(step))?;
             slot.go_on()?;
-            let event = slot.training.trainer.started();
             let report = match went {
-                Some(step) => WorkerEvent::WentBack { slot: i, step, event },
+                Some(step) => self.went_back(i, step),
                 None => self.changed(i),
             };
             self.tell(report);
         }
         self.set_running(true);
         Ok(())
+    }
+
+    fn come_back(&mut self) -> Result<()> {
+        let running = self.state == WorkerState::Running;
+        for i in 0..self.slots.len() {
+            let Some(step) = self.slots[i].come_back()? else {
+                let help = "train on from here, or from another step on the slider";
+                return Err(Error::run("training", "what came after this step is kept no longer", help));
+            };
+            let report = self.went_back(i, step);
+            self.tell(report);
+        }
+        self.set_running(running);
+        Ok(())
+    }
+
+    fn went_back(&self, i: usize, step: u64) -> WorkerEvent {
+        let training = &self.slots[i].training;
+        WorkerEvent::WentBack { slot: i, step, event: training.trainer.started(), rows: training.rows.clone() }
     }
 
     /// A training as it goes on.
@@ -278,8 +297,8 @@ impl Body {
                 Ok(None) => {}
                 Ok(Some(step)) => {
                     from = from.or(Some(step));
-                    let event = self.slots[i].training.trainer.started();
-                    self.tell(WorkerEvent::WentBack { slot: i, step, event });
+                    let report = self.went_back(i, step);
+                    self.tell(report);
                 }
                 Err(e) => return self.fail(e),
             }

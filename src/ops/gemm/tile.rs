@@ -111,7 +111,7 @@ unsafe fn as_f32<T>(values: &[T]) -> &[f32] {
 /// Columns that the plain form takes at a time.
 const PLAIN_COLUMNS: usize = 8;
 
-/// For vectors of 128 bits, of which every processor and browser has 16: rows and columns at a time as many as they hold.
+/// For vectors of 128 bits, of which every processor and browser has 16, and one of ARM 32: rows at a time as many as they hold.
 ///
 /// # Safety
 /// As for `product`.
@@ -127,26 +127,25 @@ unsafe fn plain<T: Real, const W: usize>(
     width: usize,
     out: &mut [T],
 ) {
-    // In numbers of 64 bits two rows fill the registers.
-    let rows = if size_of::<T>() == 4 { 4 } else { 2 };
+    // In numbers of 64 bits half as many rows fill the registers.
+    let most = (if cfg!(target_arch = "aarch64") { 32 } else { 16 } / size_of::<T>()).max(1);
     let mut r = 0;
     while r < h {
+        let rows = 1 << (h - r).min(most).ilog2();
         for c in (0..W).step_by(PLAIN_COLUMNS) {
             let (at, to) = (&at[r..], &to[r..]);
             // SAFETY: rows r .. r + H are below h; the rest is the caller's promise.
             unsafe {
-                match h - r {
-                    left if left >= 4 && rows == 4 => block::<T, 4>(a, at, runs, panel, ld, c, last, to, width, out),
-                    left if left >= 2 => block::<T, 2>(a, at, runs, panel, ld, c, last, to, width, out),
+                match rows {
+                    #[cfg(target_arch = "aarch64")]
+                    8 => block::<T, 8>(a, at, runs, panel, ld, c, last, to, width, out),
+                    4 => block::<T, 4>(a, at, runs, panel, ld, c, last, to, width, out),
+                    2 => block::<T, 2>(a, at, runs, panel, ld, c, last, to, width, out),
                     _ => block::<T, 1>(a, at, runs, panel, ld, c, last, to, width, out),
                 }
             }
         }
-        r += match h - r {
-            left if left >= 4 && rows == 4 => 4,
-            left if left >= 2 => 2,
-            _ => 1,
-        };
+        r += rows;
     }
 }
 

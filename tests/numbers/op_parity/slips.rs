@@ -36,7 +36,7 @@ fn a_wrong_kernel_is_seen() {
 }
 
 /// Module, text, what stands there instead, and the op and variant that must fail: one slip of each kind that a tile allows.
-const SLIPS: [(&str, &str, &str, &str, Variant); 55] = [
+const SLIPS: [(&str, &str, &str, &str, Variant); 56] = [
     ("conv_tiled", "a.y * b[1]", "a.y * b[0]", "conv2d_forward", Variant::Tile64x64),
     ("conv_tiled", "pixel.x * p.stride", "pixel.x", "conv2d_forward", Variant::Tile32x32),
     ("conv_tiled", "third = ahead(second, 1u", "third = ahead(second, 2u", "conv2d_forward", Variant::Tile64x16),
@@ -157,9 +157,10 @@ const SLIPS: [(&str, &str, &str, &str, Variant); 55] = [
     ),
     ("mlp_steps", "first + lane < args.n_valid", "first + lane <= args.n_valid", "mlp_steps", Variant::Plain),
     ("mlp_steps", "thread += PARTS", "thread += PARTS + 1u", "mlp_steps", Variant::Shared),
-    ("mlp_steps", "t % INPUTS];", "(t + 1u) % INPUTS];", "mlp_steps", Variant::Shared),
+    ("mlp_steps", "let x = at + t / 2u;", "let x = at + (t + 1u) / 2u;", "mlp_steps", Variant::Shared),
+    ("mlp_steps", "let four = 4u * (lane % 2u);", "let four = 0u;", "mlp_steps", Variant::Plain),
     ("mlp_steps", "steps_schedule[i]", "steps_schedule[0]", "mlp_steps", Variant::Plain),
-    ("mlp_steps", "all.squares += partial[t * WORDS]", "all.squares = partial[t * WORDS]", "mlp_steps", Variant::Plain),
+    ("mlp_steps", "all.squares += of_thread.x", "all.squares = of_thread.x", "mlp_steps", Variant::Plain),
     ("norm_split", "- base - shift", "- base", "batch_norm_stats", Variant::Split),
     ("norm_split", "width >= CHANNELS", "width > CHANNELS", "batch_norm_sums", Variant::Split),
     ("norm_split", "at += LANES * step", "at += step", "batch_norm_sums", Variant::Split),

@@ -31,6 +31,8 @@ struct Change {
     after: Said,
     /// It began a training: the way back brings back the one before, as it was.
     begins: bool,
+    /// It went back to this step of the training, and what came after is kept beside it.
+    went_back: Option<u64>,
 }
 
 /// Of the last entry: a change that tells itself by the same words, in the same press of the mouse or soon after, belongs to it.
@@ -103,7 +105,7 @@ impl Playground {
             Some(entry) => entry.after = after,
             None => {
                 let begins = doing.is_some_and(|d| d.1);
-                self.history.stack.push(name, Change { before, after, begins });
+                self.history.stack.push(name, Change { before, after, begins, went_back: None });
             }
         }
     }
@@ -112,9 +114,13 @@ impl Playground {
     /// into the training that runs, or waits for consent as it did before.
     pub fn go(&mut self, way: Way) {
         let Some((_, change)) = self.history.stack.go(way) else { return };
-        let Change { before, after, begins } = change;
+        let Change { before, after, begins, went_back } = change;
         let (from, to) = if way == Way::Undo { (after, before) } else { (before, after) };
         self.history.last = None;
+        if let Some(step) = went_back {
+            self.looks_at = None;
+            self.group.send(if way == Way::Undo { Command::ComeBack } else { Command::GoOn { from: Some(step) } });
+        }
         if begins {
             self.draft = (*to.draft).clone();
             self.lesson = to.lesson;
@@ -136,6 +142,16 @@ impl Playground {
         }
         let draft = Arc::new(self.draft.clone());
         self.history.known = Said { draft, curve: to.curve, lesson: self.lesson, training: self.training() };
+    }
+
+    /// Trains on from an earlier step; Undo brings back what came after it.
+    pub(super) fn go_back(&mut self, step: u64) {
+        let said = self.history.known.clone();
+        let change = Change { before: said.clone(), after: said, begins: false, went_back: Some(step) };
+        self.history.stack.push(format!("go back to step {step}"), change);
+        self.history.last = None;
+        self.group.send(Command::GoOn { from: Some(step) });
+        self.looks_at = None;
     }
 
     pub(super) fn undo_keys(&mut self, ui: &egui::Ui) {

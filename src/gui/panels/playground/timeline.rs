@@ -8,6 +8,11 @@ use crate::recipe::Schedule;
 use crate::train::Ending;
 use eframe::egui::{self, Pos2, Slider};
 
+/// Steps after which a network that predicts the same everywhere has come to nothing.
+const DEAD: u64 = 50;
+/// Where a recipe names no learning rate.
+const USUAL_LR: f64 = 0.01;
+
 /// Share of the slider at its right end that means the present.
 const NOW: f64 = 1.0 / 150.0;
 
@@ -55,10 +60,10 @@ impl Playground {
                 if ui.button("Now").on_hover_text("Back to the present").clicked() {
                     self.looks_at = None;
                 }
-                let tip = "Trains on from this step, with its weights and optimizer; what came after it is forgotten";
+                let tip =
+                    "Trains on from this step, with its weights and optimizer; Undo brings back what came after it";
                 if ui.button("Go on from here").on_hover_text(tip).clicked() {
-                    self.group.send(Command::GoOn { from: Some(step) });
-                    self.looks_at = None;
+                    self.go_back(step);
                 }
             }
         });
@@ -88,6 +93,26 @@ impl Playground {
             let tip = "As many epochs again, from these weights; the learning rate starts anew";
             if ui.button("Train on").on_hover_text(tip).clicked() {
                 self.group.send(Command::GoOn { from: None });
+            }
+        });
+    }
+
+    /// That the training came to nothing, and what helps.
+    pub(super) fn dead_ui(&mut self, ui: &mut egui::Ui) {
+        if !self.group.slot_snapshot(0).is_some_and(|look| self.group.step() >= DEAD && look.picture.is_flat()) {
+            return;
+        }
+        let slot = self.group.slots.first().and_then(|l| l.recipe.as_ref());
+        let now = slot.and_then(|r| r.train.lr).unwrap_or(USUAL_LR);
+        let less = super::edit::five_digits(now / 10.0);
+        ui.horizontal_wrapped(|ui| {
+            let text = format!(
+                "The network predicts the same everywhere: its units have died, as they do where the learning rate ({now}) is too large."
+            );
+            ui.colored_label(ui.visuals().warn_fg_color, text);
+            if ui.button(format!("Learning rate {less}, from step 0")).clicked() {
+                self.draft.train.lr = Some(less);
+                self.begin();
             }
         });
     }

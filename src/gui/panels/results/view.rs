@@ -5,6 +5,7 @@ use super::read::Pixels;
 use crate::gui::panels::banner::Banner;
 use crate::gui::panels::filter::Filter;
 use crate::gui::panels::pick::take_result;
+use crate::gui::settings::RowsShown;
 use crate::gui::theme::seen_bars;
 use crate::live::Job;
 use crate::tables::grouped;
@@ -38,13 +39,37 @@ pub fn first_images(predictions: &Predictions, wrong_only: bool, certain_first: 
 
 impl View {
     pub fn new(ctx: &egui::Context, title: String, predictions: Arc<Predictions>, notes: Vec<String>) -> View {
-        let sort = predictions.by_uncertainty();
+        Self::shown_as(ctx, title, predictions, notes, &RowsShown::default())
+    }
+
+    /// In an order and narrowed as the user left them, as far as there are such columns.
+    pub fn shown_as(
+        ctx: &egui::Context,
+        title: String,
+        predictions: Arc<Predictions>,
+        notes: Vec<String>,
+        rows: &RowsShown,
+    ) -> View {
+        let column = rows.column.as_ref().and_then(|name| predictions.table.header.iter().position(|h| h == name));
+        let chosen = column.map(|column| Sort { column, descending: rows.falling });
+        let sort = chosen.unwrap_or_else(|| predictions.by_uncertainty());
         let order = (0..predictions.table.rows.len()).collect();
-        let (filter, wrong_only) = (String::new(), false);
+        let wrong_only = rows.wrong_only && predictions.classes.is_some();
+        let filter = rows.filter.clone();
         let mut view =
             View { predictions, title, notes, images: None, sort, order, ordering: None, filter, wrong_only };
         view.sort_by(ctx, sort);
         view
+    }
+
+    pub fn shown(&self) -> RowsShown {
+        let usual = self.sort == self.predictions.by_uncertainty();
+        RowsShown {
+            column: self.predictions.table.header.get(self.sort.column).filter(|_| !usual).cloned(),
+            falling: !usual && self.sort.descending,
+            filter: self.filter.clone(),
+            wrong_only: self.wrong_only,
+        }
     }
 
     fn sort_by(&mut self, ctx: &egui::Context, sort: Sort) {

@@ -3,7 +3,7 @@
 use crate::base::clock::SystemTime;
 use crate::gui::panels::filter::{Filter, Line};
 use crate::gui::panels::keys::method_name;
-use crate::gui::settings::RunColumn;
+use crate::gui::settings::{RunColumn, RunOrder};
 use crate::results::{Better, share_of, title};
 use crate::run::watch::{RunState, Seen};
 use crate::tables::readable;
@@ -35,21 +35,19 @@ pub enum Wish {
 #[derive(Default)]
 pub struct List {
     pub filter: String,
-    /// None = the name.
-    key: Option<RunColumn>,
-    falling: bool,
+    pub order: RunOrder,
 }
 
 impl List {
     /// Places of the runs that pass the filter, sorted. What a run does not have comes last either way.
-    pub fn order(&self, seen: &[Arc<Seen>]) -> Vec<usize> {
+    pub fn places(&self, seen: &[Arc<Seen>]) -> Vec<usize> {
         let filter = Filter::of(&self.filter);
         let mut shown: Vec<usize> = (0..seen.len()).filter(|i| filter.passes(&*seen[*i])).collect();
-        let way = |o: Ordering| if self.falling { o.reverse() } else { o };
+        let way = |o: Ordering| if self.order.falling { o.reverse() } else { o };
         let texts = |a: &str, b: &str| last(some(a), some(b), |a, b| way(a.cmp(b)));
         shown.sort_by(|a, b| {
             let (a, b) = (&*seen[*a], &*seen[*b]);
-            let by_key = match &self.key {
+            let by_key = match &self.order.key {
                 None => way(a.name.cmp(&b.name)),
                 Some(RunColumn::Data) => texts(&a.data, &b.data),
                 Some(RunColumn::Method) => texts(&a.method, &b.method),
@@ -76,7 +74,7 @@ impl List {
         columns: &[RunColumn],
         height: f32,
     ) -> Option<(Arc<Seen>, Wish)> {
-        let (order, now) = (self.order(seen), SystemTime::now());
+        let (order, now) = (self.places(seen), SystemTime::now());
         // A column of nothing would only take the others' room.
         let has_tags = seen.iter().any(|s| !s.about.tags.is_empty());
         let columns: Vec<&RunColumn> = columns.iter().filter(|c| has_tags || **c != RunColumn::Tags).collect();
@@ -136,8 +134,8 @@ impl List {
     }
 
     fn header_ui(&mut self, ui: &mut egui::Ui, column: Option<&RunColumn>) {
-        let is_key = self.key.as_ref() == column;
-        let arrow = match (is_key, self.falling) {
+        let is_key = self.order.key.as_ref() == column;
+        let arrow = match (is_key, self.order.falling) {
             (false, _) => "",
             (true, false) => " ▲",
             (true, true) => " ▼",
@@ -146,8 +144,8 @@ impl List {
         let button = egui::Button::new(RichText::new(format!("{name}{arrow}")).strong()).frame(false);
         if ui.add(button).on_hover_text(format!("{tip}. Click to sort.")).clicked() {
             // Newest first, all others from the smallest on.
-            self.falling = if is_key { !self.falling } else { column == Some(&RunColumn::Changed) };
-            self.key = column.cloned();
+            self.order.falling = if is_key { !self.order.falling } else { column == Some(&RunColumn::Changed) };
+            self.order.key = column.cloned();
         }
     }
 }

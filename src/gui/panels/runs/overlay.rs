@@ -55,7 +55,7 @@ impl Overlay {
         if !self.made.as_ref().is_some_and(is_made) {
             self.columns.retain(|path, _| runs.iter().any(|r| r.path == *path));
             for run in runs {
-                self.columns.entry(run.path.clone()).or_default().update(&run.rows);
+                self.columns.entry(run.path.clone()).or_default().update(&run.rows, run.target_sd);
             }
             let named = Rc::new(self.make(runs, options, spread));
             self.made = Some(Made { runs: runs.to_vec(), options: *options, spread, named });
