@@ -245,8 +245,9 @@ fn a_network_that_has_died_is_told_of() {
     let mut recipe = first_recipe();
     recipe.train.lr = Some(1.0);
     app(&mut h).playground.take_recipe(recipe);
-    wait(&mut h, "its end", |a| a.playground.group.snapshot.slots.first().is_some_and(|l| l.picture.is_flat()));
-    h.run_steps(2);
+    let flat = |a: &App| a.playground.group.snapshot.slots.first().is_some_and(|l| l.picture.is_flat());
+    wait(&mut h, "its end", |a| matches!(a.playground.group.state, WorkerState::Ended(_)) && flat(a));
+    settle(&mut h);
     assert!(h.query_by_label_contains("its units have died").is_some());
     click(&mut h, "Learning rate 0.1, from step 0");
     wait(&mut h, "another start", |a| a.playground.draft.train.lr == Some(0.1) && step_of(a) > 0);

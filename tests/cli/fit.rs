@@ -33,7 +33,7 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-const LONG: &str = "fit t.csv --device cpu --members 3 --epochs 3000 --set train.patience=0 --set train.checkpoint_seconds=0 \
+const LONG: &str = "fit t.csv --device cpu --members 3 --epochs 1500 --set train.patience=0 --set train.checkpoint_seconds=0 \
                     --set train.evaluate_every=5 -q";
 
 /// Waits until the run has written a checkpoint and some epochs more.
@@ -77,7 +77,7 @@ fn ctrl_c_stops_with_a_checkpoint() {
     let dir = tempfile::tempdir().expect("a folder");
     let d = dir.path();
     table(d);
-    let args = LONG.replace("3000", "30000000");
+    let args = LONG.replace("1500", "30000000");
     let child = vifo(d)
         .args(format!("{args} --out run").replace(" -q", "").split_whitespace())
         .stdout(Stdio::piped())
@@ -261,7 +261,7 @@ fn runs_side_by_side_do_not_meet() {
     for name in ["t", "t-2", "t-3"] {
         assert!(d.join("runs").join(name).join("report.html").is_file(), "{name}");
     }
-    let mut long = spawn(&format!("{} --out busy", LONG.replace("3000", "30000000")));
+    let mut long = spawn(&format!("{} --out busy", LONG.replace("1500", "30000000")));
     wait_for_checkpoint(&d.join("busy"));
     for args in ["fit t.csv --device cpu --epochs 3 -q --out busy --force", "fit --resume busy -q"] {
         let out = vifo(d).args(args.split(' ')).output().expect("runs");

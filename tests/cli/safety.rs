@@ -148,10 +148,10 @@ fn c1_c11_a_kill_at_any_moment_leaves_a_run_that_is_resumed() {
     table(d, "t.csv", 120);
     let args = "fit t.csv --device cpu --members 2 --epochs 400 --set train.patience=0 --set train.checkpoint_seconds=0 -q --out";
     ok(d, &format!("{args} whole"));
-    for i in 0..12u64 {
+    for i in 0..8u64 {
         let mut child = spawn(d, &format!("{args} run"));
         wait_for("a checkpoint", || d.join("run/checkpoints/last.safetensors").is_file());
-        std::thread::sleep(Duration::from_micros(700 * i * i));
+        std::thread::sleep(Duration::from_micros(1600 * i * i));
         child.kill().expect("killed");
         child.wait().expect("gone");
         if i % 3 == 0 {

@@ -104,7 +104,9 @@ const NOTHING_READ: &str = "no input could be read";
 /// What stand-ins do to error bars of which no training row had any: a network takes them for what was measured.
 fn too_narrow(rows: usize) -> Option<String> {
     let whose = if rows == 1 { "this row".into() } else { format!("these {rows} rows") };
-    (rows > 0).then(|| format!("the error bars of {whose} are likely too narrow: they take what stands in for what is not known as measured"))
+    (rows > 0).then(|| {
+        format!("the error bars of {whose} are likely too narrow: a stand-in counts as if it had been measured")
+    })
 }
 
 /// What to say of the cells of `rows` that are not as in training.
