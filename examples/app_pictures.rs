@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use vifo::gui::app::{App, Open};
 use vifo::gui::gallery;
 use vifo::gui::settings::{Ground, MapKind, Settings};
+use vifo::live::WorkerState;
 use vifo::recipe::{Recipe, builtin, keys};
 
 struct Desk {
@@ -87,6 +88,10 @@ fn step_of(app: &App) -> u64 {
     app.playground.group.snapshot.step
 }
 
+fn has_ended(app: &App) -> bool {
+    matches!(app.playground.group.state, WorkerState::Ended(_))
+}
+
 fn moons() -> Recipe {
     let mut table = Recipe::parse(builtin::find("moons").expect("built in"), "moons").expect("a recipe");
     for (key, value) in [("train.epochs", "5000"), ("train.schedule", "constant"), ("train.patience", "0")] {
@@ -118,8 +123,7 @@ fn main() {
 
 fn playground(studio: &Studio, light: &Settings) {
     let mut h = studio.scene(light.clone(), None);
-    wait(&mut h, "training", |a| step_of(a) > 3000);
-    click(&mut h, "Pause");
+    wait(&mut h, "its end", has_ended);
     studio.take(&mut h, "playground");
     click(&mut h, "Learning curves");
     studio.take(&mut h, "learning_curves");
@@ -132,7 +136,7 @@ fn playground(studio: &Studio, light: &Settings) {
     wait(&mut h, "training", |a| step_of(a) > 1000);
     studio.take(&mut h, "example");
     let mut h = studio.scene(Settings { ground: Ground::Dark, ..light.clone() }, None);
-    wait(&mut h, "training", |a| step_of(a) > 3000);
+    wait(&mut h, "its end", has_ended);
     studio.take(&mut h, "playground_dark");
 }
 
@@ -152,16 +156,15 @@ fn classes(studio: &Studio, light: &Settings) {
 fn others(studio: &Studio, light: &Settings) {
     let mut h = studio.scene(light.clone(), None);
     wait(&mut h, "training", |a| step_of(a) > 100);
-    click(&mut h, "Pause");
     click(&mut h, "Side by side");
-    wait(&mut h, "training", |a| a.side.group.as_ref().is_some_and(|g| g.snapshot.step > 2000));
+    wait(&mut h, "their end", |a| a.side.group.as_ref().is_some_and(|g| matches!(g.state, WorkerState::Ended(_))));
     studio.take(&mut h, "side_by_side");
     click(&mut h, "Priors");
     wait(&mut h, "training", |a| {
         a.priors
             .group
             .as_ref()
-            .is_some_and(|g| g.snapshot.step > 1400 && g.snapshot.slots.iter().all(|l| l.prior.is_some()))
+            .is_some_and(|g| g.snapshot.step > 900 && g.snapshot.slots.iter().all(|l| l.prior.is_some()))
     });
     studio.take(&mut h, "priors");
 }
