@@ -49,5 +49,5 @@ fn bytes(slot: &TrainerSlot) -> usize {
     let sets = [&data.train, &data.validation, &data.test];
     let rows: usize = sets.iter().map(|set| 4 * (set.x.len() + set.y.len()) + set.bytes.len()).sum();
     // The executor has the rows, too.
-    slot.timeline.bytes() + 2 * rows
+    slot.timeline.bytes() + slot.later_bytes() + 2 * rows
 }

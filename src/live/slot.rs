@@ -4,7 +4,7 @@
 use super::change::Effect;
 use super::network;
 use super::picture::{Painter, Picture, View};
-use super::timeline::{Timeline, adapt};
+use super::timeline::{Timeline, adapt, bytes};
 use super::worker::SlotSnapshot;
 use crate::data::encode::{Encoder, Feature, FeatureKind, Scale, Target};
 use crate::data::load::Loaded;
@@ -139,10 +139,15 @@ impl TrainerSlot {
         self.training.go_back(then)?;
         let cut = self.timeline.cut(step);
         self.later.push(Later { step, now, cut, rows });
-        while self.later.len() > 1 && self.later.iter().map(|l| l.cut.bytes()).sum::<usize>() > MOST_LATER {
+        while self.later.len() > 1 && self.later_bytes() > MOST_LATER {
             self.later.remove(0);
         }
         Ok(Some(step))
+    }
+
+    /// What is kept of before the goings back, in memory.
+    pub fn later_bytes(&self) -> usize {
+        self.later.iter().map(|l| l.cut.bytes() + bytes(&l.now) + size_of_val(&l.rows[..])).sum()
     }
 
     /// Takes the last `go_back` back: the training as it stood before; its step. None where that is known no longer.

@@ -24,7 +24,8 @@ pub fn held_out_nll(row: &EpochRow) -> Option<f64> {
     row.validation_nll.or(row.test_nll).filter(|nll| nll.is_finite())
 }
 
-fn bytes(checkpoint: &Checkpoint) -> usize {
+/// What a moment takes in memory.
+pub fn bytes(checkpoint: &Checkpoint) -> usize {
     let of = |t: &crate::method::Trained| t.weights.len() + t.running.len();
     let numbers = of(&checkpoint.trained)
         + checkpoint.best_weights.as_ref().map_or(0, of)

@@ -11,7 +11,7 @@ mod tests;
 pub use backward::{conv2d_backward_data, conv2d_backward_weight};
 pub use forward::{conv2d_forward, conv2d_naive};
 
-use super::gemm::Rows;
+use super::gemm::{Places, Rows};
 use super::params;
 use crate::base::Real;
 
@@ -200,18 +200,27 @@ pub(super) struct Windows {
     pub row: usize,
     pub col: usize,
 }
-// SAFETY: `furthest` is the trait's own, which looks at every place.
+// SAFETY: the places of one row of the grid ascend evenly; of those of several the furthest is kept.
 unsafe impl Rows for Windows {
     #[inline(always)]
-    fn fill(&self, i: usize, at: &mut [usize]) {
+    fn set(&self, i: usize, h: usize, places: &mut Places) {
         // One division per tile: with few channels a product of a window is not much longer than a division.
         let (mut y, mut x) = (i / self.columns, i % self.columns);
-        for at in at {
+        if x + h <= self.columns {
+            return places.set_even(self.first + y * self.row + x * self.col, self.col, h);
+        }
+        (places.step, places.furthest) = (0, 0);
+        for at in &mut places.at[..h] {
             *at = self.first + y * self.row + x * self.col;
+            places.furthest = places.furthest.max(*at);
             x += 1;
             if x == self.columns {
                 (x, y) = (0, y + 1);
             }
         }
+    }
+    #[inline(always)]
+    fn evenly(&self) -> usize {
+        self.columns
     }
 }

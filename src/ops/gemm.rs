@@ -16,6 +16,7 @@ pub use crate::base::simd::Isa;
 use crate::base::simd::wide;
 pub use epilogue::{Epilogue, Finish, Gate, beside};
 use few_columns::{DOTS, dots, turned};
+pub(crate) use tile::Places;
 use tile::{Last, TILE_ROWS, product, rows_at_a_time};
 
 /// Columns of a packed panel.
@@ -53,15 +54,15 @@ impl<'a, T> Mat<'a, T> {
 /// Where the rows of a matrix are.
 ///
 /// # Safety
-/// For places `at` as `fill` left them, `furthest(at)` is no smaller than any of them: the product reads and writes memory
-/// that was compared with `furthest` alone.
+/// The places that it sets are what they say of themselves: none of the `h` first is beyond `furthest`, and unless `step` is 0
+/// they are so far apart. The product reads and writes memory that was compared with that alone.
 pub(crate) unsafe trait Rows: Copy + Sync {
-    /// The places of rows i, i + 1, ...
-    fn fill(&self, i: usize, at: &mut [usize]);
-    /// The largest of the places that `fill` gave.
+    /// The places of rows i to i + h, of which there is one at least; those behind mean nothing.
+    fn set(&self, i: usize, h: usize, places: &mut Places);
+    /// How many rows are evenly spaced, from the first on and from each multiple on.
     #[inline(always)]
-    fn furthest(&self, at: &[usize]) -> usize {
-        at.iter().copied().fold(0, usize::max)
+    fn evenly(&self) -> usize {
+        usize::MAX
     }
 }
 
@@ -71,18 +72,12 @@ pub(crate) struct Even {
     pub first: usize,
     pub stride: usize,
 }
-// SAFETY: the places of `fill` ascend, so the last one is the largest: sizes and strides are far from wrapping round
-// (`gemm` asserts it, `InOrder` counts rows).
+// SAFETY: the places ascend, so the last one is the furthest: sizes and strides are far from wrapping round (`gemm` asserts it,
+// `InOrder` counts rows).
 unsafe impl Rows for Even {
     #[inline(always)]
-    fn fill(&self, i: usize, at: &mut [usize]) {
-        for (r, at) in at.iter_mut().enumerate() {
-            *at = self.first + (i + r) * self.stride;
-        }
-    }
-    #[inline(always)]
-    fn furthest(&self, at: &[usize]) -> usize {
-        at.last().copied().unwrap_or(0)
+    fn set(&self, i: usize, h: usize, places: &mut Places) {
+        places.set_even(self.first + i * self.stride, self.stride, h);
     }
 }
 
@@ -92,12 +87,8 @@ pub(crate) struct InOrder;
 // SAFETY: as for `Even`, whose places these are.
 unsafe impl Rows for InOrder {
     #[inline(always)]
-    fn fill(&self, i: usize, at: &mut [usize]) {
-        Even { first: 0, stride: 1 }.fill(i, at);
-    }
-    #[inline(always)]
-    fn furthest(&self, at: &[usize]) -> usize {
-        at.last().copied().unwrap_or(0)
+    fn set(&self, i: usize, h: usize, places: &mut Places) {
+        places.set_even(i, 1, h);
     }
 }
 
@@ -310,6 +301,12 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
     let mut tile = [[T::zero(); W]; TILE_ROWS];
     let (k, most) = (runs.count * runs.len, rows_at_a_time::<T, W>(isa));
     let last = if k > 0 { (runs.count - 1) * runs.run + (runs.len - 1) * runs.col } else { 0 };
+    // Tiles of one height, as far as that goes: a low last one would take as long as a full one. And of evenly spaced rows.
+    let evenly = if rows.evenly() >= MIN_ROWS { rows.evenly().min(m) } else { m };
+    let count = evenly.div_ceil(most).max(1);
+    let (low, higher) = (evenly / count, evenly % count);
+    // Set in place: a copy of one that was just written would wait for it.
+    let (mut at, mut place) = (Places::NONE, Places::NONE);
     for p in 0..n.div_ceil(W) {
         let (first, panel) = match b.next {
             Some(next) => (p * W, &b.data[p * next..]),
@@ -320,20 +317,19 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
         };
         let w = W.min(n - first);
         assert!(k == 0 || (k - 1) * b.ld + W <= panel.len(), "B is smaller than its sizes say");
-        let mut i = 0;
+        let (mut i, mut t) = (0, 0);
         while i < m {
-            // Tiles of one height, as far as that goes: a low last one would take as long as a full one.
-            let h = (m - i).div_ceil((m - i).div_ceil(most));
-            let (mut at, mut place) = ([0; TILE_ROWS], [0; TILE_ROWS]);
-            rows.fill(i, &mut at[..h]);
-            to.fill(i, &mut place[..h]);
-            assert!(k == 0 || rows.furthest(&at[..h]) + last < a.len(), "A is smaller than its sizes say");
+            let h = (low + usize::from(t % count < higher)).min(m - i);
+            t += 1;
+            rows.set(i, h, &mut at);
+            to.set(i, h, &mut place);
+            assert!(k == 0 || at.furthest + last < a.len(), "A is smaller than its sizes say");
             let finish = if add { Some(Finish::default()) } else { e.finish() };
             // Not twice what the panel before has added.
             let seen = p * W - first;
             if let (Some(finish), true, true) = (finish, w == W, !add || seen == 0) {
                 debug_assert!(finish.gate.is_none_or(|g| g.cols == n), "a gate lies as C does");
-                let end = to.furthest(&place[..h]) * n + W;
+                let end = place.furthest * n + W;
                 let out = &mut c[first..];
                 let gate = finish.gate.map_or(&[][..], |g| &g.values[row0 * n + first..]);
                 let bias = finish.bias.map_or(&[][..], |bias| &bias[first..]);
@@ -342,7 +338,7 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
                 );
                 let last = Last { bias, relu: finish.relu, gate, add };
                 // SAFETY: the asserts bound the largest index of each; `tiles` asked the machine for `isa`.
-                unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &place, n, out) };
+                unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &place.at, n, out) };
                 i += h;
                 continue;
             }
@@ -351,13 +347,13 @@ fn tiles_of<T: Real, R: Rows, C: Rows, E: Epilogue<T>, const W: usize>(
             // SAFETY: the asserts bound the largest index of both; the tile has room for h rows.
             unsafe { product::<T, W>(isa, a, &at, h, runs, panel, b.ld, last, &IN_TILE, W, flat) };
             for r in 0..h {
-                let out = &mut c[place[r] * n + first..][..w];
+                let out = &mut c[place.at[r] * n + first..][..w];
                 if add {
                     for (out, v) in out[seen..].iter_mut().zip(&tile[r][seen..]) {
                         *out += *v;
                     }
                 } else {
-                    let values = e.apply(row0 + place[r], first, tile[r]);
+                    let values = e.apply(row0 + place.at[r], first, tile[r]);
                     match <&mut [T; W]>::try_from(&mut *out) {
                         Ok(out) => *out = values,
                         Err(_) => store_part(&values, out),

@@ -5,6 +5,7 @@
 use super::regularizer::{self, REG_NONE, sigma};
 use super::{Grid, Lengths, OpSpec, StepArgs, binds, elements, params, shared};
 use crate::base::Real;
+use crate::base::gamma::LN_TAU;
 use crate::base::rng::{Draw, Stream};
 
 mod expectation;
@@ -166,7 +167,7 @@ pub fn gaussian_loss<T: Real>(link: u32, m: T, l: T, y: T) -> (T, T, T) {
     let log_g = if link == NOISE_EXP { l.at_least(T::of(-10.0)).at_most(T::of(10.0)) } else { g.ln() };
     let e = y - m;
     let q = e * e / g;
-    let value = half * (q + log_g + T::of(libm::log(2.0 * std::f64::consts::PI)));
+    let value = half * (q + log_g + T::of(LN_TAU));
     (value, -e / g, half * (T::one() - q) / g * slope)
 }
 

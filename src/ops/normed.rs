@@ -8,8 +8,7 @@ pub use backward::norm_conv_backward;
 
 use super::conv::{GROUPS, Shape, Windows, conv_params};
 use super::gemm::{Finish, InOrder, Runs, in_place, pack_len, pack_panels, tiles};
-use super::linear::activate;
-use super::norm::{kind, lanes, row_squares, row_sums};
+use super::norm::{kind, lanes, normalise, row_squares, row_sums};
 use super::wide::wide;
 use super::{
     Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, in_quadruples, params, shared,
@@ -150,7 +149,7 @@ impl<'a, T: Real> Norm<'a, T> {
         }
         let first = (s.pad_top * fw + s.pad_left) * s.c_in;
         let sizes = (row, s.w * s.c_in, fw * s.c_in);
-        normalised(
+        normalise(
             self.activation,
             sizes,
             &x[..rows * s.w * s.c_in],
@@ -159,29 +158,6 @@ impl<'a, T: Real> Norm<'a, T> {
             self.beta,
             &mut frame[first..],
         );
-    }
-}
-
-wide! {
-    /// The first numbers of each row of x, (how many, length of a row, length of a row of the frame).
-    fn normalised<T: Real>(
-        activation: u32,
-        sizes: (usize, usize, usize),
-        x: &[T],
-        stats: &[T],
-        gamma: &[T],
-        beta: &[T],
-        frame: &mut [T],
-    ) {
-        let c = gamma.len();
-        let (mean, inv_sd, beta) = (&stats[..c], &stats[c..2 * c], &beta[..c]);
-        for (x, to) in x.chunks_exact(sizes.1).zip(frame.chunks_mut(sizes.2)) {
-            for (y, x) in to[..sizes.0].chunks_exact_mut(c).zip(x.chunks_exact(c)) {
-                for i in 0..c {
-                    y[i] = activate(activation, gamma[i] * ((x[i] - mean[i]) * inv_sd[i]) + beta[i]);
-                }
-            }
-        }
     }
 }
 

@@ -11,8 +11,8 @@ use crate::method::{DataX, ModelSpec, TrainProgram};
 use crate::ops::StepArgs;
 use crate::ops::reduce::{SUM_BAD_STEP, SUM_BAD_TERM, SUM_STEPS, SUM_WORDS};
 use crate::program::Buf;
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 struct Part {
     members: usize,
@@ -232,11 +232,28 @@ impl Session {
             let args = args(p);
             p.exec.run(args)
         };
-        match &mut self.parts[..] {
-            [one] => run(one),
-            many if self.is_parallel => many.par_iter_mut().filter(|p| wanted(p)).try_for_each(run),
-            many => many.iter_mut().filter(|p| wanted(p)).try_for_each(run),
+        let threads = if self.is_parallel { rayon::current_num_threads() } else { 1 };
+        let others = threads.min(self.parts.len()).saturating_sub(1);
+        let mut left = self.parts.iter_mut().filter(|p| wanted(p));
+        if others == 0 {
+            return left.try_for_each(run);
         }
+        let left = Mutex::new(left);
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || std::iter::from_fn(next).try_for_each(run);
+        let failed = Mutex::new(None);
+        let note = |result: Result<()>| {
+            if let Err(e) = result {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+            }
+        };
+        // This thread works, too. Where it only waited, the others would all be woken at once, and the system may put two of them
+        // behind each other on one processor for some milliseconds, as long as the whole work, while another one idles.
+        rayon::in_place_scope(|scope| {
+            (0..others).for_each(|_| scope.spawn(|_| note(work())));
+            note(work());
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
     /// All members' weights, one after another.

@@ -1,5 +1,7 @@
 //! The CPU executor: calls the CPU kernels one after another. Memory is taken once; a step allocates nothing.
 
+mod numbers;
+
 use super::{Executor, gives_scalars, takes_bytes, takes_scalars, takes_shared};
 use crate::base::Real;
 use crate::base::simd::wide;
@@ -8,6 +10,7 @@ use crate::ops::wide::{PIECE, share};
 use crate::ops::{MAX_OUTPUTS, Operands, StepArgs};
 use crate::program::plan::plan;
 use crate::program::{Buf, Element, Program, Step};
+use numbers::Numbers;
 use rayon::prelude::*;
 use std::array::from_fn;
 use std::ops::Range;
@@ -16,11 +19,15 @@ use std::sync::Arc;
 pub struct CpuExecutor<T> {
     program: Program,
     memory: Memory<T>,
-    scratch: Vec<T>,
+    scratch: Numbers<T>,
+    is_large: bool,
 }
 
+/// Operations of a program from which on its ops are divided among threads.
+const LARGE: f64 = 16e6;
+
 struct Memory<T> {
-    slots: Vec<Vec<T>>,
+    slots: Vec<Numbers<T>>,
     slot: Vec<usize>,
     len: Vec<usize>,
     /// Which buffers hold what 16 bits can.
@@ -49,11 +56,11 @@ impl<T: Real> Memory<T> {
     }
     /// Moves the slot out, so that inputs and outputs can be borrowed side by side; `put` moves it back.
     #[inline(always)]
-    fn take(&mut self, buf: Buf) -> Vec<T> {
+    fn take(&mut self, buf: Buf) -> Numbers<T> {
         std::mem::take(&mut self.slots[self.slot[buf.0 as usize]])
     }
     #[inline(always)]
-    fn put(&mut self, buf: Buf, values: Vec<T>) {
+    fn put(&mut self, buf: Buf, values: Numbers<T>) {
         self.slots[self.slot[buf.0 as usize]] = values;
     }
 }
@@ -63,14 +70,15 @@ impl<T: Real> CpuExecutor<T> {
         let plan = plan(&program);
         let scratch = program.steps.iter().map(|s| s.op.scratch()).max().unwrap_or(0);
         let len = program.buffers.iter().map(|b| b.len).collect();
-        let slots = plan.slot_len.iter().map(|&n| vec![T::zero(); n]).collect();
+        let slots = plan.slot_len.iter().map(|&n| Numbers::zeros(n)).collect();
         // Zeros until they are written, as on a GPU; the system gives such memory only once it is read.
         let zeros = |n: usize| (Arc::new(vec![0; n]), 0..n);
         let bytes = program.buffers.iter().map(|b| (b.kind == Element::Bytes).then(|| zeros(b.len))).collect();
         let shared = vec![None; program.buffers.len()];
         let half = program.buffers.iter().map(|b| b.kind == Element::Half).collect();
         let memory = Memory { slots, slot: plan.slot, len, half, bytes, shared };
-        let mut executor = CpuExecutor { memory, scratch: vec![T::zero(); scratch], program };
+        let is_large = program.cost().flops >= LARGE;
+        let mut executor = CpuExecutor { memory, scratch: Numbers::zeros(scratch), program, is_large };
         for (buf, values) in std::mem::take(&mut executor.program.constants) {
             let values: Vec<T> = values.iter().map(|v| T::of(f64::from(*v))).collect();
             executor.set(buf, &values);
@@ -117,7 +125,7 @@ impl<T: Real> Executor for CpuExecutor<T> {
         }
         let b = buf.0 as usize;
         // An input has a slot of its own: its memory is given back.
-        self.memory.slots[self.memory.slot[b]] = vec![];
+        self.memory.slots[self.memory.slot[b]] = Numbers::default();
         self.memory.shared[b] = Some(values.clone());
         Ok(())
     }
@@ -131,8 +139,13 @@ impl<T: Real> Executor for CpuExecutor<T> {
         Ok(self.get(buf).iter().map(|v| v.f64() as f32).collect())
     }
     fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
-        for a in args {
-            self.step(&a.cast());
+        let is_large = self.is_large;
+        let mut steps = || args.iter().for_each(|a| self.step(&a.cast()));
+        // From one of the pool's threads: from another each op that is divided would wait until two of them are awake.
+        if is_large {
+            rayon::scope(|_| steps())
+        } else {
+            steps()
         }
         Ok(())
     }
@@ -152,7 +165,7 @@ wide! {
 
 #[inline(always)]
 fn run_op<T: Real>(step: &Step, args: &StepArgs<T>, memory: &mut Memory<T>, scratch: &mut [T]) {
-    let mut taken: [Vec<T>; MAX_OUTPUTS] = Default::default();
+    let mut taken: [Numbers<T>; MAX_OUTPUTS] = Default::default();
     for (slot, buf) in taken.iter_mut().zip(&step.outputs) {
         *slot = memory.take(*buf);
     }

@@ -3,6 +3,7 @@
 use super::super::regularizer::sigma;
 use super::{LIKELIHOOD_SOFTMAX, LIKELIHOOD_STUDENT, Student, VifoHead, gaussian_loss, student_loss};
 use crate::base::Real;
+use crate::base::gamma::LN_TAU;
 use crate::base::rng::Draw;
 
 /// Above this exponent the exact expectation goes on along its tangent: finite, and still pulling the right way.
@@ -203,7 +204,7 @@ pub fn exact_expectation<T: Real>(mu: &[T], sigma: &[T], y: T, scale: T, dmu: &m
     dsigma[0] += scale * sigma[0] * value;
     dmu[1] += scale * half * (T::one() - q * slope);
     dsigma[1] += scale * half * q * slope * sigma[1];
-    half * (q * value + mu[1] + T::of(libm::log(2.0 * std::f64::consts::PI)))
+    half * (q * value + mu[1] + T::of(LN_TAU))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The gradients.
 
-use super::{BatchNormBackward, BatchNormPull, BatchNormSums, GROUPS, fold, kind, lanes};
+use super::{BatchNormBackward, BatchNormPull, BatchNormSums, GROUPS, channels, fold, kind, lanes, of_channels};
 use crate::base::Real;
 use crate::ops::StepArgs;
 use crate::ops::linear::activation_slope;
 use crate::ops::wide::{share, wide};
 use rayon::prelude::*;
+use std::array::from_fn;
 
 pub fn batch_norm_sums<T: Real>(
     p: &BatchNormSums,
@@ -158,17 +159,29 @@ wide! {
     /// `other` may be empty.
     fn pull<T: Real>(x: &[T], d: &[T], stats: &[T], sums: &[T], gamma: &[T], other: &[T], dx: &mut [T]) {
         let c = gamma.len();
-        let (mean, inv_sd, m1, m2) = (&stats[..c], &stats[c..2 * c], &sums[..c], &sums[c..2 * c]);
-        let rows = x.chunks_exact(c).zip(d.chunks_exact(c));
-        for (at, (dx, (x, d))) in dx.chunks_exact_mut(c).zip(rows).enumerate() {
-            for i in 0..c {
-                let xhat = (x[i] - mean[i]) * inv_sd[i];
-                dx[i] = gamma[i] * inv_sd[i] * (d[i] - m1[i] - xhat * m2[i]);
+        let by = [&stats[..c], &stats[c..2 * c], gamma, &sums[..c], &sums[c..2 * c]];
+        channels!(c, pull_some(x, d, by, other, dx));
+    }
+}
+
+#[inline(always)]
+fn pull_some<T: Real, const N: usize>(first: usize, x: &[T], d: &[T], by: [&[T]; 5], other: &[T], dx: &mut [T]) {
+    let (c, [mean, inv_sd, gamma, m1, m2]) = (by[0].len(), of_channels::<T, N, 5>(first, by));
+    let scale: [T; N] = from_fn(|i| gamma[i] * inv_sd[i]);
+    let at = |x: &[T], d: &[T], i: usize| scale[i] * (d[i] - m1[i] - (x[i] - mean[i]) * inv_sd[i] * m2[i]);
+    let pixels = dx.chunks_exact_mut(c).zip(x.chunks_exact(c).zip(d.chunks_exact(c)));
+    if other.is_empty() {
+        for (dx, (x, d)) in pixels {
+            let (dx, x, d) = (&mut dx[first..][..N], &x[first..][..N], &d[first..][..N]);
+            for i in 0..N {
+                dx[i] = at(x, d, i);
             }
-            if !other.is_empty() {
-                for (dx, other) in dx.iter_mut().zip(&other[at * c..][..c]) {
-                    *dx += *other;
-                }
+        }
+    } else {
+        for ((dx, (x, d)), other) in pixels.zip(other.chunks_exact(c)) {
+            let (dx, x, d, other) = (&mut dx[first..][..N], &x[first..][..N], &d[first..][..N], &other[first..][..N]);
+            for i in 0..N {
+                dx[i] = at(x, d, i) + other[i];
             }
         }
     }

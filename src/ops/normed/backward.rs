@@ -5,8 +5,8 @@ use crate::base::Real;
 use crate::ops::conv::GROUPS;
 use crate::ops::conv::backward::{add_parts, data_image, pack_turned, weight_image};
 use crate::ops::gemm::{Finish, pack_len};
-use crate::ops::linear::activation_slope;
-use crate::ops::norm::{fold, kind, lanes};
+use crate::ops::linear::{ACT_RELU, activation_slope};
+use crate::ops::norm::{channels, kind, of_channels};
 use crate::ops::wide::wide;
 use crate::ops::{
     Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, in_quadruples, shared,
@@ -14,12 +14,12 @@ use crate::ops::{
 use rayon::prelude::*;
 
 impl NormConvBackward {
-    /// Frame of x, dy in panels and in its frame, dW, the sums of both kinds of image, and what their channels are normalised by.
-    fn group_len(&self) -> [usize; 6] {
+    /// Frame of x, dy in panels and in its frame, dW, and the sums of both kinds of image.
+    fn group_len(&self) -> [usize; 5] {
         let (s, f) = (self.shape(), self.shape().gradient_frame());
-        let n = if self.normed == 1 { lanes(s.c_in) } else { 0 };
         let pack = pack_len(s.out_h * s.out_w, s.c_out);
-        [s.frame_len(), pack, f.h * f.w * s.c_out, s.taps() * s.c_out, 4 * n, 8 * n]
+        let sums = if self.normed == 1 { 4 * s.c_in } else { 0 };
+        [s.frame_len(), pack, f.h * f.w * s.c_out, s.taps() * s.c_out, sums]
     }
 }
 impl OpSpec for NormConvBackward {
@@ -96,7 +96,7 @@ pub fn norm_conv_backward<T: Real>(
 ) {
     let (s, f, lens) = (p.shape(), p.shape().gradient_frame(), p.group_len());
     let (c, batch, per_group) = (s.c_in, p.batch as usize, p.images_a_group());
-    let (len, dw_len, n) = (lens.iter().sum::<usize>(), lens[3], lens[4] / 4);
+    let (len, dw_len) = (lens.iter().sum::<usize>(), lens[3]);
     let (turned, parts) = scratch.split_at_mut(s.turned_len());
     let parts = &mut parts[..batch.div_ceil(per_group) * len];
     for r in 0..p.replicas as usize {
@@ -117,12 +117,8 @@ pub fn norm_conv_backward<T: Real>(
             let (frame, part) = part.split_at_mut(lens[0]);
             let (pack, part) = part.split_at_mut(lens[1]);
             let (dy_frame, part) = part.split_at_mut(lens[2]);
-            let (dw, part) = part.split_at_mut(lens[3]);
-            let (own, by) = part.split_at_mut(lens[4]);
+            let (dw, own) = part.split_at_mut(lens[3]);
             [&mut *frame, &mut *dy_frame, &mut *own].into_iter().for_each(|v| v.fill(T::zero()));
-            if let Some(norm) = norm {
-                spread(&norm, n, by);
-            }
             for (i, d) in d.chunks_exact_mut(s.inputs()).enumerate() {
                 let image = g * per_group + i;
                 let (x, dy) = (&x[image * s.inputs()..][..s.inputs()], &dy[image * s.outputs()..][..s.outputs()]);
@@ -132,12 +128,12 @@ pub fn norm_conv_backward<T: Real>(
                 }
                 weight_image(&s, frame, dy, pack, i > 0, dw);
                 data_image((&s, &f), dy, dy_frame, turned, d, &Finish::default());
-                if p.normed == 1 {
+                if let Some(norm) = norm {
                     let k = usize::from(image >= p.data_images as usize);
                     // Rows that are neither data nor auxiliary count for nothing.
                     let counts = k == 1 || image < args.n_valid as usize;
-                    let own = if counts { &mut own[2 * n * k..][..2 * n] } else { &mut [][..] };
-                    pull_image(p.activation, x, &by[4 * n * k..][..4 * n], d, own);
+                    let own = if counts { &mut own[2 * c * k..][..2 * c] } else { &mut [][..] };
+                    pull_image(p.activation, x, norm.of_image(image), norm.gamma, norm.beta, d, own);
                 }
             }
         });
@@ -150,10 +146,8 @@ pub fn norm_conv_backward<T: Real>(
             for k in 0..2 {
                 let out = &mut sums[(r * 2 + k) * 2 * c..][..2 * c];
                 out.fill(T::zero());
-                for part in parts.chunks_exact_mut(len) {
-                    let (d, with_x) = part[at + 2 * n * k..][..2 * n].split_at_mut(n);
-                    fold(d, n, c);
-                    fold(with_x, n, c);
+                for part in parts.chunks_exact(len) {
+                    let (d, with_x) = part[at + 2 * c * k..][..2 * c].split_at(c);
                     for i in 0..c {
                         out[i] += d[i];
                         out[c + i] += with_x[i] * stats[(r * 2 + k) * 2 * c + c + i];
@@ -172,36 +166,55 @@ pub fn norm_conv_backward<T: Real>(
     }
 }
 
-/// by [2, 4, n]: mean, 1 / sd, gamma and beta of both groups of images, the channels again and again.
-fn spread<T: Real>(norm: &Norm<T>, n: usize, by: &mut [T]) {
-    let c = norm.gamma.len();
-    for (k, by) in by.chunks_exact_mut(4 * n).enumerate() {
-        let stats = &norm.stats[2 * c * k..][..2 * c];
-        for (by, values) in by.chunks_exact_mut(n).zip([&stats[..c], &stats[c..], norm.gamma, norm.beta]) {
-            by.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(values));
+wide! {
+    /// d times the slope of the activation at what x is normalised to; own [2, c] += d and d (x - mean), unless it is empty.
+    fn pull_image<T: Real>(
+        activation: u32,
+        x: &[T],
+        stats: &[T],
+        gamma: &[T],
+        beta: &[T],
+        d: &mut [T],
+        own: &mut [T],
+    ) {
+        let c = gamma.len();
+        let by = [&stats[..c], &stats[c..2 * c], gamma, beta];
+        if activation == ACT_RELU {
+            channels!(c, pull_some(x, by, |v| activation_slope(ACT_RELU, v), d, own));
+        } else {
+            channels!(c, pull_some(x, by, |v| activation_slope(activation, v), d, own));
         }
     }
 }
 
-wide! {
-    /// d times the slope of the activation at what x is normalised to; own [2, n] += d and d (x - mean), unless it is empty.
-    fn pull_image<T: Real>(activation: u32, x: &[T], by: &[T], d: &mut [T], own: &mut [T]) {
-        let n = by.len() / 4;
-        let (mean, inv_sd, gamma, beta) = (&by[..n], &by[n..2 * n], &by[2 * n..3 * n], &by[3 * n..]);
-        let (sums, with_x) = own.split_at_mut(own.len() / 2);
-        for (x, d) in x.chunks(n).zip(d.chunks_mut(n)) {
-            let m = x.len();
-            let (mean, inv_sd, gamma, beta, d) = (&mean[..m], &inv_sd[..m], &gamma[..m], &beta[..m], &mut d[..m]);
-            for i in 0..m {
-                d[i] *= activation_slope(activation, gamma[i] * ((x[i] - mean[i]) * inv_sd[i]) + beta[i]);
+#[inline(always)]
+fn pull_some<T: Real, const N: usize>(
+    first: usize,
+    x: &[T],
+    by: [&[T]; 4],
+    slope: impl Fn(T) -> T,
+    d: &mut [T],
+    own: &mut [T],
+) {
+    let (c, [mean, inv_sd, gamma, beta]) = (by[0].len(), of_channels::<T, N, 4>(first, by));
+    // Two of each, so that a sum needs not wait for itself.
+    let (mut sums, mut with_x) = ([[T::zero(); N]; 2], [[T::zero(); N]; 2]);
+    for (x, d) in x.chunks(2 * c).zip(d.chunks_mut(2 * c)) {
+        let pixels = x.chunks_exact(c).zip(d.chunks_exact_mut(c));
+        for ((x, d), (sums, with_x)) in pixels.zip(sums.iter_mut().zip(&mut with_x)) {
+            let (x, d) = (&x[first..][..N], &mut d[first..][..N]);
+            for i in 0..N {
+                let centred = x[i] - mean[i];
+                d[i] *= slope(gamma[i] * (centred * inv_sd[i]) + beta[i]);
+                sums[i] += d[i];
+                with_x[i] += d[i] * centred;
             }
-            if !sums.is_empty() {
-                let (sums, with_x) = (&mut sums[..m], &mut with_x[..m]);
-                for i in 0..m {
-                    sums[i] += d[i];
-                    with_x[i] += d[i] * (x[i] - mean[i]);
-                }
-            }
+        }
+    }
+    if !own.is_empty() {
+        for i in 0..N {
+            own[first + i] += sums[0][i] + sums[1][i];
+            own[c + first + i] += with_x[0][i] + with_x[1][i];
         }
     }
 }

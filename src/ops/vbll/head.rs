@@ -1,6 +1,7 @@
 //! The loss on top of a variational last layer: the bound on the expected log likelihood that Harrison et al. derive.
 
 use crate::base::Real;
+use crate::base::gamma::LN_TAU;
 use crate::ops::head::{LIKELIHOOD_GAUSSIAN, head_lengths};
 use crate::ops::{Grid, Lengths, OpSpec, StepArgs, binds, params, shared};
 
@@ -69,7 +70,7 @@ pub fn gaussian<T: Real>(y: &[T], t: T, weight: T, dy: &mut [T]) -> T {
     dy[1] = weight * half * precision;
     let q = (e * e + y[1]) * precision;
     dy[2] = weight * (T::one() - q);
-    half * q + y[2] + half * T::of(libm::log(2.0 * std::f64::consts::PI))
+    half * q + y[2] + half * T::of(LN_TAU)
 }
 
 #[inline(always)]

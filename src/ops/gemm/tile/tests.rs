@@ -19,13 +19,20 @@ fn sets() -> Vec<Isa> {
 fn every_form_equals_the_plain_one() {
     fn check<T: Real, const W: usize>(eps: f64) {
         let (k, ld) = (37, W + 3);
-        let a: Vec<T> = (0..(TILE_ROWS + 1) * k).map(|i| T::of((i as f64 * 0.37).sin())).collect();
+        let a: Vec<T> = (0..TILE_ROWS * 256 + k).map(|i| T::of((i as f64 * 0.37).sin())).collect();
         let panel: Vec<T> = (0..k * ld).map(|i| T::of((i as f64 * 0.11).cos())).collect();
         let runs = Runs { count: 1, len: k, run: 0, col: 1 };
-        let (at, to) = (std::array::from_fn(|r| r * k + r % 2), std::array::from_fn(|r| r));
+        let to = std::array::from_fn(|r| r);
         let bias: Vec<T> = (0..W).map(|i| T::of((i as f64 * 0.7).sin())).collect();
         let gate: Vec<T> = (0..TILE_ROWS * (W + 1)).map(|i| T::of((i as f64 * 0.23).sin())).collect();
-        for h in 1..=TILE_ROWS {
+        // Rows at distances that have forms of their own, at one that has none, and at no even one.
+        let uneven = Places { at: std::array::from_fn(|r| r * k + r % 2), step: 0, furthest: 0 };
+        let even = [1, 16, 32, 64, 128, 256, k].map(|step| {
+            let mut places = Places::NONE;
+            places.set_even(0, step, TILE_ROWS);
+            places
+        });
+        for (h, at) in (1..=TILE_ROWS).flat_map(|h| even.into_iter().chain([uneven]).map(move |at| (h, at))) {
             for (with_bias, relu, gated, add) in [
                 (0, false, 0, false),
                 (1, false, 0, false),
@@ -36,16 +43,20 @@ fn every_form_equals_the_plain_one() {
             ] {
                 let last = Last { bias: &bias[..with_bias * W], relu, gate: &gate[..gated * gate.len()], add };
                 let mut want = vec![T::of(9.0); TILE_ROWS * (W + 1)];
-                // SAFETY: 16 rows of k and one element fit into 17 k; the panel holds k rows of ld, `want` and the gate 16
-                // rows of W + 1.
-                unsafe { plain::<T, W>(&a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut want) };
+                // SAFETY: 16 rows that are 256 apart at most, the last of k, fit into 16 * 256 + k; the panel holds k rows of ld,
+                // `want` and the gate 16 rows of W + 1.
+                unsafe { plain::<T, W>(&a, &at.at, h, runs, &panel, ld, last, &to, W + 1, &mut want) };
                 for isa in &sets() {
                     let mut got = vec![T::of(9.0); want.len()];
                     // SAFETY: as above; the form was detected.
                     unsafe { product::<T, W>(*isa, &a, &at, h, runs, &panel, ld, last, &to, W + 1, &mut got) };
                     for (g, w) in got.iter().zip(&want) {
                         let error = (g.f64() - w.f64()).abs();
-                        assert!(error <= (k + 1) as f64 * eps * 2.0, "{isa:?} {h} rows of {W}: {g:?} not {w:?}");
+                        assert!(
+                            error <= (k + 1) as f64 * eps * 2.0,
+                            "{isa:?} {h} rows of {W}, {} apart: {g:?} not {w:?}",
+                            at.step
+                        );
                     }
                 }
                 assert!(want[h * (W + 1)..].iter().all(|v| *v == T::of(9.0)), "wrote past its rows");
