@@ -174,7 +174,9 @@ pub fn gemm<T: Real>(
     if n < NARROW && m >= NARROW && k * m <= SMALL && a.row == 1 && n * m <= pack_len(k, n) {
         return turned(m, n, k, a, b, c, pack, epilogue);
     }
-    let panels = if (1..=SMALL).contains(&(k * n)) && n >= NARROW {
+    // Without gaps twice as much lies well.
+    let small = if b.col == 1 && b.row == n { 2 * SMALL } else { SMALL };
+    let panels = if (1..=small).contains(&(k * n)) && n >= NARROW {
         small_panels(k, n, b, pack)
     } else {
         // Packed even where it could stay: rows that are a power of two apart would meet in a few lines of the cache.

@@ -9,7 +9,7 @@ mod tests;
 
 pub use backward::{batch_norm_backward, batch_norm_pull, batch_norm_sums};
 
-use super::linear::{ACT_RELU, activate};
+use super::linear::{ACT_RELU, activate, activation_slope};
 use super::wide::{PIECE, share, wide};
 use super::{
     Forms, Gradient, GradientStep, Grid, Lengths, Op, OpSpec, Place, Product, StepArgs, binds, elements, elements_u64,
@@ -444,6 +444,19 @@ pub(super) fn of_channels<T: Real, const N: usize, const S: usize>(first: usize,
     of_all.map(|values| from_fn(|i| values[first + i]))
 }
 
+/// `activate` of what is known only now; on a page, which is to be small, a call for each number: its networks have ReLU here.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn any_activation<T: Real>(activation: u32, v: T) -> T {
+    activate(activation, v)
+}
+/// The same of its slope.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+pub(super) fn any_slope<T: Real>(activation: u32, v: T) -> T {
+    activation_slope(activation, v)
+}
+
 wide! {
     /// y = act(gamma (x - mean) / sd + beta), stats [2, c] = mean, 1 / sd. `rows` = how many numbers of each row, the length of a
     /// row of x, and of one of y.
@@ -461,7 +474,7 @@ wide! {
         if activation == ACT_RELU {
             channels!(c, normalise_some(rows, x, by, |v| activate(ACT_RELU, v), y));
         } else {
-            channels!(c, normalise_some(rows, x, by, |v| activate(activation, v), y));
+            channels!(c, normalise_some(rows, x, by, |v| any_activation(activation, v), y));
         }
     }
 }

@@ -232,7 +232,9 @@ impl Session {
             let args = args(p);
             p.exec.run(args)
         };
-        let threads = if self.is_parallel { rayon::current_num_threads() } else { 1 };
+        // A page has one thread, and no need to fetch what divides work.
+        let is_parallel = self.is_parallel && cfg!(not(target_arch = "wasm32"));
+        let threads = if is_parallel { rayon::current_num_threads() } else { 1 };
         let others = threads.min(self.parts.len()).saturating_sub(1);
         let mut left = self.parts.iter_mut().filter(|p| wanted(p));
         if others == 0 {

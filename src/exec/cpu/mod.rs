@@ -139,7 +139,7 @@ impl<T: Real> Executor for CpuExecutor<T> {
         Ok(self.get(buf).iter().map(|v| v.f64() as f32).collect())
     }
     fn run(&mut self, args: &[StepArgs<f64>]) -> Result<()> {
-        let is_large = self.is_large;
+        let is_large = self.is_large && cfg!(not(target_arch = "wasm32"));
         let mut steps = || args.iter().for_each(|a| self.step(&a.cast()));
         // From one of the pool's threads: from another each op that is divided would wait until two of them are awake.
         if is_large {

@@ -6,7 +6,7 @@ use crate::ops::conv::GROUPS;
 use crate::ops::conv::backward::{add_parts, data_image, pack_turned, weight_image};
 use crate::ops::gemm::{Finish, pack_len};
 use crate::ops::linear::{ACT_RELU, activation_slope};
-use crate::ops::norm::{channels, kind, of_channels};
+use crate::ops::norm::{any_slope, channels, kind, of_channels};
 use crate::ops::wide::wide;
 use crate::ops::{
     Forms, Grid, Lengths, OpSpec, Product, StepArgs, binds, elements, elements_u64, fits, in_quadruples, shared,
@@ -182,7 +182,7 @@ wide! {
         if activation == ACT_RELU {
             channels!(c, pull_some(x, by, |v| activation_slope(ACT_RELU, v), d, own));
         } else {
-            channels!(c, pull_some(x, by, |v| activation_slope(activation, v), d, own));
+            channels!(c, pull_some(x, by, |v| any_slope(activation, v), d, own));
         }
     }
 }
