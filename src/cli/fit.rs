@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A table (CSV, TSV, ...; .gz too), images (a folder with one subfolder per class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
+    /// A table (CSV, TSV, JSON, ...; .gz too), images (a folder with one subfolder per class, CIFAR, SVHN, STL-10, IDX), a recipe (.toml),
     /// or a built-in recipe: sinusoid, heteroscedastic, cubic, moons, rings, blobs, digits
     #[arg(required_unless_present_any = ["resume", "keys"])]
     input: Option<String>,

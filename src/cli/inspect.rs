@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A table (CSV, TSV, ...; .gz too) or an image set
+    /// A table (CSV, TSV, JSON, ...; .gz too) or an image set
     file: PathBuf,
     #[command(flatten)]
     keyed: KeyFlags<Reading>,

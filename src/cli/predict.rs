@@ -147,7 +147,8 @@ fn real(file: &Path) -> PathBuf {
 /// predictions-STEM.csv in the run folder for the rows of `file`, STEM being its name but for the endings of tables. A
 /// name that holds the predictions of other rows is left to them: the next number is taken, which is said.
 fn own_name(folder: &RunFolder, file: &Path) -> Result<(PathBuf, Option<String>), Error> {
-    const ENDINGS: [&str; 10] = ["gz", "bz2", "xz", "zst", "zip", "csv", "tsv", "txt", "dat", "data"];
+    const ENDINGS: [&str; 13] =
+        ["gz", "bz2", "xz", "zst", "zip", "csv", "tsv", "txt", "dat", "data", "json", "jsonl", "ndjson"];
     let name = file.file_name().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let mut stem = name.as_str();
     while let Some((rest, ending)) = stem.rsplit_once('.').filter(|(rest, _)| !rest.is_empty()) {

@@ -12,6 +12,7 @@ mod hash;
 mod ids;
 pub mod images;
 pub mod inspect;
+mod json;
 pub mod load;
 pub mod points;
 pub mod roles;

@@ -2,6 +2,7 @@
 //! refusal of what is no text. Must not know what a table is.
 
 use super::encoding::{Utf16, of_utf16, of_windows_1252};
+use super::json;
 use crate::base::fs;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More text than this is refused: a small compressed file can unpack to more than any memory.
 const MAX_TEXT_BYTES: u64 = 8 << 30;
-const ALLOWED: &str = "a text table, plain or compressed (gzip, bzip2, xz, zstd, zip)";
+const ALLOWED: &str = "a text table or JSON records, plain or compressed (gzip, bzip2, xz, zstd, zip)";
 pub use crate::recipe::STDIN;
 
 /// The whole file as text, without its byte-order mark.
@@ -27,7 +28,13 @@ pub(crate) fn read_source(path: &Path) -> Result<(String, Vec<String>)> {
     if let Some((found, help)) = no_table(&bytes) {
         return Err(Error::data(place(path), found, ALLOWED, help));
     }
-    decoded(path, bytes)
+    let (text, mut notes) = decoded(path, bytes)?;
+    if !json::is_json(&text) {
+        return Ok((text, notes));
+    }
+    let (csv, rows) = json::to_csv(&text).map_err(|(found, help)| Error::data(place(path), found, ALLOWED, help))?;
+    notes.push(format!("{} is JSON, read as a table of {rows} rows; lines are counted as in a CSV of it", place(path)));
+    Ok((csv, notes))
 }
 
 /// A text that no file holds, under a name by which it is read as a file would be, until this value is dropped.
@@ -228,20 +235,7 @@ fn no_table(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         (b"<!doctype html", "is a web page, not the file that it offers", "fetch the file itself"),
         (b"<html", "is a web page, not the file that it offers", "fetch the file itself"),
     ];
-    let known = kinds.iter().find(|(magic, ..)| bytes.starts_with(magic)).map(|(_, found, help)| (*found, *help));
-    let json = ("is JSON", "save it as CSV: pandas.read_json(FILE).to_csv(\"data.csv\", index=False)");
-    known.or_else(|| is_json(bytes).then_some(json))
-}
-
-/// An object, lines of objects, or a list of objects or lists; a header may begin with a bracket, too.
-fn is_json(bytes: &[u8]) -> bool {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
-    let Some((first, rest)) = text.split_first() else { return false };
-    let second = rest.trim_ascii_start().first();
-    matches!(
-        (first, second, text.last()),
-        (b'{', Some(b'"' | b'}'), Some(b'}')) | (b'[', Some(b'{' | b'['), Some(b']'))
-    )
+    kinds.iter().find(|(magic, ..)| bytes.starts_with(magic)).map(|(_, found, help)| (*found, *help))
 }
 
 /// UTF-8 unless marks or bytes say otherwise.
@@ -337,14 +331,15 @@ mod tests {
             (b"%PDF-1.7\n", "is a PDF document", "as CSV"),
             (b"PAR1\0\0", "is a Parquet file", "read_parquet"),
             (b"\xd0\xcf\x11\xe0\0", "is an Excel workbook (.xls)", "save the sheet as CSV"),
-            (b" [\n {\"a\": 1}]\n", "is JSON", "read_json"),
-            (b"{\"a\": 1}\n{\"a\": 2}\n", "is JSON", "read_json"),
+            (b" [\n {\"a\": [1]}]\n", "is JSON whose record 1 has a list at \"a\"", "json_normalize"),
             (b"<!DOCTYPE html><html>", "is a web page", "fetch the file itself"),
         ] {
             let said = message(bytes);
             assert!(said.contains(found) && said.contains(help), "{said}");
         }
         assert_eq!(read(b"[mm],{x}\n1,2\n").unwrap(), "[mm],{x}\n1,2\n");
+        let (csv, notes) = noted(b"\xef\xbb\xbf {\"a\": 1}\n{\"a\": 2}\n");
+        assert!(csv == "a\n1\n2\n" && notes.len() == 1 && notes[0].contains("is JSON, read as a table of 2 rows"));
     }
 
     #[test]
