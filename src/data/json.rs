@@ -9,6 +9,8 @@ type Refused = (String, &'static str);
 
 /// Longer text is refused: its parts take many times its memory.
 const MOST_BYTES: usize = 512 << 20;
+/// Records of which each has other names would be a table of almost only empty cells.
+const MOST_CELLS: usize = 500_000_000;
 const TO_CSV: &str = "save it as CSV: pandas.read_json(FILE).to_csv(\"data.csv\", index=False)";
 const FLATTEN: &str = "make it records without lists, or save it as CSV: pandas.json_normalize(RECORDS).to_csv(\"data.csv\", index=False)";
 
@@ -38,13 +40,14 @@ pub(super) fn to_csv(text: &str) -> Result<(String, usize), Refused> {
     table.csv()
 }
 
-/// Cells by column, in the order in which the columns first appear.
+/// Columns in the order in which they first appear, and of each row the cells that it has, with their columns.
 #[derive(Default)]
 struct Rows {
     names: Vec<String>,
     place: BTreeMap<String, usize>,
-    /// Empty where they are in no column that is named.
-    rows: Vec<Vec<String>>,
+    /// Columns; of lists, which have no names, as many as the longest has cells.
+    width: usize,
+    rows: Vec<Vec<(usize, String)>>,
 }
 
 impl Rows {
@@ -52,48 +55,45 @@ impl Rows {
         if let Some(place) = self.place.get(name) {
             return *place;
         }
-        self.place.insert(name.into(), self.names.len());
+        self.place.insert(name.into(), self.width);
         self.names.push(name.into());
-        self.names.len() - 1
-    }
-
-    fn set(&mut self, row: usize, name: &str, cell: String) {
-        let column = self.column(name);
-        if self.rows.len() <= row {
-            self.rows.resize(row + 1, vec![]);
-        }
-        let row = &mut self.rows[row];
-        if row.len() <= column {
-            row.resize(column + 1, String::new());
-        }
-        row[column] = cell;
+        self.width += 1;
+        self.width - 1
     }
 
     /// A value at a name; the parts of an object at names of their own.
     fn put(&mut self, row: usize, name: &str, value: &Value) -> Result<(), Refused> {
-        let Value::Object(parts) = value else {
-            let cell = cell(value)
-                .ok_or_else(|| (format!("is JSON whose record {} has a list at \"{name}\"", row + 1), FLATTEN))?;
-            self.set(row, name, cell);
-            return Ok(());
-        };
-        parts.iter().try_for_each(|(part, value)| self.put(row, &format!("{name}.{part}"), value))
+        if let Value::Object(parts) = value {
+            return parts.iter().try_for_each(|(part, value)| self.put(row, &format!("{name}.{part}"), value));
+        }
+        let list = || (format!("is JSON whose record {} has a list at \"{name}\"", row + 1), FLATTEN);
+        let cell = cell(value).ok_or_else(list)?;
+        let column = self.column(name);
+        if self.rows.len() <= row {
+            self.rows.resize(row + 1, vec![]);
+        }
+        self.rows[row].push((column, cell));
+        Ok(())
     }
 
-    fn csv(mut self) -> Result<(String, usize), Refused> {
-        let width = self.rows.iter().map(Vec::len).max().unwrap_or(0).max(self.names.len());
+    fn csv(self) -> Result<(String, usize), Refused> {
+        let (n, width) = (self.rows.len(), self.width);
         if width == 0 {
             return Err(("is JSON without a value".into(), TO_CSV));
         }
-        let n = self.rows.len();
-        let mut written = || {
+        if n.saturating_mul(width) > MOST_CELLS {
+            return Err((format!("is JSON whose {n} records have {width} different names"), FLATTEN));
+        }
+        let written = || {
             let mut writer = csv::Writer::from_writer(vec![]);
             if !self.names.is_empty() {
                 writer.write_record(&self.names).ok()?;
             }
-            for row in &mut self.rows {
-                row.resize(width, String::new());
-                writer.write_record(&*row).ok()?;
+            let mut cells = vec![""; width];
+            for row in &self.rows {
+                cells.fill("");
+                row.iter().for_each(|(column, cell)| cells[*column] = cell);
+                writer.write_record(&cells).ok()?;
             }
             String::from_utf8(writer.into_inner().ok()?).ok()
         };
@@ -121,7 +121,10 @@ fn of_items(items: Vec<Value>) -> Result<Rows, Refused> {
             Value::Object(record) if !are_lists => {
                 record.iter().try_for_each(|(name, value)| table.put(i, name, value))?
             }
-            Value::Array(cells) if are_lists => table.rows.push(row(i, cells)?),
+            Value::Array(cells) if are_lists => {
+                table.width = table.width.max(cells.len());
+                table.rows.push(row(i, cells)?);
+            }
             _ => {
                 return Err((
                     format!("is JSON whose record {} is neither an object nor a list like the others", i + 1),
@@ -135,8 +138,8 @@ fn of_items(items: Vec<Value>) -> Result<Rows, Refused> {
     Ok(table)
 }
 
-fn row(i: usize, cells: &[Value]) -> Result<Vec<String>, Refused> {
-    let cells = cells.iter().map(cell).collect::<Option<_>>();
+fn row(i: usize, cells: &[Value]) -> Result<Vec<(usize, String)>, Refused> {
+    let cells = cells.iter().enumerate().map(|(column, value)| Some((column, cell(value)?))).collect::<Option<_>>();
     cells.ok_or_else(|| (format!("is JSON whose row {} has a list in it", i + 1), FLATTEN))
 }
 
@@ -147,6 +150,7 @@ fn of_object(mut object: Map<String, Value>) -> Result<Rows, Refused> {
         let header = row(0, names)?;
         let mut table = of_items(rows.clone())?;
         if table.names.is_empty() {
+            table.width = table.width.max(header.len());
             table.rows.insert(0, header);
         }
         return Ok(table);
@@ -231,6 +235,8 @@ mod tests {
             let said = to_csv(text);
             assert!(said.as_ref().is_err_and(|(said, _)| said.contains(found)), "{text}: {said:?}");
         }
+        let other_names = (0..30_000).map(|i| format!("{{\"{i}\": 1}}\n")).collect::<String>();
+        assert!(to_csv(&other_names).is_err_and(|(said, _)| said.contains("30000 records have 30000 different names")));
         for no in ["[mm],{x}\n1,2\n", "a,b\n1,2\n", "", "{", "["] {
             assert!(!is_json(no), "{no}");
         }
