@@ -331,6 +331,10 @@ pub fn seeds(kind: Kind) -> Vec<Vec<u8>> {
     let mut seeds = match kind {
         Kind::Table | Kind::Fit => {
             let mut tables = texts(TABLES);
+            let record =
+                |i: u32| format!("{{\"a\": {i}, \"kind\": \"k{}\", \"p\": {{\"x\": null, \"y\": {}}}}}", i % 3, i * i);
+            tables.push(format!("[{}]", (0..12).map(record).collect::<Vec<_>>().join(", ")).into_bytes());
+            tables.push(b"{\"a\": [1, 2, 3], \"y\": [\"x\", null, true]}".to_vec());
             tables.push(read("assets/data/iris.csv"));
             tables.push(read("assets/data/co2.csv").into_iter().take(3000).collect());
             tables
