@@ -14,13 +14,15 @@ const MOST_CELLS: usize = 500_000_000;
 const TO_CSV: &str = "save it as CSV: pandas.read_json(FILE).to_csv(\"data.csv\", index=False)";
 const FLATTEN: &str = "make it records without lists, or save it as CSV: pandas.json_normalize(RECORDS).to_csv(\"data.csv\", index=False)";
 
-/// An object, lines of objects, or a list of objects or lists; a header may begin with a bracket, too.
+/// An object, lines of objects, or a list of objects or lists, also where the end is missing; a header may begin with a bracket,
+/// too.
 pub(super) fn is_json(text: &str) -> bool {
     let text = text.trim();
     let inner = text.get(1..).unwrap_or("").trim_start();
     match text.chars().next() {
-        Some('{') => text.ends_with('}') && inner.starts_with(['"', '}']),
-        Some('[') => text.ends_with(']') && inner.starts_with(['{', '[']),
+        Some('{') if inner.starts_with('"') => text.ends_with('}') || inner.lines().take(1).any(|l| l.contains("\":")),
+        Some('{') => text.ends_with('}') && inner.starts_with('}'),
+        Some('[') => inner.starts_with('{') || text.ends_with(']') && inner.starts_with('['),
         _ => false,
     }
 }
@@ -31,7 +33,8 @@ pub(super) fn to_csv(text: &str) -> Result<(String, usize), Refused> {
         return Err(("is JSON of more than 512 MiB".into(), TO_CSV));
     }
     let values = serde_json::Deserializer::from_str(text).into_iter().collect::<Result<Vec<Value>, _>>();
-    let mut values = values.map_err(|e| (format!("is damaged JSON ({e})"), "write the file again"))?;
+    let mut values =
+        values.map_err(|e| (format!("is damaged JSON ({e})"), "write the file again, with null for NaN"))?;
     let table = match (values.len(), values.pop()) {
         (1, Some(Value::Array(items))) => of_items(items)?,
         (1, Some(Value::Object(object))) => of_object(object)?,
@@ -237,6 +240,9 @@ mod tests {
         }
         let other_names = (0..30_000).map(|i| format!("{{\"{i}\": 1}}\n")).collect::<String>();
         assert!(to_csv(&other_names).is_err_and(|(said, _)| said.contains("30000 records have 30000 different names")));
+        for cut in ["{\"a\": 1}\n{\"a\"", "[{\"a\": 1},", "{\"a\": [1, 2"] {
+            assert!(is_json(cut) && to_csv(cut).is_err_and(|(said, _)| said.contains("damaged")), "{cut}");
+        }
         for no in ["[mm],{x}\n1,2\n", "a,b\n1,2\n", "", "{", "["] {
             assert!(!is_json(no), "{no}");
         }
